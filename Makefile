@@ -1,0 +1,26 @@
+# Thin targets over CMake and scripts/. `make` alone needs what `scripts/bootstrap build` installs;
+# test, demo, bench and lint install what they need.
+BUILD ?= build
+JOBS  ?= $(shell nproc)
+export TPROF_BUILD := $(BUILD)
+
+.PHONY: all test demo bench lint clean distclean
+all: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS)
+
+$(BUILD)/build.ninja: CMakeLists.txt
+	@cmake -S . -B $(BUILD) -G Ninja
+
+test:
+	@scripts/test
+demo:
+	@scripts/demo
+bench:
+	@scripts/bench
+lint:
+	@scripts/lint
+# Keeps what was downloaded: the venv and the CUDA headers. distclean does not.
+clean:
+	@cmake --build $(BUILD) --target clean
+distclean:
+	@rm -rf $(BUILD)

@@ -1,0 +1,82 @@
+#include "cli/child.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace tprof::cli {
+namespace {
+
+constexpr std::array kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
+
+// As the shell says it (POSIX, 2.8.2): not found, found but not executable.
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const std::vector<Setting>& settings, const sigset_t& mask) {
+  for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
+  for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
+  argv.push_back(nullptr);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  fmt::print(stderr, "tprof: {}: {}\n", command[0], std::strerror(error));
+  _exit(error == ENOENT ? kNotFound : kNotExecutable);
+}
+
+}  // namespace
+
+// Signals are blocked and fetched one by one: nothing is lost and no handler runs.
+int run_child(const std::vector<std::string>& command, const std::vector<Setting>& settings) {
+  sigset_t wanted;
+  sigset_t before;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGCHLD);
+  for (const int signal : kPassedOn) sigaddset(&wanted, signal);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the wait status from us
+  sigprocmask(SIG_BLOCK, &wanted, &before);
+
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+  if (child == 0) become(command, settings, before);
+  int status = 0;
+  for (;;) {
+    if (waitpid(child, &status, WNOHANG) == child) break;
+    siginfo_t info{};
+    const int signal = sigwaitinfo(&wanted, &info);
+    if (signal < 0 || signal == SIGCHLD) continue;
+    // What the terminal sends (Ctrl-C) goes to the whole process group: the command has it already.
+    if (info.si_code != SI_KERNEL) kill(child, signal);
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void exit_like(int wait_status) {
+  std::fflush(nullptr);
+  if (!WIFSIGNALED(wait_status)) _exit(WEXITSTATUS(wait_status));
+  const int signal = WTERMSIG(wait_status);
+  // The command's core dump is the one that matters: ours would overwrite it.
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  std::signal(signal, SIG_DFL);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  _exit(128 + signal);
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,19 @@
+// Running a command as if we were not there: its signals, its exit.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tprof::cli {
+
+using Setting = std::pair<std::string, std::string>;
+
+// Runs `command` with `settings` added to the environment, passes on to it the signals that come
+// to us, and returns its wait status.
+int run_child(const std::vector<std::string>& command, const std::vector<Setting>& settings);
+
+// Leaves as the command did: its exit code, or by the same signal.
+[[noreturn]] void exit_like(int wait_status);
+
+}  // namespace tprof::cli

@@ -1,0 +1,122 @@
+#include "cli/environment.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <random>
+
+#include "read/error.h"
+
+namespace tprof::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+// One truth per launcher: whose variables name the run, and which of its tasks we are.
+struct Launcher {
+  const char* run_id;
+  const char* task;
+};
+constexpr std::array kLaunchers = {
+    Launcher{"TORCHELASTIC_RUN_ID", "RANK"},
+    Launcher{"SLURM_JOB_ID", "SLURM_PROCID"},
+    Launcher{"PMIX_NAMESPACE", "PMIX_RANK"},
+    Launcher{"OMPI_MCA_ess_base_jobid", "OMPI_COMM_WORLD_RANK"},
+    Launcher{"PBS_JOBID", "PMI_RANK"},
+    Launcher{"LSB_JOBID", "PMI_RANK"},
+};
+
+std::string set_value(const Env& env, const char* name) {
+  std::string value = env(name);
+  return value == "none" ? std::string() : value;  // torchrun without --rdzv-id
+}
+
+std::optional<std::int64_t> number(const std::string& s) {
+  std::int64_t v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
+  return v;
+}
+
+// A name that needs no quoting anywhere.
+std::string plain(std::string_view s) {
+  std::string out;
+  for (const char c : s) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    out += plain || c == '.' || c == '_' || c == '-' ? c : '_';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string process_env(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Launch launch_of(const Env& env) {
+  Launch launch;
+  launch.run_id = set_value(env, "TPROF_RUN_ID");
+  for (const Launcher& l : kLaunchers) {
+    const std::string id = set_value(env, l.run_id);
+    if (id.empty()) continue;
+    // A batch script has Slurm's job id and process id 0 as well: only a step is a parallel task.
+    const bool slurm = l.run_id == std::string_view("SLURM_JOB_ID");
+    const std::string step = slurm ? env("SLURM_STEP_ID") : "";
+    if (launch.run_id.empty()) launch.run_id = step.empty() ? id : fmt::format("{}.{}", id, step);
+    if (!slurm || !step.empty()) launch.task = number(env(l.task));
+    break;
+  }
+  return launch;
+}
+
+fs::path find_library() {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const std::array candidates = {folder / "libtprof.so", folder.parent_path() / "lib/libtprof.so"};
+  for (const fs::path& candidate : candidates) {
+    if (!fs::exists(candidate)) continue;
+    // The loader splits LD_PRELOAD at both, and has no way to quote them (ld.so(8)).
+    if (candidate.string().find_first_of(": \t") != std::string::npos) {
+      throw read::BadInput(candidate, "LD_PRELOAD can't hold a path with a colon or a space");
+    }
+    return candidate;
+  }
+  throw read::BadInput(fmt::format("libtprof.so found neither as {} nor as {}",
+                                   candidates[0].string(), candidates[1].string()));
+}
+
+fs::path make_run_folder(const fs::path& parent, std::string_view command, const Launch& launch) {
+  const std::string name = plain(fs::path(command).filename().string());
+  if (launch.task && !launch.run_id.empty()) {
+    fs::path folder = parent / (name + "-" + plain(launch.run_id));
+    fs::create_directories(folder);
+    return folder;
+  }
+  fs::create_directories(parent);
+  const std::string date = fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
+  for (int n = 0;; ++n) {
+    fs::path folder = parent / fmt::format("{}-{}-{}", name, date, n);
+    if (fs::create_directory(folder)) return folder;
+  }
+}
+
+std::string random_id() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  return fmt::format("{:016x}", high << 32 | device());
+}
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,34 @@
+// What `tprof run` finds in its environment: the library, the launcher, a folder for the run.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tprof::cli {
+
+// Looks up an environment variable; empty text where it is not set.
+using Env = std::function<std::string(const char*)>;
+std::string process_env(const char* name);
+
+// What launched us, as far as its variables say.
+struct Launch {
+  std::string run_id;                // empty: none
+  std::optional<std::int64_t> task;  // which of many parallel `tprof run` this is
+};
+Launch launch_of(const Env& env);
+
+// libtprof.so beside this binary or in ../lib. Throws BadInput with where it was looked for.
+std::filesystem::path find_library();
+
+// A folder of our own: <parent>/<command>-<date>-<n>, with the first n that is free. Parallel tasks
+// of one launch (they must find the same one) get <parent>/<command>-<run id>.
+std::filesystem::path make_run_folder(const std::filesystem::path& parent, std::string_view command,
+                                      const Launch& launch);
+
+std::string random_id();
+std::string boot_id();
+
+}  // namespace tprof::cli

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "align/offsets.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/rank_list.h"
+#include "diagnose/problems.h"
+#include "export/chrome.h"
+#include "read/error.h"
+#include "report/text.h"
+
+namespace tprof::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
+  tprof merge DIR -o first-node.json --ranks 0-7
+Open the result in https://ui.perfetto.dev, or give it to tprof summary.)";
+
+struct Options {
+  std::vector<std::filesystem::path> paths;
+  std::filesystem::path output;
+  std::string ranks;
+  std::string run;
+};
+
+// Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
+// get pids behind the last rank.
+std::map<const read::Process*, trace_export::Member> placements(
+    const match::Job& job, const std::vector<const read::Process*>& chosen) {
+  const std::int64_t base = align::common_base_ns(chosen);
+  std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
+  if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
+  std::set<std::int64_t> used;
+  std::map<const read::Process*, trace_export::Member> members;
+  for (const read::Process* p : chosen) {
+    const read::Header& h = p->header;
+    const bool by_rank = h.rank && used.insert(*h.rank).second;
+    const std::int64_t pid = by_rank ? *h.rank : next_pid++;
+    const std::string title = by_rank  ? fmt::format("rank {}", *h.rank)
+                              : h.rank ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
+                                       : fmt::format("pid {}", h.pid);
+    members[p] = {p, trace_export::Placement{pid, align::shift_ns(*p, base), base},
+                  h.host.empty() ? title : title + " on " + h.host,
+                  static_cast<std::int64_t>(members.size())};
+  }
+  return members;
+}
+
+std::int64_t first_index(const trace_export::Part& part) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const trace_export::Member& m : part.members) {
+    if (m.to) first = std::min(first, m.sort_index);
+  }
+  return first;
+}
+
+std::vector<trace_export::Part> parts_of(
+    const read::Traces& traces,
+    const std::map<const read::Process*, trace_export::Member>& members) {
+  std::vector<trace_export::Part> parts;
+  for (const read::Trace& trace : traces.traces) {
+    trace_export::Part part{&trace, {}};
+    bool any = false;
+    for (const read::Process& p : trace.processes) {
+      const auto found = members.find(&p);
+      any = any || found != members.end();
+      part.members.push_back(found == members.end() ? trace_export::Member{&p, {}, {}, 0}
+                                                    : found->second);
+    }
+    if (any) parts.push_back(std::move(part));
+  }
+  std::ranges::stable_sort(parts, {}, first_index);
+  return parts;
+}
+
+int merge(const Options& o) {
+  std::vector<read::TraceFile> files = read::trace_files(o.paths);
+  std::error_code ignored;
+  std::erase_if(files, [&](const read::TraceFile& file) {
+    return !file.named && std::filesystem::equivalent(file.path, o.output, ignored);
+  });
+  if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
+  const read::Traces traces = load(files);
+  const match::Job job = one_job(traces, o.run);
+  std::vector<const read::Process*> chosen = job.processes;
+  if (!o.ranks.empty()) {
+    const RankList ranks = RankList::parse(o.ranks);
+    std::erase_if(chosen, [&](const read::Process* p) {
+      return !p->header.rank || !ranks.contains(*p->header.rank);
+    });
+    if (chosen.empty()) {
+      throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
+    }
+  }
+  const auto parts = parts_of(traces, placements(job, chosen));
+  std::uint64_t bytes = 0;
+  for (const trace_export::Part& part : parts) {
+    bytes += std::filesystem::file_size(part.trace->source.file, ignored);
+  }
+  const bool gzip = o.output.extension() == ".gz";
+  trace_export::Output output(o.output, gzip);
+  {
+    Progress progress("merging", bytes);
+    trace_export::write_chrome(parts, gzip, output, [&](std::uint64_t done) { progress(done); });
+  }
+  output.close();
+
+  for (const diagnose::Problem& p : diagnose::problems(job, traces.skipped, true)) {
+    fmt::print(stderr, "tprof: {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
+               report::printable(p.text));
+  }
+  fmt::print(stderr, "{}: {} {}, {}; open it in https://ui.perfetto.dev\n",
+             report::printable(o.output.string()), chosen.size(),
+             chosen.size() == 1 ? "process" : "processes",
+             report::bytes(std::filesystem::file_size(o.output, ignored)));
+  return kOk;
+}
+
+}  // namespace
+
+Run add_merge(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("merge", "One Perfetto trace from all ranks");
+  command->footer(kExamples);
+  command->add_option("PATH", o->paths, "folder of rank files, or rank files")->required();
+  command->add_option("-o,--output", o->output, "the merged trace; FILE.gz is compressed")
+      ->required()
+      ->option_text("FILE");
+  command->add_option("--ranks", o->ranks, "only these, such as 0-3,7")->option_text("LIST");
+  command->add_option("--run", o->run, "which run, where the files are of several")
+      ->option_text("ID");
+  return [o, command] { return command->parsed() ? merge(*o) : -1; };
+}
+
+}  // namespace tprof::cli

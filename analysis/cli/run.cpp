@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/input.h"
+#include "read/error.h"
+#include "report/summary.h"
+#include "report/text.h"
+
+namespace tprof::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  tprof run -- torchrun --nproc_per_node 8 train.py
+  tprof run --quota 1GiB --ranks 0-7 -- python -m torch.distributed.run train.py
+  srun tprof run --out /shared/traces/run1 -- python train.py
+The command's standard output is its own; the summary goes to standard error. tprof exits as the
+command did.)";
+
+struct Options {
+  fs::path out;
+  std::string run_id;
+  std::string events;
+  std::string quota;
+  std::string ranks;
+  bool quiet = false;
+  std::vector<std::string> command;
+};
+
+std::vector<Setting> settings(const Options& o, const fs::path& library, const fs::path& folder,
+                              const std::string& run_id) {
+  const std::string others = process_env("LD_PRELOAD");
+  std::vector<Setting> all = {
+      {"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
+      {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
+      {"TPROF_RUN_ID", run_id}};
+  if (!o.events.empty()) all.emplace_back("TPROF_EVENTS", o.events);
+  if (!o.quota.empty()) all.emplace_back("TPROF_QUOTA", o.quota);
+  if (!o.ranks.empty()) all.emplace_back("TPROF_RANKS", o.ranks);
+  return all;
+}
+
+// Of the processes that this command started: a shared folder may hold those of other hosts, which
+// may still be running.
+void print_summary(const fs::path& folder, const std::string& run_id) {
+  std::vector<read::TraceFile> files;
+  try {
+    files = read::trace_files({folder});
+  } catch (const read::BadInput&) {
+    fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
+    return;
+  }
+  const read::Traces traces = load(files);
+  std::vector<const read::Process*> all = processes_of(traces);
+  std::erase_if(all, [&](const read::Process* p) { return p->header.run_id != run_id; });
+  std::vector<const read::Process*> here = all;
+  const std::string boot = boot_id();
+  std::erase_if(here, [&](const read::Process* p) { return p->header.boot_id != boot; });
+  const std::vector<match::Job> jobs = match::jobs_of(here);
+  std::string next =
+      "tprof merge " + quoted({folder}) + " -o trace.json.gz  (one timeline of all ranks)";
+  if (here.size() < all.size()) next = "tprof summary " + quoted({folder}) + "  (all hosts)";
+  for (const match::Job& job : jobs) {
+    const report::Summary s =
+        report::summarise(job, traces, {.whole_job = here.size() == all.size()});
+    fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
+  }
+}
+
+int run(const Options& o) {
+  const Launch launch = launch_of(process_env);
+  const std::string run_id = !o.run_id.empty()        ? o.run_id
+                             : !launch.run_id.empty() ? launch.run_id
+                                                      : random_id();
+  const fs::path library = find_library();  // before anything is made
+  if (!o.out.empty()) fs::create_directories(o.out);
+  const fs::path folder =
+      o.out.empty() ? make_run_folder("tprof-traces", o.command[0], launch) : o.out;
+  const int status = run_child(o.command, settings(o, library, folder, run_id));
+  // Of many parallel tasks one speaks.
+  if (!o.quiet && launch.task.value_or(0) == 0) {
+    try {
+      print_summary(folder, run_id);
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    }
+  }
+  if (o.out.empty()) {
+    std::error_code not_empty;
+    fs::remove(folder, not_empty);
+  }
+  exit_like(status);
+}
+
+}  // namespace
+
+Run add_run(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Runs a command and traces it");
+  command->footer(kExamples);
+  command->positionals_at_end();
+  command->add_option("--out", o->out, "folder for the traces (default tprof-traces/<command>-...)")
+      ->option_text("DIR");
+  command->add_option("--run-id", o->run_id, "name of the run (default: the launcher's, or random)")
+      ->option_text("ID");
+  command->add_option("--events", o->events, "TPROF_EVENTS: a line per call, or counts only")
+      ->check(CLI::IsMember({"on", "off", "all"}))
+      ->option_text("on|off|all");
+  command->add_option("--quota", o->quota, "TPROF_QUOTA: bytes of lines per process, 0: no limit")
+      ->option_text("SIZE");
+  command->add_option("--ranks", o->ranks, "TPROF_RANKS: which ranks write lines, such as 0-7,64")
+      ->option_text("LIST");
+  command->add_flag("--quiet", o->quiet, "no summary at the end");
+  command->add_option("CMD", o->command, "the command and its arguments, behind --")->required();
+  return [o, command] { return command->parsed() ? run(*o) : -1; };
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,134 @@
+#include "export/chrome.h"
+
+#include <algorithm>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "format/schema.h"
+#include "read/error.h"
+#include "read/json.h"
+
+namespace tprof::trace_export {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A block on its way from the input to the output. Used again and again: new room for every block
+// would cost more in page faults than the editing itself.
+struct Slot {
+  read::Block block;
+  LineEditor editor;
+  std::string text;
+  Piece piece;
+  std::future<void> work;
+};
+
+// Slots worked on by other threads, written in the order in which they were taken. That they are
+// few bounds the memory.
+class Pipeline {
+ public:
+  explicit Pipeline(Output& output)
+      : output_(output), slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
+
+  // The next slot, once what it held is written.
+  Slot& take() {
+    Slot& slot = slots_[next_];
+    next_ = (next_ + 1) % slots_.size();
+    write(slot);
+    return slot;
+  }
+
+  void finish() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) take();
+  }
+
+ private:
+  void write(Slot& slot) {
+    if (!slot.work.valid()) return;
+    slot.work.get();
+    output_.write(slot.piece);
+  }
+
+  Output& output_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+};
+
+// The member whose lines stand at `offset`: from its header on to the next one's.
+const Member& member_at(const Part& part, std::uint64_t offset) {
+  auto next = std::ranges::upper_bound(part.members, offset, {},
+                                       [](const Member& m) { return m.process->offset; });
+  return next == part.members.begin() ? *next : *std::prev(next);
+}
+
+void edit(const Part& part, Slot& slot) {
+  slot.text.clear();
+  read::each_line(slot.block, [&](const read::Line& line) {
+    const Member& member = member_at(part, line.offset);
+    if (!member.to) return;
+    const std::size_t before = slot.text.size();
+    slot.text += ",\n";
+    try {
+      if (!slot.editor.edit(line, *member.to, slot.text)) slot.text.resize(before);
+    } catch (const read::Malformed& e) {
+      throw read::BadInput(part.trace->source.file, line.offset, e.what());
+    }
+  });
+}
+
+Json metadata(std::string_view name, std::int64_t pid, Json args) {
+  return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
+}
+
+// `[` and the lines that only a merged trace has.
+std::string opening(const std::vector<Part>& parts) {
+  Json files = Json::array();
+  std::string processes;
+  const auto add = [&](const Json& line) {
+    processes += ",\n" + line.dump(-1, ' ', true, Json::error_handler_t::replace);
+  };
+  for (const Part& part : parts) {
+    files.push_back(part.trace->source.file.filename().string());
+    for (const Member& m : part.members) {
+      if (!m.to) continue;
+      add(metadata("process_name", m.to->pid, {{"name", m.title}}));
+      add(metadata("process_sort_index", m.to->pid, {{"sort_index", m.sort_index}}));
+    }
+  }
+  const Json merged = metadata(
+      "tprof_merged", 0, {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", files}});
+  return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
+}
+
+}  // namespace
+
+void write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+                  const std::function<void(std::uint64_t)>& progress) {
+  Pipeline pipeline(output);
+  const auto put = [&](std::string text) {
+    Slot& slot = pipeline.take();
+    slot.text = std::move(text);
+    slot.work =
+        std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
+  };
+  put(opening(parts));
+  std::uint64_t done = 0;
+  for (const Part& part : parts) {
+    read::BlockReader reader(part.trace->source);
+    for (;;) {
+      Slot& slot = pipeline.take();
+      if (!reader.next(slot.block)) break;
+      done += slot.block.text.size();
+      slot.work = std::async(std::launch::async, [&part, &slot, gzip] {
+        edit(part, slot);
+        pack(slot.text, gzip, slot.piece);
+      });
+      progress(done);
+    }
+  }
+  put("\n]\n");
+  pipeline.finish();
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,34 @@
+// Many traces into one Chrome trace.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "export/line_editor.h"
+#include "export/output.h"
+#include "read/load.h"
+
+namespace tprof::trace_export {
+
+// A process of an input and where it goes; nowhere: left out.
+struct Member {
+  const read::Process* process = nullptr;
+  std::optional<Placement> to;
+  std::string title;  // as viewers show it
+  std::int64_t sort_index = 0;
+};
+
+struct Part {
+  const read::Trace* trace = nullptr;
+  std::vector<Member> members;  // in the order of the trace's processes
+};
+
+// Writes one array, part after part. Memory does not grow with the input. `progress` gets the bytes
+// of input done so far.
+void write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+                  const std::function<void(std::uint64_t)>& progress);
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,142 @@
+#include "export/line_editor.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "read/json.h"
+
+namespace tprof::trace_export {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view trimmed(std::string_view token) {
+  while (!token.empty() && token.back() == ' ') token.remove_suffix(1);
+  return token;
+}
+
+void append(std::string& out, std::uint64_t v) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
+  out.append(digits, end);
+}
+
+void append(std::string& out, std::int64_t v) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
+  out.append(digits, end);
+}
+
+void shift_anchor(Json& anchor, const Placement& to) {
+  anchor.at(0) = anchor.at(0).get<std::int64_t>() + to.shift_ns;
+}
+
+// Lines that hold times in other places than `ts`: one or a few per process.
+void edit_clock_line(const read::Line& line, const Placement& to, std::string& out) {
+  try {
+    Json j = Json::parse(line.text);
+    Json& args = j.at("args");
+    j.at("pid") = to.pid;
+    if (j.at("name") == "tprof_header") {
+      args.at("base_time_ns") = to.base_time_ns;
+      for (Json& anchor : args.at("clock")) shift_anchor(anchor, to);
+    } else {
+      shift_anchor(args.at("clock"), to);
+    }
+    out += j.dump(-1, ' ', false, Json::error_handler_t::replace);
+  } catch (const Json::exception& e) {
+    throw read::Malformed(e.what());
+  }
+}
+
+}  // namespace
+
+void append_micros(std::string& out, std::int64_t ns) {
+  if (ns < 0) out += '-';
+  const std::uint64_t size =
+      ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  append(out, size / 1000);
+  const auto rest = static_cast<std::uint32_t>(size % 1000);
+  const char decimals[4] = {'.', static_cast<char>('0' + rest / 100),
+                            static_cast<char>('0' + rest / 10 % 10),
+                            static_cast<char>('0' + rest % 10)};
+  out.append(decimals, sizeof decimals);
+}
+
+LineEditor::Places LineEditor::find(const read::Line& line) {
+  Places places;
+  const auto fail = [] { return read::Malformed("expected one JSON object on this line"); };
+  simdjson::ondemand::document document;
+  simdjson::ondemand::object top;
+  const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
+                                            line.text.size() + simdjson::SIMDJSON_PADDING);
+  if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw fail();
+  if (document.get_object().get(top) != simdjson::SUCCESS) throw fail();
+  const auto token = [&](simdjson::ondemand::value value) {
+    return trimmed(value.raw_json_token());
+  };
+  for (auto field : top) {
+    std::string_view key;
+    simdjson::ondemand::value value;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
+    if (field.value().get(value) != simdjson::SUCCESS) throw fail();
+    if (key == "name") {
+      places.name = token(value);
+    } else if (key == "pid") {
+      places.pid = token(value);
+    } else if (key == "ts") {
+      places.ts = token(value);
+    } else if (key == "args" && places.name.starts_with("\"tprof_")) {
+      simdjson::ondemand::object args;
+      if (value.get_object().get(args) != simdjson::SUCCESS) throw fail();
+      for (auto arg : args) {
+        simdjson::ondemand::value v;
+        if (arg.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
+        if (arg.value().get(v) != simdjson::SUCCESS) throw fail();
+        if (key == "ts") places.ts = token(v);
+      }
+    }
+  }
+  if (places.name.empty() || places.pid.empty()) throw read::Malformed("expected name and pid");
+  return places;
+}
+
+bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out) {
+  const Places at = find(line);
+  if (at.name == "\"process_name\"" || at.name == "\"process_sort_index\"" ||
+      at.name == "\"tprof_merged\"") {
+    return false;
+  }
+  if (at.name == "\"tprof_header\"" || at.name == "\"tprof_clock\"") {
+    edit_clock_line(line, to, out);
+    return true;
+  }
+  const char* copied = line.text.data();
+  const auto copy_until = [&](const char* end) {
+    out.append(copied, end);
+    copied = end;
+  };
+  const auto put_pid = [&] {
+    copy_until(at.pid.data());
+    append(out, to.pid);
+    copied += at.pid.size();
+  };
+  const auto put_ts = [&] {
+    copy_until(at.ts.data());
+    append_micros(out, read::micros_to_ns(at.ts) + to.shift_ns);
+    copied += at.ts.size();
+  };
+  if (at.ts.empty()) {
+    put_pid();
+  } else if (at.pid.data() < at.ts.data()) {
+    put_pid();
+    put_ts();
+  } else {
+    put_ts();
+    put_pid();
+  }
+  copy_until(line.text.data() + line.text.size());
+  return true;
+}
+
+}  // namespace tprof::trace_export

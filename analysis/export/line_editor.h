@@ -1,0 +1,43 @@
+// One line of a process, moved to another pid and another time axis.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "read/lines.h"
+
+namespace tprof::trace_export {
+
+// Where a process goes in the merged trace.
+struct Placement {
+  std::int64_t pid = 0;
+  std::int64_t shift_ns = 0;      // added to every time
+  std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0 of the merged trace
+};
+
+class LineEditor {
+ public:
+  // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
+  // False: the line is not for the merged trace (viewers' names of processes: merge gives its own).
+  // Throws read::Malformed.
+  bool edit(const read::Line& line, const Placement& to, std::string& out);
+
+ private:
+  struct Places {
+    std::string_view name;
+    std::string_view pid;
+    std::string_view ts;  // of an event its own, of metadata the one in its arguments
+  };
+  Places find(const read::Line& line);
+
+  simdjson::ondemand::parser parser_;
+};
+
+// "1042.117" from 1042117.
+void append_micros(std::string& out, std::int64_t ns);
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,161 @@
+#include "match/jobs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "read/error.h"
+
+namespace tprof::match {
+namespace {
+
+using Processes = std::vector<const read::Process*>;
+
+void refuse_copies(const Processes& processes) {
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, const read::Process*> seen;
+  for (const read::Process* p : processes) {
+    const read::Header& h = p->header;
+    const auto [first, fresh] = seen.try_emplace({h.boot_id, h.pid, h.start_ns}, p);
+    if (fresh) continue;
+    throw read::BadInput(p->file, "holds the same process as " + first->second->file + " (host " +
+                                      h.host + ", pid " + std::to_string(h.pid) +
+                                      "): one of them is a copy, leave it out");
+  }
+}
+
+// Groups of processes that communicator ids connect, each in the order of the input.
+std::vector<Processes> connected(const Processes& processes) {
+  std::vector<std::size_t> parent(processes.size());
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  const auto root = [&](std::size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  std::map<std::string_view, std::size_t> holder;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    for (const auto& [number, comm] : processes[i]->comms) {
+      const auto [first, fresh] = holder.try_emplace(comm.id, i);
+      if (!fresh) parent[root(i)] = root(first->second);
+    }
+  }
+  std::map<std::size_t, Processes> groups;
+  for (std::size_t i = 0; i < processes.size(); ++i) groups[root(i)].push_back(processes[i]);
+  std::vector<Processes> result;
+  result.reserve(groups.size());
+  for (auto& [first, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+std::int64_t start(const Processes& group) {
+  const auto first = std::ranges::min_element(
+      group, {}, [](const read::Process* p) { return p->header.start_ns; });
+  return (*first)->header.start_ns;
+}
+
+// Equal for processes that one launch started, as far as they can know.
+struct LaunchKey {
+  std::string run_id;
+  std::int64_t restart;
+  std::string folder;  // only where there is no run id
+
+  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
+  auto operator<=>(const LaunchKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+LaunchKey launch_key(const read::Process& p) {
+  const read::Header& h = p.header;
+  const bool none = h.run_id.empty();
+  return {h.run_id, h.restart,
+          none ? std::filesystem::path(p.file).parent_path().string() : std::string()};
+}
+
+// A process without a communicator (a data loader that copies) counts towards its rank, so it
+// clashes with nobody.
+std::set<std::int64_t> ranks_with_communicator(const Processes& group) {
+  std::set<std::int64_t> ranks;
+  for (const read::Process* p : group) {
+    if (p->header.rank && !p->comms.empty()) ranks.insert(*p->header.rank);
+  }
+  return ranks;
+}
+
+bool clash(const Processes& a, const Processes& b) {
+  const auto left = ranks_with_communicator(a);
+  const auto right = ranks_with_communicator(b);
+  return std::ranges::any_of(left, [&](std::int64_t rank) { return right.contains(rank); });
+}
+
+Job job_of(Processes processes) {
+  std::ranges::stable_sort(processes, {}, [](const read::Process* p) {
+    return std::tuple(!p->header.rank, p->header.rank.value_or(0), p->comms.empty(),
+                      p->header.start_ns);
+  });
+  Job job;
+  std::set<std::int64_t> held;
+  for (const read::Process* p : processes) {
+    const read::Header& h = p->header;
+    if (job.run_id.empty()) job.run_id = h.run_id;
+    if (h.world_size) job.world_size = std::max(job.world_size.value_or(0), *h.world_size);
+    if (h.rank && (job.ranks.empty() || job.ranks.back() != *h.rank)) job.ranks.push_back(*h.rank);
+    if (h.rank) held.insert(*h.rank);
+    held.insert(h.lane_ranks.begin(), h.lane_ranks.end());
+  }
+  for (std::int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
+    if (!held.contains(rank)) job.missing.push_back(rank);
+  }
+  const std::int64_t restart = processes.front()->header.restart;
+  job.label = job.run_id.empty() ? "none" : job.run_id;
+  if (restart != 0) job.label += ".r" + std::to_string(restart);
+  job.processes = std::move(processes);
+  return job;
+}
+
+}  // namespace
+
+std::vector<Job> jobs_of(const Processes& processes) {
+  refuse_copies(processes);
+  std::vector<Processes> groups = connected(processes);
+  // Those with communicators first, by their start: what has none joins the last that had begun.
+  std::ranges::stable_sort(groups, {}, [](const Processes& group) {
+    return std::pair(ranks_with_communicator(group).empty(), start(group));
+  });
+
+  struct Launch {
+    Processes processes;
+    std::size_t groups = 1;
+  };
+  std::map<LaunchKey, std::vector<Launch>> launches;
+  for (Processes& group : groups) {
+    std::vector<Launch>& candidates = launches[launch_key(*group.front())];
+    Launch* home = nullptr;
+    for (Launch& launch : candidates) {
+      if (clash(launch.processes, group)) continue;
+      if (home == nullptr || start(launch.processes) <= start(group)) home = &launch;
+    }
+    if (home == nullptr) {
+      candidates.push_back({std::move(group)});
+      continue;
+    }
+    home->processes.insert(home->processes.end(), group.begin(), group.end());
+    ++home->groups;
+  }
+
+  std::vector<Job> jobs;
+  for (auto& [key, found] : launches) {
+    for (Launch& launch : found) {
+      jobs.push_back(job_of(std::move(launch.processes)));
+      jobs.back().assumed = launch.groups > 1 && key.run_id.empty();
+    }
+  }
+  std::ranges::stable_sort(jobs, {}, [](const Job& job) { return start(job.processes); });
+  std::map<std::string, int> used;
+  for (Job& job : jobs) {
+    const int n = ++used[job.label];
+    if (n > 1) job.label += "#" + std::to_string(n);
+  }
+  return jobs;
+}
+
+}  // namespace tprof::match

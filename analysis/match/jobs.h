@@ -1,0 +1,29 @@
+// Which processes belong to one job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "read/process.h"
+
+namespace tprof::match {
+
+struct Job {
+  std::string label;                            // unique among the jobs that were read together
+  std::string run_id;                           // empty: none
+  std::vector<const read::Process*> processes;  // by rank; those without one last
+  std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
+  std::vector<std::int64_t> missing;            // ranks of the world size that no process holds
+  std::optional<std::int64_t> world_size;
+  bool assumed = false;  // neither communicators nor run id connect its processes
+};
+
+// A job is what shared communicator ids connect; where there are none, a run id (and restart
+// count); where there is none, the folder. Processes that clash in rank are never put into one job
+// by run id or folder alone: a script may train twice. Jobs in the order of their start.
+// Throws BadInput where two files hold the same process.
+std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
+
+}  // namespace tprof::match

@@ -1,0 +1,34 @@
+// What the tool says of input that it can't read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tprof::read {
+
+// Becomes the one line on standard error and exit code 2.
+class BadInput : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+  BadInput(const std::filesystem::path& file, std::string_view what)
+      : std::runtime_error(file.string() + ": " + std::string(what)) {}
+  BadInput(const std::filesystem::path& file, std::uint64_t offset, std::string_view what)
+      : std::runtime_error(file.string() + ": byte " + std::to_string(offset) + ": " +
+                           std::string(what)) {}
+};
+
+// A file that is something else, or was cut before it said what it is.
+class NotATrace : public BadInput {
+ public:
+  NotATrace(const std::filesystem::path& file, bool cut_short, std::string_view what)
+      : BadInput(file, what), cut_short_(cut_short) {}
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  bool cut_short_;
+};
+
+}  // namespace tprof::read

@@ -1,0 +1,108 @@
+#include "read/folder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <variant>
+
+#include "read/error.h"
+
+namespace tprof::read {
+namespace fs = std::filesystem;
+
+namespace {
+
+bool looks_like_trace(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  return entry.is_regular_file() && (name.ends_with(".json") || name.ends_with(".json.gz"));
+}
+
+// "no rank files": and perhaps the folder of runs was given instead of a run's.
+std::string no_traces(const fs::path& folder) {
+  std::string runs;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.is_directory()) continue;
+    const bool run = std::ranges::any_of(fs::directory_iterator(entry), looks_like_trace);
+    if (run) runs += (runs.empty() ? "" : ", ") + entry.path().filename().string();
+  }
+  return runs.empty() ? "expected rank files (*.json) in this folder, found none"
+                      : "no rank files here, but in its folders: " + runs + ": give one of them";
+}
+
+using Outcome = std::variant<std::monostate, Trace, Skipped, std::exception_ptr>;
+
+Outcome load_one(const TraceFile& file) {
+  try {
+    Trace trace = load(file.path);
+    if (trace.merged && !file.named) {
+      return Skipped{file.path.string() + ": a merged trace, left out", false};
+    }
+    return trace;
+  } catch (const NotATrace& e) {
+    if (!file.named) return Skipped{std::string(e.what()) + ", left out", e.cut_short()};
+    return std::current_exception();
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
+  std::vector<TraceFile> files;
+  for (const fs::path& path : paths) {
+    if (!fs::is_directory(path)) {
+      if (!fs::exists(path)) throw BadInput(path, "no such file or folder");
+      files.push_back({path, true});
+      continue;
+    }
+    const std::size_t before = files.size();
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (looks_like_trace(entry)) files.push_back({entry.path(), false});
+    }
+    if (files.size() == before) throw BadInput(path, no_traces(path));
+    std::ranges::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(), {},
+                      &TraceFile::path);
+  }
+  return files;
+}
+
+Traces load_all(const std::vector<TraceFile>& files,
+                const std::function<void(std::size_t)>& progress) {
+  std::vector<Outcome> outcomes(files.size());
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      outcomes[i] = load_one(files[i]);
+      progress(++done);
+    }
+  };
+  {
+    const std::size_t wanted = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min(wanted, files.size()); ++i) threads.emplace_back(work);
+    work();
+  }
+  Traces result;
+  for (Outcome& outcome : outcomes) {
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) {
+      std::rethrow_exception(*error);
+    }
+    if (auto* trace = std::get_if<Trace>(&outcome)) result.traces.push_back(std::move(*trace));
+    if (auto* skipped = std::get_if<Skipped>(&outcome)) {
+      result.skipped.push_back(std::move(*skipped));
+    }
+  }
+  if (result.traces.empty()) {
+    const std::string& first = result.skipped[0].reason;
+    throw BadInput("expected rank files, found none: " + first +
+                   (result.skipped.size() == 1
+                        ? ""
+                        : ", and " + std::to_string(result.skipped.size() - 1) + " more"));
+  }
+  return result;
+}
+
+}  // namespace tprof::read

@@ -1,0 +1,101 @@
+#include "read/json.h"
+
+#include <charconv>
+
+namespace tprof::read {
+namespace {
+
+[[noreturn]] void expected(std::string_view what, std::string_view key) {
+  throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
+}
+
+element require(const object& o, std::string_view key, std::string_view what) {
+  const auto e = find(o, key);
+  if (!e) expected(what, key);
+  return *e;
+}
+
+}  // namespace
+
+std::optional<element> find(const object& o, std::string_view key) {
+  element e;
+  if (o.at_key(key).get(e) != simdjson::SUCCESS || e.is_null()) return std::nullopt;
+  return e;
+}
+
+std::int64_t integer(const object& o, std::string_view key) {
+  std::int64_t v = 0;
+  if (require(o, key, "an integer").get(v) != simdjson::SUCCESS) expected("an integer", key);
+  return v;
+}
+
+std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent) {
+  return optional_integer(o, key).value_or(absent);
+}
+
+std::optional<std::int64_t> optional_integer(const object& o, std::string_view key) {
+  if (!find(o, key)) return std::nullopt;
+  return integer(o, key);
+}
+
+std::uint64_t count(const object& o, std::string_view key) {
+  std::uint64_t v = 0;
+  if (require(o, key, "a count").get(v) != simdjson::SUCCESS) expected("a count", key);
+  return v;
+}
+
+std::string text(const object& o, std::string_view key) {
+  std::string_view v;
+  if (require(o, key, "a string").get(v) != simdjson::SUCCESS) expected("a string", key);
+  return std::string(v);
+}
+
+std::string text_or_empty(const object& o, std::string_view key) {
+  return find(o, key) ? text(o, key) : std::string();
+}
+
+object object_of(const object& o, std::string_view key) {
+  object v;
+  if (require(o, key, "an object").get(v) != simdjson::SUCCESS) expected("an object", key);
+  return v;
+}
+
+array array_of(const object& o, std::string_view key) {
+  array v;
+  if (require(o, key, "an array").get(v) != simdjson::SUCCESS) expected("an array", key);
+  return v;
+}
+
+std::vector<object> objects_of(const object& o, std::string_view key) {
+  std::vector<object> all;
+  for (const element e : array_of(o, key)) {
+    if (e.get(all.emplace_back()) != simdjson::SUCCESS) expected("objects", key);
+  }
+  return all;
+}
+
+std::int64_t micros_to_ns(std::string_view token) {
+  const auto malformed = [&] {
+    return Malformed("expected a time in microseconds, found '" + std::string(token) + "'");
+  };
+  // simdjson's raw tokens carry the white space that follows them.
+  while (!token.empty() && token.back() == ' ') token.remove_suffix(1);
+  const bool negative = !token.empty() && token.front() == '-';
+  const char* at = token.data() + (negative ? 1 : 0);
+  const char* end = token.data() + token.size();
+  std::uint64_t micros = 0;
+  auto [p, error] = std::from_chars(at, end, micros);
+  // 2^63 ns are 292 years: beyond them nothing is a time.
+  if (error != std::errc() || micros > 9'000'000'000'000'000) throw malformed();
+  std::int64_t ns = static_cast<std::int64_t>(micros) * 1000;
+  if (p != end) {
+    if (*p++ != '.' || p == end) throw malformed();
+    for (std::int64_t unit = 100; p != end; ++p, unit /= 10) {
+      if (*p < '0' || *p > '9') throw malformed();
+      ns += unit * (*p - '0');
+    }
+  }
+  return negative ? -ns : ns;
+}
+
+}  // namespace tprof::read

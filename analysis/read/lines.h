@@ -1,0 +1,82 @@
+// A trace as blocks of whole lines, whether it is plain, gzipped, or a rank file that goes on in
+// its ring file.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tprof::read {
+
+// Where the lines come from.
+struct Source {
+  std::filesystem::path file;
+  // Bytes of the file that count: what lies behind was being written when the process died.
+  std::uint64_t cut = std::numeric_limits<std::uint64_t>::max();
+  std::string rest;  // lines that follow the cut
+};
+
+// Whole lines (each with its newline) and where they begin. `text` has the spare capacity that
+// simdjson reads behind the end of a line.
+struct Block {
+  std::string text;
+  std::uint64_t offset = 0;
+};
+
+class BlockReader {
+ public:
+  explicit BlockReader(const Source& source, std::size_t block_bytes = kBlockBytes);
+
+  // False at the end.
+  bool next(Block& block);
+
+  // Bytes behind the last newline: `]`, or a line that was cut. Complete once next() said false.
+  const std::string& remainder() const { return carry_; }
+
+  static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+
+ private:
+  std::size_t read(char* to, std::size_t n);
+
+  struct Close {
+    void operator()(gzFile f) const { gzclose(f); }
+  };
+  const Source& source_;
+  std::unique_ptr<gzFile_s, Close> file_;
+  std::size_t block_bytes_;
+  std::uint64_t file_read_ = 0;
+  std::size_t rest_read_ = 0;
+  std::uint64_t offset_ = 0;  // of carry_
+  std::string carry_;
+};
+
+struct Line {
+  std::string_view
+      text;              // without newline and comma; SIMDJSON_PADDING bytes behind it are readable
+  std::uint64_t offset;  // in the file
+};
+
+// Calls f(Line) for every line but the brackets of the array.
+template <typename F>
+void each_line(const Block& block, F&& f) {
+  std::string_view text = block.text;
+  std::uint64_t offset = block.offset;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::size_t taken = end == std::string_view::npos ? text.size() : end + 1;
+    std::string_view line = text.substr(0, end);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (!line.empty() && line.back() == ',') line.remove_suffix(1);
+    if (!line.empty() && line != "[" && line != "]") f(Line{line, offset});
+    text.remove_prefix(taken);
+    offset += taken;
+  }
+}
+
+}  // namespace tprof::read

@@ -1,0 +1,140 @@
+#include "read/load.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "read/error.h"
+#include "read/metadata.h"
+#include "read/ring.h"
+
+namespace tprof::read {
+namespace {
+
+constexpr std::size_t kEdge = std::size_t{1} << 16;
+
+bool opens_array(std::string_view text) {
+  return text.starts_with("[\n") || text.starts_with("[\r\n");
+}
+
+NotATrace not_an_array(const std::filesystem::path& file) {
+  return {file, false, "expected '[' as the first line: not a tprof trace"};
+}
+
+// Every metadata line of the file.
+Trace scan(Source source) {
+  Trace trace{std::move(source), {}, false};
+  const auto& file = trace.source.file;
+  MetadataParser parser(file);
+  BlockReader reader(trace.source);
+  Block block;
+  bool first = true;
+  bool ended = false;  // by `]`
+  while (reader.next(block)) {
+    ended = block.text.ends_with("\n]\n");
+    if (first && !opens_array(block.text)) throw not_an_array(file);
+    first = false;
+    each_line(block, [&](const Line& line) {
+      if (is_metadata(line.text)) parser.line(line);
+    });
+  }
+  const std::string& rest = reader.remainder();
+  if (parser.processes().empty()) {
+    if (first && rest.empty()) throw NotATrace(file, true, "empty file");
+    if (first && rest != "[") throw not_an_array(file);
+    if (ended || rest == "]") {
+      throw NotATrace(file, false, "expected a tprof_header line: not a tprof trace");
+    }
+    throw NotATrace(file, true, "cut before its tprof_header line");
+  }
+  trace.merged = parser.merged();
+  trace.processes = std::move(parser.processes());
+  trace.processes.back().cut = !rest.empty() && rest != "]";
+  for (Process& p : trace.processes) {
+    p.end = !p.footer ? End::lost : (p.footer->complete ? End::closed : End::recovered);
+  }
+  return trace;
+}
+
+Block part_of(std::ifstream& in, std::uint64_t offset, std::size_t size) {
+  Block block;
+  block.offset = offset;
+  block.text.reserve(size + simdjson::SIMDJSON_PADDING);
+  block.text.resize(size);
+  in.seekg(static_cast<std::streamoff>(offset));
+  in.read(block.text.data(), static_cast<std::streamsize>(size));
+  if (!in) block.text.clear();
+  return block;
+}
+
+// The last ledger line and what follows it, or nothing where the file does not end as a closed one.
+std::optional<Block> closing_lines(std::ifstream& in, std::uint64_t file_size) {
+  for (std::size_t size = kEdge; size < file_size; size *= 4) {
+    Block tail = part_of(in, file_size - size, size);
+    if (!tail.text.ends_with("]\n") && !tail.text.ends_with(']')) return std::nullopt;
+    const std::size_t ledger = tail.text.rfind("\n{\"name\":\"tprof_ledger\"");
+    if (ledger == std::string::npos) continue;
+    tail.text.erase(0, ledger + 1);
+    tail.offset += ledger + 1;
+    return tail;
+  }
+  return std::nullopt;
+}
+
+bool knows_its_communicators(const Process& p) {
+  const Ledger& ledger = p.ledgers.rbegin()->second;
+  return std::ranges::all_of(ledger.rows,
+                             [&](const Row& r) { return !r.comm || p.comms.contains(*r.comm); }) &&
+         std::ranges::all_of(ledger.collectives,
+                             [&](const Collectives& c) { return p.comms.contains(c.comm); });
+}
+
+// A closed rank file from its two ends. A ledger is cumulative, so all that could be missing is a
+// communicator made later, an earlier epoch or a rank that was not known from the start; each of
+// them shows, and then the answer is nothing and the whole file has to be read.
+std::optional<Trace> load_ends(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(file, error);
+  if (error || size <= 2 * kEdge) return std::nullopt;
+  std::ifstream in(file, std::ios::binary);
+  Block head = part_of(in, 0, kEdge);
+  if (!opens_array(head.text)) return std::nullopt;
+  MetadataParser parser(file);
+  const auto take = [&](const Line& line) {
+    if (is_metadata(line.text)) parser.line(line);
+  };
+  head.text.resize(head.text.rfind('\n') + 1);
+  each_line(head, take);
+  if (parser.merged() || parser.processes().size() != 1) return std::nullopt;
+  if (!parser.processes()[0].header.rank) return std::nullopt;
+
+  const auto tail = closing_lines(in, size);
+  if (!tail) return std::nullopt;
+  each_line(*tail, take);
+  Process& p = parser.processes()[0];
+  if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
+  if (!knows_its_communicators(p)) return std::nullopt;
+  p.end = p.footer->complete ? End::closed : End::recovered;
+  return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
+}
+
+}  // namespace
+
+Trace load(const std::filesystem::path& file) {
+  if (auto closed = load_ends(file)) return std::move(*closed);
+  Trace trace = scan({file, Source{}.cut, {}});
+  if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
+  const Process& open = trace.processes[0];
+  if (open.header.ring.empty()) return trace;
+  auto rest = replay(file.parent_path() / open.header.ring, open.header);
+  if (!rest) return scan({file, Source{}.cut, {}});  // it may have closed since it was read
+  const bool running = rest->running;
+  const bool partial = rest->partial;
+  Trace whole = scan({file, rest->cut, std::move(rest->lines)});
+  whole.processes[0].end = running ? End::running : partial ? End::partial : End::recovered;
+  return whole;
+}
+
+}  // namespace tprof::read

@@ -1,0 +1,22 @@
+// Reading the metadata of one trace file: rank file, with its ring file where it did not close, or
+// merged trace.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "read/lines.h"
+#include "read/process.h"
+
+namespace tprof::read {
+
+struct Trace {
+  Source source;  // for reading its lines
+  std::vector<Process> processes;
+  bool merged = false;
+};
+
+// Throws BadInput. Of a closed rank file only the beginning and the end are read.
+Trace load(const std::filesystem::path& file);
+
+}  // namespace tprof::read

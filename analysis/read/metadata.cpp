@@ -1,0 +1,240 @@
+#include "read/metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "format/schema.h"
+#include "read/error.h"
+#include "read/json.h"
+
+namespace tprof::read {
+namespace {
+
+void check_schema(const object& args) {
+  const std::string schema = text(args, "schema");
+  if (schema == kSchema) return;
+  if (schema.starts_with("tprof/")) {
+    throw Malformed("written by tprof " + text_or_empty(args, "tprof_version") + " in schema " +
+                    schema + "; this tprof reads " + kSchema +
+                    ": use the tprof that belongs to the library");
+  }
+  throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
+}
+
+Anchor anchor(const array& values) {
+  std::array<std::int64_t, 3> v{};
+  std::size_t n = 0;
+  for (const element e : values) {
+    if (n == v.size() || e.get(v[n]) != simdjson::SUCCESS)
+      throw Malformed("expected a clock anchor");
+    ++n;
+  }
+  if (n != v.size()) throw Malformed("expected a clock anchor of three integers");
+  return {v[0], v[1], v[2]};
+}
+
+std::map<std::string, std::string> settings(const object& args, std::string_view key) {
+  std::map<std::string, std::string> all;
+  object o;
+  const auto found = find(args, key);
+  if (!found || found->get(o) != simdjson::SUCCESS) return all;
+  for (const auto field : o) {
+    std::string_view value;
+    all[std::string(field.key)] = field.value.get(value) == simdjson::SUCCESS
+                                      ? std::string(value)
+                                      : simdjson::minify(field.value);
+  }
+  return all;
+}
+
+Header header(const object& args) {
+  check_schema(args);
+  Header h;
+  h.tprof_version = text_or_empty(args, "tprof_version");
+  h.run_id = text_or_empty(args, "run_id");
+  h.rank = optional_integer(args, "rank");
+  h.world_size = optional_integer(args, "world_size");
+  h.local_rank = optional_integer(args, "local_rank");
+  h.restart = integer_or(args, "restart", 0);
+  h.host = text_or_empty(args, "host");
+  h.boot_id = text_or_empty(args, "boot_id");
+  h.pid = integer(args, "pid");
+  h.start_ns = integer(args, "start_ns");
+  h.command = text_or_empty(args, "command");
+  h.base_time_ns = integer(args, "base_time_ns");
+  for (const element e : array_of(args, "clock")) {
+    array a;
+    if (e.get(a) != simdjson::SUCCESS) throw Malformed("expected arrays in \"clock\"");
+    h.clock.push_back(anchor(a));
+  }
+  h.nccl_version = optional_integer(args, "nccl_version");
+  h.nccl_path = text_or_empty(args, "nccl_path");
+  h.cudart_version = optional_integer(args, "cudart_version");
+  h.cudart_path = text_or_empty(args, "cudart_path");
+  if (find(args, "devices")) {
+    for (const object& o : objects_of(args, "devices")) {
+      h.devices.push_back(
+          {integer_or(o, "device", -1), text_or_empty(o, "uuid"), text_or_empty(o, "pci")});
+    }
+  }
+  if (find(args, "lanes")) {
+    for (const object& o : objects_of(args, "lanes")) {
+      if (const auto rank = optional_integer(o, "rank")) h.lane_ranks.push_back(*rank);
+    }
+  }
+  h.config = settings(args, "config");
+  h.env = settings(args, "env");
+  h.ring = text_or_empty(args, "ring");
+  return h;
+}
+
+Comm comm(const object& args) {
+  Comm c;
+  c.comm = integer(args, "comm");
+  c.id = text(args, "id");
+  if (find(args, "name")) c.name = text(args, "name");
+  c.nranks = integer(args, "nranks");
+  c.rank = integer(args, "rank");
+  c.device = integer_or(args, "device", -1);
+  c.parent = optional_integer(args, "parent");
+  return c;
+}
+
+Bucket bucket_of(std::string_view name) {
+  const auto* found = std::ranges::find(kBuckets, name, &BucketInfo::name);
+  if (found == std::end(kBuckets)) throw Malformed("unknown bucket '" + std::string(name) + "'");
+  return static_cast<Bucket>(found - kBuckets);
+}
+
+Mode mode_of(std::string_view name) {
+  const auto* found = std::ranges::find(kModeNames, name);
+  if (found == std::end(kModeNames)) throw Malformed("unknown mode '" + std::string(name) + "'");
+  return static_cast<Mode>(found - kModeNames);
+}
+
+Row row(const object& o) {
+  Row r;
+  r.bucket = bucket_of(text(o, "bucket"));
+  r.name = text(o, "name");
+  r.dtype = text(o, "dtype");
+  r.comm = optional_integer(o, "comm");
+  r.bytes_class = integer(o, "bytes_class");
+  r.mode = mode_of(text(o, "mode"));
+  r.amounts = {.calls = count(o, "calls"),
+               .count = count(o, "count"),
+               .elements = count(o, "elements"),
+               .bytes = count(o, "bytes"),
+               .host_ns = count(o, "host_ns"),
+               .host_ns_max = count(o, "host_ns_max"),
+               .device_ns = count(o, "device_ns"),
+               .device_timed = count(o, "device_timed"),
+               .failed = count(o, "failed"),
+               .unfinished = count(o, "unfinished"),
+               .replayed = r.mode == Mode::replayed ? count(o, "calls") : 0};
+  return r;
+}
+
+Ledger ledger(const object& args) {
+  Ledger l;
+  l.epoch = integer(args, "epoch");
+  l.reason = text(args, "reason");
+  double micros = 0;
+  const auto ts = find(args, "ts");
+  if (!ts || ts->get(micros) != simdjson::SUCCESS) throw Malformed("expected a time in \"ts\"");
+  l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: needs no exact ns
+  for (const object& o : objects_of(args, "rows")) l.rows.push_back(row(o));
+  for (const object& o : objects_of(args, "comms")) {
+    Collectives c{integer(o, "comm"), count(o, "collectives"), text(o, "signature"), {}};
+    for (const element mark : array_of(o, "marks")) {
+      std::string_view m;
+      if (mark.get(m) != simdjson::SUCCESS) throw Malformed("expected strings in \"marks\"");
+      c.marks.emplace_back(m);
+    }
+    l.collectives.push_back(std::move(c));
+  }
+  return l;
+}
+
+Footer footer(const object& args) {
+  Footer f;
+  for (const auto field : object_of(args, "dropped")) {
+    std::uint64_t n = 0;
+    if (field.value.get(n) != simdjson::SUCCESS) throw Malformed("expected counts in \"dropped\"");
+    f.dropped[std::string(field.key)] = n;
+  }
+  f.self_cost_ns = count(args, "self_cost_ns");
+  const object coverage = object_of(args, "coverage");
+  for (const object& o : objects_of(coverage, "functions")) {
+    f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
+  }
+  for (const element e : array_of(coverage, "unseen")) {
+    std::string_view name;
+    f.unseen.push_back(e.get(name) == simdjson::SUCCESS ? std::string(name) : simdjson::minify(e));
+  }
+  bool complete = false;
+  if (const auto e = find(args, "complete")) {
+    if (e->get(complete) != simdjson::SUCCESS) throw Malformed("expected a bool in \"complete\"");
+  }
+  f.complete = complete;
+  return f;
+}
+
+}  // namespace
+
+void MetadataParser::line(const Line& line) {
+  try {
+    dispatch(line);
+  } catch (const Malformed& e) {
+    throw BadInput(file_, line.offset, e.what());
+  }
+}
+
+void MetadataParser::dispatch(const Line& line) {
+  object top;
+  if (parser_.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
+    throw Malformed("expected one JSON object on this line");
+  }
+  const std::string name = text(top, "name");
+  if (name == "tprof_merged") {
+    check_schema(object_of(top, "args"));
+    merged_ = true;
+    return;
+  }
+  if (name == "tprof_header") {
+    Process p;
+    p.file = file_.string();
+    p.offset = line.offset;
+    p.line_pid = integer(top, "pid");
+    p.header = header(object_of(top, "args"));
+    processes_.push_back(std::move(p));
+    return;
+  }
+  if (processes_.empty()) throw Malformed("expected tprof_header before " + name);
+  Process& p = processes_.back();
+  const std::int64_t pid = integer(top, "pid");
+  if (name == "tprof_comm") {
+    Comm c = comm(object_of(top, "args"));
+    p.comms[c.comm] = std::move(c);
+  } else if (name == "tprof_ledger") {
+    Ledger l = ledger(object_of(top, "args"));
+    p.ledgers[l.epoch] = std::move(l);
+  } else if (name == "tprof_footer") {
+    p.footer = footer(object_of(top, "args"));
+  } else if (name == "tprof_clock") {
+    p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
+  } else if (name == "tprof_identity") {
+    const object args = object_of(top, "args");
+    if (find(args, "rank")) p.header.rank = integer(args, "rank");
+    if (find(args, "world_size")) p.header.world_size = integer(args, "world_size");
+  } else {
+    return;  // groups, graphs and sites belong to the events
+  }
+  if (merged_ && pid != p.line_pid) {
+    throw Malformed("belongs to pid " + std::to_string(pid) + " but follows the header of pid " +
+                    std::to_string(p.line_pid));
+  }
+  p.line_pid = pid;
+}
+
+}  // namespace tprof::read

@@ -1,0 +1,42 @@
+// From metadata lines (tprof_header, tprof_comm, tprof_ledger, ...) to processes.
+#pragma once
+
+#include <simdjson.h>
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "read/lines.h"
+#include "read/process.h"
+
+namespace tprof::read {
+
+// The writer puts the name first, so one comparison tells the few lines that matter here from
+// millions of events.
+inline bool is_metadata(std::string_view line) {
+  return line.starts_with("{\"name\":\"tprof_");
+}
+
+// Takes the metadata lines of one file in their order. A merged trace holds many processes: each
+// begins with its header.
+class MetadataParser {
+ public:
+  explicit MetadataParser(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // Throws BadInput with the line's offset.
+  void line(const Line& line);
+
+  std::vector<Process>& processes() { return processes_; }
+  bool merged() const { return merged_; }
+
+ private:
+  void dispatch(const Line& line);
+
+  std::filesystem::path file_;
+  simdjson::dom::parser parser_;
+  std::vector<Process> processes_;
+  bool merged_ = false;
+};
+
+}  // namespace tprof::read

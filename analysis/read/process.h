@@ -1,0 +1,139 @@
+// What the metadata lines of one traced process say.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/buckets.h"
+#include "format/ledger.h"
+
+namespace tprof::read {
+
+struct Anchor {
+  std::int64_t ts_ns = 0;
+  std::int64_t realtime_ns = 0;
+  std::int64_t bracket_ns = 0;
+};
+
+struct Device {
+  std::int64_t device = 0;
+  std::string uuid;
+  std::string pci;
+};
+
+struct Header {
+  std::string tprof_version;
+  std::string run_id;  // empty: none
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+  std::optional<std::int64_t> local_rank;
+  std::int64_t restart = 0;
+  std::string host;
+  std::string boot_id;
+  std::int64_t pid = 0;
+  std::int64_t start_ns = 0;
+  std::string command;
+  std::int64_t base_time_ns = 0;
+  std::vector<Anchor> clock;
+  std::optional<std::int64_t> nccl_version;
+  std::string nccl_path;
+  std::optional<std::int64_t> cudart_version;
+  std::string cudart_path;
+  std::vector<Device> devices;
+  std::vector<std::int64_t> lane_ranks;  // all ranks that the process holds
+  std::map<std::string, std::string> config;
+  std::map<std::string, std::string> env;
+  std::string ring;  // path of the ring file, empty: none
+};
+
+struct Comm {
+  std::int64_t comm = 0;  // local to the process
+  std::string id;         // equal on all ranks
+  std::optional<std::string> name;
+  std::int64_t nranks = 0;
+  std::int64_t rank = 0;
+  std::int64_t device = 0;
+  std::optional<std::int64_t> parent;  // local to the process
+};
+
+// Sums of calls that went the same way. The names are the contract's.
+struct Amounts {
+  std::uint64_t calls = 0;
+  std::uint64_t count = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t host_ns = 0;
+  std::uint64_t host_ns_max = 0;
+  std::uint64_t device_ns = 0;
+  std::uint64_t device_timed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own
+
+  Amounts& operator+=(const Amounts& other);
+};
+
+struct Row {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string name;
+  std::string dtype;
+  std::optional<std::int64_t> comm;
+  std::int64_t bytes_class = -1;
+  Mode mode = Mode::direct;
+  Amounts amounts;
+};
+
+struct Collectives {
+  std::int64_t comm = 0;
+  std::uint64_t count = 0;
+  std::string signature;
+  std::vector<std::string> marks;
+};
+
+struct Ledger {
+  std::int64_t epoch = 0;
+  std::string reason;
+  std::int64_t ts_ns = 0;
+  std::vector<Row> rows;
+  std::vector<Collectives> collectives;
+};
+
+struct BoundFunction {
+  std::string name;
+  std::string library;
+  std::uint64_t calls = 0;
+};
+
+struct Footer {
+  std::map<std::string, std::uint64_t> dropped;  // by reason
+  std::uint64_t self_cost_ns = 0;
+  std::vector<BoundFunction> functions;
+  std::vector<std::string> unseen;  // JSON text of each entry
+  bool complete = false;
+};
+
+// How the lines of a process end.
+enum class End {
+  closed,     // footer: it left in order
+  recovered,  // no footer, process gone: the ring file gave what was not written
+  partial,    // the same, but the file could not hold all counts (disk full): lower bounds
+  running,    // no footer, process alive: as of now
+  lost,       // no footer and no ring file: exact up to the last ledger line only
+};
+
+struct Process {
+  std::string file;
+  std::uint64_t offset = 0;  // of its header
+  std::int64_t line_pid = 0;
+  Header header;
+  std::map<std::int64_t, Comm> comms;
+  std::map<std::int64_t, Ledger> ledgers;  // the last of each epoch
+  std::optional<Footer> footer;
+  End end = End::lost;
+  bool cut = false;  // the last line of the file is not whole
+};
+
+}  // namespace tprof::read

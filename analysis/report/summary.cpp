@@ -1,0 +1,86 @@
+#include "report/summary.h"
+
+#include <algorithm>
+#include <set>
+
+#include "stats/object_gathers.h"
+
+namespace tprof::report {
+namespace {
+
+std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& ops) {
+  std::map<std::string, CommSummary> found;
+  for (const read::Process* p : job.processes) {
+    for (const auto& [number, comm] : p->comms) {
+      CommSummary& c = found[comm.id];
+      c.id = comm.id;
+      c.nranks = comm.nranks;
+      if (comm.name) c.name = *comm.name;
+      const auto parent = p->comms.find(comm.parent.value_or(-1));
+      if (parent != p->comms.end()) c.parent = parent->second.id;
+      if (p->header.rank) c.ranks.push_back(*p->header.rank);
+      std::uint64_t issued = 0;
+      for (const auto& [epoch, ledger] : p->ledgers) {
+        for (const read::Collectives& all : ledger.collectives) {
+          if (all.comm == number) issued += all.count;
+        }
+      }
+      c.collectives = std::max(c.collectives, issued);
+    }
+  }
+  for (const auto& [key, amounts] : ops) {
+    const auto c = found.find(key.comm_id);
+    if (c != found.end()) c->second.amounts += amounts;
+  }
+  std::vector<CommSummary> all;
+  for (auto& [id, c] : found) {
+    std::ranges::sort(c.ranks);
+    c.ranks.erase(std::unique(c.ranks.begin(), c.ranks.end()), c.ranks.end());
+    all.push_back(std::move(c));
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(), [](const CommSummary& c) {
+    return std::pair(c.nranks, c.amounts.bytes);
+  });
+  return all;
+}
+
+// Of all processes of the job, or nothing where one of them can't tell.
+std::optional<read::Amounts> all_object_gathers(const match::Job& job, const read::Traces& traces) {
+  const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
+  read::Amounts total;
+  for (const read::Trace& trace : traces.traces) {
+    for (const read::Process& p : trace.processes) {
+      if (!ours.contains(&p)) continue;
+      const auto gathers = stats::object_gathers(trace, p);
+      if (!gathers) return std::nullopt;
+      total += *gathers;
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+Summary summarise(const match::Job& job, const read::Traces& traces,
+                  const SummaryOptions& options) {
+  Summary s;
+  s.job = &job;
+  for (const std::int64_t rank : job.ranks) s.per_rank[rank] = {};
+  for (const read::Process* p : job.processes) {
+    const stats::Buckets totals = stats::bucket_totals(*p);
+    for (std::size_t b = 0; b < totals.size(); ++b) {
+      s.buckets[b] += totals[b];
+      if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
+    }
+    stats::add_ops(s.ops, *p);
+    if (!p->footer) continue;
+    for (const auto& [reason, n] : p->footer->dropped) s.dropped += n;
+  }
+  s.comms = communicators(job, s.ops);
+  if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
+  s.problems = diagnose::problems(job, traces.skipped, options.whole_job);
+  s.complete = diagnose::complete(job, s.problems);
+  return s;
+}
+
+}  // namespace tprof::report

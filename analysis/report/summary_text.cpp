@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/header_text.h"
+#include "report/summary.h"
+#include "report/text.h"
+#include "stats/bandwidth.h"
+
+namespace tprof::report {
+namespace {
+
+using enum Table::Align;
+using read::Amounts;
+
+constexpr std::size_t kCommsShown = 20;
+
+std::string ratio(std::uint64_t part, std::uint64_t all) {
+  return all == 0
+             ? "-"
+             : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string device_time(const Amounts& a) {
+  return a.device_timed == 0 ? "-" : duration(a.device_ns);
+}
+
+// Replayed calls were never made by the host.
+std::string host_time(const Amounts& a) {
+  return a.calls != 0 && a.calls == a.replayed ? "-" : duration(a.host_ns);
+}
+std::string mean_host(const Amounts& a) {
+  return a.calls == a.replayed ? "-" : duration(a.host_ns / (a.calls - a.replayed));
+}
+std::string max_host(const Amounts& a) {
+  return a.calls == a.replayed ? "-" : duration(a.host_ns_max);
+}
+
+std::string bucket_table(const Summary& s) {
+  Table table({{"bucket", left},
+               {"calls", right},
+               {"elements", right},
+               {"bytes", right},
+               {"of bytes", right},
+               {"host time", right},
+               {"device time", right}});
+  const Amounts all = stats::sum(s.buckets);
+  const auto row = [&](std::string_view name, const Amounts& a) {
+    table.row({std::string(name), thousands(a.calls), thousands(a.elements), bytes(a.bytes),
+               ratio(a.bytes, all.bytes), host_time(a), device_time(a)});
+  };
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (s.buckets[b].calls != 0) row(kBuckets[b].name, s.buckets[b]);
+    const bool gathers = static_cast<Bucket>(b) == Bucket::ALLGATHER;
+    if (gathers && s.object_gathers) row("  of objects", *s.object_gathers);
+  }
+  row("ALL", all);
+  return table.str();
+}
+
+std::string rank_table(const Summary& s) {
+  Table table({{"rank", left},
+               {"bucket", left},
+               {"calls", right},
+               {"elements", right},
+               {"bytes", right},
+               {"host time", right}});
+  for (const auto& [rank, totals] : s.per_rank) {
+    std::string name = std::to_string(rank);
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      const Amounts& a = totals[b];
+      if (a.calls == 0) continue;
+      table.row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
+                 thousands(a.elements), bytes(a.bytes), host_time(a)});
+    }
+    if (!name.empty()) table.row({name, "none", "0", "0", "0 B", "0 ns"});
+  }
+  return table.str();
+}
+
+// Calls of [2^class, 2^(class+1)) bytes.
+std::string size_class(std::int64_t bytes_class) {
+  return bytes_class < 0 ? "0 B" : ">= " + bytes(std::uint64_t{1} << bytes_class);
+}
+
+struct OpRow {
+  Amounts amounts;
+  double bus_bytes = 0;  // bytes x bus factor
+  bool bus = true;
+};
+
+// The dimension beside the operation, as a sort key and as text.
+std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
+  switch (by) {
+    case By::size:
+      return {key.bytes_class, size_class(key.bytes_class)};
+    case By::comm:
+      return {-key.nranks, key.comm_id.empty() ? "-" : printable(key.comm_id)};
+    case By::dtype:
+      return {0, printable(key.dtype)};
+    case By::op:
+      break;
+  }
+  return {0, ""};
+}
+
+std::string operation_table(const Summary& s, By by) {
+  std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, OpRow> rows;
+  bool timed = false;
+  for (const auto& [key, amounts] : s.ops) {
+    if (amounts.calls == 0) continue;
+    OpRow& row = rows[{key.bucket, key.name, dimension(key, by)}];
+    row.amounts += amounts;
+    const auto busbw = stats::busbw(key, amounts);
+    row.bus = row.bus && busbw;
+    row.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
+    timed = timed || amounts.device_timed != 0;
+  }
+  std::vector<std::pair<std::string, Table::Align>> columns = {{"bucket", left},
+                                                               {"operation", left}};
+  constexpr const char* kDimensions[] = {"size", "", "communicator", "dtype"};
+  if (by != By::op) columns.emplace_back(kDimensions[static_cast<int>(by)], left);
+  for (const char* name : {"calls", "elements", "bytes", "mean host", "max host"}) {
+    columns.emplace_back(name, right);
+  }
+  if (timed) {
+    for (const char* name : {"mean device", "algbw GB/s", "busbw GB/s"}) {
+      columns.emplace_back(name, right);
+    }
+  }
+  Table table(columns);
+  for (const auto& [key, row] : rows) {
+    const Amounts& a = row.amounts;
+    std::vector<std::string> cells = {std::string(bucket_name(std::get<0>(key))),
+                                      printable(std::get<1>(key))};
+    if (by != By::op) cells.push_back(std::get<2>(key).second);
+    cells.insert(cells.end(), {thousands(a.calls), thousands(a.elements), bytes(a.bytes),
+                               mean_host(a), max_host(a)});
+    if (timed) {
+      const auto algbw = stats::algbw(a);
+      cells.push_back(a.device_timed == 0 ? "-" : duration(a.device_ns / a.device_timed));
+      cells.push_back(algbw ? fmt::format("{:.2f}", *algbw) : "-");
+      cells.push_back(algbw && row.bus
+                          ? fmt::format("{:.2f}", row.bus_bytes / static_cast<double>(a.device_ns))
+                          : "-");
+    }
+    table.row(std::move(cells));
+  }
+  std::string out = table.str();
+  if (!timed && !rows.empty()) {
+    out +=
+        "  No algbw and busbw: they need the device's time of a call; the host's is the time to "
+        "enqueue it.\n";
+  }
+  return out;
+}
+
+std::string comm_table(const Summary& s) {
+  Table table({{"communicator", left},
+               {"name", left},
+               {"size", right},
+               {"ranks", left},
+               {"collectives", right},
+               {"calls", right},
+               {"bytes", right},
+               {"split from", left}});
+  for (std::size_t i = 0; i < std::min(s.comms.size(), kCommsShown); ++i) {
+    const CommSummary& c = s.comms[i];
+    table.row({printable(c.id), printable(c.name), std::to_string(c.nranks), ranges(c.ranks),
+               thousands(c.collectives), thousands(c.amounts.calls), bytes(c.amounts.bytes),
+               printable(c.parent)});
+  }
+  std::string out = table.str();
+  if (s.comms.size() > kCommsShown) {
+    out += fmt::format("  and {} more (all of them: --json)\n", s.comms.size() - kCommsShown);
+  }
+  return out;
+}
+
+std::string problem_list(const Summary& s) {
+  std::string out;
+  for (const diagnose::Problem& p : s.problems) {
+    out += fmt::format("  {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
+                       printable(p.text));
+    if (!p.next.empty()) out += fmt::format("    -> {}\n", p.next);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const Summary& s, const TextOptions& options) {
+  std::string out = header_text(*s.job);
+  const auto section = [&](std::string_view title, const std::string& text) {
+    if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
+  };
+  const std::size_t processes = s.job->processes.size();
+  section(fmt::format("Totals over {} {}", processes, processes == 1 ? "process" : "processes"),
+          bucket_table(s));
+  if (options.per_rank) section("Per rank", rank_table(s));
+  constexpr const char* kTitles[] = {"Operations by size", "Operations",
+                                     "Operations by communicator", "Operations by dtype"};
+  if (stats::sum(s.buckets).calls != 0) {
+    section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
+  }
+  if (!s.comms.empty()) section("Communicators", comm_table(s));
+  section("Findings", problem_list(s));
+  if (!options.next.empty()) out += fmt::format("\nNext: {}\n", printable(options.next));
+  return out;
+}
+
+}  // namespace tprof::report

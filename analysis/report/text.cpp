@@ -1,0 +1,136 @@
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tprof::report {
+namespace {
+
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t length = 0;  // bytes, 0: not UTF-8 (RFC 3629)
+};
+
+Character first_character(std::string_view s) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char c = at(0);
+  if (c < 0x80) return {c, 1};
+  const std::size_t length = c >= 0xc2 && c < 0xe0   ? 2
+                             : c >= 0xe0 && c < 0xf0 ? 3
+                             : c >= 0xf0 && c < 0xf5 ? 4
+                                                     : 0;
+  if (length == 0 || s.size() < length) return {};
+  std::uint32_t code = c & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xc0U) != 0x80) return {};
+    code = code << 6 | (at(i) & 0x3fU);
+  }
+  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return {};
+  return {code, length};
+}
+
+// C0, DEL, C1, line separators, and the marks that reorder text (Unicode 15, UAX #9).
+bool harmful(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+}  // namespace
+
+std::string printable(std::string_view s) {
+  std::string out;
+  out.reserve(s.size());
+  while (!s.empty()) {
+    const Character c = first_character(s);
+    const std::size_t taken = std::max<std::size_t>(c.length, 1);
+    if (c.length != 0 && !harmful(c.code)) {
+      out += s.substr(0, taken);
+    } else {
+      for (const char byte : s.substr(0, taken)) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+      }
+    }
+    s.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string bytes(std::uint64_t n) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double v = static_cast<double>(n);
+  std::size_t unit = 0;
+  while (v >= 1024 && unit + 1 < kUnits.size()) v /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{} B", n) : fmt::format("{:.2f} {}", v, kUnits[unit]);
+}
+
+std::string thousands(std::uint64_t n) {
+  std::string s = std::to_string(n);
+  for (std::size_t i = s.size(); i > 3;) s.insert(i -= 3, ",");
+  return s;
+}
+
+std::string duration(std::uint64_t ns) {
+  const auto v = static_cast<double>(ns);
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 1'000'000) return fmt::format("{:.2f} us", v / 1e3);
+  if (ns < 1'000'000'000) return fmt::format("{:.2f} ms", v / 1e6);
+  return fmt::format("{:.3f} s", v / 1e9);
+}
+
+std::string ranges(const std::vector<std::int64_t>& numbers) {
+  std::string out;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!out.empty()) out += ',';
+    out += std::to_string(numbers[i]);
+    if (last > i) out += (last == i + 1 ? "," : "-") + std::to_string(numbers[last]);
+    i = last + 1;
+  }
+  return out;
+}
+
+namespace {
+
+// Characters, not bytes: what a terminal shows of printable() text.
+std::size_t width_of(std::string_view s) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+}  // namespace
+
+Table::Table(std::vector<std::pair<std::string, Align>> columns) : columns_(std::move(columns)) {}
+
+void Table::row(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::str() const {
+  std::vector<std::size_t> width;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t w = width_of(columns_[i].first);
+    for (const auto& row : rows_) w = std::max(w, width_of(row[i]));
+    width.push_back(w);
+  }
+  std::string out;
+  const auto line = [&](const auto& cell) {
+    std::string text;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string pad(width[i] - width_of(cell(i)), ' ');
+      text += "  ";
+      text += columns_[i].second == Align::left ? cell(i) + pad : pad + cell(i);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + '\n';
+  };
+  line([&](std::size_t i) -> const std::string& { return columns_[i].first; });
+  for (const auto& row : rows_) line([&](std::size_t i) -> const std::string& { return row[i]; });
+  return out;
+}
+
+}  // namespace tprof::report

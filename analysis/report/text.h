@@ -1,0 +1,33 @@
+// Text for people: safe strings, units, tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tprof::report {
+
+// Text from a trace as a terminal may get it: control characters, broken UTF-8 and characters that
+// turn the writing direction become \xNN.
+std::string printable(std::string_view s);
+
+std::string bytes(std::uint64_t n);                            // "1.2 GiB"
+std::string thousands(std::uint64_t n);                        // "1,234,567"
+std::string duration(std::uint64_t ns);                        // "12.3 ms"
+std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
+
+class Table {
+ public:
+  enum class Align { left, right };
+  explicit Table(std::vector<std::pair<std::string, Align>> columns);
+
+  void row(std::vector<std::string> cells);
+  std::string str() const;
+
+ private:
+  std::vector<std::pair<std::string, Align>> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace tprof::report

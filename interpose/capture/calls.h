@@ -1,0 +1,215 @@
+// What a call that moves data becomes: an open record before the real call, a transaction after it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "communicators.h"
+#include "graphs.h"
+#include "groups.h"
+#include "interpose/api/functions.h"
+#include "interpose/format/dtypes.h"
+#include "memory.h"
+#include "thread.h"
+
+namespace tprof {
+
+constexpr Reduce reduce_of(ncclRedOp_t op) {
+  const int value = static_cast<int>(op);
+  return value >= 0 && value <= 4 ? static_cast<Reduce>(value + 1) : Reduce::custom;
+}
+
+struct NcclArgs {
+  const void* send;
+  const void* recv;
+  std::size_t count;
+  ncclDataType_t type;
+  ncclComm_t comm;
+  cudaStream_t stream;
+  std::int32_t peer = kNoPeer;
+  Reduce reduce = Reduce::none;
+};
+
+struct CopyArgs {
+  const void* dst;
+  const void* src;
+  std::size_t bytes;
+  cudaMemcpyKind kind;
+  cudaStream_t stream;
+  bool sync;
+};
+
+// ncclInProgress: accepted, under way on a non-blocking communicator.
+constexpr bool accepted(ncclResult_t result) {
+  return result == ncclSuccess || result == static_cast<ncclResult_t>(7);
+}
+constexpr bool accepted(cudaError_t result) {
+  return result == cudaSuccess;
+}
+
+// Equal on all ranks whatever version of us they run; a constant for each wrapper.
+constexpr std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+// The ledger's part of one finished call.
+inline void enter(Transaction& transaction, LedgerKey::Words key, const Record& r, bool ok,
+                  std::uint64_t signature_name) {
+  LedgerValues& v = transaction.values(key);
+  if (!ok) {
+    ++v.failed;
+    return;
+  }
+  ++v.calls;
+  v.count += r.count;
+  v.host_ns += r.dur_ns;
+  if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
+  if (signature_name == 0 || r.comm == 0) return;
+  const auto signature = key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
+                                   static_cast<std::int8_t>(signature_bin(r.seq)), r.comm, 0);
+  LedgerValues& s = transaction.values(signature);
+  ++s.calls;
+  s.count += signature_mix(r.seq, signature_name, r.count, r.dtype, r.peer, r.reduce);
+}
+
+inline void count_ring_drop(Transaction& transaction) {
+  ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
+}
+
+// Budget of what is ours in a call: two clock reads (44 ns) + 25 ns.
+template <Fn kFunction, Bucket kBucket, typename F>
+ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F&& real) {
+  constexpr const FunctionInfo& function = info(kFunction);
+  constexpr std::uint64_t kName = function.collective ? name_hash(function.name) : 0;
+  const DepthGuard guard(t);
+  const std::uint32_t graph = graphs::capturing(a.stream);
+  const std::uint32_t comm = comms::find(t, a.comm, real_address);
+  comms::State& state = comms::state(comm);
+
+  bool in_ring = false;
+  Record& r = next_record(t, true, in_ring);
+  r.txn = 0;
+  set_outcome(r, 0, 0);
+  r.count = a.count;
+  r.stream = reinterpret_cast<std::uintptr_t>(a.stream);
+  r.peer = a.peer;
+  r.group = group_number(t);
+  r.comm = comm;
+  r.bucket = kBucket;
+  r.dtype = dtype_from_nccl(static_cast<int>(a.type));
+
+  const std::uint64_t size = a.count * dtype_size(r.dtype);
+  const auto ranks = static_cast<std::uint64_t>(comm == 0 ? 1 : state.nranks);
+  std::uint64_t bytes = size;
+  if constexpr (function.elements == Elements::count_times_ranks) bytes *= ranks;
+  const auto* send = static_cast<const char*>(a.send);
+  const auto* recv = static_cast<const char*>(a.recv);
+  const std::uint64_t own = comm == 0 ? 0 : static_cast<std::uint64_t>(state.rank) * size;
+  bool in_place = send == recv;
+  if constexpr (kBucket == Bucket::ALLGATHER) in_place = send == recv + own;
+  if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
+  set_flags(r, graph != 0, in_place, false, HostMemory::unknown, a.reduce);
+  comms::Counter* counter = nullptr;
+  if constexpr (function.collective) {
+    if (comm != 0) counter = &state.seq;
+  } else {
+    if (comm != 0) counter = comms::peer_counter(state, a.peer, kFunction == Fn::ncclRecv);
+  }
+  r.seq = comms::take(counter);
+
+  const auto key =
+      key_words(static_cast<std::uint8_t>(kFunction), kBucket, r.dtype,
+                graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), comm, graph);
+
+  r.start_ns = now_ns();
+  publish(t, r, static_cast<std::uint8_t>(kFunction), in_ring);
+  const ncclResult_t result = real();
+  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
+
+  if (t.group_depth != 0) {
+    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter});
+    if (!in_ring) r.function = kMetaVoid;
+    return result;
+  }
+  const bool ok = accepted(result);
+  {
+    Transaction transaction(t);
+    enter(transaction, key, r, ok, kName);
+    transaction.close(r);
+    if (!in_ring) count_ring_drop(transaction);
+  }
+  if (!ok) comms::give_back(counter, r.seq);
+  return result;
+}
+
+template <Fn kFunction, typename F>
+cudaError_t copy_call(Thread& t, const CopyArgs& a, F&& real) {
+  const DepthGuard guard(t);
+  constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
+  const auto kind = static_cast<unsigned>(a.kind);
+  const Bucket bucket =
+      kind < std::size(kDirections) ? kDirections[kind] : memory::direction(a.dst, a.src);
+  const std::uint32_t graph = graphs::capturing(a.stream);
+  const bool wants_line = kBuckets[static_cast<std::size_t>(bucket)].lines ||
+                          session::config().events == EventLines::all;
+
+  bool in_ring = false;
+  Record& r = next_record(t, wants_line, in_ring);
+  r.txn = 0;
+  set_outcome(r, 0, 0);
+  r.count = a.bytes;
+  r.stream = reinterpret_cast<std::uintptr_t>(a.stream);
+  r.seq = 0;
+  r.peer = kNoPeer;
+  r.group = 0;
+  r.comm = static_cast<std::uint32_t>(t.device) + 1;
+  r.bucket = bucket;
+  r.dtype = kDtypeByte;
+  HostMemory host = HostMemory::unknown;
+  if (bucket == Bucket::H2D) host = memory::kind_of(a.src);
+  if (bucket == Bucket::D2H) host = memory::kind_of(a.dst);
+  set_flags(r, graph != 0, false, a.sync, host, Reduce::none);
+
+  const auto key =
+      key_words(static_cast<std::uint8_t>(kFunction), bucket, kDtypeByte,
+                graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), 0, graph);
+
+  r.start_ns = now_ns();
+  publish(t, r, static_cast<std::uint8_t>(kFunction), in_ring);
+  const cudaError_t result = real();
+  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
+
+  Transaction transaction(t);
+  enter(transaction, key, r, accepted(result), 0);
+  transaction.close(r);
+  if (!in_ring && wants_line) count_ring_drop(transaction);
+  return result;
+}
+
+// A graph launch has a line of its own and a ledger row that multiplies what was captured.
+template <typename F>
+cudaError_t launch_call(Thread& t, cudaGraphExec_t handle, cudaStream_t stream, F&& real) {
+  const DepthGuard guard(t);
+  bool in_ring = false;
+  Record& r = next_record(t, true, in_ring);
+  r = {};
+  r.peer = kNoPeer;
+  r.stream = reinterpret_cast<std::uintptr_t>(stream);
+  r.comm = graphs::executable(handle);
+  const auto key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, r.comm);
+
+  r.start_ns = now_ns();
+  publish(t, r, kMetaLaunch, in_ring);
+  const cudaError_t result = real();
+  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
+
+  Transaction transaction(t);
+  enter(transaction, key, r, accepted(result), 0);
+  transaction.close(r);
+  if (!in_ring) count_ring_drop(transaction);
+  return result;
+}
+
+}  // namespace tprof

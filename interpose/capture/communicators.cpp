@@ -1,0 +1,195 @@
+#include "communicators.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "handle_map.h"
+#include "interpose/resolve/resolve.h"
+#include "tables.h"
+
+namespace tprof::comms {
+
+State g_state[kMax + 1];
+std::atomic<std::uint64_t> g_epoch{1};
+
+namespace {
+
+HandleMap<32768> g_index;
+SpinLock g_lock;  // of the list of expected children
+
+// A child without a handle yet.
+struct Expected {
+  Child child;
+  char name[sizeof Communicator::name];  // child.name points into the caller's configuration
+};
+constexpr std::uint32_t kMaxExpected = 64;
+Expected g_expected[kMaxExpected];
+std::uint32_t g_expected_count;
+
+void forget_expected(std::uint32_t i) {
+  g_expected[i] = g_expected[--g_expected_count];
+  if (g_expected[i].child.name != nullptr) g_expected[i].child.name = g_expected[i].name;
+}
+
+// Whether `place` holds `handle`: the program's memory may be gone by now, so it is not touched.
+bool holds(ncclComm_t* place, ncclComm_t handle) {
+  constexpr std::size_t kBytes = sizeof(void*);
+  ncclComm_t value = nullptr;
+  const iovec to{&value, kBytes};
+  const iovec from{place, kBytes};
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(kBytes) &&
+         value == handle;
+}
+
+// Asks the library itself. Only for handles that it has just accepted or is about to be given.
+bool ask(const void* real, ncclComm_t handle, Identity& identity) {
+  using Query = ncclResult_t (*)(ncclComm_t, int*);
+  const auto get = [&](const char* name, std::int32_t& value) {
+    const auto query = reinterpret_cast<Query>(resolve::sibling(real, name));
+    int answer = -1;
+    if (query == nullptr || query(handle, &answer) != ncclSuccess) return false;
+    value = answer;
+    return true;
+  };
+  return get("ncclCommCount", identity.nranks) && get("ncclCommUserRank", identity.rank) &&
+         get("ncclCommCuDevice", identity.device);
+}
+
+std::uint32_t take_in(const Child& child, ncclComm_t handle, const void* real) {
+  Identity identity{child.id, child.parent, 0, 0, 0, child.name};
+  return ask(real, handle, identity) ? add(handle, identity) : 0;
+}
+
+// The index of a handle that the program uses for the first time, if it is a child's that we wait
+// for: the one whose place holds it, or the only one there is.
+std::uint32_t take_in_late(ncclComm_t handle, const void* real) {
+  const SpinGuard guard(g_lock);
+  std::uint32_t at = g_expected_count;
+  for (std::uint32_t i = 0; i < g_expected_count && at == g_expected_count; ++i) {
+    if (holds(g_expected[i].child.place, handle)) at = i;
+  }
+  if (at == g_expected_count && g_expected_count != 1) return 0;
+  if (at == g_expected_count) at = 0;
+  const std::uint32_t index = take_in(g_expected[at].child, handle, real);
+  if (index != 0) forget_expected(at);
+  return index;
+}
+
+}  // namespace
+
+std::uint64_t id_of(const ncclUniqueId& unique_id) {
+  // FNV-1a over the 128 bytes, then mixed: equal wherever the bytes are.
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : unique_id.internal) {
+    h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  return mix64(h);
+}
+
+std::uint64_t child_id(std::uint64_t parent, ChildKind kind, std::uint32_t ordinal,
+                       std::int64_t colour) {
+  std::uint64_t h = mix64(parent ^ static_cast<std::uint64_t>(kind));
+  h = mix64(h ^ ordinal);
+  return mix64(h ^ static_cast<std::uint64_t>(colour));
+}
+
+std::uint32_t add(ncclComm_t handle, const Identity& identity) {
+  Communicator entry{};
+  entry.id = identity.id;
+  entry.parent = identity.parent;
+  entry.nranks = identity.nranks;
+  entry.rank = identity.rank;
+  entry.device = identity.device;
+  if (identity.name != nullptr) {
+    entry.has_name = true;
+    std::strncpy(entry.name, identity.name, sizeof entry.name - 1);
+  }
+  const std::uint32_t index = tables::append(session::mapping().head().comms, entry, [&](auto i) {
+    State& s = g_state[i];
+    s.handle = handle;
+    s.nranks = identity.nranks;
+    s.rank = identity.rank;
+    s.seq.store(0, std::memory_order_relaxed);
+    s.splits.store(0, std::memory_order_relaxed);
+    s.peers.store(nullptr, std::memory_order_relaxed);
+  });
+  if (index == 0 || !g_index.insert(handle, index)) return 0;
+  g_epoch.fetch_add(1, std::memory_order_release);
+  return index;
+}
+
+void remove(ncclComm_t handle) {
+  g_index.erase(handle);
+  g_epoch.fetch_add(1, std::memory_order_release);
+}
+
+void forget_all() {
+  g_index.clear();
+  g_lock.unlock();
+  g_expected_count = 0;
+  g_epoch.fetch_add(1, std::memory_order_release);
+}
+
+std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
+  if (handle == nullptr) return 0;
+  const std::uint64_t epoch = g_epoch.load(std::memory_order_acquire);
+  std::uint32_t index = g_index.find(handle);
+  if (index == 0) index = take_in_late(handle, real);
+  if (index == 0) {
+    // Made before we could see it, or by a function that we do not wrap.
+    Identity identity{mix64(reinterpret_cast<std::uintptr_t>(handle)), 0, 0, 0, 0, nullptr};
+    if (ask(real, handle, identity)) index = add(handle, identity);
+  }
+  t.last_comm = handle;
+  t.last_comm_index = index;
+  t.last_comm_epoch = index == 0 ? 0 : epoch;
+  return index;
+}
+
+void add_child(const Child& child, bool ready, const void* real) {
+  if (ready && child.group == 0 && *child.place != nullptr &&
+      take_in(child, *child.place, real) != 0) {
+    return;
+  }
+  const SpinGuard guard(g_lock);
+  if (g_expected_count == kMaxExpected) return;
+  Expected& e = g_expected[g_expected_count++];
+  e = {child, {}};
+  if (child.name == nullptr) return;
+  std::strncpy(e.name, child.name, sizeof e.name - 1);
+  e.child.name = e.name;
+}
+
+void add_children_of(std::uint32_t group, bool ready, const void* real) {
+  if (group == 0) return;
+  const SpinGuard guard(g_lock);
+  for (std::uint32_t i = g_expected_count; i-- != 0;) {
+    Child& child = g_expected[i].child;
+    if (child.group != group) continue;
+    child.group = 0;
+    ncclComm_t handle = *child.place;  // still the program's: its group ends in this call
+    if (ready && handle != nullptr && take_in(child, handle, real) != 0) forget_expected(i);
+  }
+}
+
+Counter* peer_counter(State& comm, std::int32_t peer, bool receive) {
+  if (peer < 0 || peer >= comm.nranks) return nullptr;
+  auto* counters = comm.peers.load(std::memory_order_acquire);
+  if (counters == nullptr) {
+    const std::size_t bytes = 2 * static_cast<std::size_t>(comm.nranks) * sizeof(Counter);
+    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return nullptr;
+    auto* made = static_cast<Counter*>(pages);
+    if (comm.peers.compare_exchange_strong(counters, made, std::memory_order_acq_rel)) {
+      counters = made;
+    } else {
+      munmap(pages, bytes);
+    }
+  }
+  return &counters[2 * peer + (receive ? 1 : 0)];
+}
+
+}  // namespace tprof::comms

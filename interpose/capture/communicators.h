@@ -1,0 +1,94 @@
+// The communicators of the process: who they are, equally on all ranks, and their counters.
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "thread.h"
+
+namespace tprof::comms {
+
+// What calls need of a communicator; the rest is in the mapped file (format/ring_file.h).
+struct alignas(64) State {
+  ncclComm_t handle;
+  std::int32_t nranks;
+  std::int32_t rank;
+  std::atomic<std::atomic<std::uint64_t>*> peers;  // 2 counters a peer: sends, receives
+  // What calls change, on a cache line of its own: threads that share a communicator pass one line
+  // back and forth, not two.
+  alignas(64) std::atomic<std::uint64_t> seq;  // collectives issued
+  std::atomic<std::uint32_t> splits;           // ordinal of the next ncclCommSplit
+};
+
+inline constexpr std::uint32_t kMax = kTableChunks * kChunkEntries;
+extern State g_state[kMax + 1];
+extern std::atomic<std::uint64_t> g_epoch;  // changes whenever a handle changes its meaning
+
+inline State& state(std::uint32_t index) {
+  return g_state[index];
+}
+
+// Kinds of children, part of their identity.
+enum class ChildKind : std::uint64_t { split = 1, shrink, grow };
+
+std::uint64_t id_of(const ncclUniqueId& unique_id);
+std::uint64_t child_id(std::uint64_t parent, ChildKind kind, std::uint32_t ordinal,
+                       std::int64_t colour);
+
+struct Identity {
+  std::uint64_t id;
+  std::uint32_t parent;
+  std::int32_t nranks;
+  std::int32_t rank;
+  std::int32_t device;
+  const char* name;  // commName, or null
+};
+// A handle begins a new life. Returns its index, 0 if the table is full.
+std::uint32_t add(ncclComm_t handle, const Identity& identity);
+void remove(ncclComm_t handle);
+void forget_all();  // in the child of a fork
+
+// The index of a handle, or 0. `real` is a function of the library that owns the handle, through
+// which a communicator that we have not seen being made is asked about.
+std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real);
+inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
+  if (t.last_comm == handle && t.last_comm_epoch == g_epoch.load(std::memory_order_acquire)) {
+    return t.last_comm_index;
+  }
+  return find_slow(t, handle, real);
+}
+
+// A child of ncclCommSplit. `place` is where NCCL puts its handle: at once, or when the group ends,
+// or (non-blocking) some time later. `group`: the thread's group, 0 outside.
+struct Child {
+  ncclComm_t* place;
+  std::uint64_t id;
+  std::uint32_t parent;
+  std::uint32_t group;
+  const char* name;  // commName, or null
+};
+// `ready`: NCCL said ncclSuccess. While it is ncclInProgress the library must not be asked.
+void add_child(const Child& child, bool ready, const void* real);
+// Takes in the children of a group that has ended.
+void add_children_of(std::uint32_t group, bool ready, const void* real);
+
+// Numbers of issue. A collective counts on its communicator, Send and Recv per peer and direction
+// (null for a peer that does not exist, or if there is no memory).
+using Counter = std::atomic<std::uint64_t>;
+Counter* peer_counter(State& comm, std::int32_t peer, bool receive);
+
+inline std::uint64_t take(Counter* counter) {
+  return counter == nullptr ? 0 : counter->fetch_add(1, std::memory_order_relaxed);
+}
+// Takes back the number of a call that the library refused, if no other thread has taken the next
+// one: ranks must not part over a call that never happened.
+inline void give_back(Counter* counter, std::uint64_t seq) {
+  if (counter == nullptr) return;
+  std::uint64_t next = seq + 1;
+  counter->compare_exchange_strong(next, seq, std::memory_order_relaxed);
+}
+
+}  // namespace tprof::comms

@@ -1,0 +1,94 @@
+#include "groups.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#include "calls.h"
+
+namespace tprof {
+namespace {
+
+std::atomic<std::uint32_t> g_groups{0};
+
+Pages<GroupedCall>* pending_of(Thread& t) {
+  if (t.pending != nullptr) return t.pending;
+  void* page = mmap(nullptr, sizeof(Pages<GroupedCall>), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) t.pending = new (page) Pages<GroupedCall>;
+  return t.pending;
+}
+
+// The record of the group itself: when its End ran, how it ended.
+void push_group_record(Thread& t, Transaction& transaction, std::uint64_t start_ns,
+                       std::uint64_t dur_ns, ncclResult_t result, bool simulated,
+                       std::size_t calls) {
+  bool in_ring = false;
+  Record& r = next_record(t, true, in_ring);
+  if (!in_ring) return;
+  r = {};
+  r.start_ns = start_ns;
+  set_outcome(r, dur_ns, static_cast<std::uint16_t>(result));
+  r.count = calls;
+  r.peer = kNoPeer;
+  r.group = t.group;
+  r.sync = simulated;
+  publish(t, r, kMetaGroup, true);
+  transaction.close(r);
+}
+
+}  // namespace
+
+void group_started(Thread& t) {
+  if (t.group_depth++ == 0) t.group = g_groups.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void add_to_group(Thread& t, const GroupedCall& g) {
+  Pages<GroupedCall>* pending = pending_of(t);
+  if (pending != nullptr) {
+    pending->push_back(g);
+    if (!pending->failed()) return;
+  }
+  // No memory to wait with: count it now rather than never.
+  Transaction transaction(t);
+  enter(transaction, g.key, g.call, accepted(static_cast<ncclResult_t>(g.call.result)),
+        g.name_hash);
+  if (g.record != nullptr) transaction.close(*g.record);
+}
+
+void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
+                 bool simulated) {
+  t.group_depth = 0;
+  if (t.pending == nullptr || t.pending->size() == 0) {
+    t.group = 0;
+    return;
+  }
+  const bool ok = accepted(result) && !simulated;
+  {
+    Transaction transaction(t);
+    for (GroupedCall& g : *t.pending) {
+      const auto own = static_cast<ncclResult_t>(g.call.result);
+      enter(transaction, g.key, g.call, ok && accepted(own), g.name_hash);
+      if (g.record == nullptr) {
+        count_ring_drop(transaction);
+        continue;
+      }
+      if (simulated) g.record->function = kMetaVoid;
+      if (!accepted(result) && accepted(own)) {
+        g.record->result = static_cast<std::uint16_t>(result);
+      }
+      transaction.close(*g.record);
+    }
+    push_group_record(t, transaction, start_ns, dur_ns, result, simulated, t.pending->size());
+  }
+  if (!ok) {
+    for (std::size_t i = t.pending->size(); i-- != 0;) {
+      const GroupedCall& g = t.pending->begin()[i];
+      comms::give_back(g.counter, g.call.seq);
+    }
+  }
+  t.pending->clear();
+  t.group = 0;
+}
+
+}  // namespace tprof

@@ -1,0 +1,31 @@
+// ncclGroupStart/End: calls between them are issued by the outermost End, or not at all.
+#pragma once
+
+#include <nccl.h>
+
+#include "thread.h"
+
+namespace tprof {
+
+// The number of the group that the thread is in, 0 outside groups.
+inline std::uint32_t group_number(const Thread& t) {
+  return t.group;
+}
+
+void group_started(Thread& t);
+
+// Keeps a call until its group ends.
+void add_to_group(Thread& t, const GroupedCall& call);
+
+// Whether the next ncclGroupEnd of this thread is the outermost.
+inline bool ends_group(const Thread& t) {
+  return t.group_depth == 1;
+}
+inline void inner_group_ended(Thread& t) {
+  if (t.group_depth != 0) --t.group_depth;
+}
+// The outermost End (or ncclGroupSimulateEnd) has returned: its calls count, or have failed.
+void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
+                 bool simulated);
+
+}  // namespace tprof

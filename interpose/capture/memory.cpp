@@ -1,0 +1,148 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "interpose/resolve/resolve.h"
+#include "spin_lock.h"
+
+namespace tprof::memory {
+namespace {
+
+// Sorted by begin. Frameworks cache pinned blocks, so changes are rare; a lookup is a binary search
+// between two reads of the version, and takes no lock. Past the limit an address is unknown.
+constexpr std::size_t kMaxRanges = 8192;
+struct Range {
+  std::atomic<std::uintptr_t> begin;
+  std::atomic<std::uintptr_t> end;
+  std::atomic<HostMemory> kind;
+
+  Range& operator=(const Range& other) {
+    begin.store(other.begin.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    end.store(other.end.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    kind.store(other.kind.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    return *this;
+  }
+};
+Range g_range[kMaxRanges];
+std::atomic<std::size_t> g_count{0};
+std::atomic<std::uint32_t> g_version{0};  // odd while the table changes
+SpinLock g_lock;                          // of those who change it
+
+// How many ranges begin at or below `address`.
+std::size_t up_to(std::uintptr_t address) {
+  std::size_t low = 0;
+  std::size_t high = std::min(g_count.load(std::memory_order_relaxed), kMaxRanges);
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (g_range[middle].begin.load(std::memory_order_relaxed) <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+class [[nodiscard]] Change {
+ public:
+  Change() {
+    g_lock.lock();
+    g_version.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  ~Change() {
+    g_version.fetch_add(1, std::memory_order_release);
+    g_lock.unlock();
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+};
+
+// CU_POINTER_ATTRIBUTE_MEMORY_TYPE and its answers (cuda.h).
+enum MemoryType : unsigned { kHost = 1, kDevice = 2, kArray = 3, kUnified = 4 };
+constexpr int kAttributeMemoryType = 2;
+constexpr int kAttributeIsManaged = 8;
+
+struct Kind {
+  bool device = false;
+  bool managed = false;
+};
+
+Kind ask(const void* address) {
+  if (address == nullptr) return {true, false};  // the symbol of cudaMemcpyToSymbol/FromSymbol
+  using Query = int (*)(void*, int, std::uintptr_t);
+  static std::atomic<Query> query{nullptr};
+  Query get = query.load(std::memory_order_acquire);
+  if (get == nullptr) {
+    get = reinterpret_cast<Query>(resolve::mapped("libcuda.so.1", "cuPointerGetAttribute"));
+    if (get == nullptr) return {};
+    query.store(get, std::memory_order_release);
+  }
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  unsigned type = 0;
+  unsigned managed = 0;
+  // Memory that CUDA does not know is the program's own: host memory.
+  if (get(&type, kAttributeMemoryType, at) != 0) return {};
+  if (get(&managed, kAttributeIsManaged, at) != 0) managed = 0;
+  return {type == kDevice || type == kArray, managed != 0 || type == kUnified};
+}
+
+}  // namespace
+
+void add(const void* begin, std::size_t bytes, HostMemory kind) {
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  const Change change;
+  const std::size_t count = g_count.load(std::memory_order_relaxed);
+  if (count == kMaxRanges) return;
+  const std::size_t place = up_to(at);
+  for (std::size_t i = count; i > place; --i) g_range[i] = g_range[i - 1];
+  g_range[place].begin.store(at, std::memory_order_relaxed);
+  g_range[place].end.store(at + bytes, std::memory_order_relaxed);
+  g_range[place].kind.store(kind, std::memory_order_relaxed);
+  g_count.store(count + 1, std::memory_order_relaxed);
+}
+
+void remove(const void* begin) {
+  const std::size_t known = g_count.load(std::memory_order_relaxed);
+  if (known == 0) return;
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  const Change change;
+  const std::size_t count = g_count.load(std::memory_order_relaxed);
+  const std::size_t place = up_to(at);
+  if (place == 0 || g_range[place - 1].begin.load(std::memory_order_relaxed) != at) return;
+  for (std::size_t i = place; i < count; ++i) g_range[i - 1] = g_range[i];
+  g_count.store(count - 1, std::memory_order_relaxed);
+}
+
+HostMemory kind_of(const void* address) {
+  if (g_count.load(std::memory_order_relaxed) == 0) return HostMemory::unknown;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint32_t version = g_version.load(std::memory_order_acquire);
+    const std::size_t place = up_to(at);
+    HostMemory kind = HostMemory::unknown;
+    if (place != 0 && at < g_range[place - 1].end.load(std::memory_order_relaxed)) {
+      kind = g_range[place - 1].kind.load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (version % 2 == 0 && g_version.load(std::memory_order_relaxed) == version) return kind;
+  }
+  return HostMemory::unknown;
+}
+
+Bucket direction(const void* dst, const void* src) {
+  const Kind to = ask(dst);
+  const Kind from = ask(src);
+  if (to.managed || from.managed) return Bucket::MANAGED;
+  if (to.device) return from.device ? Bucket::D2D : Bucket::H2D;
+  return from.device ? Bucket::D2H : Bucket::H2H;
+}
+
+void after_fork() {
+  g_lock.unlock();
+  if (g_version.load(std::memory_order_relaxed) % 2 != 0) g_version.fetch_add(1);
+}
+
+}  // namespace tprof::memory

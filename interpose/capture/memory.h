@@ -1,0 +1,22 @@
+// What kind of memory an address is, as far as wrapped allocations and the driver tell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "interpose/format/record.h"
+
+namespace tprof::memory {
+
+// Host memory that CUDA allocated, registered or manages.
+void add(const void* begin, std::size_t bytes, HostMemory kind);
+void remove(const void* begin);
+// `unknown` where no wrapped allocation holds the address.
+HostMemory kind_of(const void* address);
+
+// The direction of a cudaMemcpyDefault: asked of the driver, as CUDA's unified addressing does.
+Bucket direction(const void* dst, const void* src);
+
+void after_fork();  // in the child
+
+}  // namespace tprof::memory

@@ -1,0 +1,39 @@
+// Appending to the tables of the mapped file (communicators, graphs).
+#pragma once
+
+#include <cstring>
+#include <new>
+
+#include "interpose/format/ring_file.h"
+#include "interpose/session/session.h"
+#include "spin_lock.h"
+
+namespace tprof::tables {
+
+inline SpinLock g_lock;
+
+inline void after_fork() {
+  g_lock.unlock();
+}
+
+// Adds `entry`, calls prepare(index) and then publishes it. Returns the index, 1-based; 0 if the
+// table is full or no memory is left.
+template <typename T, typename F>
+std::uint32_t append(Table& table, const T& entry, F&& prepare) {
+  const SpinGuard guard(g_lock);
+  const Mapping& m = session::mapping();
+  const std::uint32_t at = table.count.load(std::memory_order_relaxed);
+  const std::uint32_t chunk = at / kChunkEntries;
+  if (chunk >= kTableChunks) return 0;
+  if (table.chunk[chunk] == 0) {
+    table.chunk[chunk] = session::mapping().allocate(kChunkEntries * sizeof(T));
+    if (table.chunk[chunk] == 0) return 0;
+  }
+  std::memcpy(m.at<std::byte>(table.chunk[chunk]) + (at % kChunkEntries) * sizeof(T), &entry,
+              sizeof(T));
+  prepare(at + 1);
+  table.count.store(at + 1, std::memory_order_release);
+  return at + 1;
+}
+
+}  // namespace tprof::tables

@@ -1,0 +1,213 @@
+#include "thread.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "spin_lock.h"
+
+namespace tprof {
+
+thread_local constinit Thread t_thread;
+
+namespace {
+
+// Threads for which no area of their own could be made share one, without a ring.
+struct Shared {
+  SpinLock lock;
+  std::uint64_t area = 0;
+  std::uint32_t session = 0;
+};
+Shared g_shared;
+SpinLock g_shared_calls;
+SpinLock g_list_lock;      // of the list of areas
+SpinLock g_exit_key_lock;  // of making the key
+
+std::uint64_t allocate_area(std::uint32_t ring_records) {
+  Mapping& m = session::mapping();
+  const std::uint64_t levels = ledger_level_rows(0) * sizeof(LedgerRow);
+  const std::uint64_t ring = std::uint64_t{ring_records} * sizeof(Record);
+  const std::uint64_t offset = m.allocate(sizeof(ThreadArea) + 64 + levels + ring);
+  if (offset == 0) return 0;
+  auto& area = *m.at<ThreadArea>(offset);
+  area.level[0] = offset + ((sizeof(ThreadArea) + 63) & ~std::uint64_t{63});
+  area.ring = ring_records == 0 ? 0 : area.level[0] + levels;
+  area.capacity = ring_records;
+  return offset;
+}
+
+// The list's last place is the shared area's.
+constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
+
+// Enters a whole area into the list that readers go through, if it is shorter than `limit`.
+bool enlist(std::uint64_t offset, std::uint32_t limit) {
+  Head& head = session::mapping().head();
+  const SpinGuard guard(g_list_lock);
+  const std::uint32_t n = head.threads.load(std::memory_order_relaxed);
+  if (n >= limit) return false;
+  head.thread[n] = offset;
+  head.threads.store(n + 1, std::memory_order_release);
+  return true;
+}
+
+std::uint32_t thread_id() {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+// An area that a finished thread left: its ledger goes on, its unread records stay in the ring.
+ThreadArea* adopt_area(std::uint32_t tid) {
+  const Mapping& m = session::mapping();
+  const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto* area = m.at<ThreadArea>(m.head().thread[i]);
+    std::uint32_t free = 0;
+    if (area->capacity == 0 || !area->tid.compare_exchange_strong(free, tid)) continue;
+    // What the last owner wrote without committing (it was cancelled in a call) must not be
+    // taken for part of our first transaction.
+    const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
+    m.view().each_row([&](const LedgerRow& row, const ThreadArea& owner) {
+      if (&owner != area) return;
+      for (LedgerSlot& slot : const_cast<LedgerRow&>(row).slot) {
+        if (slot.txn > committed) slot.txn = 0;
+      }
+    });
+    return area;
+  }
+  return nullptr;
+}
+
+ThreadArea* shared_area() {
+  const std::uint32_t number = session::g_number.load(std::memory_order_relaxed);
+  const SpinGuard guard(g_shared.lock);
+  if (g_shared.session != number) {
+    g_shared.area = allocate_area(0);
+    if (g_shared.area != 0 && !enlist(g_shared.area, kMaxThreads)) g_shared.area = 0;
+    g_shared.session = number;
+  }
+  return g_shared.area == 0 ? nullptr : session::mapping().at<ThreadArea>(g_shared.area);
+}
+
+// Tells readers whose records follow.
+void push_thread_marker(Thread& t, std::uint32_t tid) {
+  bool in_ring = false;
+  Record& r = next_record(t, true, in_ring);
+  if (!in_ring) return;
+  char name[kThreadNameBytes] = {};
+  prctl(PR_GET_NAME, name);
+  r = {};
+  r.count = tid;
+  std::memcpy(&r.stream, name, sizeof name);
+  publish(t, r, kMetaThread, true);
+  Transaction transaction(t);
+  transaction.close(r);
+}
+
+pthread_key_t g_exit_key;
+std::atomic<bool> g_exit_key_made{false};
+
+// The thread ends: its area is free for another one.
+void leave(void* area) {
+  Thread& t = t_thread;
+  if (t.area != area || t.session != session::g_number.load(std::memory_order_relaxed)) return;
+  // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
+  const bool at_rest = t.depth == 0 && (t.pending == nullptr || t.pending->size() == 0);
+  if (t.pending != nullptr) t.pending->release();
+  t.session = 0;
+  if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
+  t.area = nullptr;
+}
+
+void leave_at_exit(ThreadArea* area) {
+  {
+    const SpinGuard guard(g_exit_key_lock);
+    if (!g_exit_key_made.load(std::memory_order_relaxed)) {
+      if (pthread_key_create(&g_exit_key, leave) != 0) return;
+      g_exit_key_made.store(true, std::memory_order_release);
+    }
+  }
+  pthread_setspecific(g_exit_key, area);
+}
+
+}  // namespace
+
+bool attach(Thread& t) {
+  const DepthGuard guard(t);  // nothing that starting calls is to be recorded
+  if (session::closed() && !session::in_exiting_thread()) return false;
+  if (!session::start()) return false;
+  const std::uint32_t tid = thread_id();
+  const Mapping& m = session::mapping();
+  t.shared = false;
+  t.late = session::closed();
+  t.area = adopt_area(tid);
+  if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
+    if (const std::uint64_t offset = allocate_area(session::config().ring_records)) {
+      m.at<ThreadArea>(offset)->tid.store(tid, std::memory_order_relaxed);
+      if (enlist(offset, kOwnAreas)) t.area = m.at<ThreadArea>(offset);
+    }
+  }
+  if (t.area == nullptr) {
+    t.area = shared_area();
+    t.shared = true;
+  }
+  if (t.area == nullptr) return false;
+  t.ring = t.area->ring == 0 ? nullptr : m.at<Record>(t.area->ring);
+  t.mask = t.area->capacity == 0 ? 0 : t.area->capacity - 1;
+  std::memset(t.row, 0, sizeof t.row);
+  t.last_comm = nullptr;
+  t.group_depth = t.group = 0;
+  if (t.pending != nullptr) t.pending->clear();
+  t.session = session::g_number.load(std::memory_order_relaxed);
+  if (!t.shared) push_thread_marker(t, tid);
+  leave_at_exit(t.area);
+  return true;
+}
+
+void threads_after_fork() {
+  // Other threads may have held them; here there are no other threads.
+  for (SpinLock* lock : {&g_shared.lock, &g_shared_calls, &g_list_lock, &g_exit_key_lock}) {
+    lock->unlock();
+  }
+}
+
+LedgerRow& find_row(Thread& t, LedgerKey::Words key) {
+  const Mapping& m = session::mapping();
+  const auto [low, high] = key;
+  const std::uint64_t hash = mix64(low ^ mix64(high));
+  LedgerRow* last = m.at<LedgerRow>(t.area->level[0]);  // every area has its first level
+  for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
+    const std::uint32_t rows = ledger_level_rows(level);
+    if (t.area->level[level] == 0) {
+      t.area->level[level] = session::mapping().allocate(rows * sizeof(LedgerRow));
+      if (t.area->level[level] == 0) break;
+    }
+    auto* table = m.at<LedgerRow>(t.area->level[level]);
+    for (std::uint32_t n = 0; n < kLedgerProbe; ++n) {
+      LedgerRow& row = table[(hash + n) % rows];
+      const std::uint64_t at = row.key_low.load(std::memory_order_relaxed);
+      if (at == low && row.key_high == high) return row;
+      if (at == 0) {
+        row.key_high = high;
+        row.key_low.store(low, std::memory_order_release);
+        return row;
+      }
+      last = &row;
+    }
+  }
+  // 170,000 different keys on one thread, or no memory at all: count under another key rather
+  // than not at all. The totals over all rows stay exact.
+  return *last;
+}
+
+void Transaction::begin_special() {
+  if (t_.shared) g_shared_calls.lock();
+}
+void Transaction::end_special() {
+  if (t_.shared) g_shared_calls.unlock();
+  if (t_.late) session::late_call();
+}
+
+}  // namespace tprof

@@ -1,0 +1,147 @@
+// What a thread needs to record a call: its ring, its ledger, its open group.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "clock.h"
+#include "interpose/format/ledger.h"
+#include "interpose/format/pages.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/session/session.h"
+
+namespace tprof {
+
+// A call inside ncclGroupStart/End: it enters the ledger with its group or not at all.
+struct GroupedCall {
+  Record* record;  // in the ring, or null if it has none
+  Record call;
+  LedgerKey::Words key;
+  std::uint64_t name_hash;              // for the signature; 0: not a collective
+  std::atomic<std::uint64_t>* counter;  // that its seq was taken from, or null
+};
+
+struct Thread {
+  std::uint32_t session = 0;  // number of the session that the rest belongs to
+  std::uint32_t depth = 0;    // inside a wrapper: calls that NCCL makes to itself do not count
+  std::uint32_t group_depth = 0;
+  std::uint32_t group = 0;  // its number, 0 until its first call
+  std::int32_t device = 0;  // CUDA's default until cudaSetDevice
+  bool shared = false;      // the area is shared with other threads: take the lock
+  bool late = false;        // the exit handlers have run: every call closes the file again
+
+  ThreadArea* area = nullptr;
+  Record* ring = nullptr;
+  std::uint64_t mask = 0;
+
+  Record own_spare{};  // where the area's is everybody's
+
+  static constexpr std::uint32_t kCachedRows = 32;
+  LedgerRow* row[kCachedRows] = {};
+
+  std::uint64_t last_comm_epoch = 0;
+  const void* last_comm = nullptr;
+  std::uint32_t last_comm_index = 0;
+
+  Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
+};
+
+extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-exec")));
+
+// Gives the calling thread its area, starting the session if need be. False: tracing is off.
+[[gnu::cold, gnu::noinline]] bool attach(Thread& t);
+
+void threads_after_fork();  // in the child
+
+// The row of `key` in this thread's ledger. Never null: see the overflow row in thread.cpp.
+[[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
+
+inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
+  LedgerRow*& cached = t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
+  if (cached == nullptr || cached->key_low.load(std::memory_order_relaxed) != key.low ||
+      cached->key_high != key.high) [[unlikely]] {
+    cached = &find_row(t, key);
+  }
+  return *cached;
+}
+static_assert(Thread::kCachedRows == 32);
+
+// Whether the calling wrapper is to record. Leaves no trace of itself where it is not.
+inline Thread* recording_thread() {
+  Thread& t = t_thread;
+  if (t.depth != 0 || session::off()) return nullptr;
+  if (t.session != session::g_number.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (!attach(t)) return nullptr;
+  }
+  return &t;
+}
+
+class [[nodiscard]] DepthGuard {
+ public:
+  explicit DepthGuard(Thread& t) : t_(t) { ++t_.depth; }
+  ~DepthGuard() { --t_.depth; }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+
+ private:
+  Thread& t_;
+};
+
+// One change of this thread's ledger and records, true as a whole at commit().
+class [[nodiscard]] Transaction {
+ public:
+  explicit Transaction(Thread& t) : t_(t) {
+    if (t.shared || t.late) [[unlikely]]
+      begin_special();
+    number_ = t.area->committed.load(std::memory_order_relaxed) + 1;
+  }
+  ~Transaction() {
+    t_.area->committed.store(number_, std::memory_order_release);
+    if (t_.shared || t_.late) [[unlikely]]
+      end_special();
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  LedgerValues& values(LedgerKey::Words key) { return open_slot(row_of(t_, key), number_); }
+  void close(Record& r) {
+    std::atomic_ref<std::uint64_t>(r.txn).store(number_, std::memory_order_release);
+  }
+
+ private:
+  void begin_special();
+  void end_special();
+
+  Thread& t_;
+  std::uint64_t number_;
+};
+
+// The place for the next record: in the ring, or the spare one if the ring is full or the call is
+// to have no line. `in_ring` says which.
+inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
+  ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  const std::uint64_t used = head - area.tail.load(std::memory_order_acquire);
+  in_ring = wants_line && used <= t.mask && t.ring != nullptr;
+  if (in_ring) return t.ring[head & t.mask];
+  Record& spare = t.shared ? t.own_spare : area.spare;
+  // Out of sight while it is filled: a kill in between must not leave half of one call and half of
+  // the one before.
+  spare.function = kMetaVoid;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return spare;
+}
+
+// Makes an open record visible. It must be whole but for txn (0) and what the call will tell.
+inline void publish(Thread& t, Record& r, std::uint8_t function, bool in_ring) {
+  std::atomic_ref<std::uint8_t>(r.function).store(function, std::memory_order_release);
+  if (!in_ring) return;
+  ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + 1;
+  area.head.store(head, std::memory_order_release);
+  if (head - area.tail.load(std::memory_order_relaxed) == (t.mask + 1) / 2) [[unlikely]] {
+    session::wake_writer();
+  }
+}
+
+}  // namespace tprof

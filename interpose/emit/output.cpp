@@ -1,0 +1,119 @@
+#include "output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "interpose/capture/clock.h"
+#include "interpose/session/complain.h"
+
+namespace tprof {
+namespace {
+
+constexpr std::uint64_t kLedgerEveryNs = 10'000'000'000;  // the contract's
+
+void clock_line(Text& text, const View& view) {
+  const ClockAnchor anchor = clock_anchor();
+  clock_line(text, view, anchor.mono_ns, anchor.real_ns, anchor.bracket_ns);
+}
+
+}  // namespace
+
+Output::Output(const View& view, int fd, std::uint64_t offset)
+    : view_(view), fd_(fd), drain_(view), last_ledger_ns_(now_ns()) {
+  Progress start{};
+  start.offset = offset;
+  commit(start);
+}
+
+bool Output::drain_batch() {
+  next_ = progress_;
+  std::uint64_t events = 0;
+  text_.clear();
+  const bool more = !drain_.run(text_, next_, events);
+  flush(events);
+  return more;
+}
+
+void Output::ledger() {
+  const std::uint64_t now = now_ns();
+  const std::uint64_t made = transactions();
+  if (now - last_ledger_ns_ < kLedgerEveryNs || made == last_transactions_) return;
+  last_ledger_ns_ = now;
+  last_transactions_ = made;
+  next_ = progress_;
+  text_.clear();
+  clock_line(text_, view_);
+  ledger_line(text_, view_, sums_, now, "interval", false);
+  flush(0);
+}
+
+bool Output::end() {
+  Progress end = progress_;
+  text_.clear();
+  drain_.open_calls(text_, end);
+  clock_line(text_, view_);
+  ledger_line(text_, view_, sums_, now_ns(), "close", true);
+  footer_line(text_, view_, sums_, end, true);
+  text_ << "]\n";
+  if (text_.failed() || !write_at(progress_.offset, text_.view())) return false;
+  if (ftruncate(fd_, static_cast<off_t>(progress_.offset + text_.size())) != 0) return false;
+  Progress closed = progress_;
+  closed.closed = 1;
+  commit(closed);
+  return true;
+}
+
+void Output::flush(std::uint64_t events) {
+  if (!text_.failed() && write_at(progress_.offset, text_.view())) {
+    next_.offset += text_.size();
+    const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
+    if (text_.size() != 0 || moved) commit(next_);
+    return;
+  }
+  complain("cannot write the trace, counting goes on: ", std::strerror(errno));
+  // Where even this fails, the next batch is written over what is there.
+  if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
+  next_.dropped[static_cast<std::size_t>(Dropped::write_error)] += events;
+  // The tables' lines come again with the next batch.
+  next_.lines_bytes = progress_.lines_bytes;
+  next_.comms = progress_.comms;
+  next_.graphs = progress_.graphs;
+  next_.world = progress_.world;
+  next_.streams = progress_.streams;
+  commit(next_);
+}
+
+void Output::commit(const Progress& next) {
+  progress_ = next;
+  commit_progress(view_.head(), progress_);
+  for (std::uint32_t i = 0; i < view_.threads(); ++i) {
+    if (ThreadArea* t = view_.thread(i)) {
+      t->tail.store(progress_.tail[i], std::memory_order_release);
+    }
+  }
+}
+
+bool Output::write_at(std::uint64_t offset, std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    offset += static_cast<std::uint64_t>(n);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+std::uint64_t Output::transactions() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < view_.threads(); ++i) {
+    const ThreadArea* t = view_.thread(i);
+    sum += t == nullptr ? 0 : t->committed.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace tprof

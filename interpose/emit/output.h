@@ -1,0 +1,45 @@
+// What goes into the rank file, and when it counts as written. One caller at a time.
+#pragma once
+
+#include "interpose/format/drain.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/format/text.h"
+
+namespace tprof {
+
+class Output {
+ public:
+  // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
+  Output(const View& view, int fd, std::uint64_t offset);
+
+  // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
+  // more. A batch that can't be written is taken back, and its events are counted as lost.
+  bool drain_batch();
+  // The cumulative ledger, if ten seconds have passed and calls were made in them.
+  void ledger();
+  // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
+  // come later are written over them, and the end again behind those. False: it did not fit.
+  bool end();
+
+  bool ended() const { return progress_.closed != 0; }
+
+  void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
+
+ private:
+  void flush(std::uint64_t events);
+  void commit(const Progress& next);
+  bool write_at(std::uint64_t offset, std::string_view text) const;
+  std::uint64_t transactions() const;
+
+  View view_;
+  int fd_;
+  Drain drain_;
+  Sums sums_;
+  Text text_;
+  Progress progress_{};  // as committed
+  Progress next_{};
+  std::uint64_t last_ledger_ns_;
+  std::uint64_t last_transactions_ = 0;
+};
+
+}  // namespace tprof

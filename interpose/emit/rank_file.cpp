@@ -1,0 +1,188 @@
+#include "rank_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/session/complain.h"
+
+namespace tprof {
+namespace {
+
+// Appends to a fixed buffer; too long a path stays cut and open() refuses it.
+struct Path {
+  char* to;
+  std::size_t size;
+  std::size_t used = 0;
+  Path(char* t, std::size_t n) : to(t), size(n) { to[0] = '\0'; }
+  Path& operator<<(std::string_view s) {
+    const std::size_t n = s.size() < size - 1 - used ? s.size() : size - 1 - used;
+    std::memcpy(to + used, s.data(), n);
+    used += n;
+    to[used] = '\0';
+    return *this;
+  }
+  Path& number(std::int64_t v, int width = 0) {
+    char digits[32];
+    const int n = std::snprintf(digits, sizeof digits, "%0*lld", width, static_cast<long long>(v));
+    return *this << std::string_view(digits, static_cast<std::size_t>(n));
+  }
+};
+
+void expand_directory(const char* pattern, const Process& p, Path& path) {
+  if (pattern[0] != '/') {
+    char cwd[1024];
+    if (getcwd(cwd, sizeof cwd) != nullptr) path << cwd << "/";
+  }
+  for (const char* c = pattern; *c != '\0'; ++c) {
+    if (*c != '%') {
+      path << std::string_view(c, 1);
+      continue;
+    }
+    switch (*++c) {
+      case 'j':
+        path << (p.job_id[0] != '\0' ? p.job_id : "nojob");
+        break;
+      case 'h':
+        path << p.host;
+        break;
+      case 'p':
+        path.number(p.pid);
+        break;
+      case 'r':
+        if (p.rank >= 0) {
+          path.number(p.rank);
+        } else {
+          path << "norank";
+        }
+        break;
+      case '%':
+        path << "%";
+        break;
+      case '\0':
+        path << "%";
+        return;
+      default:
+        path << "%" << std::string_view(c, 1);
+    }
+  }
+}
+
+// mkdir -p.
+bool make_directory(char* path) {
+  for (char* c = path + 1; *c != '\0'; ++c) {
+    if (*c != '/') continue;
+    *c = '\0';
+    mkdir(path, 0777);
+    *c = '/';
+  }
+  return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+// Network and user-space file systems, on which a shared mapping is slow, incoherent or a SIGBUS
+// when the server goes: statfs(2) f_type values.
+bool maps_safely(const char* directory) {
+  struct statfs fs;
+  if (statfs(directory, &fs) != 0) return false;
+  switch (static_cast<unsigned long>(fs.f_type)) {
+    case 0x6969:      // NFS
+    case 0xff534d42:  // CIFS
+    case 0xfe534d42:  // SMB2
+    case 0x0bd00bd0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x19830326:  // BeeGFS
+    case 0x00c36400:  // Ceph
+    case 0x65735546:  // FUSE
+    case 0x01021997:  // 9p
+    case 0x5346414f:  // AFS
+      return false;
+    default:
+      return true;
+  }
+}
+
+int create(const char* path) {
+  return open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+// rank-00003.json, rank-00003.r1.json, ...; node7-4711.json where the rank is unknown.
+void file_name(const Process& p, int attempt, char* to, std::size_t size) {
+  Path name(to, size);
+  if (p.rank >= 0) {
+    (name << "rank-").number(p.rank, 5);
+  } else {
+    (name << p.host << "-").number(p.pid);
+  }
+  if (attempt > 0) (name << ".r").number(attempt);
+  name << ".json";
+}
+
+bool create_in_directory(const Process& process, RankFile& file) {
+  constexpr int kAttempts = 100000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    file_name(process, attempt, file.name, sizeof file.name);
+    char path[sizeof file.directory + sizeof file.name + 2];
+    Path(path, sizeof path) << file.directory << "/" << file.name;
+    file.fd = create(path);
+    if (file.fd >= 0) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+// ".rank-00003.ring" beside the rank file, or in the local temporary directory.
+void create_ring(const Process& process, RankFile& file) {
+  file.ring_elsewhere = !maps_safely(file.directory);
+  const char* temporary = std::getenv("TMPDIR");
+  if (temporary == nullptr || temporary[0] != '/') temporary = "/tmp";
+  const std::string_view stem(file.name, std::strlen(file.name) - std::strlen(".json"));
+  Path path(file.ring_path, sizeof file.ring_path);
+  if (file.ring_elsewhere) {
+    (path << temporary << "/.tprof-" << process.host << "-").number(process.pid);
+    path << "-" << stem << ".ring";
+  } else {
+    path << file.directory << "/." << stem << ".ring";
+  }
+  file.ring_fd = create(file.ring_path);
+  if (file.ring_fd < 0) file.ring_path[0] = '\0';
+}
+
+}  // namespace
+
+bool create_rank_file(const Config& config, const Process& process, RankFile& file) {
+  Path directory(file.directory, sizeof file.directory);
+  expand_directory(config.output_dir, process, directory);
+  if (!make_directory(file.directory) || !create_in_directory(process, file)) {
+    char why[128] = ": ";
+    std::strncat(why, std::strerror(errno), sizeof why - 3);
+    complain("not tracing: cannot create a file in ", file.directory, why);
+    return false;
+  }
+  create_ring(process, file);
+  return true;
+}
+
+void drop_ring_file(RankFile& file) {
+  if (file.ring_fd < 0) return;
+  unlink(file.ring_path);
+  close(file.ring_fd);
+  file.ring_path[0] = '\0';
+  file.ring_fd = -1;
+}
+
+void drop_rank_file(RankFile& file) {
+  char path[sizeof file.directory + sizeof file.name + 2];
+  Path(path, sizeof path) << file.directory << "/" << file.name;
+  unlink(path);
+  close(file.fd);
+  file.fd = -1;
+}
+
+}  // namespace tprof

@@ -1,0 +1,25 @@
+// Where the files of a process go and what they are called.
+#pragma once
+
+#include "interpose/session/config.h"
+#include "interpose/session/process.h"
+
+namespace tprof {
+
+struct RankFile {
+  int fd = -1;
+  char directory[1024];  // absolute
+  char name[256];
+  int ring_fd = -1;      // -1: anonymous memory, a kill loses what was not written
+  char ring_path[1300];  // "" if ring_fd is -1
+  bool ring_elsewhere;   // not beside the rank file: its file system can't be mapped safely
+};
+
+// Creates both; never overwrites anything. False, with one line said: no rank file.
+bool create_rank_file(const Config& config, const Process& process, RankFile& file);
+
+// Take back what was created: an empty file would be taken for a trace.
+void drop_ring_file(RankFile& file);
+void drop_rank_file(RankFile& file);
+
+}  // namespace tprof

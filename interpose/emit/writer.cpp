@@ -1,0 +1,166 @@
+#include "writer.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "interpose/capture/clock.h"
+#include "output.h"
+
+namespace tprof::writer {
+namespace {
+
+constexpr std::uint32_t kSleepMs = 200;  // a half-full ring wakes us earlier
+
+std::atomic<std::uint32_t> g_wake{0};    // futex: counts calls of wake()
+std::atomic<std::uint32_t> g_locked{0};  // futex: somebody uses the output
+int g_fd = -1;
+alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
+Output* g_output = nullptr;
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
+  const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+std::uint64_t cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// The output, for one thread at a time; null if it was not to be had in time.
+class [[nodiscard]] Hold {
+ public:
+  explicit Hold(std::uint32_t timeout_ms) : start_cpu_ns_(cpu_ns()) {
+    const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+    while (g_locked.exchange(1, std::memory_order_acquire) != 0) {
+      if (now_ns() >= until) return;
+      constexpr std::uint32_t kLookAgainMs = 20;
+      futex_wait(g_locked, 1, kLookAgainMs);
+    }
+    output_ = g_output;
+  }
+  ~Hold() {
+    if (output_ == nullptr) return;
+    output_->add_cost(cpu_ns() - start_cpu_ns_);
+    g_locked.store(0, std::memory_order_release);
+    futex_wake(g_locked);
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  Output* output() const { return output_; }
+
+ private:
+  Output* output_ = nullptr;
+  std::uint64_t start_cpu_ns_;
+};
+
+// Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes. Holds all signals back, and
+// takes away the one that we caused.
+class [[nodiscard]] NoSignals {
+ public:
+  NoSignals() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() {
+    if (!was_pending_) {
+      sigset_t ours;
+      sigemptyset(&ours);
+      sigaddset(&ours, SIGXFSZ);
+      const timespec now{};
+      sigtimedwait(&ours, nullptr, &now);
+    }
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+  bool was_pending_;
+};
+
+void settle_in() {
+  prctl(PR_SET_NAME, "tprof");
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 19);
+  // The training thread may be pinned to one core: we take any that the process may use.
+  cpu_set_t any;
+  std::memset(&any, 0xff, sizeof any);
+  sched_setaffinity(0, sizeof any, &any);
+}
+
+void* run(void*) {
+  settle_in();
+  for (;;) {
+    const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
+    for (bool more = true; more;) {
+      const Hold hold(UINT32_MAX);
+      // exit() can stop us anywhere: what it has closed is its own to write over.
+      if (hold.output() == nullptr || hold.output()->ended()) break;
+      more = hold.output()->drain_batch();
+      if (!more) hold.output()->ledger();
+    }
+    futex_wait(g_wake, seen, kSleepMs);
+  }
+}
+
+}  // namespace
+
+bool start(const View& view, int fd, std::uint64_t offset) {
+  g_fd = fd;
+  g_output = new (g_storage) Output(view, fd, offset);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  const NoSignals inherited_by_the_thread;
+  pthread_t thread;
+  const bool made = pthread_create(&thread, &attributes, run, nullptr) == 0;
+  pthread_attr_destroy(&attributes);
+  return made;
+}
+
+void wake() {
+  g_wake.fetch_add(1, std::memory_order_release);
+  futex_wake(g_wake);
+}
+
+bool close_file(std::uint32_t timeout_ms) {
+  const NoSignals no_signals;
+  const Hold hold(timeout_ms);
+  if (hold.output() == nullptr) return false;
+  // Threads that go on calling must not keep us here: what they do later is closed again.
+  constexpr int kBatches = 64;
+  for (int i = 0; i < kBatches && hold.output()->drain_batch(); ++i) {
+  }
+  return hold.output()->end();
+}
+
+void after_fork() {
+  if (g_fd >= 0) close(g_fd);
+  g_fd = -1;
+  g_output = nullptr;
+  g_locked.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace tprof::writer

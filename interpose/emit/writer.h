@@ -1,0 +1,23 @@
+// The one background thread: wakes, lets the output take what the rings hold, sleeps.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/format/view.h"
+
+namespace tprof::writer {
+
+// Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it.
+// False: it could not be made.
+bool start(const View& view, int fd, std::uint64_t offset);
+
+void wake();
+
+// Writes what is left and closes the array, on the calling thread: at exit it has to wait anyway,
+// and the writer's own, at nice 19, may be kept from running by the program's threads. May be
+// called again, when calls came after. False: it failed, or another's write took `timeout_ms`.
+bool close_file(std::uint32_t timeout_ms);
+
+void after_fork();  // in the child: there is no such thread
+
+}  // namespace tprof::writer

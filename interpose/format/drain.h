@@ -1,0 +1,156 @@
+// From rings to lines: takes the closed records that have no line yet and gives them one, within
+// the quota. Run by the writer thread on the live mapping and by recovery on a dead one.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ledger_lines.h"
+#include "lines.h"
+
+namespace tprof {
+
+// The commit block in force: the one with the higher even generation. Null: none is whole.
+inline CommitBlock* committed_block(Head& head) {
+  CommitBlock* best = nullptr;
+  for (CommitBlock& block : head.commit) {
+    const std::uint64_t g = block.generation.load(std::memory_order_acquire);
+    if (g == 0 || g % 2 != 0) continue;
+    if (best == nullptr || g > best->generation.load(std::memory_order_relaxed)) best = &block;
+  }
+  return best;
+}
+
+// Makes `progress` the state that recovery would start from. Single writer.
+inline void commit_progress(Head& head, const Progress& progress) {
+  const CommitBlock* current = committed_block(head);
+  const std::uint64_t generation =
+      current == nullptr ? 0 : current->generation.load(std::memory_order_relaxed);
+  CommitBlock& block = current == &head.commit[0] ? head.commit[1] : head.commit[0];
+  block.generation.store(generation + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(&block.progress, &progress, sizeof progress);
+  block.generation.store(generation + 2, std::memory_order_release);
+}
+
+class Drain {
+ public:
+  explicit Drain(const View& view) : view_(view) {}
+
+  // Appends the lines of all closed records to `out` and moves `p` past them. `events`: how many
+  // event lines are among them. Stops at 1 MiB of text; returns false when there may be more.
+  bool run(Text& out, Progress& p, std::uint64_t& events) {
+    tables(out, p);
+    for (std::uint32_t i = 0; i < view_.threads(); ++i) {
+      const ThreadArea* t = view_.thread(i);
+      if (t != nullptr && !thread(out, p, *t, i, events)) return false;
+    }
+    return true;
+  }
+
+  // Lines of the calls that are still open: nobody will close them any more.
+  void open_calls(Text& out, Progress& p) {
+    tables(out, p, true);
+    each_open_call(view_, [&](const Record& r, const ThreadArea& t) {
+      if (view_.function(r.function) != nullptr) {
+        const std::uint32_t stream = stream_number(out, p, r.stream);
+        call_line(out, view_, r, t.tid.load(std::memory_order_relaxed), stream, true);
+      }
+    });
+  }
+
+ private:
+  static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
+
+  bool complete_graph(std::uint32_t index) const {
+    const Graph* g = view_.graph(index);
+    return g == nullptr || g->complete.load(std::memory_order_acquire) != 0;
+  }
+
+  // `last`: a capture that is still going on will never end.
+  void tables(Text& out, Progress& p, bool last = false) {
+    const Head& head = view_.head();
+    const std::uint32_t comms = View::entries(head.comms);
+    while (p.comms < comms) {
+      comm_line(out, view_, ++p.comms);
+      const Communicator* c = view_.comm(p.comms);
+      if (head.rank_known || c == nullptr || c->nranks <= p.world) continue;
+      p.world = c->nranks;
+      identity_line(out, view_, *c);
+    }
+    const std::uint32_t graphs = View::entries(head.graphs);
+    while (p.graphs < graphs && (last || complete_graph(p.graphs + 1))) {
+      graph_line(out, view_, sums_, ++p.graphs);
+    }
+  }
+
+  // A short number for a handle of 14 digits. The default stream's is 0, as is that of streams
+  // beyond the table.
+  std::uint32_t stream_number(Text& out, Progress& p, std::uint64_t handle) {
+    if (handle == 0) return 0;
+    const std::uint32_t known = p.streams < kMaxStreams ? p.streams : kMaxStreams;
+    for (std::uint32_t i = 0; i < known; ++i) {
+      if (p.stream[i] == handle) return i + 1;
+    }
+    if (known == kMaxStreams) return 0;
+    p.stream[known] = handle;
+    p.streams = known + 1;
+    stream_line(out, view_, p.streams, handle);
+    return p.streams;
+  }
+
+  bool thread(Text& out, Progress& p, const ThreadArea& t, std::uint32_t i, std::uint64_t& events) {
+    const Record* ring = view_.ring(t);
+    if (ring == nullptr) return true;
+    const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
+    const std::uint64_t head = t.head.load(std::memory_order_acquire);
+    if (head - p.tail[i] > t.capacity) p.tail[i] = head;  // not a ring of ours: nothing to trust
+    while (p.tail[i] < head) {
+      const Record r = ring[p.tail[i] & (t.capacity - 1)];
+      if (r.txn == 0 || r.txn > committed) break;
+      if (out.size() >= kBatchBytes) return false;
+      ++p.tail[i];
+      record(out, p, r, i, events);
+    }
+    return true;
+  }
+
+  void record(Text& out, Progress& p, const Record& r, std::uint32_t i, std::uint64_t& events) {
+    if (r.function == kMetaVoid) return;
+    if (r.function == kMetaThread) {
+      p.tid[i] = static_cast<std::uint32_t>(r.count);
+      char name[kThreadNameBytes + 1] = {};
+      std::memcpy(name, &r.stream, kThreadNameBytes);
+      thread_name_line(out, view_, p.tid[i], name);
+      return;
+    }
+    if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) {
+      if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
+      return;
+    }
+    tables(out, p);  // a communicator's line comes before its first use, and a stream's
+    const std::uint32_t stream = r.function == kMetaGroup ? 0 : stream_number(out, p, r.stream);
+    const std::size_t before = out.size();
+    if (r.function == kMetaGroup) {
+      group_line(out, view_, r, p.tid[i]);
+    } else if (r.function == kMetaLaunch) {
+      launch_line(out, view_, r, p.tid[i], stream);
+    } else {
+      call_line(out, view_, r, p.tid[i], stream, false);
+    }
+    const std::uint64_t quota = view_.head().quota;
+    const std::uint64_t bytes = out.size() - before;
+    if (quota != 0 && p.lines_bytes + bytes > quota) {
+      out.cut(before);
+      if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::quota)];
+      return;
+    }
+    p.lines_bytes += bytes;
+    if (r.function != kMetaGroup) ++events;
+  }
+
+  View view_;
+  Sums sums_;
+};
+
+}  // namespace tprof

@@ -1,0 +1,142 @@
+// The exact counts: one table per thread, written by that thread only, in the mapped file.
+//
+// A row has two slots of values. A transaction writes into the older slot of each row that it
+// touches, marks it with its number, and becomes true for all of them at once by the single store
+// to the thread's `committed`. So a kill at any instruction leaves either all of a call (or of a
+// group's calls, and of their records) or nothing of it. Tried in tests/fault.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "buckets.h"
+
+namespace tprof {
+
+enum class Mode : std::uint8_t { direct, captured, replayed };
+inline constexpr const char* kModeNames[] = {"direct", "captured", "replayed"};
+
+// What a row counts. All zero: row not in use (function numbers start at 1).
+struct LedgerKey {
+  std::uint8_t function;
+  Bucket bucket;
+  std::uint8_t dtype;
+  Mode mode;
+  std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
+  std::uint8_t reserved[3];
+  std::uint32_t comm;   // 0: none
+  std::uint32_t graph;  // captured: the graph it was captured into; kMetaLaunch: the executable
+
+  // The key as two words, the form in which the hot path makes and compares it.
+  struct Words {
+    std::uint64_t low, high;
+  };
+  std::uint64_t low() const { return std::bit_cast<Words>(*this).low; }
+  std::uint64_t high() const { return std::bit_cast<Words>(*this).high; }
+};
+static_assert(sizeof(LedgerKey) == 16);
+
+// By shifts, not by assigning bytes that are then read as words (a failed store forwarding).
+// Little-endian, as every machine with CUDA is.
+constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::uint8_t dtype,
+                                     Mode mode, std::int8_t bytes_class, std::uint32_t comm,
+                                     std::uint32_t graph) {
+  return {std::uint64_t{function} | std::uint64_t{static_cast<std::uint8_t>(bucket)} << 8 |
+              std::uint64_t{dtype} << 16 | std::uint64_t{static_cast<std::uint8_t>(mode)} << 24 |
+              std::uint64_t{static_cast<std::uint8_t>(bytes_class)} << 32,
+          std::uint64_t{comm} | std::uint64_t{graph} << 32};
+}
+
+struct LedgerValues {
+  std::uint64_t calls;        // accepted by the library
+  std::uint64_t count;        // sum of the API's count; copies: bytes; kMetaSignature: signature
+  std::uint64_t host_ns;      // sum of the durations of the host calls
+  std::uint64_t host_ns_max;  // the longest
+  std::uint64_t failed;       // refused, or in a group that failed or was simulated
+};
+
+struct LedgerSlot {
+  std::uint64_t txn;
+  LedgerValues values;
+};
+
+struct alignas(64) LedgerRow {
+  // The key as two words: `high` is written first, `low` (never 0 once set) publishes the row.
+  std::atomic<std::uint64_t> key_low;
+  std::uint64_t key_high;
+  LedgerSlot slot[2];
+};
+static_assert(sizeof(LedgerRow) == 128);
+
+inline std::int8_t bytes_class(std::uint64_t bytes) {
+  return static_cast<std::int8_t>(std::bit_width(bytes) - 1);
+}
+
+inline LedgerKey key_of(const LedgerRow& row) {
+  const std::uint64_t words[2] = {row.key_low.load(std::memory_order_acquire), row.key_high};
+  LedgerKey key;
+  std::memcpy(&key, words, sizeof key);
+  return key;
+}
+
+// The values as of the last committed transaction. `committed` is that of the row's thread; the
+// thread may be writing: then the slot is read again.
+inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64_t>& committed) {
+  for (;;) {
+    const std::uint64_t seen = committed.load(std::memory_order_acquire);
+    LedgerSlot a;
+    LedgerSlot b;
+    std::memcpy(&a, &row.slot[0], sizeof a);
+    std::memcpy(&b, &row.slot[1], sizeof b);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (committed.load(std::memory_order_relaxed) != seen) continue;
+    const bool a_valid = a.txn != 0 && a.txn <= seen;
+    const bool b_valid = b.txn != 0 && b.txn <= seen;
+    if (a_valid && (!b_valid || a.txn > b.txn)) return a.values;
+    return b_valid ? b.values : LedgerValues{};
+  }
+}
+
+// The slot of `row` that transaction `txn` (one above `committed`) may change.
+inline LedgerValues& open_slot(LedgerRow& row, std::uint64_t txn) {
+  LedgerSlot& a = row.slot[0];
+  LedgerSlot& b = row.slot[1];
+  if (a.txn == txn) return a.values;
+  if (b.txn == txn) return b.values;
+  LedgerSlot& newer = a.txn > b.txn ? a : b;
+  LedgerSlot& older = a.txn > b.txn ? b : a;
+  older.values = newer.values;
+  // Before the copy is whole the slot must not look newer; after it, `committed` protects it.
+  std::atomic_signal_fence(std::memory_order_release);
+  std::atomic_ref<std::uint64_t>(older.txn).store(txn, std::memory_order_release);
+  return older.values;
+}
+
+// The signature of a communicator: the wrapping sum of mix() over its collectives, so it does not
+// depend on which thread made which call. Each thread keeps partial sums in ledger rows of
+// kMetaSignature, one per bin of sequence numbers: bin k holds seq in [2^(k-1), 2^k), bin 0 holds
+// seq 0. The prefix sums over the bins are the contract's marks.
+inline int signature_bin(std::uint64_t seq) {
+  return static_cast<int>(std::bit_width(seq));
+}
+
+// splitmix64's finaliser (Steele, Lea, Flood 2014): every input bit reaches every output bit.
+inline std::uint64_t mix64(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// `name` is the function's name hashed (not its number: numbers differ between versions).
+inline std::uint64_t signature_mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
+                                   std::uint8_t dtype, std::int32_t root, std::uint8_t reduce) {
+  std::uint64_t h = mix64(seq ^ name);
+  h = mix64(h ^ count);
+  return mix64(h ^ (std::uint64_t{dtype} << 40) ^ (std::uint64_t{reduce} << 48) ^
+               static_cast<std::uint32_t>(root));
+}
+
+}  // namespace tprof

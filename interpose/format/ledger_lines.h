@@ -1,0 +1,182 @@
+// The lines that sum up: tprof_graph, tprof_ledger, tprof_footer.
+#pragma once
+
+#include <cstdint>
+
+#include "lines.h"
+#include "totals.h"
+
+namespace tprof {
+
+// The exact totals of a process at one moment, with the room that making them takes.
+struct Sums {
+  Pages<Total> all;   // every row, replays included, per graph
+  Pages<Total> rows;  // calls only, added up over graphs: the ledger's rows
+};
+
+inline void collect(const View& view, Sums& sums, bool count_open_calls) {
+  collect_totals(view, sums.all);
+  if (count_open_calls) {
+    each_open_call(view, [&](const Record& r, const ThreadArea&) {
+      if (view.function(r.function) != nullptr) sums.all.push_back({key_of(view, r), {}, 1});
+    });
+  }
+  sums.rows.clear();
+  for (Total t : sums.all) {
+    if (t.key.function >= kMetaThread) continue;
+    t.key.graph = 0;
+    sums.rows.push_back(t);
+  }
+  merge_totals(sums.rows);
+}
+
+inline std::string_view function_name(const View& view, std::uint8_t number) {
+  const Function* f = view.function(number);
+  return f == nullptr ? std::string_view("?")
+                      : std::string_view(f->name, strnlen(f->name, sizeof f->name));
+}
+
+// What a row counts, without its values.
+inline void row_key(Text& out, const View& view, const LedgerKey& key) {
+  out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
+      << function_name(view, key.function) << "\",\"dtype\":\""
+      << dtype_name(key.dtype, view.head().copy_element_size) << "\",\"comm\":";
+  if (key.comm != 0) {
+    out << key.comm;
+  } else {
+    out << "null";
+  }
+  out << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
+}
+
+inline void row_amounts(Text& out, const View& view, const Total& t) {
+  const Amount a =
+      amount(view, t.key.function, t.key.bucket, t.key.dtype, t.key.comm, t.values.count);
+  out << ",\"calls\":" << t.values.calls << ",\"count\":" << t.values.count
+      << ",\"elements\":" << a.elements << ",\"bytes\":" << a.bytes;
+}
+
+// What was captured into graph `index`; an executable's line names its source only.
+inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t index) {
+  const Graph* g = view.graph(index);
+  if (g == nullptr) return;
+  collect(view, sums, false);
+  open_line(out, view, "tprof_graph", 'M', 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
+  timestamp(out, view, g->made_ns) << ",\"source\":";
+  if (g->kind == GraphKind::executable && g->source != 0) {
+    out << g->source;
+  } else {
+    out << "null";
+  }
+  out << ",\"calls\":[";
+  bool first = true;
+  for (const Total& t : sums.all) {
+    if (t.key.mode != Mode::captured || t.key.graph != index) continue;
+    if (!first) out << ',';
+    first = false;
+    row_key(out, view, t.key);
+    row_amounts(out, view, t);
+    out << '}';
+  }
+  out << "]}},\n";
+}
+
+// {"comm":1,"collectives":5,"signature":"…","marks":["…",…]}: marks[k] is the signature after 2^k.
+inline void comm_signature(Text& out, const Sums& sums, std::uint32_t comm) {
+  std::uint64_t collectives = 0;
+  std::uint64_t signature = 0;
+  std::uint64_t marks[65];
+  int known = 0;
+  // Rows of one communicator are sorted by bin only within equal low words: add per bin first.
+  std::uint64_t calls[65] = {};
+  std::uint64_t sum[65] = {};
+  for (const Total& t : sums.all) {
+    if (t.key.function != kMetaSignature || t.key.comm != comm) continue;
+    const auto bin = static_cast<std::uint8_t>(t.key.bytes_class);
+    if (bin > 64) continue;
+    calls[bin] += t.values.calls;
+    sum[bin] += t.values.count;
+  }
+  for (int bin = 0; bin <= 64; ++bin) {
+    collectives += calls[bin];
+    signature += sum[bin];
+    if (bin < 64 && collectives == std::uint64_t{1} << bin) marks[known++] = signature;
+  }
+  out << "{\"comm\":" << comm << ",\"collectives\":" << collectives << ",\"signature\":\"";
+  out.hex16(signature) << "\",\"marks\":[";
+  for (int i = 0; i < known; ++i) {
+    if (i != 0) out << ',';
+    out << '"';
+    out.hex16(marks[i]) << '"';
+  }
+  out << "]}";
+}
+
+inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
+                        std::string_view reason, bool count_open_calls) {
+  collect(view, sums, count_open_calls);
+  open_line(out, view, "tprof_ledger", 'M', 0)
+      << ",\"args\":{\"epoch\":0,\"reason\":\"" << reason << "\",\"ts\":";
+  timestamp(out, view, now_ns) << ",\"rows\":[";
+  bool first = true;
+  for (const Total& t : sums.rows) {
+    if (!first) out << ',';
+    first = false;
+    row_key(out, view, t.key);
+    out << ",\"mode\":\"" << kModeNames[static_cast<int>(t.key.mode)] << '"';
+    row_amounts(out, view, t);
+    out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
+        << ",\"device_ns\":0,\"device_timed\":0,\"failed\":" << t.values.failed
+        << ",\"unfinished\":" << t.unfinished << '}';
+  }
+  out << "],\"comms\":[";
+  const std::uint32_t comms = View::entries(view.head().comms);
+  for (std::uint32_t i = 1; i <= comms; ++i) {
+    if (i != 1) out << ',';
+    comm_signature(out, sums, i);
+  }
+  out << "]}},\n";
+}
+
+inline std::uint64_t ring_drops(const Sums& sums) {
+  std::uint64_t n = 0;
+  for (const Total& t : sums.all) n += t.key.function == kMetaDropped ? t.values.calls : 0;
+  return n;
+}
+
+// The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
+inline void footer_line(Text& out, const View& view, const Sums& sums, const Progress& progress,
+                        bool complete) {
+  const Head& head = view.head();
+  std::uint64_t dropped[kDroppedCount];
+  for (std::size_t i = 0; i < kDroppedCount; ++i) dropped[i] = progress.dropped[i];
+  dropped[static_cast<std::size_t>(Dropped::ring)] = ring_drops(sums);
+  open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":{";
+  bool first = true;
+  for (std::size_t i = 0; i < kDroppedCount; ++i) {
+    if (dropped[i] == 0) continue;
+    out << (first ? "\"" : ",\"") << kDroppedNames[i] << "\":" << dropped[i];
+    first = false;
+  }
+  out << "},\"self_cost_ns\":" << progress.self_ns << ",\"coverage\":{\"functions\":[";
+  first = true;
+  for (std::uint32_t n = 1; n < head.functions && n < kMaxFunctions; ++n) {
+    const Function& f = head.function[n];
+    if (f.library == 0) continue;
+    std::uint64_t calls = 0;
+    for (const Total& t : sums.rows) {
+      if (t.key.function != n || t.key.mode == Mode::replayed) continue;
+      calls += t.values.calls + t.values.failed + t.unfinished;
+    }
+    const char* path = f.library <= kMaxLibraries ? head.library[f.library - 1] : "";
+    out << (first ? "" : ",") << "{\"name\":\"" << function_name(view, static_cast<std::uint8_t>(n))
+        << "\",\"library\":";
+    first = false;
+    out.string({path, strnlen(path, sizeof head.library[0])}) << ",\"calls\":" << calls << '}';
+  }
+  const std::string_view unseen(head.unseen, strnlen(head.unseen, sizeof head.unseen));
+  out << "],\"unseen\":" << (unseen.empty() ? std::string_view("[]") : unseen)
+      << "},\"complete\":" << (complete ? "true" : "false") << "}}\n";
+}
+
+}  // namespace tprof

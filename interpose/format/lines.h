@@ -1,0 +1,157 @@
+// The lines of a rank file, one function per kind. Each writes one JSON object and ",\n".
+// The writer inside the traced process and recovery outside it both come through here.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "text.h"
+#include "view.h"
+
+namespace tprof {
+
+// {"name":NAME,"ph":PH,"pid":P,"tid":T
+inline Text& open_line(Text& out, const View& view, std::string_view name, char phase,
+                       std::uint32_t tid) {
+  return out << "{\"name\":\"" << name << "\",\"ph\":\"" << phase
+             << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid;
+}
+
+inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
+  const std::uint64_t base = view.head().base_mono_ns;
+  return out.micros(mono_ns > base ? mono_ns - base : 0);
+}
+
+inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
+                             std::string_view name) {
+  open_line(out, view, "thread_name", 'M', tid) << ",\"args\":{\"name\":";
+  out.string(name) << "}},\n";
+}
+
+inline void comm_line(Text& out, const View& view, std::uint32_t index) {
+  const Communicator* c = view.comm(index);
+  if (c == nullptr) return;
+  open_line(out, view, "tprof_comm", 'M', 0) << ",\"args\":{\"comm\":" << index << ",\"id\":\"";
+  out.hex16(c->id) << "\",\"name\":";
+  if (c->has_name) {
+    out.string({c->name, strnlen(c->name, sizeof c->name)});
+  } else {
+    out << "null";
+  }
+  out << ",\"nranks\":" << c->nranks << ",\"rank\":" << c->rank << ",\"device\":" << c->device
+      << ",\"parent\":";
+  if (c->parent != 0) {
+    out << c->parent << "}},\n";
+  } else {
+    out << "null}},\n";
+  }
+}
+
+// Corrects rank and world size where the launcher told neither.
+inline void identity_line(Text& out, const View& view, const Communicator& largest) {
+  open_line(out, view, "tprof_identity", 'M', 0)
+      << ",\"args\":{\"rank\":" << largest.rank << ",\"world_size\":" << largest.nranks << "}},\n";
+}
+
+inline void clock_line(Text& out, const View& view, std::uint64_t mono_ns, std::uint64_t real_ns,
+                       std::uint64_t bracket_ns) {
+  open_line(out, view, "tprof_clock", 'M', 0)
+      << ",\"args\":{\"clock\":[" << mono_ns - view.head().base_mono_ns << ',' << real_ns << ','
+      << bracket_ns << "]}},\n";
+}
+
+// The handle behind a stream's number in the lines that follow.
+inline void stream_line(Text& out, const View& view, std::uint32_t number, std::uint64_t handle) {
+  open_line(out, view, "tprof_stream", 'M', 0)
+      << ",\"args\":{\"stream\":" << number << ",\"handle\":\"";
+  out.pointer(handle) << "\"}},\n";
+}
+
+// `stream`: its number, 0 for the default stream.
+inline void stream_arg(Text& out, std::uint32_t stream) {
+  if (stream != 0) out << ",\"stream\":" << stream;
+}
+
+// A comma where more follows: the first of the optional ones has none before it.
+inline void result_args(Text& out, const Record& r, bool unfinished) {
+  if (unfinished) out << "\"unfinished\":true,";
+  if (r.result != 0) out << "\"result\":" << std::uint64_t{r.result} << ',';
+  if (r.captured) out << "\"captured\":true,";
+}
+
+// What a reader can derive is left out: elements are bytes / size of dtype, and a copy's dtype is
+// byte unless it is another. A line is written for every call, 200,000 times in an hour.
+inline void call_args(Text& out, const View& view, const Record& r, std::uint32_t stream) {
+  const Amount a = amount(view, r.function, r.bucket, r.dtype, r.comm, r.count);
+  if (is_copy(r.bucket)) {
+    out << "\"bytes\":" << a.bytes;
+    const std::uint32_t element = view.head().copy_element_size;
+    if (element != 1) out << ",\"dtype\":\"" << dtype_name(r.dtype, element) << '"';
+    out << ",\"device\":";
+    if (r.comm != 0) {
+      out << r.comm - 1;
+    } else {
+      out << "null";
+    }
+    if (r.host_memory != 0) out << ",\"host_memory\":\"" << kHostMemoryNames[r.host_memory] << '"';
+    stream_arg(out, stream);
+    if (r.sync) out << ",\"sync\":true";
+    return;
+  }
+  out << "\"comm\":";
+  if (r.comm != 0) {
+    out << r.comm;
+  } else {
+    out << "null";
+  }
+  out << ",\"seq\":" << r.seq << ",\"count\":" << r.count << ",\"dtype\":\""
+      << dtype_name(r.dtype, 1) << "\",\"bytes\":" << a.bytes;
+  if (r.peer != kNoPeer) out << ",\"peer\":" << r.peer;
+  if (r.reduce != 0 && r.reduce < sizeof kReduceNames / sizeof *kReduceNames) {
+    out << ",\"reduce\":\"" << kReduceNames[r.reduce] << '"';
+  }
+  stream_arg(out, stream);
+  if (r.group != 0) out << ",\"group\":" << r.group;
+  if (r.in_place) out << ",\"in_place\":true";
+}
+
+// A call that moves data: X, or B with unfinished:true for one that never returned.
+inline void call_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
+                      std::uint32_t stream, bool unfinished) {
+  const Function* f = view.function(r.function);
+  if (f == nullptr) return;
+  out << "{\"name\":\"" << std::string_view(f->name, strnlen(f->name, sizeof f->name))
+      << "\",\"cat\":\"" << bucket_name(r.bucket) << "\",\"ph\":\"" << (unfinished ? 'B' : 'X')
+      << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid << ",\"ts\":";
+  timestamp(out, view, r.start_ns);
+  if (!unfinished) {
+    out << ",\"dur\":";
+    out.micros(r.dur_ns);
+  }
+  out << ",\"args\":{";
+  result_args(out, r, unfinished);
+  call_args(out, view, r, stream);
+  out << "}},\n";
+}
+
+inline void launch_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
+                        std::uint32_t stream) {
+  out << "{\"name\":\"cudaGraphLaunch\",\"cat\":\"" << kGraphCategory
+      << "\",\"ph\":\"X\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid << ",\"ts\":";
+  timestamp(out, view, r.start_ns) << ",\"dur\":";
+  out.micros(r.dur_ns) << ",\"args\":{";
+  result_args(out, r, false);
+  out << "\"graph\":" << r.comm << ",\"launches\":1";
+  stream_arg(out, stream);
+  out << "}},\n";
+}
+
+inline void group_line(Text& out, const View& view, const Record& r, std::uint32_t tid) {
+  open_line(out, view, "tprof_group", 'M', tid) << ",\"args\":{\"group\":" << r.group << ",\"ts\":";
+  timestamp(out, view, r.start_ns) << ",\"dur\":";
+  out.micros(r.dur_ns) << ",\"result\":" << std::uint64_t{r.result} << ",\"calls\":" << r.count;
+  if (r.function == kMetaGroup && r.sync) out << ",\"simulated\":true";
+  out << "}},\n";
+}
+
+}  // namespace tprof

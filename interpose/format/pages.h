@@ -1,0 +1,72 @@
+// A growing array on anonymous pages: no heap, so usable inside the traced process.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+namespace tprof {
+
+// When memory runs out it stops taking elements and failed() says so.
+template <typename T>
+class Pages {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Pages() = default;
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { release(); }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  std::size_t size() const { return size_; }
+  bool failed() const { return failed_; }
+  void clear() { size_ = 0, failed_ = false; }
+  void cut(std::size_t size) { size_ = size; }
+
+  void append(const T* from, std::size_t n) {
+    if (!reserve(n)) return;
+    std::memcpy(data_ + size_, from, n * sizeof(T));
+    size_ += n;
+  }
+  void push_back(const T& value) { append(&value, 1); }
+
+  void release() {
+    if (data_ != nullptr) munmap(data_, capacity_ * sizeof(T));
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+
+ private:
+  bool reserve(std::size_t more) {
+    if (failed_) return false;
+    if (size_ + more <= capacity_) return true;
+    std::size_t capacity = capacity_ == 0 ? 65536 : capacity_ * 2;
+    while (capacity < size_ + more) capacity *= 2;
+    void* p = data_ == nullptr
+                  ? mmap(nullptr, capacity * sizeof(T), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                  : mremap(data_, capacity_ * sizeof(T), capacity * sizeof(T), MREMAP_MAYMOVE);
+    if (p == MAP_FAILED) {
+      failed_ = true;
+      return false;
+    }
+    data_ = static_cast<T*>(p);
+    capacity_ = capacity;
+    return true;
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace tprof

@@ -1,0 +1,75 @@
+// One call, as the thread that makes it writes it into its ring: 64 bytes, one cache line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "buckets.h"
+
+namespace tprof {
+
+// Reduction operators under the numbers of ncclRedOp_t + 1; handles made by
+// ncclRedOpCreatePreMulSum are "custom".
+enum class Reduce : std::uint8_t { none, sum, prod, max, min, avg, custom };
+inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
+                                               "min",  "avg", "custom"};
+
+enum class HostMemory : std::uint8_t { unknown, pageable, pinned, managed };
+inline constexpr const char* kHostMemoryNames[] = {"unknown", "pageable", "pinned", "managed"};
+
+inline constexpr std::int32_t kNoPeer = -1;
+
+// Function numbers of records that are not calls of the API table (ring_file.h, Function).
+enum MetaFunction : std::uint8_t {
+  kMetaVoid = 0,         // the call moved nothing (simulated group): no line
+  kMetaThread = 250,     // the ring's thread from here on: count = tid, name in stream and seq
+  kMetaGroup = 251,      // an outermost ncclGroupEnd: count = calls
+  kMetaLaunch = 252,     // a graph launch: comm = executable graph
+  kMetaSignature = 253,  // ledger rows only: see ledger.h
+  kMetaDropped = 254,    // ledger rows only: events that found the ring full
+};
+
+struct Record {
+  std::uint64_t start_ns;  // CLOCK_MONOTONIC
+  // Transaction that closed the record (ledger.h); 0 while the call is open. The record is closed
+  // when its thread's `committed` has reached it, together with everything it added to the ledger.
+  std::uint64_t txn;
+  std::uint64_t dur_ns : 48;
+  std::uint64_t result : 16;  // ncclResult_t or cudaError_t
+  std::uint64_t count;        // API argument; copies: bytes
+  std::uint64_t stream;       // kMetaThread: stream and seq are the 16 bytes of the thread's name
+  std::uint64_t seq;
+  std::int32_t peer;    // root or peer
+  std::uint32_t group;  // 0: none
+  std::uint32_t comm;   // communicator, 1-based; copies: device + 1; kMetaLaunch: graph
+  std::uint8_t function;
+  Bucket bucket;
+  std::uint8_t dtype;
+  std::uint8_t captured : 1;
+  std::uint8_t in_place : 1;
+  std::uint8_t sync : 1;
+  std::uint8_t host_memory : 2;  // HostMemory
+  std::uint8_t reduce : 3;       // Reduce
+};
+inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
+
+static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);
+// The packed fields, each written by one store: assigned one by one they are read, changed and
+// written back.
+inline void set_outcome(Record& r, std::uint64_t dur_ns, std::uint64_t result) {
+  const std::uint64_t packed = (dur_ns & ((std::uint64_t{1} << 48) - 1)) | result << 48;
+  std::memcpy(reinterpret_cast<char*>(&r) + 2 * sizeof packed, &packed, sizeof packed);
+}
+inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMemory host,
+                      Reduce reduce) {
+  const auto packed = static_cast<unsigned char>(
+      unsigned{captured} | unsigned{in_place} << 1 | unsigned{sync} << 2 |
+      static_cast<unsigned>(host) << 3 | static_cast<unsigned>(reduce) << 5);
+  std::memcpy(reinterpret_cast<char*>(&r) + sizeof(Record) - 1, &packed, sizeof packed);
+}
+
+static_assert(sizeof(Record) == 64 && std::is_trivially_copyable_v<Record>);
+
+}  // namespace tprof

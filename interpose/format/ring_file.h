@@ -1,0 +1,156 @@
+// Layout of the mapped file that a traced process keeps beside its rank file: header, tables,
+// per-thread ledgers and rings, and the two commit blocks that tie them to the rank file.
+//
+// The process maps it MAP_SHARED, so whatever the process wrote is in the page cache when it is
+// killed. Everything is found by offset from the start of the file. Offsets of segments that could
+// not be allocated in the file (disk full) lie beyond its end: they were anonymous memory and are
+// lost with the process; `Head::volatile_segments` says how many there were.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "ledger.h"
+#include "record.h"
+#include "schema.h"
+
+namespace tprof {
+
+inline constexpr std::uint32_t kMaxThreads = 1024;
+inline constexpr std::uint32_t kTableChunks = 64;
+inline constexpr std::uint32_t kChunkEntries = 256;
+inline constexpr std::uint32_t kLedgerLevels = 6;
+inline constexpr std::uint32_t kMaxFunctions = 240;
+inline constexpr std::uint32_t kMaxLibraries = 24;
+inline constexpr std::uint32_t kMaxStreams = 128;
+
+// Rows in level n of a thread's ledger: 128, 512, 2048, ... Levels are hash tables that never move
+// or grow; a key that finds no place within kLedgerProbe rows goes to the next level.
+constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {
+  return 128U << (2 * level);
+}
+inline constexpr std::uint32_t kLedgerProbe = 8;
+
+// How an API function's `count` relates to what the contract calls elements.
+enum class Elements : std::uint8_t { count, count_times_ranks };
+
+// A function of the API tables, as the reader needs it.
+struct Function {
+  char name[48];
+  Elements elements;
+  bool collective;       // takes part in seq and signature
+  std::uint8_t library;  // 1-based index into Head::libraries, 0: never called
+  std::uint8_t reserved[13];
+};
+static_assert(sizeof(Function) == 64);
+
+struct Communicator {
+  std::uint64_t id;      // equal on all its ranks
+  std::uint32_t parent;  // communicator of this process, 0: none
+  std::int32_t nranks;
+  std::int32_t rank;
+  std::int32_t device;
+  bool has_name;
+  char name[103];
+};
+static_assert(sizeof(Communicator) == 128);
+
+enum class GraphKind : std::uint32_t { captured, executable };
+struct Graph {
+  GraphKind kind;
+  std::uint32_t source;                 // executable: the captured graph that it runs
+  std::uint64_t made_ns;                // CLOCK_MONOTONIC
+  std::atomic<std::uint32_t> complete;  // 0: still being captured
+  std::uint32_t reserved;
+};
+
+// A table that grows by chunks and never moves. `count` is published after the entry is whole.
+struct Table {
+  std::atomic<std::uint32_t> count;
+  std::uint32_t entry_size;
+  std::uint64_t chunk[kTableChunks];  // offsets, 0: not allocated
+};
+
+struct ThreadArea {
+  // Written by the recording thread.
+  alignas(64) std::atomic<std::uint64_t> committed;  // last whole transaction
+  std::atomic<std::uint64_t> head;                   // records opened so far
+  std::uint64_t ring;                                // offset
+  std::uint64_t capacity;                            // records, a power of two
+  std::uint64_t level[kLedgerLevels];                // offsets of ledger levels, 0: none
+  std::atomic<std::uint32_t> tid;                    // owner, 0: free for another thread
+  // Written by the writer after a commit: the recording thread may reuse records below it.
+  alignas(64) std::atomic<std::uint64_t> tail;
+  // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so
+  // that one that never returns is visible all the same.
+  alignas(64) Record spare;
+};
+
+// Why events have no line.
+enum class Dropped : std::uint32_t { quota, window, ring, write_error };
+inline constexpr const char* kDroppedNames[] = {"quota", "window", "ring", "write_error"};
+inline constexpr std::size_t kDroppedCount = 4;
+
+// How far the rank file has got: everything the writer knows, so that whoever takes over from it
+// (recovery) goes on exactly where it stopped.
+struct Progress {
+  std::uint64_t offset;                  // bytes of the rank file that are whole
+  std::uint64_t lines_bytes;             // of event lines, against the quota
+  std::uint64_t dropped[kDroppedCount];  // `ring` is in the ledger: unused here
+  std::uint64_t self_ns;                 // CPU time of the writer
+  std::uint32_t comms;                   // communicators that have their line
+  std::uint32_t graphs;
+  std::uint32_t file_number;
+  std::uint32_t streams;
+  std::uint32_t closed;  // 1: ledger and footer are written
+  std::int32_t world;    // of the largest communicator named by a tprof_identity line
+  std::uint64_t tail[kMaxThreads];
+  std::uint32_t tid[kMaxThreads];     // thread of the records at `tail`
+  std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
+};
+
+// Two blocks in turn; the higher even generation is in force. Odd: being written.
+struct CommitBlock {
+  std::atomic<std::uint64_t> generation;
+  Progress progress;
+};
+
+struct Head {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t head_size;
+  char version[16];
+  // Whose it is.
+  char boot_id[40];
+  std::int32_t pid;
+  std::uint32_t reserved;
+  std::uint64_t start_ticks;  // /proc/<pid>/stat, field 22: tells a reused pid
+  char rank_file[256];        // name in its directory
+  char directory[1024];       // absolute
+  // What lines need.
+  std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
+  std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0
+  bool rank_known;             // by the launcher; else from the largest communicator
+  std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
+  std::uint64_t quota;         // bytes of event lines, 0: no limit
+  std::uint32_t events;        // EventLines
+  std::uint32_t copy_element_size;
+  // What was allocated.
+  std::atomic<std::uint64_t> used;  // bytes
+  std::atomic<std::uint32_t> volatile_segments;
+  std::atomic<std::uint32_t> threads;
+  std::uint64_t thread[kMaxThreads];  // offsets of ThreadArea
+  Table comms;
+  Table graphs;
+  std::uint32_t functions;
+  std::atomic<std::uint32_t> libraries;
+  Function function[kMaxFunctions];  // by function number
+  char library[kMaxLibraries][256];  // paths
+  char unseen[2048];                 // JSON array text: mapped libraries that move data past us
+  CommitBlock commit[2];
+};
+
+enum class EventLines : std::uint32_t { off, on, all };
+
+}  // namespace tprof

@@ -1,0 +1,16 @@
+// The names and numbers by which readers recognise what libtprof.so writes.
+#pragma once
+
+#include <cstdint>
+
+namespace tprof {
+
+inline constexpr char kSchema[] = "tprof/1";
+inline constexpr char kVersion[] = "0.1.0";
+
+// Private layout of the ring file: a reader of another number refuses it by name. Bump it with any
+// change to record.h, ledger.h or ring_file.h.
+inline constexpr std::uint32_t kRingLayout = 3;
+inline constexpr char kRingMagic[8] = {'t', 'p', 'r', 'o', 'f', 'r', 'n', 'g'};
+
+}  // namespace tprof

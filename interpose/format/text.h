@@ -1,0 +1,119 @@
+// Appending text to a growing buffer without the heap: usable inside the traced process.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+#include "pages.h"
+
+namespace tprof {
+
+// std::string_view::substr can throw and would bring libstdc++ into the traced process.
+constexpr std::string_view prefix(std::string_view s, std::size_t n) {
+  return {s.data(), n < s.size() ? n : s.size()};
+}
+constexpr std::string_view without_prefix(std::string_view s, std::size_t n) {
+  const std::size_t skip = n < s.size() ? n : s.size();
+  return {s.data() + skip, s.size() - skip};
+}
+
+// When memory runs out it stops taking text and failed() says so.
+class Text {
+ public:
+  std::string_view view() const { return {bytes_.data(), bytes_.size()}; }
+  const char* data() const { return bytes_.data(); }
+  std::size_t size() const { return bytes_.size(); }
+  bool failed() const { return bytes_.failed(); }
+  void clear() { bytes_.clear(); }
+  void cut(std::size_t size) { bytes_.cut(size); }
+
+  Text& operator<<(std::string_view s) {
+    bytes_.append(s.data(), s.size());
+    return *this;
+  }
+  Text& operator<<(const char* s) { return *this << std::string_view(s); }
+  Text& operator<<(char c) { return *this << std::string_view(&c, 1); }
+  Text& operator<<(std::uint64_t v) { return number(v); }
+  Text& operator<<(std::int64_t v) { return number(v); }
+  Text& operator<<(std::uint32_t v) { return number(std::uint64_t{v}); }
+  Text& operator<<(std::int32_t v) { return number(std::int64_t{v}); }
+
+  // 64-bit value as 16 hexadecimal digits.
+  Text& hex16(std::uint64_t v) {
+    char digits[16];
+    for (int i = 15; i >= 0; --i, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
+    return *this << std::string_view(digits, sizeof digits);
+  }
+  Text& pointer(std::uint64_t v) {
+    char digits[18] = {'0', 'x'};
+    const auto end = std::to_chars(digits + 2, digits + sizeof digits, v, 16).ptr;
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+  // Nanoseconds as microseconds with three decimals, from integers (a double loses them).
+  Text& micros(std::uint64_t ns) {
+    const auto rest = static_cast<std::uint32_t>(ns % 1000);
+    const char decimals[4] = {'.', static_cast<char>('0' + rest / 100),
+                              static_cast<char>('0' + rest / 10 % 10),
+                              static_cast<char>('0' + rest % 10)};
+    return *this << ns / 1000 << std::string_view(decimals, sizeof decimals);
+  }
+  // A JSON string with its quotes. Bytes above 0x7f that are not UTF-8 become U+FFFD.
+  Text& string(std::string_view s) {
+    *this << '"';
+    while (!s.empty()) s.remove_prefix(character(s));
+    return *this << '"';
+  }
+
+ private:
+  template <typename T>
+  Text& number(T v) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+
+  // Appends the first character of `s`, escaped as JSON wants it; returns the bytes it took.
+  std::size_t character(std::string_view s) {
+    const auto c = static_cast<unsigned char>(s[0]);
+    if (c == '"' || c == '\\') {
+      *this << '\\' << s[0];
+    } else if (c < 0x20 || c == 0x7f) {
+      *this << "\\u00"
+            << "0123456789abcdef"[c >> 4] << "0123456789abcdef"[c & 15];
+    } else if (c < 0x80) {
+      *this << s[0];
+    } else {
+      const std::size_t length = utf8_length(s);
+      if (length == 0) {
+        *this << "\\ufffd";
+        return 1;
+      }
+      *this << prefix(s, length);
+      return length;
+    }
+    return 1;
+  }
+
+  // Bytes of the well-formed sequence that `s` begins with (RFC 3629), 0 if there is none.
+  static std::size_t utf8_length(std::string_view s) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+    const unsigned char c = at(0);
+    const std::size_t length = c >= 0xf0 && c <= 0xf4  ? 4
+                               : c >= 0xe0 && c < 0xf0 ? 3
+                               : c >= 0xc2 && c < 0xe0 ? 2
+                                                       : 0;
+    if (length == 0 || s.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+      if ((at(i) & 0xc0) != 0x80) return 0;
+    }
+    const bool overlong = (c == 0xe0 && at(1) < 0xa0) || (c == 0xf0 && at(1) < 0x90);
+    const bool surrogate = c == 0xed && at(1) > 0x9f;
+    const bool beyond = c == 0xf4 && at(1) > 0x8f;
+    return overlong || surrogate || beyond ? 0 : length;
+  }
+
+  Pages<char> bytes_;
+};
+
+}  // namespace tprof

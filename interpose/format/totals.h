@@ -1,0 +1,114 @@
+// The ledgers of all threads added up: what a tprof_ledger line says.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ledger.h"
+#include "pages.h"
+#include "view.h"
+
+namespace tprof {
+
+struct Total {
+  LedgerKey key;
+  LedgerValues values;
+  std::uint64_t unfinished;  // calls that never returned
+};
+
+inline bool key_less(const LedgerKey& a, const LedgerKey& b) {
+  return a.low() != b.low() ? a.low() < b.low() : a.high() < b.high();
+}
+inline bool key_equal(const LedgerKey& a, const LedgerKey& b) {
+  return a.low() == b.low() && a.high() == b.high();
+}
+
+// Sorts by key and adds up equal keys. Times of replays are not known to the host.
+inline void merge_totals(Pages<Total>& totals) {
+  std::sort(totals.begin(), totals.end(),
+            [](const Total& a, const Total& b) { return key_less(a.key, b.key); });
+  std::size_t kept = 0;
+  for (Total* t = totals.begin(); t != totals.end(); ++t) {
+    Total* last = kept == 0 ? nullptr : totals.begin() + kept - 1;
+    if (last == nullptr || !key_equal(last->key, t->key)) {
+      totals.begin()[kept++] = *t;
+      continue;
+    }
+    last->values.calls += t->values.calls;
+    last->values.count += t->values.count;
+    last->values.host_ns += t->values.host_ns;
+    last->values.host_ns_max = std::max(last->values.host_ns_max, t->values.host_ns_max);
+    last->values.failed += t->values.failed;
+    last->unfinished += t->unfinished;
+  }
+  totals.cut(kept);
+}
+
+inline LedgerKey key_of(const View& view, const Record& r) {
+  LedgerKey key{};
+  key.function = r.function;
+  key.bucket = r.bucket;
+  key.dtype = r.dtype;
+  key.mode = r.captured ? Mode::captured : Mode::direct;
+  key.bytes_class = bytes_class(amount(view, r.function, r.bucket, r.dtype, r.comm, r.count).bytes);
+  key.comm = is_copy(r.bucket) ? 0 : r.comm;
+  return key;
+}
+
+// Adds, for every launch of an executable graph, what was captured into its source.
+inline void add_replays(const View& view, Pages<Total>& totals) {
+  const std::size_t rows = totals.size();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Total launch = totals.begin()[i];
+    if (launch.key.function != kMetaLaunch) continue;
+    const Graph* executable = view.graph(launch.key.graph);
+    if (executable == nullptr) continue;
+    for (std::size_t j = 0; j < rows; ++j) {
+      Total replay = totals.begin()[j];
+      if (replay.key.mode != Mode::captured || replay.key.graph != executable->source) continue;
+      replay.key.mode = Mode::replayed;
+      replay.values = {replay.values.calls * launch.values.calls,
+                       replay.values.count * launch.values.calls, 0, 0, 0};
+      replay.unfinished = 0;
+      totals.push_back(replay);
+    }
+  }
+}
+
+// All rows of all threads, replays included, each key once per graph. Calls that are open are not
+// in it: see open_calls().
+inline void collect_totals(const View& view, Pages<Total>& totals) {
+  totals.clear();
+  view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
+    const LedgerValues values = read_row(row, thread.committed);
+    if (values.calls + values.failed != 0) totals.push_back({key_of(row), values, 0});
+  });
+  merge_totals(totals);
+  add_replays(view, totals);
+}
+
+// Calls f(record, thread) for every call that was entered and has not returned (or whose group has
+// not ended).
+template <typename F>
+void each_open_call(const View& view, F&& f) {
+  for (std::uint32_t i = 0; i < view.threads(); ++i) {
+    const ThreadArea* t = view.thread(i);
+    if (t == nullptr) continue;
+    const std::uint64_t committed = t->committed.load(std::memory_order_acquire);
+    const auto open = [&](const Record& r) {
+      return r.function != kMetaVoid && (r.txn == 0 || r.txn > committed);
+    };
+    if (const Record* ring = view.ring(*t)) {
+      const std::uint64_t head = t->head.load(std::memory_order_acquire);
+      const std::uint64_t tail = t->tail.load(std::memory_order_acquire);
+      // What lies below `tail` is closed; a slot above `head` may be half written.
+      for (std::uint64_t n = head - tail <= t->capacity ? tail : head; n < head; ++n) {
+        const Record& r = ring[n & (t->capacity - 1)];
+        if (open(r)) f(r, *t);
+      }
+    }
+    if (open(t->spare)) f(t->spare, *t);
+  }
+}
+
+}  // namespace tprof

@@ -1,0 +1,103 @@
+// Reading the mapped file by offset, with every offset checked: a ring file may come from a killed
+// process, a full disk or a stranger.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dtypes.h"
+#include "ring_file.h"
+
+namespace tprof {
+
+class View {
+ public:
+  View() = default;
+  View(void* base, std::uint64_t size) : base_(static_cast<std::byte*>(base)), size_(size) {}
+
+  Head& head() const { return *reinterpret_cast<Head*>(base_); }
+  std::uint64_t size() const { return size_; }
+
+  // `n` objects of type T at `offset`; null where they would not lie within the mapping.
+  template <typename T>
+  T* at(std::uint64_t offset, std::uint64_t n = 1) const {
+    if (offset == 0 || offset % alignof(T) != 0 || offset > size_) return nullptr;
+    if (n > (size_ - offset) / sizeof(T)) return nullptr;
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  std::uint32_t threads() const {
+    const std::uint32_t n = head().threads.load(std::memory_order_acquire);
+    return n < kMaxThreads ? n : kMaxThreads;
+  }
+  ThreadArea* thread(std::uint32_t i) const { return at<ThreadArea>(head().thread[i]); }
+
+  const Record* ring(const ThreadArea& t) const {
+    const bool power_of_two = t.capacity != 0 && (t.capacity & (t.capacity - 1)) == 0;
+    return power_of_two ? at<const Record>(t.ring, t.capacity) : nullptr;
+  }
+
+  // Entry `i` (1-based) of a table, or null.
+  template <typename T>
+  const T* entry(const Table& table, std::uint32_t i) const {
+    if (i == 0 || i > table.count.load(std::memory_order_acquire)) return nullptr;
+    const std::uint32_t chunk = (i - 1) / kChunkEntries;
+    if (chunk >= kTableChunks) return nullptr;
+    const T* first = at<const T>(table.chunk[chunk], kChunkEntries);
+    return first == nullptr ? nullptr : first + (i - 1) % kChunkEntries;
+  }
+  // How many entries can be there, whatever a damaged file says.
+  static std::uint32_t entries(const Table& table) {
+    const std::uint32_t n = table.count.load(std::memory_order_acquire);
+    return n < kTableChunks * kChunkEntries ? n : kTableChunks * kChunkEntries;
+  }
+  const Communicator* comm(std::uint32_t i) const { return entry<Communicator>(head().comms, i); }
+  const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
+
+  const Function* function(std::uint8_t number) const {
+    return number < head().functions && number < kMaxFunctions ? &head().function[number] : nullptr;
+  }
+
+  // Calls f(row, thread) for every ledger row in use.
+  template <typename F>
+  void each_row(F&& f) const {
+    for (std::uint32_t i = 0; i < threads(); ++i) {
+      const ThreadArea* t = thread(i);
+      if (t == nullptr) continue;
+      for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
+        const std::uint32_t n = ledger_level_rows(level);
+        const LedgerRow* rows = at<const LedgerRow>(t->level[level], n);
+        if (rows == nullptr) continue;
+        for (std::uint32_t r = 0; r < n; ++r) {
+          if (rows[r].key_low.load(std::memory_order_acquire) != 0) f(rows[r], *t);
+        }
+      }
+    }
+  }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+// The contract's elements and bytes of `count` (an API count, or a sum of them).
+struct Amount {
+  std::uint64_t elements;
+  std::uint64_t bytes;
+};
+inline Amount amount(const View& view, std::uint8_t function, Bucket bucket, std::uint8_t dtype,
+                     std::uint32_t comm, std::uint64_t count) {
+  if (is_copy(bucket)) {
+    const std::uint32_t size = view.head().copy_element_size;
+    return {size == 0 ? count : count / size, count};
+  }
+  const Function* f = view.function(function);
+  const Communicator* c = view.comm(comm);
+  const bool times_ranks =
+      f != nullptr && f->elements == Elements::count_times_ranks && c != nullptr;
+  const std::uint64_t elements =
+      times_ranks ? count * static_cast<std::uint64_t>(c->nranks) : count;
+  return {elements, elements * dtype_size(dtype)};
+}
+
+}  // namespace tprof

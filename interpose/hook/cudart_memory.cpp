@@ -1,0 +1,49 @@
+// The wrappers that tell us which device a thread uses and what kind of memory an address is.
+// They count nothing and start nothing.
+#include "wrapper.h"
+
+using tprof::HostMemory;
+namespace memory = tprof::memory;
+
+TPROF_EXPORT cudaError_t cudaSetDevice(int device) {
+  TPROF_REAL_CUDART(cudaSetDevice)
+  const cudaError_t result = real(device);
+  if (result == cudaSuccess) tprof::t_thread.device = device;
+  return result;
+}
+
+// The vendor's C++ headers overload these names, so the type is that of the definition, which has
+// to agree with the C declaration of the name.
+#define X(function, parameters, arguments, bytes, kind)                        \
+  TPROF_EXPORT cudaError_t function parameters {                               \
+    using Type = cudaError_t(*) parameters;                                    \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)            \
+    const cudaError_t result = real arguments;                                 \
+    if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind); \
+    return result;                                                             \
+  }
+X(cudaHostAlloc, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags), size,
+  pinned)
+X(cudaMallocHost, (void** pointer, size_t size), (pointer, size), size, pinned)
+X(cudaMallocManaged, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags),
+  size, managed)
+#undef X
+
+TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
+  TPROF_REAL_CUDART(cudaHostRegister)
+  const cudaError_t result = real(pointer, size, flags);
+  if (result == cudaSuccess) memory::add(pointer, size, HostMemory::pinned);
+  return result;
+}
+
+// Out of the table before the address can be given to someone else.
+#define X(function)                                  \
+  TPROF_EXPORT cudaError_t function(void* pointer) { \
+    TPROF_REAL_CUDART(function)                      \
+    memory::remove(pointer);                         \
+    return real(pointer);                            \
+  }
+X(cudaFreeHost)
+X(cudaHostUnregister)
+X(cudaFree)
+#undef X

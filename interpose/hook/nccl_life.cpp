@@ -1,0 +1,170 @@
+// The wrappers of NCCL's groups and of a communicator's life.
+#include <cstddef>
+
+#include "wrapper.h"
+
+using tprof::accepted;
+using tprof::DepthGuard;
+using tprof::Thread;
+namespace comms = tprof::comms;
+
+namespace {
+
+// commName stands in ncclConfig_t since 2.27; a program built against an older nccl.h passes a
+// shorter one, as its `size` says.
+const char* config_name([[maybe_unused]] const ncclConfig_t* config) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  if (config == nullptr) return nullptr;
+  constexpr std::size_t kEnd = offsetof(ncclConfig_t, commName) + sizeof config->commName;
+  return config->size >= kEnd ? config->commName : nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+// Runs `real` and, where the library accepted, hands the new communicator on. `current_device`:
+// NCCL takes the device that the calling thread has set.
+template <typename F>
+ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
+                       const ncclUniqueId& unique_id, const char* name, F&& real) {
+  const DepthGuard guard(t);
+  const ncclResult_t result = real();
+  if (accepted(result) && comm != nullptr && *comm != nullptr) {
+    comms::add(*comm, {comms::id_of(unique_id), 0, nranks, rank, t.device, name});
+  }
+  return result;
+}
+
+template <typename F>
+ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& real) {
+  const DepthGuard guard(t);
+  if (!tprof::ends_group(t)) {
+    tprof::inner_group_ended(t);
+    return real();
+  }
+  const std::uint64_t start = tprof::now_ns();
+  const ncclResult_t result = real();
+  const std::uint64_t dur = tprof::now_ns() - start;
+  if (accepted(result)) comms::add_children_of(t.group, result == ncclSuccess, real_address);
+  tprof::group_ended(t, start, dur, result, simulated);
+  return result;
+}
+
+template <typename F>
+ncclResult_t end_of_life(ncclComm_t comm, F&& real) {
+  // Out of the table before the library can hand out the same address again.
+  if (tprof::recording_thread() != nullptr) comms::remove(comm);
+  return real();
+}
+
+}  // namespace
+
+TPROF_EXPORT ncclResult_t ncclGroupStart() {
+  TPROF_REAL_NCCL(ncclGroupStart)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real();
+  const DepthGuard guard(*t);
+  const ncclResult_t result = real();
+  if (accepted(result)) tprof::group_started(*t);
+  return result;
+}
+
+TPROF_EXPORT ncclResult_t ncclGroupEnd() {
+  TPROF_REAL_NCCL(ncclGroupEnd)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real();
+  return end_group(*t, reinterpret_cast<const void*>(real), false, [&] { return real(); });
+}
+
+TPROF_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
+  TPROF_REAL_NCCL(ncclGroupSimulateEnd)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(info);
+  return end_group(*t, reinterpret_cast<const void*>(real), true, [&] { return real(info); });
+}
+
+TPROF_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId id,
+                                           int rank) {
+  TPROF_REAL_NCCL(ncclCommInitRank)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, nranks, id, rank);
+  return init_rank(*t, comm, nranks, rank, id, nullptr,
+                   [&] { return real(comm, nranks, id, rank); });
+}
+
+TPROF_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId id,
+                                                 int rank, ncclConfig_t* config) {
+  TPROF_REAL_NCCL(ncclCommInitRankConfig)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, nranks, id, rank, config);
+  return init_rank(*t, comm, nranks, rank, id, config_name(config),
+                   [&] { return real(comm, nranks, id, rank, config); });
+}
+
+TPROF_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, int nids,
+                                                   ncclUniqueId* ids, ncclConfig_t* config) {
+  TPROF_REAL_NCCL(ncclCommInitRankScalable)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr || nids < 1 || ids == nullptr) {
+    return real(comm, nranks, rank, nids, ids, config);
+  }
+  return init_rank(*t, comm, nranks, rank, ids[0], config_name(config),
+                   [&] { return real(comm, nranks, rank, nids, ids, config); });
+}
+
+TPROF_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
+  TPROF_REAL_NCCL(ncclCommInitAll)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, ndev, devlist);
+  const DepthGuard guard(*t);
+  const ncclResult_t result = real(comm, ndev, devlist);
+  if (!accepted(result) || comm == nullptr) return result;
+  // The unique id stays inside NCCL. All ranks are here, so any id of our own will do that no
+  // other process can have.
+  ncclUniqueId own{};
+  static std::atomic<std::uint64_t> ordinal{0};
+  const std::uint64_t words[] = {tprof::session::mapping().head().base_real_ns,
+                                 static_cast<std::uint64_t>(tprof::session::mapping().head().pid),
+                                 ordinal.fetch_add(1)};
+  std::memcpy(own.internal, words, sizeof words);
+  for (int i = 0; i < ndev; ++i) {
+    const int device = devlist == nullptr ? i : devlist[i];
+    comms::add(comm[i], {comms::id_of(own), 0, ndev, i, device, nullptr});
+  }
+  return result;
+}
+
+TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
+                                        ncclConfig_t* config) {
+  TPROF_REAL_NCCL(ncclCommSplit)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, color, key, newcomm, config);
+  const DepthGuard guard(*t);
+  const auto* real_address = reinterpret_cast<const void*>(real);
+  const std::uint32_t parent = comms::find(*t, comm, real_address);
+  const ncclResult_t result = real(comm, color, key, newcomm, config);
+  if (!accepted(result) || parent == 0) return result;
+  // All ranks of the parent split together, also those that get no child: the ordinal is equal.
+  const std::uint32_t ordinal = comms::state(parent).splits.fetch_add(1);
+  if (color == NCCL_SPLIT_NOCOLOR || newcomm == nullptr) return result;
+  const auto* entry = tprof::session::mapping().view().comm(parent);
+  const std::uint64_t id = comms::child_id(entry->id, comms::ChildKind::split, ordinal, color);
+  comms::add_child({newcomm, id, parent, t->group, config_name(config)}, result == ncclSuccess,
+                   real_address);
+  return result;
+}
+
+TPROF_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  TPROF_REAL_NCCL(ncclCommFinalize)
+  return real(comm);
+}
+
+TPROF_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  TPROF_REAL_NCCL(ncclCommDestroy)
+  return end_of_life(comm, [&] { return real(comm); });
+}
+
+TPROF_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  TPROF_REAL_NCCL(ncclCommAbort)
+  return end_of_life(comm, [&] { return real(comm); });
+}

@@ -1,0 +1,27 @@
+// What every wrapper is made of. A wrapper holds no policy: find the real function, look whether
+// to record, let capture/ do it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "interpose/capture/calls.h"
+#include "interpose/resolve/resolve.h"
+
+#define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
+
+// `real`: the function behind this wrapper, typed by the vendor's own declaration, so that a
+// changed prototype is an error at compile time. Returns `missing` where the process has none.
+#define TPROF_REAL(function, type, missing)                                           \
+  static constinit tprof::resolve::Cache cache{};                                     \
+  const auto real = reinterpret_cast<type>(                                           \
+      tprof::resolve::real(tprof::Fn::function, cache, __builtin_return_address(0))); \
+  if (real == nullptr) [[unlikely]] {                                                 \
+    return missing;                                                                   \
+  }
+
+#define TPROF_REAL_NCCL(function) TPROF_REAL(function, decltype(&::function), ncclSystemError)
+#define TPROF_REAL_CUDART(function) \
+  TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)
+
+#define TPROF_UNPAREN(...) __VA_ARGS__

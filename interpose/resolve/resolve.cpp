@@ -1,0 +1,137 @@
+#include "resolve.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+
+namespace tprof::resolve {
+namespace {
+
+std::atomic<const char*> g_library[kFunctionCount];
+std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
+std::atomic<bool> g_may_open{true};
+std::atomic_flag g_busy = ATOMIC_FLAG_INIT;  // a cache is being extended
+
+// Sonames by which the libraries may already be mapped, newest first.
+constexpr const char* kNcclNames[] = {"libnccl.so.2", "libtorch_cuda.so"};
+constexpr const char* kCudartNames[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
+
+struct ObjectRange {
+  std::uintptr_t at;
+  std::uintptr_t begin = 0, end = 0;
+};
+
+int match_range(dl_phdr_info* object, std::size_t, void* data) {
+  auto& range = *static_cast<ObjectRange*>(data);
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uintptr_t from = object->dlpi_addr + segment.p_vaddr;
+    begin = std::min(begin, from);
+    end = std::max(end, from + segment.p_memsz);
+  }
+  if (range.at < begin || range.at >= end) return 0;
+  range.begin = begin;
+  range.end = end;
+  return 1;
+}
+
+bool is_ours(const void* address) {
+  Dl_info self;
+  Dl_info other;
+  return dladdr(reinterpret_cast<const void*>(&find), &self) != 0 && dladdr(address, &other) != 0 &&
+         self.dli_fbase == other.dli_fbase;
+}
+
+// dlsym in an object that is mapped already, without keeping it mapped.
+void* lookup(const char* object, const char* name) {
+  if (!g_may_open.load(std::memory_order_relaxed)) return nullptr;
+  void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = dlsym(handle, name);
+  dlclose(handle);
+  return found != nullptr && !is_ours(found) ? found : nullptr;
+}
+
+void* through_object_of(const void* address, const char* name) {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
+  if (map == nullptr) return nullptr;
+  // The program itself has an empty name: its handle is the global scope, which finds us first.
+  return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
+}
+
+void* search(Fn fn, const void* return_address) {
+  const char* name = info(fn).name.data();
+  if (void* found = through_object_of(return_address, name)) return found;
+  if (void* found = dlsym(RTLD_NEXT, name)) {
+    if (!is_ours(found)) return found;
+  }
+  if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
+    if (!g_may_open.load(std::memory_order_relaxed)) return found;
+  }
+  if (info(fn).library == Library::nccl) {
+    for (const char* soname : kNcclNames) {
+      if (void* found = lookup(soname, name)) return found;
+    }
+  } else {
+    for (const char* soname : kCudartNames) {
+      if (void* found = lookup(soname, name)) return found;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void* find(Fn fn, Cache& cache, const void* return_address) {
+  void* found = search(fn, return_address);
+  dlerror();  // our misses are not the program's errors
+  if (found == nullptr) return nullptr;
+  g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
+  Dl_info where;
+  if (dladdr(found, &where) != 0) {
+    g_library[static_cast<std::size_t>(fn)].store(where.dli_fname, std::memory_order_release);
+  }
+  ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
+  dl_iterate_phdr(match_range, &range);
+  if (range.end != 0 && !g_busy.test_and_set(std::memory_order_acquire)) {
+    const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
+    if (used < Cache::kCallers) {
+      cache.entry[used] = {range.begin, range.end, found};
+      cache.used.store(used + 1, std::memory_order_release);
+    }
+    g_busy.clear(std::memory_order_release);
+  }
+  return found;
+}
+
+void after_fork() {
+  g_busy.clear(std::memory_order_relaxed);
+}
+
+void stop_opening() {
+  g_may_open.store(false, std::memory_order_relaxed);
+}
+
+void* sibling(const void* address, const char* name) {
+  void* found = through_object_of(address, name);
+  dlerror();
+  return found;
+}
+
+void* mapped(const char* soname, const char* name) {
+  void* found = lookup(soname, name);
+  dlerror();
+  return found;
+}
+
+const char* library_of(Fn fn) {
+  return g_library[static_cast<std::size_t>(fn)].load(std::memory_order_acquire);
+}
+
+}  // namespace tprof::resolve

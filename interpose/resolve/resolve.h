@@ -1,0 +1,57 @@
+// Finding the real function behind a wrapper.
+//
+// dlsym(RTLD_NEXT) is not enough: Python loads torch with RTLD_LOCAL, and then it finds nothing.
+// And one pointer per function is not enough: two NCCLs can be mapped, and a communicator handle
+// must go back to the library that made it. So: per calling object, through that object's own
+// dependencies first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/api/functions.h"
+
+namespace tprof::resolve {
+
+// Real functions already found for one wrapper, by the address range of the calling object.
+struct Cache {
+  static constexpr std::uint32_t kCallers = 4;
+  struct Entry {
+    std::uintptr_t begin, end;
+    void* real;
+  };
+  Entry entry[kCallers]{};
+  std::atomic<std::uint32_t> used{0};
+};
+
+// The slow way, about 1 us: caller's object -> RTLD_NOLOAD by soname -> RTLD_NEXT. Null if there
+// is no such function in this process.
+[[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
+
+// Budget: 1 ns.
+inline void* real(Fn fn, Cache& cache, const void* return_address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(return_address);
+  const std::uint32_t used = cache.used.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const Cache::Entry& e = cache.entry[i];
+    if (at - e.begin < e.end - e.begin) return e.real;
+  }
+  return find(fn, cache, return_address);
+}
+
+// exit() has begun. glibc runs the constructors of an object whose destructors have run again when
+// it is opened, even with RTLD_NOLOAD: from now on nothing is opened.
+void stop_opening();
+
+void after_fork();  // in the child
+
+// A function of the library that `address` lies in (a real NCCL's ncclCommCount, say), or null.
+void* sibling(const void* address, const char* name);
+
+// A function of a library that is already mapped; never maps one.
+void* mapped(const char* soname, const char* name);
+
+// Path of the library that serves `fn`, null if it was never called.
+const char* library_of(Fn fn);
+
+}  // namespace tprof::resolve

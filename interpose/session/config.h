@@ -1,0 +1,30 @@
+// The settings, read from the environment once, when tracing starts.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/format/ring_file.h"
+
+namespace tprof {
+
+struct Config {
+  char output_dir[1024];  // %j %h %p %r still in it
+  char run_id[128];       // "" if none
+  EventLines events;
+  std::uint64_t quota;              // bytes of event lines, 0: no limit
+  std::uint32_t copy_element_size;  // bytes: 1, 2, 4 or 8
+  std::uint32_t ring_records;       // per thread, a power of two
+  bool all_ranks;                   // TPROF_RANKS unset
+  char ranks[256];                  // its text
+};
+
+// TPROF_DISABLE is set to something true: cheap enough for any process.
+bool disabled_by_environment();
+
+// A bad value costs one line on standard error and the default is used.
+Config read_config();
+
+// Whether `rank` is in a list such as "0-7,64".
+bool rank_in_list(const char* list, std::int64_t rank);
+
+}  // namespace tprof

@@ -1,0 +1,40 @@
+// The one file mapping of the process, as a range of addresses that grows by segments.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/capture/spin_lock.h"
+#include "interpose/format/view.h"
+
+namespace tprof {
+
+// Address = base + file offset, for segments in the file and for those that had to be anonymous
+// memory because the file could not grow: the first of those ends the file. Allocating is slow
+// (fallocate, mmap) and rare.
+class Mapping {
+ public:
+  // Reserves addresses and creates the head. `fd` may be -1: then everything is anonymous.
+  bool open(int fd);
+  // Offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
+  std::uint64_t allocate(std::uint64_t bytes);
+  void close();
+
+  Head& head() const { return *reinterpret_cast<Head*>(base_); }
+  View view() const { return {base_, size_}; }
+  template <typename T>
+  T* at(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(base_) + offset);
+  }
+  bool in_file() const { return fd_ >= 0; }
+
+ private:
+  bool back(std::uint64_t offset, std::uint64_t bytes);
+
+  void* base_ = nullptr;
+  std::uint64_t size_ = 0;  // of the address range
+  int fd_ = -1;
+  bool file_ended_ = false;
+  SpinLock growing_;  // segments join the file in the order of their offsets
+};
+
+}  // namespace tprof

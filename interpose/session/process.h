@@ -1,0 +1,25 @@
+// Who this process is: what the header says of it.
+#pragma once
+
+#include <cstdint>
+
+namespace tprof {
+
+struct Process {
+  char host[65];
+  char boot_id[40];
+  std::int32_t pid;
+  std::uint64_t start_ticks;  // /proc/self/stat, field 22: clock ticks since boot
+  std::uint64_t start_ns;     // CLOCK_REALTIME, from start_ticks
+  std::int64_t rank;          // -1: unknown
+  std::int64_t world_size;    // -1: unknown
+  std::int64_t local_rank;    // -1: unknown
+  std::int64_t restart;       // torchrun's restart count, 0 if none
+  char run_id[128];           // the launcher's id, "" if none
+  char job_id[64];            // for %j
+  char command[4096];         // arguments by spaces, what looks like a secret left out
+};
+
+Process describe_process();
+
+}  // namespace tprof

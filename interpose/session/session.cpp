@@ -1,0 +1,258 @@
+#include "session.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "complain.h"
+#include "interpose/api/functions.h"
+#include "interpose/capture/clock.h"
+#include "interpose/capture/communicators.h"
+#include "interpose/capture/graphs.h"
+#include "interpose/capture/memory.h"
+#include "interpose/capture/spin_lock.h"
+#include "interpose/capture/tables.h"
+#include "interpose/capture/thread.h"
+#include "interpose/emit/header.h"
+#include "interpose/emit/rank_file.h"
+#include "interpose/emit/writer.h"
+#include "interpose/resolve/resolve.h"
+#include "process.h"
+
+namespace tprof::session {
+
+std::atomic<std::uint32_t> g_number{1};
+
+namespace {
+
+Mapping g_mapping;
+Config g_config;
+RankFile g_file;
+std::atomic<bool> g_started{false};
+std::atomic<bool> g_closed{false};
+std::atomic<long> g_exiting_thread{0};
+SpinLock g_lock;
+bool g_forked = false;  // the tables are still the parent's
+
+constexpr std::uint32_t kCloseTimeoutMs = 10'000;
+
+void turn_off() {
+  g_number.store(0, std::memory_order_release);
+}
+
+template <std::size_t N>
+void copy_text(char (&to)[N], std::string_view from) {
+  const std::size_t n = from.size() < N - 1 ? from.size() : N - 1;
+  std::memcpy(to, from.data(), n);
+  to[n] = '\0';
+}
+
+void fill_head(const Process& process, const ClockAnchor& anchor) {
+  Head& head = g_mapping.head();
+  head.layout = kRingLayout;
+  head.head_size = sizeof(Head);
+  copy_text(head.version, kVersion);
+  copy_text(head.boot_id, process.boot_id);
+  head.pid = process.pid;
+  head.start_ticks = process.start_ticks;
+  copy_text(head.rank_file, g_file.name);
+  copy_text(head.directory, g_file.directory);
+  head.base_mono_ns = anchor.mono_ns;
+  head.base_real_ns = anchor.real_ns;
+  head.rank_known = process.rank >= 0;
+  head.line_pid = process.rank >= 0 ? process.rank : process.pid;
+  head.quota = g_config.quota;
+  const bool lines = g_config.all_ranks || rank_in_list(g_config.ranks, process.rank);
+  head.events = static_cast<std::uint32_t>(lines ? g_config.events : EventLines::off);
+  head.copy_element_size = g_config.copy_element_size;
+  head.comms.entry_size = sizeof(Communicator);
+  head.graphs.entry_size = sizeof(Graph);
+  head.functions = kFunctionCount;
+  for (std::size_t i = 1; i < kFunctionCount; ++i) {
+    copy_text(head.function[i].name, kFunctions[i].name);
+    head.function[i].elements = kFunctions[i].elements;
+    head.function[i].collective = kFunctions[i].collective;
+  }
+  std::atomic_signal_fence(std::memory_order_release);
+  std::memcpy(head.magic, kRingMagic, sizeof head.magic);
+}
+
+// Mapped libraries that move data past the wrappers: listed, so that nobody takes their silence
+// for absence of traffic.
+constexpr std::string_view kUnseen[] = {"libnvshmem_host", "libcufile.so", "libmscclpp",
+                                        "libucp.so", "libnvshmem.so"};
+int note_unseen(dl_phdr_info* object, std::size_t, void* data) {
+  auto& out = *static_cast<Text*>(data);
+  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+  const std::string_view name = without_prefix(path, path.rfind('/') + 1);
+  for (const std::string_view known : kUnseen) {
+    if (!name.starts_with(known)) continue;
+    if (out.size() > 1) out << ',';
+    out.string(path);
+  }
+  return 0;
+}
+
+// Which library serves which function, and what is mapped that we do not see: by the thread that
+// asks, since only it may hold the loader's lock.
+void note_libraries() {
+  Head& head = g_mapping.head();
+  for (std::size_t i = 1; i < kFunctionCount; ++i) {
+    const char* path = resolve::library_of(static_cast<Fn>(i));
+    if (path == nullptr) continue;
+    std::uint32_t n = head.libraries.load(std::memory_order_relaxed);
+    std::uint32_t at = 0;
+    while (at < n && std::strncmp(head.library[at], path, sizeof head.library[at] - 1) != 0) ++at;
+    if (at == n) {
+      if (n == kMaxLibraries) continue;
+      copy_text(head.library[n], path);
+      head.libraries.store(++n, std::memory_order_release);
+    }
+    head.function[i].library = static_cast<std::uint8_t>(at + 1);
+  }
+  Text unseen;
+  unseen << '[';
+  dl_iterate_phdr(note_unseen, &unseen);
+  unseen << ']';
+  if (unseen.size() < sizeof head.unseen) copy_text(head.unseen, unseen.view());
+}
+
+// Room for the header and what closes the file must be allowed: beyond RLIMIT_FSIZE a write is a
+// SIGXFSZ, and this thread is the program's.
+bool may_write() {
+  constexpr rlim_t kNeeded = 64 << 10;
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         limit.rlim_cur >= kNeeded;
+}
+
+void after_fork_in_child() {
+  g_lock.unlock();
+  tables::after_fork();
+  threads_after_fork();
+  resolve::after_fork();
+  memory::after_fork();
+  writer::after_fork();
+  if (g_started.load(std::memory_order_relaxed)) {
+    // The parent's files: nothing of ours may be written there.
+    if (g_file.ring_fd >= 0) close(g_file.ring_fd);
+    g_mapping.close();
+    g_started.store(false, std::memory_order_relaxed);
+    g_closed.store(false, std::memory_order_relaxed);
+    g_forked = true;
+  }
+  const std::uint32_t number = g_number.load(std::memory_order_relaxed);
+  if (number != 0) g_number.store(number + 1, std::memory_order_relaxed);
+}
+
+// Into files that exist. False, with one line said: tracing is not to be.
+bool start_in_files(const Process& process) {
+  if (!g_mapping.open(g_file.ring_fd)) {
+    complain("not tracing: no address space for the ring");
+    return false;
+  }
+  if (!g_mapping.in_file()) drop_ring_file(g_file);
+  const ClockAnchor anchor = clock_anchor();
+  fill_head(process, anchor);
+  note_libraries();
+  Text header;
+  header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns);
+  if (header.failed() ||
+      pwrite(g_file.fd, header.data(), header.size(), 0) != static_cast<ssize_t>(header.size())) {
+    complain("not tracing: cannot write to ", g_file.directory);
+    return false;
+  }
+  static std::atomic<bool> handlers{false};
+  if (!handlers.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  if (!writer::start(g_mapping.view(), g_file.fd, header.size())) {
+    complain("not tracing: cannot start the writer thread");
+    return false;
+  }
+  if (!g_mapping.in_file()) {
+    complain("no ring file in ", g_file.directory, ": a kill would lose what is not written yet");
+  }
+  return true;
+}
+
+bool start_locked() {
+  if (disabled_by_environment()) return false;
+  if (g_forked) {
+    // Not in the fork itself: most children (a data loader's workers) never come here.
+    comms::forget_all();
+    graphs::forget_all();
+  }
+  g_config = read_config();
+  const Process process = describe_process();
+  if (!may_write()) {
+    complain("not tracing: the file size limit (ulimit -f) is under 64 KiB");
+    return false;
+  }
+  if (!create_rank_file(g_config, process, g_file)) return false;
+  if (start_in_files(process)) return true;
+  g_mapping.close();
+  drop_ring_file(g_file);
+  drop_rank_file(g_file);
+  return false;
+}
+
+void close_files() {
+  note_libraries();
+  if (writer::close_file(kCloseTimeoutMs) && g_file.ring_path[0] != '\0') {
+    unlink(g_file.ring_path);
+  }
+}
+
+// Runs from exit(), after the program's own atexit handlers.
+[[gnu::destructor]] void close_at_exit() {
+  g_exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
+  g_closed.store(true, std::memory_order_release);
+  resolve::stop_opening();
+  if (!started()) return;
+  // Threads notice by the new number, at their next call.
+  g_number.fetch_add(1, std::memory_order_release);
+  close_files();
+}
+
+}  // namespace
+
+bool started() {
+  return g_started.load(std::memory_order_acquire);
+}
+Mapping& mapping() {
+  return g_mapping;
+}
+const Config& config() {
+  return g_config;
+}
+void wake_writer() {
+  writer::wake();
+}
+bool in_exiting_thread() {
+  return g_exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
+}
+bool closed() {
+  return g_closed.load(std::memory_order_acquire);
+}
+void late_call() {
+  close_files();
+}
+
+bool start() {
+  if (started()) return true;
+  const SpinGuard guard(g_lock);
+  if (started()) return true;
+  if (off()) return false;
+  if (!start_locked()) {
+    turn_off();
+    return false;
+  }
+  g_started.store(true, std::memory_order_release);
+  return true;
+}
+
+}  // namespace tprof::session

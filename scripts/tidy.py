@@ -1,0 +1,74 @@
+"""clang-tidy over every source of ours that the build compiles: tidy.py BUILD FOLDER...
+
+Reading the headers of a file takes seconds, so a file that was found clean is not looked at again
+until something changes that the verdict depends on: its preprocessed text, its flags, .clang-tidy,
+clang-tidy itself.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[1]
+
+
+def sources(build: pathlib.Path, folders: list[str]) -> dict[pathlib.Path, dict]:
+    """File -> its entry; a file that two targets compile is looked at once."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    roots = [REPO / folder for folder in folders]
+    files = {pathlib.Path(entry["file"]): entry for entry in entries}
+    return {
+        file: entry
+        for file, entry in sorted(files.items())
+        if file.suffix == ".cpp" and any(root in file.parents for root in roots)
+    }
+
+
+def fingerprint(entry: dict, common: bytes) -> str:
+    command = shlex.split(entry["command"])
+    command[command.index("-o") : command.index("-o") + 2] = []
+    command.remove("-c")
+    text = subprocess.run(
+        [*command, "-E"], cwd=entry["directory"], capture_output=True, check=False
+    ).stdout
+    return hashlib.sha256(common + entry["command"].encode() + text).hexdigest()
+
+
+def look_at(file: pathlib.Path, entry: dict, build: pathlib.Path, common: bytes) -> str:
+    """What clang-tidy complains of; empty if the file is clean."""
+    stamp = build / ".tidy" / fingerprint(entry, common)
+    if stamp.exists():
+        return ""
+    command = ["clang-tidy", "-p", str(build), "--quiet"]
+    # The flags are g++'s.
+    command += ["--extra-arg=-Wno-unknown-warning-option", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        stamp.touch()
+        return ""
+    return done.stdout or done.stderr
+
+
+def main() -> int:
+    build = pathlib.Path(sys.argv[1]).resolve()
+    files = sources(build, sys.argv[2:])
+    if not files:
+        print(f"{build}/compile_commands.json names no source of {sys.argv[2:]}")
+        return 1
+    (build / ".tidy").mkdir(exist_ok=True)
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
+    common = version + (REPO / ".clang-tidy").read_bytes()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        looks = [pool.submit(look_at, f, entry, build, common) for f, entry in files.items()]
+        complaints = [look.result() for look in looks]
+    print("".join(complaints), end="")
+    return 1 if any(complaints) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""All benchmarks, or those that are named; each figure beside its floor or peer of the same run.
+
+Exit status: 0 all within their limits, 1 a limit is exceeded or a part could not be measured.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import time
+
+import hot_path
+import instructions
+import line_sizes
+import pytorch
+import tool
+from figures import NotMeasured, table
+from place import Place
+
+PARTS = {
+    "hot_path": hot_path,
+    "instructions": instructions,
+    "line_sizes": line_sizes,
+    "tool": tool,
+    "pytorch": pytorch,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--skip", action="append", default=[], choices=PARTS)
+    parser.add_argument(
+        "--keep-instructions",
+        action="store_true",
+        help="count instructions and keep them in instructions.json as what is expected",
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    args = parser.parse_args()
+    unknown = set(args.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    place = Place(args.build.resolve())
+    if args.keep_instructions:
+        instructions.keep(place)
+        return 0
+
+    load = os.getloadavg()[0]
+    print(f"bench: {os.cpu_count()} processors, load average {load:.1f} at the start", flush=True)
+    everything, failed = [], False
+    for name in args.parts or PARTS:
+        if name in args.skip:
+            continue
+        started = time.monotonic()
+        figures = []
+        try:
+            figures.extend(PARTS[name].figures(place))
+        except NotMeasured as error:
+            failed = True
+            print(f"\n{name}: NOT MEASURED: {error}")
+        print(f"\n{name}, {time.monotonic() - started:.0f} s\n{table(figures)}", flush=True)
+        for figure in figures:
+            if figure.ok() is False:
+                failed = True
+                if figure.hint:
+                    print(f"{figure.name}: where this is meant to be so: {figure.hint}")
+        everything += [{"part": name} | figure.as_json() for figure in figures]
+
+    report = {"processors": os.cpu_count(), "load": load, "figures": everything}
+    output = place.build / "bench.json"
+    output.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"\nbench: {'FAILED' if failed else 'passed'}; all samples are in {output}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What a recorded call costs its thread, on null libraries."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+from figures import Figure, NotMeasured
+from place import Place, dropped
+
+REPETITIONS = 15
+FUNCTIONS = ("ncclAllGather", "cudaMemcpyAsync")
+P999 = 2  # of the three percentiles that the client prints
+
+
+def client(place: Place, *arguments: str, full_rings: bool = False, **env: str) -> dict:
+    traces = place.empty_folder("traces")
+    done = subprocess.run(
+        [place.build / "bench_hot_path", *arguments],
+        env=place.environment(traces, **env),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    # A call that finds the ring full takes another way through the code.
+    if "TPROF_DISABLE" not in env and ("ring" in dropped(traces)) != full_rings:
+        raise NotMeasured(f"{arguments}: the ring was {'never' if full_rings else ''} full")
+    return json.loads(done.stdout)
+
+
+def cost(place: Place, threads: str, communicators: str, name: str) -> Iterator[Figure]:
+    ns = client(place, "cost", threads, communicators, str(REPETITIONS))
+    for function in FUNCTIONS:
+        yield Figure(
+            f"recorded {function}, {name}",
+            "ns CPU",
+            ns[function],
+            "floor",
+            ns["floor"],
+            compare="ratio",
+            limit=2,
+            aim=1.5,
+        )
+    if communicators == "shared":
+        # What threads that number their calls by one counter pay in any case.
+        yield Figure(
+            f"recorded ncclAllGather, {name}",
+            "ns CPU",
+            ns["ncclAllGather"],
+            "floor and a shared counter",
+            ns["counting floor"],
+            compare="ratio",
+        )
+
+
+def disabled(place: Place) -> Iterator[Figure]:
+    ns = client(place, "cost", "1", "own", str(REPETITIONS), TPROF_DISABLE="1")
+    for function in FUNCTIONS:
+        yield Figure(
+            f"disabled {function}",
+            "ns CPU",
+            ns[function],
+            "bare",
+            ns[f"bare {function}"],
+            compare="difference",
+            limit=5,
+        )
+
+
+def tail(place: Place, rate: str, name: str, full_rings: bool = False) -> Iterator[Figure]:
+    percentiles = client(place, "tail", rate, str(REPETITIONS), full_rings=full_rings)
+    for function in FUNCTIONS:
+        yield Figure(
+            f"p99.9 {function}, {name}",
+            "ns",
+            [p[P999] for p in percentiles[function]],
+            "floor's",
+            [p[P999] for p in percentiles["floor"]],
+            compare="difference",
+            limit=1000,
+        )
+
+
+def figures(place: Place) -> Iterator[Figure]:
+    yield from cost(place, "1", "own", "1 thread")
+    yield from cost(place, "16", "own", "16 threads, own communicators")
+    yield from cost(place, "16", "shared", "16 threads, one communicator")
+    yield from disabled(place)
+    yield from tail(place, "paced", "100,000 calls/s")
+    yield from tail(place, "burst", "flat out")
+    yield from tail(place, "flat", "flat out, ring full", full_rings=True)

@@ -1,0 +1,67 @@
+"""Step time of PyTorch FSDP2 with and without the preload, on the stand-in."""
+
+import statistics
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from figures import Figure, NotMeasured
+from place import REPO, Place
+
+PAIRS = 4
+STEPS = 60
+WARM_UP = 10  # steps
+RANKS = 2
+TORCHRUN = REPO / "build/venv/bin/torchrun"
+
+
+def step_ms(place: Place, traces: Path | None) -> tuple[float, float]:
+    """The median step's wall and CPU time; CPU is of all threads of a rank, the writer's too."""
+    done = subprocess.run(
+        [
+            TORCHRUN,
+            "--standalone",
+            f"--nproc_per_node={RANKS}",
+            REPO / "tests/bench/fsdp2_steps.py",
+            str(STEPS),
+        ],
+        env=place.environment(
+            traces,
+            LD_LIBRARY_PATH=str(place.build / "standin"),
+            PYTHONPATH=str(REPO / "tests/clients"),
+            OMP_NUM_THREADS="1",
+        ),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    steps = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("step ")]
+    if len(steps) != STEPS:
+        raise NotMeasured(f"expected {STEPS} steps, saw {len(steps)}")
+    wall, cpu = ([float(step[i]) for step in steps[WARM_UP:]] for i in (0, 1))
+    return statistics.median(wall), statistics.median(cpu)
+
+
+def figures(place: Place) -> Iterator[Figure]:
+    if not TORCHRUN.exists():
+        raise NotMeasured("no PyTorch in build/venv: scripts/bootstrap bench fetches it")
+    without, traced = [], []
+    for pair in range(PAIRS):
+        # Who comes first changes, so that a drift of the machine favours neither.
+        for preload in (False, True) if pair % 2 == 0 else (True, False):
+            if not preload:
+                without.append(step_ms(place, None))
+                continue
+            traces = place.empty_folder("traces")
+            traced.append(step_ms(place, traces))
+            if len(list(traces.glob("rank-*.json"))) != RANKS:
+                raise NotMeasured("the preload wrote no traces")
+    for i, unit in enumerate(("ms", "ms CPU")):
+        yield Figure(
+            f"FSDP2 step, {RANKS} ranks",
+            unit,
+            [run[i] for run in traced],
+            "without the preload",
+            [run[i] for run in without],
+            compare="ratio",
+        )

@@ -1,0 +1,204 @@
+// Calls every function that a tracer may wrap, on libraries that have no GPU, and prints what each
+// returned. Nothing here can succeed that needs a device: the point is that every error code, and
+// the runtime's sticky last error, is the library's own.
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdio>
+
+// The per-thread default stream's entry points have no declaration of their own in C.
+extern "C" {
+decltype(cudaMemcpy) cudaMemcpy_ptds;
+decltype(cudaMemcpyAsync) cudaMemcpyAsync_ptsz;
+decltype(cudaMemcpy2D) cudaMemcpy2D_ptds;
+decltype(cudaMemcpy2DAsync) cudaMemcpy2DAsync_ptsz;
+decltype(cudaMemcpy3D) cudaMemcpy3D_ptds;
+decltype(cudaMemcpy3DAsync) cudaMemcpy3DAsync_ptsz;
+decltype(cudaMemcpyToSymbol) cudaMemcpyToSymbol_ptds;
+decltype(cudaMemcpyToSymbolAsync) cudaMemcpyToSymbolAsync_ptsz;
+decltype(cudaMemcpyFromSymbol) cudaMemcpyFromSymbol_ptds;
+decltype(cudaMemcpyFromSymbolAsync) cudaMemcpyFromSymbolAsync_ptsz;
+decltype(cudaMemcpy3DPeer) cudaMemcpy3DPeer_ptds;
+decltype(cudaMemcpy3DPeerAsync) cudaMemcpy3DPeerAsync_ptsz;
+decltype(cudaMemcpy2DToArray) cudaMemcpy2DToArray_ptds;
+decltype(cudaMemcpy2DFromArray) cudaMemcpy2DFromArray_ptds;
+decltype(cudaMemcpy2DToArrayAsync) cudaMemcpy2DToArrayAsync_ptsz;
+decltype(cudaMemcpy2DFromArrayAsync) cudaMemcpy2DFromArrayAsync_ptsz;
+decltype(cudaMemcpy2DArrayToArray) cudaMemcpy2DArrayToArray_ptds;
+decltype(cudaGraphLaunch) cudaGraphLaunch_ptsz;
+decltype(cudaGraphInstantiateWithParams) cudaGraphInstantiateWithParams_ptsz;
+decltype(cudaStreamBeginCapture) cudaStreamBeginCapture_ptsz;
+decltype(cudaStreamBeginCaptureToGraph) cudaStreamBeginCaptureToGraph_ptsz;
+decltype(cudaStreamEndCapture) cudaStreamEndCapture_ptsz;
+cudaError_t cudaMallocAsync_ptsz(void**, size_t, cudaStream_t);  // overloaded in C++
+decltype(cudaFreeAsync) cudaFreeAsync_ptsz;
+}
+
+namespace {
+
+// Where a call looks at memory before it looks for a device, the memory is there.
+char source[256];
+char target[256];
+ncclUniqueId id;
+ncclComm_t comm;
+cudaStream_t stream;
+cudaGraph_t graph;
+cudaGraphExec_t executable;
+cudaGraphInstantiateParams instantiate;
+void* pointer;
+
+cudaMemcpy3DParms Box() {
+  cudaMemcpy3DParms box{};
+  box.srcPtr = {source, 16, 16, 4};
+  box.dstPtr = {target, 16, 16, 4};
+  box.extent = {8, 2, 2};
+  box.kind = cudaMemcpyHostToDevice;
+  return box;
+}
+
+cudaMemcpy3DPeerParms PeerBox() {
+  cudaMemcpy3DPeerParms box{};
+  box.srcPtr = {source, 16, 16, 4};
+  box.dstPtr = {target, 16, 16, 4};
+  box.extent = {8, 2, 2};
+  return box;
+}
+
+const cudaMemcpy3DParms box = Box();
+const cudaMemcpy3DPeerParms peer_box = PeerBox();
+
+struct Call {
+  const char* name;
+  int (*run)();
+};
+
+#define CALL(name, ...)                                       \
+  {                                                           \
+#name, [] { return static_cast<int>(name(__VA_ARGS__)); } \
+  }
+
+const Call kNcclCalls[] = {
+    CALL(ncclGetUniqueId, &id),
+    CALL(ncclCommInitRank, &comm, 1, id, 0),
+    CALL(ncclCommInitRankConfig, &comm, 1, id, 0, nullptr),
+    CALL(ncclCommInitRankScalable, &comm, 1, 0, 1, &id, nullptr),
+    CALL(ncclCommInitAll, &comm, 1, nullptr),
+    CALL(ncclCommSplit, nullptr, 0, 0, &comm, nullptr),
+    CALL(ncclCommFinalize, nullptr),
+    CALL(ncclCommDestroy, nullptr),
+    CALL(ncclCommAbort, nullptr),
+    CALL(ncclAllGather, source, target, 4, ncclFloat32, nullptr, nullptr),
+    CALL(ncclReduceScatter, source, target, 4, ncclFloat32, ncclSum, nullptr, nullptr),
+    CALL(ncclAllReduce, source, target, 4, ncclFloat32, ncclSum, nullptr, nullptr),
+    CALL(ncclBroadcast, source, target, 4, ncclFloat32, 0, nullptr, nullptr),
+    CALL(ncclBcast, target, 4, ncclFloat32, 0, nullptr, nullptr),
+    CALL(ncclReduce, source, target, 4, ncclFloat32, ncclSum, 0, nullptr, nullptr),
+    CALL(ncclAlltoAll, source, target, 4, ncclFloat32, nullptr, nullptr),
+    CALL(ncclGather, source, target, 4, ncclFloat32, 0, nullptr, nullptr),
+    CALL(ncclScatter, source, target, 4, ncclFloat32, 0, nullptr, nullptr),
+    CALL(ncclSend, source, 4, ncclFloat32, 0, nullptr, nullptr),
+    CALL(ncclRecv, target, 4, ncclFloat32, 0, nullptr, nullptr),
+    // An empty group succeeds.
+    CALL(ncclGroupStart),
+    CALL(ncclGroupEnd),
+    // A call that is refused inside a nested group.
+    CALL(ncclGroupStart),
+    CALL(ncclGroupStart),
+    CALL(ncclAllGather, source, target, 4, ncclFloat32, nullptr, nullptr),
+    CALL(ncclGroupEnd),
+    CALL(ncclGroupEnd),
+    CALL(ncclGroupStart),
+    CALL(ncclGroupSimulateEnd, nullptr),
+};
+
+const Call kCudaCalls[] = {
+    CALL(cudaSetDevice, 0),
+    CALL(cudaMalloc, &pointer, 64),
+    CALL(cudaMallocAsync, &pointer, 64, stream),
+    CALL(cudaMallocAsync_ptsz, &pointer, 64, stream),
+    CALL(cudaMallocHost, &pointer, 64),
+    CALL(cudaMallocManaged, &pointer, 64, cudaMemAttachGlobal),
+    CALL(cudaHostAlloc, &pointer, 64, cudaHostAllocDefault),
+    CALL(cudaHostRegister, source, sizeof source, cudaHostRegisterDefault),
+    CALL(cudaHostUnregister, source),
+    CALL(cudaFree, nullptr),
+    CALL(cudaFreeAsync, nullptr, stream),
+    CALL(cudaFreeAsync_ptsz, nullptr, stream),
+    CALL(cudaFreeHost, nullptr),
+    CALL(cudaMemcpy, target, source, 64, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpy, target, source, 64, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpy, target, source, 64, cudaMemcpyHostToHost),
+    CALL(cudaMemcpy, target, source, 64, cudaMemcpyDefault),
+    CALL(cudaMemcpy_ptds, target, source, 64, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpyAsync, target, source, 64, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaMemcpyAsync, target, source, 64, cudaMemcpyDefault, stream),
+    CALL(cudaMemcpyAsync_ptsz, target, source, 64, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpy2D, target, 16, source, 16, 8, 4, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpy2D_ptds, target, 16, source, 16, 8, 4, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpy2DAsync, target, 16, source, 16, 8, 4, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpy2DAsync_ptsz, target, 16, source, 16, 8, 4, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpy2DToArray, nullptr, 0, 0, source, 16, 8, 4, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpy2DToArray_ptds, nullptr, 0, 0, source, 16, 8, 4, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpy2DToArrayAsync, nullptr, 0, 0, source, 16, 8, 4, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpy2DToArrayAsync_ptsz, nullptr, 0, 0, source, 16, 8, 4, cudaMemcpyHostToDevice,
+         stream),
+    CALL(cudaMemcpy2DFromArray, target, 16, nullptr, 0, 0, 8, 4, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpy2DFromArray_ptds, target, 16, nullptr, 0, 0, 8, 4, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpy2DFromArrayAsync, target, 16, nullptr, 0, 0, 8, 4, cudaMemcpyDeviceToHost,
+         stream),
+    CALL(cudaMemcpy2DFromArrayAsync_ptsz, target, 16, nullptr, 0, 0, 8, 4, cudaMemcpyDeviceToHost,
+         stream),
+    CALL(cudaMemcpy2DArrayToArray, nullptr, 0, 0, nullptr, 0, 0, 8, 4, cudaMemcpyDeviceToDevice),
+    CALL(cudaMemcpy2DArrayToArray_ptds, nullptr, 0, 0, nullptr, 0, 0, 8, 4,
+         cudaMemcpyDeviceToDevice),
+    CALL(cudaMemcpy3D, &box),
+    CALL(cudaMemcpy3D_ptds, &box),
+    CALL(cudaMemcpy3DAsync, &box, stream),
+    CALL(cudaMemcpy3DAsync_ptsz, &box, stream),
+    CALL(cudaMemcpy3DPeer, &peer_box),
+    CALL(cudaMemcpy3DPeer_ptds, &peer_box),
+    CALL(cudaMemcpy3DPeerAsync, &peer_box, stream),
+    CALL(cudaMemcpy3DPeerAsync_ptsz, &peer_box, stream),
+    CALL(cudaMemcpyPeer, target, 0, source, 1, 64),
+    CALL(cudaMemcpyPeerAsync, target, 0, source, 1, 64, stream),
+    CALL(cudaMemcpyToSymbol, target, source, 64, 0, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpyToSymbol_ptds, target, source, 64, 0, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpyToSymbolAsync, target, source, 64, 0, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpyToSymbolAsync_ptsz, target, source, 64, 0, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpyFromSymbol, target, source, 64, 0, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpyFromSymbol_ptds, target, source, 64, 0, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpyFromSymbolAsync, target, source, 64, 0, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaMemcpyFromSymbolAsync_ptsz, target, source, 64, 0, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaStreamBeginCapture, stream, cudaStreamCaptureModeGlobal),
+    CALL(cudaStreamBeginCapture_ptsz, stream, cudaStreamCaptureModeGlobal),
+    CALL(cudaStreamBeginCaptureToGraph, stream, graph, nullptr, nullptr, 0,
+         cudaStreamCaptureModeGlobal),
+    CALL(cudaStreamBeginCaptureToGraph_ptsz, stream, graph, nullptr, nullptr, 0,
+         cudaStreamCaptureModeGlobal),
+    CALL(cudaStreamEndCapture, stream, &graph),
+    CALL(cudaStreamEndCapture_ptsz, stream, &graph),
+    CALL(cudaGraphInstantiate, &executable, graph, 0),
+    CALL(cudaGraphInstantiateWithFlags, &executable, graph, 0),
+    CALL(cudaGraphInstantiateWithParams, &executable, graph, &instantiate),
+    CALL(cudaGraphInstantiateWithParams_ptsz, &executable, graph, &instantiate),
+    CALL(cudaGraphClone, &graph, graph),
+    CALL(cudaGraphLaunch, executable, stream),
+    CALL(cudaGraphLaunch_ptsz, executable, stream),
+    CALL(cudaGraphExecDestroy, executable),
+    CALL(cudaGraphDestroy, graph),
+};
+
+#undef CALL
+
+}  // namespace
+
+int main() {
+  for (const Call& call : kNcclCalls) std::printf("%s %d\n", call.name, call.run());
+  for (const Call& call : kCudaCalls) {
+    const int result = call.run();
+    std::printf("%s %d, last error %d\n", call.name, result, cudaPeekAtLastError());
+  }
+  // The error state is as the calls above left it, and is cleared (or not) as always.
+  const int last = cudaGetLastError();
+  std::printf("cudaGetLastError %d, then %d\n", last, cudaGetLastError());
+}

@@ -1,0 +1,42 @@
+"""The training runs that the tests of this folder share: script, ranks, arguments."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    script: str
+    ranks: int
+    args: tuple[str, ...] = ()
+
+
+ODD = ("--width", "65", "--hidden", "251")  # padded shards on 2 ranks as on 4
+
+CASES = {
+    "fsdp1-2": Case("fsdp1.py", 2),
+    "fsdp1-4-padded": Case("fsdp1.py", 4, ODD),
+    "fsdp1-2-grad-op": Case("fsdp1.py", 2, ("--strategy", "SHARD_GRAD_OP")),
+    "fsdp1-4-hybrid": Case(
+        "fsdp1.py", 4, ("--strategy", "HYBRID_SHARD", "--shard-ranks", "2")
+    ),
+    "fsdp1-2-offload": Case("fsdp1.py", 2, ("--cpu-offload",)),
+    "fsdp1-2-checkpoint": Case("fsdp1_checkpoint.py", 2),
+    "fsdp2-2": Case("fsdp2.py", 2),
+    "fsdp2-4-padded": Case("fsdp2.py", 4, ODD),
+    "fsdp2-2-kept": Case("fsdp2.py", 2, ("--keep-parameters", "--bfloat16")),
+    "fsdp2-4-hsdp": Case("fsdp2.py", 4, ("--shard-ranks", "2")),
+    "fsdp2-2-offload": Case("fsdp2.py", 2, ("--cpu-offload",)),
+    "ddp-2": Case("ddp.py", 2),
+    "dataloader-2-fork": Case("dataloader.py", 2),
+    "dataloader-2-spawn": Case(
+        "dataloader.py", 2, ("--start-method", "spawn", "--workers", "1")
+    ),
+    "point-to-point-4": Case("point_to_point.py", 4),
+    "collectives-2": Case("collectives.py", 2),
+    "collectives-4": Case("collectives.py", 4),
+    "objects-4": Case("objects.py", 4),
+    "split-groups-4": Case("split_groups.py", 4),
+    "cuda-graph-2": Case("cuda_graph.py", 2),
+    "zero3-2": Case("zero3.py", 2),
+    "zero3-4": Case("zero3.py", 4),
+}

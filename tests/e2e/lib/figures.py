@@ -1,0 +1,151 @@
+"""Brings the stand-in's tally and our ledger to one shape, so that they can be subtracted."""
+
+import importlib.util
+import pathlib
+
+from lib.build import REPO
+from lib.rankfile import RankFile
+
+FIGURES = ("calls", "count", "elements", "bytes", "failed")
+
+SIZE = {
+    "int8": 1, "uint8": 1, "float8e4m3": 1, "float8e5m2": 1, "byte": 1,
+    "float16": 2, "bfloat16": 2,
+    "int32": 4, "uint32": 4, "float32": 4,
+    "int64": 8, "uint64": 8, "float64": 8,
+}  # fmt: skip
+
+BUCKET = {
+    "ncclAllGather": "ALLGATHER",
+    "ncclReduceScatter": "RESHARDING",
+    "ncclAllReduce": "ALLREDUCE",
+    "ncclBroadcast": "BROADCAST",
+    "ncclBcast": "BROADCAST",
+    "ncclReduce": "REDUCE",
+    "ncclAlltoAll": "ALLTOALL",
+    "ncclSend": "P2P",
+    "ncclRecv": "P2P",
+    "ncclGather": "OTHER_COLL",
+    "ncclScatter": "OTHER_COLL",
+}
+
+# Their API count is one rank's part of the message; the others' is the whole message.
+COUNT_IS_PER_RANK = {
+    "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll", "ncclGather", "ncclScatter",
+}  # fmt: skip
+
+
+def _tally_module():
+    spec = importlib.util.spec_from_file_location(
+        "standin_tally", REPO / "tests" / "standin" / "tally.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_tallies(folder: pathlib.Path) -> list[dict]:
+    """Each process that made a counted call; see tests/standin/tally.py for the fields."""
+    reader = _tally_module()
+    return [reader.read(path) for path in sorted(folder.glob("tally-*"))]
+
+
+def _add(table: dict, key: tuple, **figures: int) -> None:
+    total = table.setdefault(key, dict.fromkeys(FIGURES, 0))
+    for name, value in figures.items():
+        total[name] += value
+
+
+def of_tally(tally: dict) -> dict[tuple, dict[str, int]]:
+    """(bucket, function, dtype, communicator's ordinal, mode) -> figures."""
+    nranks = {comm["ordinal"]: comm["nranks"] for comm in tally["comms"]}
+    table: dict = {}
+    for row in tally["rows"]:
+        copy = row["kind"] is not None
+        parts = nranks[row["comm"]] if row["function"] in COUNT_IS_PER_RANK else 1
+        elements = row["bytes"] if copy else row["count"] * parts
+        assert row["bytes"] == elements * SIZE[row["dtype"]], f"the tally contradicts itself: {row}"
+        key = (
+            row["kind"] if copy else BUCKET[row["function"]],
+            row["function"],
+            row["dtype"],
+            row["comm"],
+            row["mode"],
+        )
+        _add(
+            table,
+            key,
+            calls=row["returned"],
+            # The API of a copy has no count.
+            count=0 if copy else row["count"],
+            elements=elements,
+            bytes=row["bytes"],
+            failed=row["failed"],
+        )
+    return table
+
+
+def of_ledger(file: RankFile) -> dict[tuple, dict[str, int]]:
+    """The same of a rank file; its communicators are numbered by order of creation."""
+    ordinal = {comm["comm"]: place for place, comm in enumerate(file.comms, start=1)}
+    table: dict = {}
+    for row in file.ledger_rows():
+        copy = row["comm"] is None
+        key = (
+            row["bucket"],
+            row["name"],
+            row["dtype"],
+            None if copy else ordinal[row["comm"]],
+            row["mode"],
+        )
+        figures = {name: row[name] for name in FIGURES}
+        _add(table, key, **(figures | {"count": 0} if copy else figures))
+    return table
+
+
+def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:
+    """The same of the event lines. Captured calls are listed elsewhere, replays are no lines."""
+    ordinal = {comm["comm"]: place for place, comm in enumerate(file.comms, start=1)}
+    table: dict = {}
+    for event in file.events:
+        args = event["args"]
+        if args.get("captured", False):
+            continue
+        comm = args.get("comm")
+        key = (
+            event["cat"],
+            event["name"],
+            args.get("dtype", "byte"),
+            None if comm is None else ordinal[comm],
+            "direct",
+        )
+        failed = args.get("result", 0) not in (0, 7)  # 7: ncclInProgress, which is accepted
+        if failed:
+            _add(table, key, failed=1)
+        else:
+            count = 0 if comm is None else args["count"]
+            _add(
+                table,
+                key,
+                calls=1,
+                count=count,
+                elements=args["bytes"] // SIZE[args.get("dtype", "byte")],
+                bytes=args["bytes"],
+            )
+    return table
+
+
+def difference(ours: dict, theirs: dict) -> str:
+    """Empty when both tables hold the same; otherwise one readable line per figure that differs."""
+    lines = []
+    zero = dict.fromkeys(FIGURES, 0)
+    for key in sorted(set(ours) | set(theirs), key=str):
+        left, right = ours.get(key, zero), theirs.get(key, zero)
+        for name in FIGURES:
+            if left[name] != right[name]:
+                lines.append(
+                    f"{key}: {name} is {left[name]}, expected {right[name]}"
+                    f" ({left[name] - right[name]:+d})"
+                )
+    return "\n".join(lines)
+

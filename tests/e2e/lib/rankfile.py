@@ -1,0 +1,54 @@
+"""Reads what libtprof.so wrote, by the contract's page alone: one JSON value per line."""
+
+import dataclasses
+import json
+import pathlib
+
+
+@dataclasses.dataclass(frozen=True)
+class RankFile:
+    path: pathlib.Path
+    lines: list[dict]  # all of them, as they are
+    header: dict
+    comms: list[dict]  # in order of creation
+    events: list[dict]  # the X lines
+    ledgers: list[dict]
+    footer: dict | None
+
+    @property
+    def rank(self) -> int:
+        return self.header["rank"]
+
+    def ledger_rows(self) -> list[dict]:
+        """The cumulative rows: the last ledger of every epoch."""
+        last = {ledger["epoch"]: ledger for ledger in self.ledgers}
+        return [row for ledger in last.values() for row in ledger["rows"]]
+
+    def signatures(self) -> dict[int, dict]:
+        return {entry["comm"]: entry for entry in self.ledgers[-1]["comms"]}
+
+
+def read(path: pathlib.Path) -> RankFile:
+    lines = path.read_text().splitlines()
+    assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"
+    body = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+    named = lambda name: [line["args"] for line in body if line["name"] == name]
+    headers, footers = named("tprof_header"), named("tprof_footer")
+    assert len(headers) == 1, f"{path}: {len(headers)} headers"
+    return RankFile(
+        path=path,
+        lines=body,
+        header=headers[0],
+        comms=sorted(named("tprof_comm"), key=lambda comm: comm["comm"]),
+        events=[line for line in body if line["ph"] == "X" and line["cat"] != "GRAPH"],
+        ledgers=named("tprof_ledger"),
+        footer=footers[0] if footers else None,
+    )
+
+
+def read_folder(folder: pathlib.Path) -> list[RankFile]:
+    """All rank files of a run, in order of rank; anything else in the folder is an error."""
+    files = sorted(folder.iterdir()) if folder.exists() else []
+    foreign = [file.name for file in files if file.suffix != ".json"]
+    assert not foreign, f"{folder}: not rank files: {foreign}"
+    return sorted((read(file) for file in files), key=lambda file: file.rank)

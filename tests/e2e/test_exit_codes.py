@@ -1,0 +1,41 @@
+"""However a script ends, it ends the same under the preload, and what it did is on record."""
+
+import collections
+import sys
+
+import pytest
+from lib import figures, rankfile
+from lib.build import CLIENTS
+from lib.launch import start
+
+PARAMETERS, STEPS = 20, 3  # single_gpu.py
+ENDS = {"return": 0, "exit": 7, "exception": 1, "_exit": 5, "signal": -15}
+
+
+@pytest.fixture(scope="module", params=ENDS)
+def ended(request, built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    command = [sys.executable, str(CLIENTS / "single_gpu.py"), "--end", request.param]
+    plain = start(command, folder / "plain", preload=False)
+    return request.param, plain, start(command, folder / "traced", preload=True)
+
+
+def test_code_and_output_are_the_same(ended):
+    end, plain, traced = ended
+    assert (plain.code, len(plain.stdout.splitlines())) == (ENDS[end], STEPS), plain.stderr
+    assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
+
+
+def test_an_exit_that_runs_handlers_closes_the_file(ended):
+    end, _, traced = ended
+    if end in ("_exit", "signal"):
+        # Nothing of ours runs then: the file is open, and the ring that holds the rest is there.
+        names = sorted(file.name for file in traced.traces.iterdir())
+        assert len(names) == 2 and names[0].endswith(".ring") and names[1].endswith(".json")
+        return
+    (file,) = rankfile.read_folder(traced.traces)
+    assert file.footer["complete"] is True
+    (tally,) = figures.read_tallies(traced.tally)
+    assert figures.difference(figures.of_ledger(file), figures.of_tally(tally)) == ""
+    copies = collections.Counter(event["cat"] for event in file.events)
+    assert copies == {"H2D": PARAMETERS + STEPS, "D2H": STEPS}

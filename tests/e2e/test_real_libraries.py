@@ -1,0 +1,63 @@
+"""On NVIDIA's own libraries every wrapped call returns what it returns without us."""
+
+import collections
+import subprocess
+
+import pytest
+from lib import cuda, rankfile
+from lib.build import BUILD, LIBTPROF
+from lib.launch import start
+
+# ncclCommShrink of 2.28 dereferences a null communicator before it checks it, and without a GPU
+# there is no other.
+CANNOT_BE_CALLED = {"ncclCommShrink"}
+
+
+@pytest.fixture(scope="module")
+def both(built, tmp_path_factory):
+    """The program that calls everything, without and with the preload."""
+    libraries = cuda.library_path()
+    if libraries is None:
+        pytest.skip(f"no {' and '.join(cuda.SONAMES)} of NVIDIA's on this machine")
+    folder = tmp_path_factory.mktemp("every-call")
+    return [
+        start([str(BUILD / "every_call")], folder / name, preload, LD_LIBRARY_PATH=libraries)
+        for name, preload in (("plain", False), ("traced", True))
+    ]
+
+
+def results(run) -> list[tuple[str, int]]:
+    pairs = (line.split(",")[0].rsplit(" ", 1) for line in run.stdout.splitlines())
+    return [(name, int(code)) for name, code in pairs]
+
+
+def test_every_result_and_the_last_error_are_the_librarys_own(both):
+    plain, traced = both
+    assert plain.code == 0 and len(results(plain)) > 80
+    assert traced.code == plain.code
+    assert traced.stdout.splitlines() == plain.stdout.splitlines()
+    assert "tprof" not in traced.stderr
+
+
+def test_every_exported_function_is_called(both):
+    exported = subprocess.run(
+        ["nm", "-D", "--defined-only", str(LIBTPROF)], capture_output=True, text=True, check=True
+    ).stdout.split()
+    wrapped = {name for name in exported if name.startswith(("nccl", "cuda"))}
+    called = {name for name, _ in results(both[0])}
+    assert wrapped, "nothing is wrapped"
+    assert wrapped - called == CANNOT_BE_CALLED & wrapped
+
+
+def test_calls_that_failed_are_counted_as_failed_and_as_nothing_else(both):
+    _, traced = both
+    (file,) = rankfile.read_folder(traced.traces)
+    failed = collections.Counter()
+    for row in file.ledger_rows():
+        assert (row["calls"], row["count"], row["elements"], row["bytes"]) == (0, 0, 0, 0), row
+        failed[row["name"]] += row["failed"]
+    printed = collections.Counter(name for name, code in results(traced) if code != 0)
+    assert failed
+    assert failed == {name: printed[name] for name in failed}
+    collectives = {"ncclAllGather", "ncclReduceScatter", "ncclBcast", "ncclSend", "cudaMemcpy"}
+    assert collectives <= set(failed)

@@ -1,0 +1,57 @@
+"""What the client counted itself, per thread and kind of call: the layout of counts.h."""
+
+import pathlib
+import re
+import struct
+
+_KIND = re.compile(r"X\((\w+), (\w+), (\w+), (\d+)\)")
+# Name of the kind -> (function, dtype, API count or bytes of one call).
+KINDS = {
+    name: (function.removesuffix("_d2d"), dtype, int(amount))
+    for name, function, dtype, amount in _KIND.findall(
+        (pathlib.Path(__file__).parent / "counts.h").read_text()
+    )
+}
+assert len(KINDS) == 14
+REFUSED = ("refused", "lost_reduce", "lost_broadcast")
+WITHOUT_LINES = ("d2d",)
+
+_HEAD = struct.Struct("<QQ")
+_THREAD = struct.Struct(f"<Q{3 * len(KINDS)}Q")
+
+
+def bucket(kind: str) -> str:
+    """By the contract's table."""
+    return {
+        "ncclAllGather": "ALLGATHER",
+        "ncclReduceScatter": "RESHARDING",
+        "ncclAllReduce": "ALLREDUCE",
+        "ncclBroadcast": "BROADCAST",
+        "ncclSend": "P2P",
+        "ncclRecv": "P2P",
+    }.get(KINDS[kind][0], kind.upper())
+
+
+def key(kind: str) -> tuple[str, str, str]:
+    """(bucket, function, dtype): how a trace names the kind."""
+    function, dtype, _ = KINDS[kind]
+    return bucket(kind), function, dtype
+
+
+def read(path: pathlib.Path) -> list[tuple[int, dict[str, tuple[int, int, int]]]]:
+    """One (thread id, {kind: (entered, returned, failed)}) per thread, in order of their start."""
+    data = path.read_bytes()
+    _, threads = _HEAD.unpack_from(data)
+    result = []
+    for i in range(threads):
+        tid, *numbers = _THREAD.unpack_from(data, _HEAD.size + i * _THREAD.size)
+        result.append(
+            (tid, {kind: tuple(numbers[3 * n : 3 * n + 3]) for n, kind in enumerate(KINDS)})
+        )
+    return result
+
+
+def totals(path: pathlib.Path) -> dict[str, tuple[int, int, int]]:
+    """Over all threads of a process."""
+    threads = [counts for _, counts in read(path)]
+    return {kind: tuple(map(sum, zip(*(t[kind] for t in threads)))) for kind in KINDS}

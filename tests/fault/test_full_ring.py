@@ -1,0 +1,49 @@
+"""Lines may be missing, and then they are counted; the ledger never misses a call."""
+
+import runs
+
+
+def test_a_million_calls_through_the_smallest_ring(tmp_path, built):
+    traced = runs.run(tmp_path, runs.client("calls", 400_000, 2), TPROF_RING="64")
+    assert (traced.code, traced.stderr) == (7, "")
+    (counts,) = traced.counted()
+    assert sum(entered for entered, _, _ in counts.values()) > 1_000_000
+    lines = traced.only_rank_file()
+    runs.assert_exact(lines, counts)
+    assert set(runs.footer(lines)["dropped"]) == {"ring"}
+
+
+def test_more_threads_than_areas(tmp_path, built):
+    """1,100 at once, 1,024 areas: the others share one without a ring, and none is left out."""
+    traced = runs.run(tmp_path, runs.client("calls", 12, 1100), TPROF_RING="64")
+    assert (traced.code, traced.stderr) == (7, "")
+    (counts,) = traced.counted()
+    runs.assert_exact(traced.only_rank_file(), counts)
+
+
+def test_small_quota(tmp_path, built):
+    traced = runs.run(tmp_path, runs.client("calls", 2000, 2), TPROF_QUOTA="64KiB")
+    (counts,) = traced.counted()
+    lines = traced.only_rank_file()
+    runs.assert_exact(lines, counts)
+    assert set(runs.footer(lines)["dropped"]) == {"quota"}
+    (rank_file,) = traced.traces.iterdir()
+    quota = sum(
+        len(line) + 1
+        for line in rank_file.read_text().splitlines()
+        if '"ph":"X"' in line or '"tprof_group"' in line
+    )
+    assert 60_000 < quota <= 64 << 10
+
+
+def test_no_quota(tmp_path, built):
+    traced = runs.run(tmp_path, runs.client("calls", 2000, 2), TPROF_QUOTA="0")
+    lines = traced.only_rank_file()
+    assert runs.footer(lines)["dropped"] == {}
+
+
+def test_a_ring_of_no_size_at_all_is_refused(tmp_path, built):
+    traced = runs.run(tmp_path, runs.client("calls", 20, 1), TPROF_RING="63")
+    assert traced.code == 7 and len(traced.complaints()) == 1
+    (counts,) = traced.counted()
+    runs.assert_exact(traced.only_rank_file(), counts)

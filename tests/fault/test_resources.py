@@ -1,0 +1,196 @@
+"""Whatever the tracer cannot have, the program does not notice, and what is said is true.
+
+In every case: exit code and output as without the preload, at most one line on standard error, and
+a trace that is there is exact.
+"""
+
+import os
+import subprocess
+
+import pytest
+import runs
+
+CALLS = runs.client("calls", 400, 2)
+
+
+def compare(tmp_path, command, complaints: int | None = None, **env: str) -> runs.Run:
+    """Runs a command without and with the preload; `complaints`: how many lines are expected."""
+    plain = runs.run(tmp_path / "plain", command, preload=False)
+    traced = runs.run(tmp_path / "traced", command, **env)
+    assert plain.outcome() == (7, plain.stdout) and plain.stderr == ""
+    assert traced.outcome() == plain.outcome(), traced.stderr
+    said = traced.complaints()
+    assert len(said) <= 1 and all(line.startswith("tprof: ") for line in said), said
+    if complaints is not None:
+        assert len(said) == complaints, said
+    return traced
+
+
+def assert_exact(traced: runs.Run) -> None:
+    (counts,) = traced.counted()
+    runs.assert_exact(traced.only_rank_file(), counts)
+
+
+def limited(*limit: object) -> list[str]:
+    return runs.client(*limit, "calls", 400, 2)
+
+
+def test_with_all_it_needs(tmp_path, built):
+    traced = compare(tmp_path, CALLS, complaints=0)
+    assert_exact(traced)
+    assert runs.footer(traced.only_rank_file())["dropped"] == {}
+
+
+def test_missing_output_directory_is_made(tmp_path, built):
+    folder = tmp_path / "a" / "b" / "c"
+    traced = compare(tmp_path, CALLS, complaints=0, TPROF_OUTPUT_DIR=str(folder))
+    (counts,) = traced.counted()
+    (rank_file,) = folder.iterdir()
+    runs.assert_exact(runs.read_lines(rank_file), counts)
+
+
+def test_output_directory_below_a_file(tmp_path, built):
+    (tmp_path / "file").touch()
+    traced = compare(tmp_path, CALLS, complaints=1, TPROF_OUTPUT_DIR=str(tmp_path / "file" / "x"))
+    assert str(tmp_path / "file" / "x") in traced.stderr
+
+
+def test_read_only_output_directory(tmp_path, built):
+    folder = tmp_path / "read-only"
+    folder.mkdir(mode=0o555)
+    # Root may write everywhere: without capabilities it may not.
+    as_anyone = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    traced = compare(tmp_path, [*as_anyone, *CALLS], complaints=1, TPROF_OUTPUT_DIR=str(folder))
+    assert str(folder) in traced.stderr and "Permission denied" in traced.stderr
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Makes file systems of a given size."""
+    mounted = []
+
+    def make(size: str):
+        folder = tmp_path / f"disk-{size}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            pytest.skip("needs the right to mount a tmpfs")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_disk_that_is_full_from_the_start(tmp_path, built, small_disk):
+    disk = small_disk("4k")
+    (disk / "filler").write_bytes(b"x" * 4096)
+    compare(tmp_path, CALLS, complaints=1, TPROF_OUTPUT_DIR=str(disk))
+    assert [file.name for file in disk.iterdir()] == ["filler"]
+
+
+def test_disk_without_room_for_the_ring(tmp_path, built, small_disk):
+    disk = small_disk("32k")
+    traced = compare(tmp_path, limited(), complaints=1, TPROF_OUTPUT_DIR=str(disk), TPROF_EVENTS="off")
+    assert "no ring file" in traced.stderr
+    (counts,) = traced.counted()
+    (rank_file,) = disk.iterdir()
+    runs.assert_exact(runs.read_lines(rank_file), counts)
+
+
+# The ring takes part of each; the lines of 36,000 calls never fit.
+@pytest.mark.parametrize("size", ["256k", "512k", "1m", "2m", "4m"])
+def test_disk_that_fills_up(size, tmp_path, built, small_disk):
+    disk = small_disk(size)
+    command = runs.client("calls", 15000, 2)
+    traced = compare(tmp_path, command, complaints=1, TPROF_OUTPUT_DIR=str(disk))
+    (counts,) = traced.counted()
+    (rank_file,) = disk.iterdir()
+    lines = runs.read_lines(rank_file)
+    runs.assert_exact(lines, counts)
+    assert runs.footer(lines)["dropped"]["write_error"] > 0
+
+
+# Room for little more than the ring's head: what cannot be closed is said to be open.
+@pytest.mark.parametrize("size", ["64k", "68k", "80k", "96k"])
+def test_disk_without_room_for_the_closing_lines(size, tmp_path, built, small_disk):
+    disk = small_disk(size)
+    command = runs.client("calls", 15000, 2)
+    traced = compare(tmp_path, command, complaints=1, TPROF_OUTPUT_DIR=str(disk))
+    summary = subprocess.run(
+        [runs.TPROF, "summary", str(disk)], capture_output=True, text=True, check=False
+    )
+    (rank_file,) = disk.glob("*.json")
+    if rank_file.read_text().endswith("]\n"):
+        assert summary.returncode == 0
+        (counts,) = traced.counted()
+        runs.assert_exact(runs.read_lines(rank_file), counts)
+    else:
+        assert summary.returncode == 1 and "did not close" in summary.stdout
+
+
+def test_file_size_limit_too_small_for_anything(tmp_path, built):
+    traced = compare(tmp_path, limited("--fsize", 4096), complaints=1)
+    assert "file size limit" in traced.stderr
+
+
+@pytest.mark.parametrize("limit", [65536, 200_000, 1_000_000])
+def test_file_size_limit_below_the_ring(limit, tmp_path, built):
+    traced = compare(tmp_path, limited("--fsize", limit))
+    (rank_file,) = traced.traces.iterdir()
+    assert rank_file.stat().st_size <= limit
+    assert_exact(traced)
+
+
+def test_file_size_limit_below_the_lines(tmp_path, built):
+    """The ring fits, the lines of 30,000 calls do not: no SIGXFSZ, and the ledger is whole."""
+    limit = 6_000_000
+    command = runs.client("--fsize", limit, "calls", 15000, 2)
+    traced = compare(tmp_path, command, complaints=1)
+    (rank_file,) = traced.traces.glob("*.json")
+    assert rank_file.stat().st_size <= limit
+    assert_exact(traced)
+    assert runs.footer(traced.only_rank_file())["dropped"]["write_error"] > 0
+
+
+# From "not even the head of the ring" to "rather little".
+@pytest.mark.parametrize("megabytes", [40, 96, 512, 3000])
+def test_address_space_limit(megabytes, tmp_path, built):
+    traced = compare(tmp_path, limited("--as", megabytes << 20))
+    if list(traced.traces.iterdir()):
+        assert_exact(traced)
+    else:
+        assert traced.complaints()
+
+
+# Sites limit memory by ulimit -v: what the tracer reserves must not be missing to the program.
+@pytest.mark.parametrize("gigabytes", [1, 2, 5, 20])
+def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path, built):
+    limit = gigabytes << 30
+    traced = compare(tmp_path, runs.client("--as", limit, "room", limit * 3 // 4))
+    assert traced.stdout == "there is room\n"
+    assert_exact(traced)
+
+
+@pytest.mark.parametrize("free", [0, 1, 2, 3])
+def test_no_file_descriptors_left(free, tmp_path, built):
+    # One for the rank file, one for the ring file; without the latter a kill loses something.
+    traced = compare(tmp_path, limited("--fds", free), complaints=0 if free > 1 else 1)
+    if free > 0:
+        assert_exact(traced)
+    if free == 1:
+        assert "no ring file" in traced.stderr
+
+
+def test_closed_standard_error(tmp_path, built):
+    """A complaint that cannot be made is no reason to die, nor to write into the trace."""
+    command = ["sh", "-c", 'exec "$0" "$@" 2>&-', *CALLS]
+    traced = compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")
+    assert_exact(traced)
+
+
+def test_broken_pipe_as_standard_error(tmp_path, built):
+    command = ["bash", "-c", '"$0" "$@" 2> >(exec true); exit $?', *CALLS]
+    compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")

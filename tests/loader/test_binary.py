@@ -1,0 +1,115 @@
+"""The binary itself: what it needs, what it offers, and that any process can load it."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
+LIBTPROF = BUILD / "libtprof.so"
+
+# From design.md: the oldest system that must be able to load it.
+OLDEST_GLIBC = (2, 28)
+LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+
+
+def readelf(*options: str) -> str:
+    command = ["readelf", "--wide", *options, str(LIBTPROF)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def dynamic_symbols() -> list[tuple[str, str, str]]:
+    """(section index, binding, name with its version) of each."""
+    fields = [line.split() for line in readelf("--dyn-syms").splitlines()]
+    return [(f[6], f[4], f[7]) for f in fields if len(f) >= 8 and f[0].rstrip(":").isdigit()]
+
+
+def exported() -> set[str]:
+    return {name for section, _, name in dynamic_symbols() if section != "UND"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    assert LIBTPROF.exists(), f"{LIBTPROF} is missing: build first (make), or set TPROF_BUILD"
+
+
+def test_needs_no_symbol_of_nccl_or_cuda():
+    """An undefined ncclX would stop every program that has no NCCL from starting."""
+    needed = [name for section, _, name in dynamic_symbols() if section == "UND"]
+    assert len(needed) > 10
+    assert not [name for name in needed if re.match(r"(p?nccl|cu)[A-Z]|cuda[A-Z]", name)]
+
+
+def test_needs_libc_only():
+    libraries = set(re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("--dynamic")))
+    assert "libc.so.6" in libraries and libraries <= LIBC_FAMILY
+
+
+def test_needs_no_path():
+    assert not re.search(r"\((RPATH|RUNPATH)\)", readelf("--dynamic"))
+
+
+def test_needs_no_symbol_newer_than_the_oldest_glibc():
+    versions = re.findall(r"GLIBC_([\d.]+)", readelf("--version-info"))
+    assert versions
+    newer = {v for v in versions if tuple(map(int, v.split("."))) > OLDEST_GLIBC}
+    assert not newer
+    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf("--version-info"))
+
+
+def test_exports_nothing_else_and_without_a_version():
+    """A version node would silently intercept nothing for callers that want another version."""
+    names = exported()
+    assert names and not [name for name in names if not re.fullmatch(r"(nccl|cuda)\w+", name)]
+    assert "VERDEF" not in readelf("--dynamic")
+
+
+def test_exports_are_the_rows_of_the_tables():
+    rows = subprocess.run(
+        [BUILD / "wrapped_functions"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert len(set(rows)) == len(rows)
+    assert exported() == set(rows)
+
+
+def test_stays_loaded_and_its_thread_local_data_needs_no_allocation():
+    flags = readelf("--dynamic")
+    assert "NODELETE" in flags
+    assert "STATIC_TLS" in flags  # initial-exec: no malloc at a thread's first call
+    assert "__tls_get_addr" not in {name.split("@")[0] for _, _, name in dynamic_symbols()}
+
+
+def test_has_no_writable_code_and_no_executable_stack():
+    segments = readelf("--program-headers")
+    assert not re.search(r"LOAD.*RWE", segments)
+    assert re.search(r"GNU_STACK.* RW ", segments)
+
+
+PROGRAMS = {
+    "true": ["/bin/true"],
+    "false": ["/bin/false"],
+    "bash": ["/bin/bash", "-c", "echo hello; cat /etc/hostname > /dev/null; exit 3"],
+    "bash's threads": ["/bin/bash", "-c", "grep Threads /proc/$$/status"],
+    "git": ["git", "--version"],
+    "python": [sys.executable, "-c", "import os; print(len(os.listdir('/proc/self/task')))"],
+    "python that fails": [sys.executable, "-c", "import sys; sys.exit('no')"],
+    "a static program": ["/sbin/ldconfig", "--version"],
+    "killed by a signal": ["/bin/sh", "-c", "kill -TERM $$"],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_without_a_gpu_notice_nothing(name, tmp_path):
+    """With an empty environment: no file, no thread, no output, the same exit code."""
+    results = []
+    for preload in ({}, {"LD_PRELOAD": str(LIBTPROF)}):
+        done = subprocess.run(
+            PROGRAMS[name], env=preload, cwd=tmp_path, capture_output=True, timeout=60, check=False
+        )
+        results.append((done.returncode, done.stdout, done.stderr))
+    assert results[0] == results[1]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,135 @@
+// The copies and fills of the runtime, all of them one Region each.
+#include "engine/copy.h"
+
+#include "cudart/entry.h"
+#include "engine/device.h"
+
+using namespace standin;
+
+namespace {
+
+Region rows(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
+            size_t height) {
+  return {.dst = dst,
+          .src = src,
+          .width = width,
+          .height = height,
+          .dst_pitch = dst_pitch,
+          .src_pitch = src_pitch};
+}
+
+char* at(const cudaPitchedPtr& p, const cudaPos& position) {
+  return static_cast<char*>(p.ptr) + position.z * p.pitch * p.ysize + position.y * p.pitch +
+         position.x;
+}
+
+template <class Parms>
+Region box(const Parms& p) {
+  return {.dst = at(p.dstPtr, p.dstPos),
+          .src = at(p.srcPtr, p.srcPos),
+          .width = p.extent.width,
+          .height = p.extent.height,
+          .depth = p.extent.depth,
+          .dst_pitch = p.dstPtr.pitch,
+          .src_pitch = p.srcPtr.pitch,
+          .dst_slice = p.dstPtr.pitch * p.dstPtr.ysize,
+          .src_slice = p.srcPtr.pitch * p.srcPtr.ysize};
+}
+
+Region box(const cudaPitchedPtr& p, const cudaExtent& extent) {
+  return {.dst = p.ptr,
+          .src = nullptr,
+          .width = extent.width,
+          .height = extent.height,
+          .depth = extent.depth,
+          .dst_pitch = p.pitch,
+          .dst_slice = p.pitch * p.ysize};
+}
+
+unsigned byte(int value) {
+  return static_cast<unsigned char>(value);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
+  return done(copy("cudaMemcpy", {dst, src, count}, kind, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return done(copy("cudaMemcpyAsync", {dst, src, count}, kind, stream, Wait::kNo));
+}
+cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
+                         size_t height, cudaMemcpyKind kind) {
+  return done(copy("cudaMemcpy2D", rows(dst, dpitch, src, spitch, width, height), kind, nullptr,
+                   Wait::kYes));
+}
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch,
+                              size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  return done(copy("cudaMemcpy2DAsync", rows(dst, dpitch, src, spitch, width, height), kind, stream,
+                   Wait::kNo));
+}
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
+  return done(copy("cudaMemcpy3D", box(*p), p->kind, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
+  return done(copy("cudaMemcpy3DAsync", box(*p), p->kind, stream, Wait::kNo));
+}
+cudaError_t cudaMemcpyPeer(void* dst, int, const void* src, int, size_t count) {
+  return done(
+      copy("cudaMemcpyPeer", {dst, src, count}, cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemcpyPeerAsync(void* dst, int, const void* src, int, size_t count,
+                                cudaStream_t stream) {
+  return done(
+      copy("cudaMemcpyPeerAsync", {dst, src, count}, cudaMemcpyDeviceToDevice, stream, Wait::kNo));
+}
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) {
+  return done(copy("cudaMemcpy3DPeer", box(*p), cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t stream) {
+  return done(copy("cudaMemcpy3DPeerAsync", box(*p), cudaMemcpyDeviceToDevice, stream, Wait::kNo));
+}
+
+// The attributes say where the memory is, which the pointers tell as well.
+cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
+                                 size_t count, cudaMemcpyAttributes*, size_t*, size_t,
+                                 cudaStream_t stream) {
+  if (!dsts || !srcs || !sizes || count == 0) return done(cudaErrorInvalidValue);
+  std::vector<Region> regions;
+  for (size_t i = 0; i < count; ++i) {
+    regions.push_back({dsts[i], srcs[i], sizes[i]});
+  }
+  return done(copy_batch("cudaMemcpyBatchAsync", regions, stream));
+}
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocation, unsigned,
+                                 cudaStream_t stream) {
+  return done(prefetch("cudaMemPrefetchAsync", pointer, count, stream));
+}
+
+cudaError_t cudaMemset(void* dst, int value, size_t count) {
+  return done(fill({dst, nullptr, count}, byte(value), 1, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemsetAsync(void* dst, int value, size_t count, cudaStream_t stream) {
+  return done(fill({dst, nullptr, count}, byte(value), 1, stream, Wait::kNo));
+}
+cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
+  return done(
+      fill(rows(dst, pitch, nullptr, 0, width, height), byte(value), 1, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  return done(fill(rows(dst, pitch, nullptr, 0, width, height), byte(value), 1, stream, Wait::kNo));
+}
+cudaError_t cudaMemset3D(cudaPitchedPtr dst, int value, cudaExtent extent) {
+  return done(fill(box(dst, extent), byte(value), 1, nullptr, Wait::kYes));
+}
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr dst, int value, cudaExtent extent,
+                              cudaStream_t stream) {
+  return done(fill(box(dst, extent), byte(value), 1, stream, Wait::kNo));
+}
+
+}  // extern "C"

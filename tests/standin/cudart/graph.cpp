@@ -1,0 +1,230 @@
+// Stream capture and graphs.
+#include "engine/graph.h"
+
+#include <cstdio>
+
+#include "cudart/entry.h"
+#include "engine/copy.h"
+#include "engine/device.h"
+
+using namespace standin;
+
+namespace {
+
+cudaError_t add(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
+                Op op) {
+  if (!graph) return cudaErrorInvalidValue;
+  const std::lock_guard lock(engine_mutex());
+  *out = add_node(*graph, std::move(op), {after, after + count}, 0);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return with_stream(stream, [&](CUstream_st& s) { return begin_capture(s, mode, nullptr); });
+}
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t* after, const cudaGraphEdgeData*,
+                                          size_t count, cudaStreamCaptureMode mode) {
+  if (!graph) return done(cudaErrorInvalidValue);
+  return with_stream(stream, [&](CUstream_st& s) {
+    const std::lock_guard lock(engine_mutex());
+    const cudaError_t error = begin_capture(s, mode, graph);
+    return error ? error : join_capture(s, s.capture, {after, after + count});
+  });
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                const cudaGraphEdgeData*, size_t count,
+                                                unsigned flags) {
+  return with_stream(stream, [&](CUstream_st& s) {
+    const std::lock_guard lock(engine_mutex());
+    if (!s.capture) return cudaErrorIllegalState;
+    if (flags == cudaStreamSetCaptureDependencies) s.frontier.clear();
+    return join_capture(s, s.capture, {nodes, nodes + count});
+  });
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return with_stream(stream, [&](CUstream_st& s) { return end_capture(s, graph); });
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return with_stream(stream, [&](CUstream_st& s) {
+    const std::lock_guard lock(engine_mutex());
+    *status = !s.capture               ? cudaStreamCaptureStatusNone
+              : s.capture->invalidated ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** after, const cudaGraphEdgeData** edges,
+                                     size_t* count) {
+  return with_stream(stream, [&](CUstream_st& s) {
+    const std::lock_guard lock(engine_mutex());
+    *status = !s.capture               ? cudaStreamCaptureStatusNone
+              : s.capture->invalidated ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+    if (*status != cudaStreamCaptureStatusActive) return cudaSuccess;
+    if (id) *id = s.capture->id;
+    if (graph) *graph = s.capture->graph;
+    if (after) *after = s.frontier.data();
+    if (edges) *edges = nullptr;
+    if (count) *count = s.frontier.size();
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, thread_capture_mode());
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
+  *graph = new CUgraph_st;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  if (!graph) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
+  if (!graph) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  *clone = clone_graph(*graph);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph,
+                                          unsigned long long) {
+  if (!out || !graph) return done(cudaErrorInvalidValue);
+  auto* exec = new CUgraphExec_st;
+  fill_exec(*exec, *graph, current_device());
+  *out = exec;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph,
+                                 unsigned long long flags) {
+  return cudaGraphInstantiateWithFlags(out, graph, flags);
+}
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* out, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* parameters) {
+  parameters->result_out = cudaGraphInstantiateSuccess;
+  parameters->errNode_out = nullptr;
+  return cudaGraphInstantiateWithFlags(out, graph, parameters->flags);
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
+  if (!exec || !graph) return done(cudaErrorInvalidValue);
+  fill_exec(*exec, *graph, current_device());
+  *result = {};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  if (!exec) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  for (const StreamRef& lane : exec->lanes) {
+    if (lane) destroy_stream(lane.get());
+  }
+  delete exec;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (!exec) return done(cudaErrorInvalidValue);
+  return with_stream(stream, [&](CUstream_st& s) { return launch_graph(*exec, s); });
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  if (!graph || !count) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  if (nodes) {
+    for (size_t i = 0; i < *count; ++i) {
+      nodes[i] = i < graph->nodes.size() ? graph->nodes[i].get() : nullptr;
+    }
+  }
+  if (!nodes || *count > graph->nodes.size()) *count = graph->nodes.size();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* out, cudaGraphNode_t original,
+                                     cudaGraph_t clone) {
+  if (!clone) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  for (const auto& node : clone->nodes) {
+    if (node->original != original) continue;
+    *out = node.get();
+    return cudaSuccess;
+  }
+  return done(cudaErrorInvalidValue);
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
+  if (!node) return done(cudaErrorInvalidValue);
+  *type = node->child ? cudaGraphNodeTypeGraph : node->op.type;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* after,
+                                         cudaGraphEdgeData* edges, size_t* count) {
+  if (!node || !count) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  for (size_t i = 0; after && i < *count; ++i) {
+    after[i] = i < node->after.size() ? node->after[i] : nullptr;
+    if (edges) edges[i] = {};
+  }
+  if (!after || *count > node->after.size()) *count = node->after.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                  const cudaGraphNode_t* after, size_t count) {
+  return done(add(out, graph, after, count, {}));
+}
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                 const cudaGraphNode_t* after, size_t count,
+                                 const cudaHostNodeParams* host) {
+  return done(add(out, graph, after, count,
+                  {.run =
+                       [fn = host->fn, data = host->userData] {
+                         fn(data);
+                         return cudaSuccess;
+                       },
+                   .type = cudaGraphNodeTypeHost}));
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                   const cudaGraphNode_t* after, size_t count,
+                                   const cudaKernelNodeParams*) {
+  return done(add(out, graph, after, count, {.type = cudaGraphNodeTypeKernel}));
+}
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
+                                     const cudaGraphNode_t* after, size_t count, void* dst,
+                                     const void* src, size_t bytes, cudaMemcpyKind kind) {
+  Op op;
+  if (const cudaError_t error = copy_op("cudaGraphAddMemcpyNode1D", {dst, src, bytes}, kind, &op)) {
+    return done(error);
+  }
+  return done(add(out, graph, after, count, std::move(op)));
+}
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, size_t count,
+                                       cudaGraph_t child) {
+  if (!child) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  const cudaError_t error = add(out, graph, after, count, {});
+  if (error == cudaSuccess) (*out)->child = clone_graph(*child);
+  return done(error);
+}
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* child) {
+  if (!node || !node->child) return done(cudaErrorInvalidValue);
+  *child = node->child;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, const cudaGraphEdgeData*,
+                                     size_t count) {
+  const std::lock_guard lock(engine_mutex());
+  for (size_t i = 0; i < count; ++i) to[i]->after.push_back(from[i]);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,114 @@
+// Devices, contexts, versions and errors.
+#include <cstdio>
+
+#include "driver/entry.h"
+#include "engine/device.h"
+#include "engine/device_info.h"
+#include "engine/memory.h"
+#include "engine/model.h"
+
+using namespace standin;
+
+namespace {
+
+// A context is its device.
+char contexts[64];
+CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(&contexts[device]);
+}
+
+bool valid(CUdevice device) {
+  return device >= 0 && device < device_count();
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuInit(unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult cuDriverGetVersion(int* version) {
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS ? "no error" : "an error of the stand-in's driver";
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : "CUDA_ERROR_UNKNOWN";
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  *count = device_count();
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return valid(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+  std::snprintf(name, static_cast<size_t>(size), "%s", kDeviceName);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  device_uuid(device, uuid->bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return cuDeviceGetUuid_v2(uuid, device);
+}
+CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
+  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  device_pci(device, text, static_cast<size_t>(size));
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
+  *bytes = device_memory_total();
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  *value = device_attribute(static_cast<cudaDeviceAttr>(attribute), device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = has_context(current_device()) ? context_of(current_device()) : nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  for (int d = 0; d < device_count(); ++d) {
+    if (context == context_of(d)) set_current_device(d);
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  if (!has_context(current_device())) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = current_device();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() {
+  for (const Mark& mark : tails_of_device(current_device())) mark->wait();
+  return as_driver(device_error());
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (flags) *flags = 0;
+  if (active) *active = has_context(device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  if (!valid(device)) return CUDA_ERROR_INVALID_DEVICE;
+  use_context(device);
+  *context = context_of(device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,40 @@
+// What the driver's entry points share. Its handles are the runtime's, its error numbers too.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "engine/stream.h"
+
+namespace standin {
+
+inline CUresult as_driver(cudaError_t error) {
+  return static_cast<CUresult>(error);
+}
+
+inline void* pointer(CUdeviceptr address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer in this API
+  return reinterpret_cast<void*>(address);
+}
+
+template <class Body>
+CUresult with_stream(CUstream handle, Body body) {
+  const StreamRef stream = find_stream(handle);
+  return stream ? as_driver(body(*stream)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+}  // namespace standin
+
+// cuda.h gives every name its newest meaning by a macro; the library also exports the older ones.
+#undef cuDeviceGetUuid
+#undef cuStreamGetCaptureInfo
+extern "C" {
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device);
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id);
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph* graph, const CUgraphNode** after, size_t* count);
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph* graph, const CUgraphNode** after,
+                                   const CUgraphEdgeData** edges, size_t* count);
+}

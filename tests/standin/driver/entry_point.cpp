@@ -1,0 +1,60 @@
+// cuGetProcAddress: the driver's functions by name and the version that the caller was built for.
+#include <dlfcn.h>
+
+#include <string>
+
+#include "driver/entry.h"
+
+#undef cuGetProcAddress
+extern "C" CUresult cuGetProcAddress(const char* name, void** function, int version,
+                                     cuuint64_t flags);
+
+namespace {
+
+// A newer meaning of a name has a suffix in the library. Which CUDA version brought it is only kept
+// where a caller of today may ask for an older one.
+struct Newer {
+  const char* name;
+  int since;
+  const char* suffix;
+};
+constexpr Newer kNewer[] = {
+    {"cuStreamGetCaptureInfo", 12030, "_v3"}, {"cuStreamGetCaptureInfo", 11030, "_v2"},
+    {"cuMemcpyBatchAsync", 13000, "_v2"},     {"cuMemcpy3DBatchAsync", 13000, "_v2"},
+    {"cuMemPrefetchAsync", 13000, "_v2"},     {"cuMemAdvise", 13000, "_v2"},
+    {"cuGetProcAddress", 12000, "_v2"},       {"cuEventElapsedTime", 12080, "_v2"},
+};
+
+void* find(const std::string& name) {
+  static void* const self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return dlsym(self, name.c_str());
+}
+
+void* find(const std::string& name, int version) {
+  bool listed = false;
+  for (const Newer& newer : kNewer) {
+    if (name != newer.name) continue;
+    listed = true;
+    if (version >= newer.since) return find(name + newer.suffix);
+  }
+  void* second = listed ? nullptr : find(name + "_v2");
+  return second ? second : find(name);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t,
+                             CUdriverProcAddressQueryResult* status) {
+  *function = find(name, version);
+  if (status) {
+    *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  }
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
+  return cuGetProcAddress_v2(name, function, version, flags, nullptr);
+}
+
+}  // extern "C"

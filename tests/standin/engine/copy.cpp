@@ -1,0 +1,195 @@
+#include "engine/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "engine/device.h"
+#include "engine/memory.h"
+#include "engine/model.h"
+
+namespace standin {
+namespace {
+
+// Below this a pageable source is staged and the call returns; above it the call waits, as the
+// "API synchronization behavior" page of the CUDA runtime says.
+constexpr size_t kStaged = 64 << 10;
+
+bool valid(cudaMemcpyKind kind) {
+  return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
+}
+
+tally::Kind direction(cudaMemcpyKind kind, const void* dst, const void* src) {
+  if (!valid(kind)) return tally::Kind::kNone;
+  if (kind != cudaMemcpyDefault) return static_cast<tally::Kind>(kind);
+  const cudaMemoryType to = memory_type(dst), from = memory_type(src);
+  if (to == cudaMemoryTypeManaged || from == cudaMemoryTypeManaged) return tally::Kind::kManaged;
+  const bool to_device = to == cudaMemoryTypeDevice, from_device = from == cudaMemoryTypeDevice;
+  return static_cast<tally::Kind>((from_device ? 2 : 0) + (to_device ? 1 : 0));
+}
+
+void move(const Region& r) {
+  for (size_t z = 0; z < r.depth; ++z) {
+    for (size_t y = 0; y < r.height; ++y) {
+      std::memmove(static_cast<char*>(r.dst) + z * r.dst_slice + y * r.dst_pitch,
+                   static_cast<const char*>(r.src) + z * r.src_slice + y * r.src_pitch, r.width);
+    }
+  }
+}
+
+cudaError_t check(const Region& r, cudaMemcpyKind kind) {
+  if (!valid(kind)) return cudaErrorInvalidMemcpyDirection;
+  if (r.bytes() > 0 && (!r.dst || !r.src)) return cudaErrorInvalidValue;
+  if (r.height > 1 && (r.dst_pitch < r.width || r.src_pitch < r.width)) {
+    return cudaErrorInvalidPitchValue;
+  }
+  return cudaSuccess;
+}
+
+bool pageable(const void* pointer) {
+  return memory_type(pointer) == cudaMemoryTypeUnregistered;
+}
+
+cudaError_t run(const Region& r) {
+  const auto time = transfer_time(r.bytes(), process_rank());
+  if (time.count() > 0) std::this_thread::sleep_for(time);
+  move(r);
+  return cudaSuccess;
+}
+
+cudaError_t never() {
+  hang();
+}
+
+}  // namespace
+
+cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op) {
+  if (const cudaError_t error = check(region, kind)) return error;
+  const tally::Key key{.function = function,
+                       .kind = direction(kind, region.dst, region.src),
+                       .mode = tally::Mode::kReplayed};
+  op->run = [region] { return run(region); };
+  op->type = cudaGraphNodeTypeMemcpy;
+  op->counted = {{key, region.bytes(), region.bytes()}};
+  return cudaSuccess;
+}
+
+cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind,
+                 cudaStream_t handle, Wait wait) {
+  const StreamRef stream = find_stream(handle);
+  const bool capturing = stream && stream->capture;
+  tally::Row* row =
+      tally::enter({.function = function,
+                    .kind = direction(kind, region.dst, region.src),
+                    .mode = capturing ? tally::Mode::kCaptured : tally::Mode::kDirect});
+  const auto fail = [row](cudaError_t error) {
+    tally::failed(row);
+    return error;
+  };
+  const Outcome fault = meet_fault(function, process_rank());
+  if (fault.error) return fail(static_cast<cudaError_t>(*fault.error));
+  if (!stream) return fail(cudaErrorInvalidResourceHandle);
+  use_context(stream->device);
+  if (wait == Wait::kYes) {
+    if (const cudaError_t error = check_not_capturing(stream.get())) return fail(error);
+  }
+  Op op;
+  if (const cudaError_t error = copy_op(function, region, kind, &op)) return fail(error);
+  if (fault.hang_device) op.run = never;
+  if (!capturing) {
+    const bool from_pageable = pageable(region.src), to_pageable = pageable(region.dst);
+    if (to_pageable || (from_pageable && region.bytes() > kStaged)) {
+      wait = Wait::kYes;
+    } else if (from_pageable && wait == Wait::kNo && !fault.hang_device) {
+      // The caller may reuse its memory at once.
+      auto staged = std::make_shared<std::vector<char>>(region.bytes());
+      Region in = region, out = region;
+      in.dst = staged->data();
+      out.src = staged->data();
+      in.dst_pitch = out.src_pitch = region.width;
+      in.dst_slice = out.src_slice = region.width * region.height;
+      move(in);
+      op.run = [out, staged] { return run(out); };
+    }
+  }
+  const Mark mark = submit(*stream, std::move(op));
+  if (wait == Wait::kYes && mark) mark->wait();
+  tally::returned(row, region.bytes(), region.bytes());
+  return device_error();
+}
+
+cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
+                       cudaStream_t handle) {
+  const StreamRef stream = find_stream(handle);
+  std::map<tally::Kind, uint64_t> bytes;
+  for (const Region& r : regions) bytes[direction(cudaMemcpyDefault, r.dst, r.src)] += r.bytes();
+  std::map<tally::Kind, tally::Row*> rows;
+  for (const auto& [kind, sum] : bytes) rows[kind] = tally::enter({function, tally::kByte, kind});
+  const Outcome fault = meet_fault(function, process_rank());
+  cudaError_t error = fault.error ? static_cast<cudaError_t>(*fault.error) : cudaSuccess;
+  // The real one refuses both (cudaMemcpyBatchAsync: not on the legacy stream, not captured).
+  if (!stream || !handle || handle == cudaStreamLegacy) error = cudaErrorInvalidValue;
+  if (stream && stream->capture) error = cudaErrorStreamCaptureUnsupported;
+  for (const Region& r : regions) {
+    if (error == cudaSuccess) error = check(r, cudaMemcpyDefault);
+  }
+  if (error != cudaSuccess) {
+    for (const auto& [kind, row] : rows) tally::failed(row);
+    return error;
+  }
+  const Mark mark = submit(*stream, {.run =
+                                         [regions, hung = fault.hang_device] {
+                                           if (hung) hang();
+                                           for (const Region& r : regions) run(r);
+                                           return cudaSuccess;
+                                         },
+                                     .type = cudaGraphNodeTypeMemcpy});
+  const bool any_pageable = std::any_of(regions.begin(), regions.end(), [](const Region& r) {
+    return pageable(r.src) || pageable(r.dst);
+  });
+  if (any_pageable) mark->wait();
+  for (const auto& [kind, row] : rows) tally::returned(row, bytes[kind], bytes[kind]);
+  return device_error();
+}
+
+cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t handle) {
+  const StreamRef stream = find_stream(handle);
+  tally::Row* row = tally::enter({function, tally::kByte, tally::Kind::kManaged});
+  if (!stream || memory_type(pointer) != cudaMemoryTypeManaged) {
+    tally::failed(row);
+    return stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+  }
+  tally::returned(row, bytes, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t fill(const Region& r, unsigned value, size_t value_size, cudaStream_t handle,
+                 Wait wait) {
+  const StreamRef stream = find_stream(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!r.dst && r.bytes() > 0) return cudaErrorInvalidValue;
+  use_context(stream->device);
+  if (wait == Wait::kYes) {
+    if (const cudaError_t error = check_not_capturing(stream.get())) return error;
+  }
+  const auto run_fill = [=] {
+    for (size_t z = 0; z < r.depth; ++z) {
+      for (size_t y = 0; y < r.height; ++y) {
+        char* line = static_cast<char*>(r.dst) + z * r.dst_slice + y * r.dst_pitch;
+        if (value_size == 1) {
+          std::memset(line, static_cast<int>(value), r.width);
+        } else {
+          for (size_t x = 0; x < r.width; x += value_size)
+            std::memcpy(line + x, &value, value_size);
+        }
+      }
+    }
+    return cudaSuccess;
+  };
+  const Mark mark = submit(*stream, {.run = run_fill, .type = cudaGraphNodeTypeMemset});
+  if (wait == Wait::kYes && mark) mark->wait();
+  return device_error();
+}
+
+}  // namespace standin

@@ -1,0 +1,41 @@
+// Every copy of every API, counted and carried out.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "engine/stream.h"
+
+namespace standin {
+
+// A box of bytes on each side; a plain copy has one row.
+struct Region {
+  void* dst;
+  const void* src;
+  size_t width;  // bytes
+  size_t height = 1, depth = 1;
+  size_t dst_pitch = 0, src_pitch = 0;  // from row to row
+  size_t dst_slice = 0, src_slice = 0;  // from plane to plane
+
+  size_t bytes() const { return width * height * depth; }
+};
+
+enum class Wait { kNo, kYes };
+
+// `function` is a literal, the name that the program called.
+cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind,
+                 cudaStream_t stream, Wait wait);
+// The same as a node of a graph that is being built by hand.
+cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op);
+
+// Several copies as one call: it counts once for each direction among them.
+cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
+                       cudaStream_t stream);
+// Managed memory on its way: nothing to do, but it counts.
+cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t stream);
+
+cudaError_t fill(const Region& region, unsigned value, size_t value_size, cudaStream_t stream,
+                 Wait wait);
+
+}  // namespace standin

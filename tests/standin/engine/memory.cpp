@@ -1,0 +1,110 @@
+#include "engine/memory.h"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+namespace standin {
+namespace {
+
+constexpr size_t kTotal = size_t{80} << 30;
+
+struct Memory {
+  std::shared_mutex mutex;
+  std::map<const char*, Allocation> by_base;  // ranges do not overlap
+  std::vector<size_t> used = std::vector<size_t>(64);
+};
+
+// Leaked on purpose: the program's threads may outlive static destructors.
+Memory& memory() {
+  static auto& m = *new Memory;
+  return m;
+}
+
+const Allocation* find(const void* pointer) {
+  auto& all = memory().by_base;
+  auto after = all.upper_bound(static_cast<const char*>(pointer));
+  if (after == all.begin()) return nullptr;
+  const Allocation& a = std::prev(after)->second;
+  const auto offset = static_cast<const char*>(pointer) - static_cast<const char*>(a.base);
+  return static_cast<size_t>(offset) < a.size ? &a : nullptr;
+}
+
+// Device memory is mapped, so that untouched gigabytes cost nothing.
+size_t pages(size_t size) {
+  return (size + 4095) / 4096 * 4096;
+}
+
+bool is_device(cudaMemoryType type) {
+  return type == cudaMemoryTypeDevice;
+}
+
+}  // namespace
+
+void* allocate(size_t size, cudaMemoryType type, int device) {
+  if (size == 0) return nullptr;
+  const std::lock_guard lock(memory().mutex);
+  size_t& used = memory().used[static_cast<size_t>(device)];
+  if (is_device(type) && (size > kTotal || used + size > kTotal)) return nullptr;
+  void* base = mmap(nullptr, pages(size), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  if (is_device(type)) used += size;
+  memory().by_base[static_cast<char*>(base)] = {base, size, type, device};
+  return base;
+}
+
+bool release(void* base, cudaMemoryType type) {
+  const std::lock_guard lock(memory().mutex);
+  auto found = memory().by_base.find(static_cast<char*>(base));
+  if (found == memory().by_base.end()) return false;
+  const Allocation a = found->second;
+  // cudaFree also takes managed memory, cudaFreeHost only pinned memory.
+  const bool fits = a.type == type || (is_device(type) && a.type == cudaMemoryTypeManaged);
+  if (!fits) return false;
+  if (is_device(a.type)) memory().used[static_cast<size_t>(a.device)] -= a.size;
+  memory().by_base.erase(found);
+  munmap(base, pages(a.size));
+  return true;
+}
+
+bool register_host(void* base, size_t size) {
+  const std::lock_guard lock(memory().mutex);
+  if (find(base) || find(static_cast<char*>(base) + size - 1)) return false;
+  // Type Host as for cudaHostAlloc; told apart from it by device -1: not ours to unmap.
+  memory().by_base[static_cast<char*>(base)] = {base, size, cudaMemoryTypeHost, -1};
+  return true;
+}
+
+bool unregister_host(void* base) {
+  const std::lock_guard lock(memory().mutex);
+  auto found = memory().by_base.find(static_cast<char*>(base));
+  if (found == memory().by_base.end() || found->second.device != -1) return false;
+  memory().by_base.erase(found);
+  return true;
+}
+
+std::optional<Allocation> find_allocation(const void* pointer) {
+  const std::shared_lock lock(memory().mutex);
+  const Allocation* a = find(pointer);
+  return a ? std::optional(*a) : std::nullopt;
+}
+
+cudaMemoryType memory_type(const void* pointer) {
+  const auto a = find_allocation(pointer);
+  return a ? a->type : cudaMemoryTypeUnregistered;
+}
+
+size_t device_memory_total() {
+  return kTotal;
+}
+
+size_t device_memory_used(int device) {
+  const std::shared_lock lock(memory().mutex);
+  return memory().used[static_cast<size_t>(device)];
+}
+
+}  // namespace standin

@@ -1,0 +1,294 @@
+#include "engine/stream.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "engine/device.h"
+#include "engine/graph.h"
+
+namespace standin {
+namespace {
+
+struct Engine {
+  std::recursive_mutex mutex;
+  std::map<cudaStream_t, StreamRef> streams;
+  std::map<int, StreamRef> legacy;
+  std::set<std::shared_ptr<Capture>> captures;
+  unsigned long long next_id = 1;
+  std::atomic<int> error{0};
+};
+
+// Leaked on purpose: workers and the program's threads outlive static destructors.
+Engine& engine() {
+  static auto& e = *new Engine;
+  return e;
+}
+
+bool pending(const Mark& mark) {
+  return mark && !mark->done();
+}
+
+bool is_legacy(const CUstream_st& stream) {
+  auto found = engine().legacy.find(stream.device);
+  return found != engine().legacy.end() && found->second.get() == &stream;
+}
+
+void work(const StreamRef& stream) {
+  pthread_setname_np(pthread_self(), "standin-stream");
+  for (;;) {
+    CUstream_st::Work next;
+    {
+      std::unique_lock lock(stream->mutex);
+      stream->wake.wait(lock, [&] { return stream->closed || !stream->queue.empty(); });
+      if (stream->queue.empty()) return;
+      next = std::move(stream->queue.front());
+      stream->queue.pop_front();
+    }
+    for (const Mark& mark : next.op.after) mark->wait();
+    if (next.op.run) {
+      const cudaError_t error = next.op.run();
+      if (error != cudaSuccess) set_device_error(error);
+    }
+    next.mark->finish();
+  }
+}
+
+// Signals are the program's: none is ever delivered to a worker.
+void start_worker(CUstream_st& stream) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread(work, stream.shared_from_this()).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  stream.started = true;
+}
+
+// The legacy stream waits for all blocking streams of its device, and they for it.
+void add_implicit_order(CUstream_st& stream, std::vector<Mark>& after) {
+  if (is_legacy(stream)) {
+    for (const auto& [handle, other] : engine().streams) {
+      const bool blocking = !(other->flags & cudaStreamNonBlocking);
+      if (other->device == stream.device && blocking && handle != &stream) {
+        after.push_back(other->tail);
+      }
+    }
+  } else if (!(stream.flags & cudaStreamNonBlocking)) {
+    auto legacy = engine().legacy.find(stream.device);
+    if (legacy != engine().legacy.end()) after.push_back(legacy->second->tail);
+  }
+}
+
+StreamRef legacy_stream(int device) {
+  StreamRef& stream = engine().legacy[device];
+  if (!stream) stream = create_stream(device, cudaStreamDefault, 0);
+  return stream;
+}
+
+StreamRef per_thread_stream(int device) {
+  thread_local std::map<int, StreamRef> mine;
+  StreamRef& stream = mine[device];
+  if (!stream) stream = create_stream(device, cudaStreamDefault, 0);
+  return stream;
+}
+
+}  // namespace
+
+int64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+void Completion::finish() {
+  end_ns_ = now_ns();
+  done_.store(1, std::memory_order_release);
+  done_.notify_all();
+}
+
+void Completion::wait() const {
+  done_.wait(0, std::memory_order_acquire);
+}
+
+std::recursive_mutex& engine_mutex() {
+  return engine().mutex;
+}
+
+cudaError_t device_error() {
+  return static_cast<cudaError_t>(engine().error.load());
+}
+void set_device_error(cudaError_t error) {
+  int none = 0;
+  engine().error.compare_exchange_strong(none, error);
+}
+
+StreamRef create_stream(int device, unsigned flags, int priority) {
+  const std::lock_guard lock(engine_mutex());
+  auto stream = std::make_shared<CUstream_st>();
+  stream->device = device;
+  stream->flags = flags;
+  stream->priority = priority;
+  stream->id = engine().next_id++;
+  engine().streams[stream.get()] = stream;
+  return stream;
+}
+
+StreamRef find_stream(cudaStream_t handle) {
+  const std::lock_guard lock(engine_mutex());
+  if (!handle || handle == cudaStreamLegacy) return legacy_stream(current_device());
+  if (handle == cudaStreamPerThread) return per_thread_stream(current_device());
+  auto found = engine().streams.find(handle);
+  return found == engine().streams.end() ? nullptr : found->second;
+}
+
+bool destroy_stream(cudaStream_t handle) {
+  const std::lock_guard lock(engine_mutex());
+  auto found = engine().streams.find(handle);
+  if (found == engine().streams.end()) return false;
+  const StreamRef stream = std::move(found->second);
+  engine().streams.erase(found);
+  // The worker finishes what is queued and goes.
+  const std::lock_guard queue_lock(stream->mutex);
+  stream->closed = true;
+  stream->wake.notify_all();
+  return true;
+}
+
+Mark submit(CUstream_st& stream, Op op) {
+  const std::lock_guard lock(engine_mutex());
+  if (stream.capture) {
+    Capture& capture = *stream.capture;
+    stream.frontier = {add_node(*capture.graph, std::move(op), stream.frontier, stream.lane)};
+    return nullptr;
+  }
+  if (op.order) op.after.push_back(op.order->last);
+  add_implicit_order(stream, op.after);
+  std::erase_if(op.after, [](const Mark& mark) { return !pending(mark); });
+
+  auto mark = std::make_shared<Completion>();
+  if (op.order) op.order->last = mark;
+  const bool idle = !pending(stream.tail);
+  stream.tail = mark;
+  if (!op.run && op.after.empty() && idle) {
+    mark->finish();  // nothing to do and nothing to wait for: no need to wake a thread
+    return mark;
+  }
+  if (!stream.started) start_worker(stream);
+  const std::lock_guard queue_lock(stream.mutex);
+  stream.queue.push_back({std::move(op), mark});
+  stream.wake.notify_one();
+  return mark;
+}
+
+Mark tail_of(CUstream_st& stream) {
+  const std::lock_guard lock(engine_mutex());
+  if (!is_legacy(stream)) return stream.tail;
+  return submit(stream, {});  // a marker after all blocking streams
+}
+
+std::vector<Mark> tails_of_device(int device) {
+  const std::lock_guard lock(engine_mutex());
+  std::vector<Mark> tails;
+  for (const auto& [handle, stream] : engine().streams) {
+    if (stream->device == device && stream->tail) tails.push_back(stream->tail);
+  }
+  return tails;
+}
+
+cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
+                         const std::vector<cudaGraphNode_t>& nodes) {
+  const std::lock_guard lock(engine_mutex());
+  if (!stream.capture) {
+    stream.capture = capture;
+    stream.frontier.clear();
+    stream.lane = capture->lanes++;
+  }
+  if (stream.capture != capture) return cudaErrorStreamCaptureMerge;
+  for (cudaGraphNode_t node : nodes) {
+    if (std::find(stream.frontier.begin(), stream.frontier.end(), node) == stream.frontier.end()) {
+      stream.frontier.push_back(node);
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into) {
+  const std::lock_guard lock(engine_mutex());
+  if (is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
+  if (stream.capture) return cudaErrorIllegalState;
+  stream.capture = std::make_shared<Capture>(Capture{
+      .id = engine().next_id++,
+      .mode = mode,
+      .origin = &stream,
+      .graph = into ? into : new CUgraph_st,
+      .owns_graph = !into,
+      .thread = static_cast<uint32_t>(gettid()),
+  });
+  stream.frontier.clear();
+  stream.lane = 0;
+  engine().captures.insert(stream.capture);
+  return cudaSuccess;
+}
+
+cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph) {
+  const std::lock_guard lock(engine_mutex());
+  *graph = nullptr;
+  const auto capture = stream.capture;
+  if (!capture) return cudaErrorIllegalState;
+  if (capture->origin != &stream) return cudaErrorStreamCaptureUnmatched;
+  // A forked stream whose last work nobody waits for was not joined.
+  std::set<cudaGraphNode_t> joined;
+  for (const auto& node : capture->graph->nodes)
+    joined.insert(node->after.begin(), node->after.end());
+  joined.insert(stream.frontier.begin(), stream.frontier.end());
+  bool unjoined = false;
+  for (auto& [handle, other] : engine().streams) {
+    if (other->capture != capture) continue;
+    for (cudaGraphNode_t node : other->frontier) unjoined |= !joined.contains(node);
+    other->capture = nullptr;
+    other->frontier.clear();
+  }
+  engine().captures.erase(capture);
+  cudaGraph_t made = capture->graph;
+  capture->graph = nullptr;
+  if (unjoined || capture->invalidated) {
+    if (capture->owns_graph) delete made;
+    return capture->invalidated ? cudaErrorStreamCaptureInvalidated
+                                : cudaErrorStreamCaptureUnjoined;
+  }
+  *graph = made;
+  return cudaSuccess;
+}
+
+cudaStreamCaptureMode& thread_capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
+
+cudaError_t check_not_capturing(CUstream_st* stream) {
+  const std::lock_guard lock(engine_mutex());
+  if (stream && stream->capture) {
+    stream->capture->invalidated = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  const cudaStreamCaptureMode mine = thread_capture_mode();
+  if (mine == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  for (const auto& capture : engine().captures) {
+    const bool own = capture->thread == static_cast<uint32_t>(gettid());
+    const bool forbids =
+        (own && capture->mode != cudaStreamCaptureModeRelaxed) ||
+        (mine == cudaStreamCaptureModeGlobal && capture->mode == cudaStreamCaptureModeGlobal);
+    if (!forbids) continue;
+    capture->invalidated = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace standin

@@ -1,0 +1,139 @@
+// Streams, events and captures: ordered device work that runs behind the caller's back.
+//
+// Every piece of work has a Completion. A stream is a queue of work with one thread that sleeps
+// until there is some; an event is the Completion of a marker; waiting for anything is waiting for
+// a Completion. Work only ever waits for work that was submitted before it, so nothing deadlocks.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/tally.h"
+
+namespace standin {
+
+class Completion {
+ public:
+  // Both out of line: libstdc++ keeps who waits for an atomic in a table of its own, of which a
+  // library that exports nothing else has a private copy.
+  void finish();
+  void wait() const;
+  bool done() const { return done_.load(std::memory_order_acquire) != 0; }
+  int64_t end_ns() const { return end_ns_; }  // once done
+
+ private:
+  int64_t end_ns_ = 0;
+  std::atomic<uint32_t> done_{0};
+};
+using Mark = std::shared_ptr<Completion>;  // null: nothing to wait for
+
+// Work of one communicator runs in the order in which it was submitted, whatever the streams.
+struct Order {
+  Mark last;
+};
+
+// A counted call inside a graph, for counting each launch.
+struct Counted {
+  tally::Key key;
+  uint64_t count, bytes;
+};
+
+struct Op {
+  // Runs on the stream's thread; may run many times when captured. Empty: a marker.
+  std::function<cudaError_t()> run;
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  std::vector<Mark> after;
+  std::shared_ptr<Order> order;
+  std::vector<Counted> counted;
+};
+
+struct Capture {
+  unsigned long long id;
+  cudaStreamCaptureMode mode;
+  cudaStream_t origin;
+  cudaGraph_t graph;
+  bool owns_graph;
+  uint32_t thread;
+  int lanes = 1;
+  bool invalidated = false;
+};
+
+}  // namespace standin
+
+// The handles of the API are these objects; no table translates between them.
+struct CUstream_st : std::enable_shared_from_this<CUstream_st> {
+  int device;
+  unsigned flags;
+  int priority;
+  unsigned long long id;
+
+  // Guarded by standin::engine_mutex().
+  standin::Mark tail;
+  std::shared_ptr<standin::Capture> capture;
+  std::vector<cudaGraphNode_t> frontier;  // what the next captured node comes after
+  int lane = 0;
+
+  // The queue, shared with the worker.
+  struct Work {
+    standin::Op op;
+    standin::Mark mark;
+  };
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Work> queue;
+  bool started = false, closed = false;
+};
+
+struct CUevent_st {
+  unsigned flags;
+  int device;
+  // Guarded by standin::engine_mutex().
+  standin::Mark mark;
+  std::shared_ptr<standin::Capture> capture;
+  std::vector<cudaGraphNode_t> captured;
+};
+
+namespace standin {
+
+// One lock for the state of all handles: what is submitted together is ordered together.
+std::recursive_mutex& engine_mutex();
+
+using StreamRef = std::shared_ptr<CUstream_st>;
+
+StreamRef create_stream(int device, unsigned flags, int priority);
+// Also 0, cudaStreamLegacy and cudaStreamPerThread of the current device. Null: no such stream.
+StreamRef find_stream(cudaStream_t handle);
+bool destroy_stream(cudaStream_t handle);
+
+// Runs `op` after everything before it in the stream (or captures it: the result is then null).
+Mark submit(CUstream_st& stream, Op op);
+// What is in the stream now.
+Mark tail_of(CUstream_st& stream);
+std::vector<Mark> tails_of_device(int device);
+
+// `into`: an existing graph, or null for a new one.
+cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
+// The stream's next captured work comes after `nodes` too; it joins the capture if it is in none.
+cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
+                         const std::vector<cudaGraphNode_t>& nodes);
+cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph);
+// cudaSuccess, or why a call that could block or allocate is not allowed now; it then also
+// invalidates the capture, as the real one does.
+cudaError_t check_not_capturing(CUstream_st* stream);
+cudaStreamCaptureMode& thread_capture_mode();
+
+// The first error of work that ran in the background; sticky, as a broken context is.
+cudaError_t device_error();
+void set_device_error(cudaError_t error);
+
+int64_t now_ns();
+
+}  // namespace standin

@@ -1,0 +1,40 @@
+// What this process was asked for, counted by code that shares nothing with interpose/: the other
+// side of every "difference 0" in the tests. Kept in a mapped file, so that a SIGKILL loses
+// nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace standin::tally {
+
+enum class Mode : uint8_t { kDirect, kCaptured, kReplayed };
+
+// Codes 0-11 are ncclDataType_t's; a copy moves bytes.
+constexpr uint8_t kByte = 255;
+
+// The direction of a copy, cudaMemcpyKind's values; kNone for NCCL calls.
+enum class Kind : uint8_t { kH2H, kH2D, kD2H, kD2D, kManaged, kNone = 255 };
+
+struct Key {
+  const char* function;  // a literal: compared by address
+  uint8_t dtype = kByte;
+  Kind kind = Kind::kNone;
+  Mode mode = Mode::kDirect;
+  int32_t comm = 0;  // ordinal of the communicator, 0: none
+
+  bool operator==(const Key&) const = default;
+};
+
+struct Row;
+
+// The calling thread's row for `key`, with `entered` already one higher. Null without
+// STANDIN_TALLY.
+Row* enter(const Key& key);
+void returned(Row* row, uint64_t count, uint64_t bytes);
+void failed(Row* row);
+
+// Notes a communicator; its ordinal counts from 1 in order of creation in this process.
+int32_t communicator(uint64_t id, int nranks, int rank);
+
+}  // namespace standin::tally

@@ -1,0 +1,82 @@
+// The memory that the ranks of one communicator share, and how they wait for each other in it.
+//
+// A file in a private folder of TMPDIR, named after the communicator; whoever comes first makes it,
+// whoever comes last removes its name. All zero is its valid first state, so nobody has to set it
+// up. Waiting sleeps (futex), and looks once a second whether those waited for are still alive.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace standin {
+
+constexpr size_t kWindow = 512 << 10;  // of a rank, per half
+constexpr size_t kMailbox = 64 << 10;  // of a sender and a receiver
+
+struct Mailbox {
+  std::atomic<uint32_t> full;
+  uint32_t bytes;
+  alignas(64) char data[kMailbox];
+};
+
+struct SplitVote {
+  std::atomic<uint32_t> ordinal;
+  int32_t colour, key;
+};
+
+class Segment {
+ public:
+  Segment(uint64_t id, int nranks, int rank);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  // All the waits: false when they gave up (aborted, or nobody came within the time limit).
+  bool all_joined() const;
+  bool wait_joined();
+  bool barrier();
+
+  // A rank's window: what it shows to the others between two barriers. Two halves, used in turn, so
+  // that one barrier per round is enough: a half is written again only after the barrier that
+  // follows the round in which everybody has read it.
+  char* window(int rank, uint64_t round);
+
+  Mailbox& mailbox(int from, int to);
+  uint32_t bell() const;  // read before looking at mailboxes
+  // Until somebody rang since; `waits_for` tells the ranks that could.
+  bool wait_bell(uint32_t before, const std::function<bool(int)>& waits_for);
+  void ring(int rank);
+
+  void vote(uint32_t ordinal, int colour, int key);
+  bool wait_votes(uint32_t ordinal);
+  const SplitVote& vote_of(int rank, uint32_t ordinal);
+
+  void abort();
+  bool aborted() const { return aborted_; }
+  // Somebody died or aborted, or a wait took too long: what ncclCommGetAsyncError reports.
+  bool broken() const { return broken_ || header_aborted(); }
+
+ private:
+  struct Header;
+  struct Rank;
+  struct Wait;
+  bool wait(std::atomic<uint32_t>& word, const std::function<bool()>& ready,
+            const std::function<bool(int)>& waits_for);
+  bool dead(int rank) const;
+  bool header_aborted() const;
+  Rank& rank_of(int rank) const;
+  SplitVote* votes() const;
+
+  const int nranks_, rank_;
+  std::string path_;
+  char* base_ = nullptr;
+  size_t size_ = 0;
+  uint32_t barriers_ = 0;
+  std::atomic<bool> aborted_{false}, broken_{false};
+};
+
+}  // namespace standin

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Reads what the stand-in counted: the files tally-<pid> that it leaves in $STANDIN_TALLY.
+
+    tally.py FILE|FOLDER...     prints them as a JSON array
+"""
+
+import json
+import pathlib
+import struct
+import sys
+
+# engine/tally.cpp
+HEADER = struct.Struct("<8sIIIIII")
+COMM = struct.Struct("<Qii")
+ROW = struct.Struct("<40sIi4BIQ8Q")
+
+DTYPES = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+          "bfloat16", "float8e4m3", "float8e5m2"]
+KINDS = ["H2H", "H2D", "D2H", "D2D", "MANAGED"]
+MODES = ["direct", "captured", "replayed"]
+
+
+def read(path):
+    """One process: {"pid", "comms": [...], "rows": [...]}."""
+    data = pathlib.Path(path).read_bytes()
+    magic, pid, max_comms, _, _, comms, rows = HEADER.unpack_from(data)
+    if magic != b"standin1":
+        raise ValueError(f"{path}: not a tally of the stand-in")
+    first_row = HEADER.size + max_comms * COMM.size
+    return {
+        "pid": pid,
+        "comms": [read_comm(data, i) for i in range(comms)],
+        "rows": [read_row(data, first_row + i * ROW.size) for i in range(rows)],
+    }
+
+
+def read_comm(data, index):
+    ident, nranks, rank = COMM.unpack_from(data, HEADER.size + index * COMM.size)
+    return {"ordinal": index + 1, "id": f"{ident:016x}", "nranks": nranks, "rank": rank}
+
+
+def read_row(data, offset):
+    name, thread, comm, dtype, kind, mode, _, active, entered, *slots = ROW.unpack_from(data, offset)
+    returned, failed, count, size = slots[4 * active:4 * active + 4]
+    return {
+        "thread": thread,
+        "function": name.rstrip(b"\0").decode(),
+        "dtype": "byte" if dtype == 255 else DTYPES[dtype],
+        "comm": comm or None,
+        "kind": None if kind == 255 else KINDS[kind],
+        "mode": MODES[mode],
+        "entered": entered,
+        "returned": returned,
+        "failed": failed,
+        "count": count,
+        "bytes": size,
+    }
+
+
+def read_all(folder):
+    """All processes of a run, in order of pid."""
+    return [read(path) for path in sorted(pathlib.Path(folder).glob("tally-*"),
+                                          key=lambda path: int(path.name.split("-")[1]))]
+
+
+def main():
+    tallies = []
+    for argument in map(pathlib.Path, sys.argv[1:]):
+        tallies += read_all(argument) if argument.is_dir() else [read(argument)]
+    json.dump(tallies, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

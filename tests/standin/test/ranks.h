@@ -1,0 +1,50 @@
+// Runs a test body in several processes, one per rank, none of which has touched CUDA before.
+#pragma once
+
+#include <nccl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+// In a rank: says what did not hold and ends the process, so that the parent's test fails.
+#define EXPECT(condition)                                                        \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      std::fprintf(stderr, "%s:%d: rank: %s\n", __FILE__, __LINE__, #condition); \
+      std::_Exit(1);                                                             \
+    }                                                                            \
+  } while (false)
+
+// The wait status of every rank.
+inline std::vector<int> run_ranks(int nranks,
+                                  const std::function<void(int rank, ncclUniqueId id)>& body) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < nranks; ++rank) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      body(rank, id);
+      std::_Exit(0);
+    }
+    pids.push_back(pid);
+  }
+  std::vector<int> statuses;
+  for (pid_t pid : pids) {
+    int status = -1;
+    waitpid(pid, &status, 0);
+    statuses.push_back(status);
+  }
+  return statuses;
+}
+
+inline bool all_good(const std::vector<int>& statuses) {
+  for (int status : statuses) {
+    if (status != 0) return false;
+  }
+  return true;
+}

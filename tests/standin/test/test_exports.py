@@ -1,0 +1,82 @@
+"""The libraries export what the real ones do, and say by name what has no body."""
+
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+SYMBOLS = pathlib.Path(__file__).resolve().parents[1] / "symbols"
+FOLDER = os.environ.get("STANDIN_FOLDER")
+REAL = [pathlib.Path(folder) for folder in os.environ.get("STANDIN_REAL", "").split(":") if folder]
+LIBRARIES = "libcudart.so.13", "libnccl.so.2", "libcuda.so.1"
+
+
+def exported(path):
+    """{name: version node or ''} of the functions that a library defines."""
+    lines = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(path)],
+                           check=True, capture_output=True, text=True).stdout.splitlines()
+    symbols = {}
+    for line in lines:
+        *_, kind, symbol = line.split()
+        name, _, node = symbol.replace("@@", "@").partition("@")
+        if kind != "A":
+            symbols[name] = node
+    return symbols
+
+
+def listed(soname):
+    return set((SYMBOLS / f"{soname}.txt").read_text().split())
+
+
+@unittest.skipUnless(FOLDER, "STANDIN_FOLDER names no build of the stand-in")
+class Exports(unittest.TestCase):
+
+    def test_each_library_exports_exactly_the_names_of_the_real_one(self):
+        for soname in LIBRARIES:
+            self.assertEqual(set(exported(f"{FOLDER}/{soname}")), listed(soname), soname)
+
+    def test_only_the_runtime_has_symbol_versions(self):
+        self.assertEqual(set(exported(f"{FOLDER}/libcudart.so.13").values()), {"libcudart.so.13"})
+        self.assertEqual(set(exported(f"{FOLDER}/libnccl.so.2").values()), {""})
+
+    def test_each_library_has_the_soname_of_the_real_one(self):
+        for soname in LIBRARIES:
+            dynamic = subprocess.run(["readelf", "-d", f"{FOLDER}/{soname}"], check=True,
+                                     capture_output=True, text=True).stdout
+            self.assertEqual(re.findall(r"SONAME.*\[(.*)\]", dynamic), [soname])
+
+    def test_the_lists_are_those_of_the_installed_toolkit(self):
+        compared = 0
+        for soname in LIBRARIES[:2]:
+            for path in (folder / soname for folder in REAL if (folder / soname).exists()):
+                real = set(exported(path))
+                compared += 1
+                # Another release may know more; what we list must not be invented.
+                self.assertLessEqual(listed(soname) - real, set(), f"{path} lacks names of the list")
+                break
+        if not compared:
+            self.skipTest("no real libraries here")
+
+    def test_a_call_without_a_body_aborts_and_says_its_name(self):
+        code = f"import ctypes; ctypes.CDLL('{FOLDER}/libcudart.so.13').cudaGLGetDevices()"
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual(result.returncode, -signal.SIGABRT)
+        self.assertIn("cudaGLGetDevices has no body", result.stderr)
+
+    def test_a_harmless_call_succeeds(self):
+        self.assertEqual(ctypes.CDLL(f"{FOLDER}/libcudart.so.13").cudaProfilerStart(), 0)
+
+    def test_bcast_calls_broadcast_where_a_preload_sees_it(self):
+        slots = subprocess.run(["readelf", "-rW", f"{FOLDER}/libnccl.so.2"], check=True,
+                               capture_output=True, text=True).stdout
+        for name in "ncclBroadcast", "ncclGetUniqueId":
+            self.assertRegex(slots, rf"JUMP_SLO.*\b{name}\b")
+        self.assertNotRegex(slots, r"JUMP_SLO.*\bncclAllGather\b")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,202 @@
+"""Each kind of bad input has its own clear line; nothing is guessed, nothing crashes."""
+
+import json
+import os
+
+import pytest
+from conftest import GOLDEN
+
+
+@pytest.fixture
+def complaint(tprof):
+    """complaint(command...) -> the one line on standard error of a command that exits with 2."""
+
+    def call(*arguments):
+        result = tprof(*arguments)
+        assert result.returncode == 2, (result.stdout, result.stderr)
+        assert result.stdout == ""
+        assert result.stderr.startswith("tprof: ") and result.stderr.count("\n") == 1
+        return result.stderr
+
+    return call
+
+
+@pytest.fixture(params=["summary", "merge"])
+def command(request, tmp_path_factory):
+    """Both readers; a merge must not leave a file behind."""
+    if request.param == "summary":
+        yield lambda *paths: ("summary", *paths)
+        return
+    out = tmp_path_factory.mktemp("out")
+    yield lambda *paths: ("merge", *paths, "-o", out / "m.json")
+    assert list(out.iterdir()) == []
+
+
+def test_empty_folder(complaint, command, tmp_path):
+    assert "expected rank files (*.json) in this folder, found none" in complaint(
+        *command(tmp_path)
+    )
+
+
+def test_folder_of_runs_names_the_runs(complaint, command, generate, tmp_path):
+    generate(tmp_path / "run-a", 1, 5)
+    generate(tmp_path / "run-b", 1, 5)
+    text = complaint(*command(tmp_path))
+    assert "run-a" in text and "run-b" in text
+
+
+def test_no_such_file(complaint, command, tmp_path):
+    assert "no such file or folder" in complaint(*command(tmp_path / "nothing"))
+
+
+def test_empty_file(complaint, command, tmp_path):
+    (tmp_path / "rank.json").touch()
+    assert "rank.json: empty file" in complaint(*command(tmp_path / "rank.json"))
+    assert "rank.json: empty file" in complaint(*command(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"traceEvents":[]}\n', "[1,2,3]", "not json\n", '[\n{"a":1}\n]\n']
+)
+def test_foreign_file(complaint, command, tmp_path, text):
+    (tmp_path / "rank.json").write_text(text)
+    assert "not a tprof trace" in complaint(*command(tmp_path / "rank.json"))
+
+
+def test_binary_file(complaint, command, tmp_path):
+    (tmp_path / "rank.json").write_bytes(os.urandom(100_000))
+    assert "not a tprof trace" in complaint(*command(tmp_path / "rank.json"))
+
+
+def test_broken_gzip(complaint, command, tmp_path):
+    (tmp_path / "rank.json.gz").write_bytes(b"\x1f\x8b\x08\x00" + bytes(100))
+    assert "gzip" in complaint(*command(tmp_path / "rank.json.gz"))
+
+
+def test_newer_schema(complaint, command, generate, tmp_path):
+    generate(tmp_path, 2, 5)
+    file = tmp_path / "rank-00001.json"
+    file.write_text(file.read_text().replace('"schema":"tprof/1"', '"schema":"tprof/2"'))
+    text = complaint(*command(tmp_path))
+    assert "schema tprof/2; this tprof reads tprof/1" in text
+
+
+def test_duplicated_file(complaint, command, generate, tmp_path):
+    generate(tmp_path, 2, 5)
+    (tmp_path / "copy.json").write_bytes((tmp_path / "rank-00001.json").read_bytes())
+    text = complaint(*command(tmp_path))
+    assert "copy.json" in text and "rank-00001.json" in text and "is a copy" in text
+
+
+def test_the_same_path_twice(complaint, command, generate, tmp_path):
+    generate(tmp_path, 1, 5)
+    assert "is a copy" in complaint(*command(tmp_path, tmp_path))
+
+
+def test_two_runs_in_one_folder_are_listed_and_can_be_chosen(
+    complaint, command, tprof, generate, tmp_path
+):
+    generate(tmp_path, 1, 5)
+    text = (tmp_path / "rank-00000.json").read_text()
+    other = text.replace('"run_id":"generated"', '"run_id":"other"')
+    other = other.replace('"pid":4720,"start_ns"', '"pid":9,"start_ns"')
+    (tmp_path / "other.json").write_text(other.replace("5be1a0c7d2e3f405", "ffff000000000000"))
+    text = complaint(*command(tmp_path))
+    assert "found 2 runs" in text and "generated" in text and "other" in text
+    assert "--run" in text
+    assert tprof("summary", tmp_path, "--run", "other").returncode == 0
+    assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")
+
+
+def test_one_rank_claimed_twice_in_a_job(tprof, generate, tmp_path):
+    generate(tmp_path, 2, 5)
+    file = tmp_path / "rank-00001.json"
+    file.write_text(file.read_text().replace('"rank":1,"world_size"', '"rank":0,"world_size"'))
+    result = tprof("summary", tmp_path)
+    assert result.returncode == 1
+    assert "rank 0 is claimed by 2 processes of one job" in result.stdout
+
+
+def test_a_cut_file_is_summarised_or_refused_by_name(tprof, generate, tmp_path):
+    """Totals are those of the last whole ledger line, as read here. (Every byte: unit test.)"""
+    generate(tmp_path / "run", 1, 6)
+    whole = (tmp_path / "run/rank-00000.json").read_bytes()
+    ledgers = []  # (first byte at which it counts, its calls)
+    offset = 0
+    for line in whole.splitlines(keepends=True):
+        offset += len(line)
+        if line.startswith(b'{"name":"tprof_ledger"'):
+            rows = json.loads(line.rstrip(b",\n"))["args"]["rows"]
+            ledgers.append((offset, sum(row["calls"] for row in rows)))
+    assert ledgers
+    cut = tmp_path / "rank.json"
+    header_end = whole.index(b"\n", whole.index(b"tprof_header")) + 1
+    closed = whole.rindex(b"}}\n") + 3
+    for size in range(0, len(whole), 41):
+        cut.write_bytes(whole[:size])
+        result = tprof("summary", cut, "--json")
+        if size < header_end:
+            assert result.returncode == 2, size
+            assert result.stderr.startswith(f"tprof: {cut}: ")
+            continue
+        assert result.returncode == (0 if size >= closed else 1), (size, result.stderr)
+        expected = max((calls for end, calls in ledgers if end <= size), default=0)
+        assert json.loads(result.stdout)["buckets"]["ALL"]["calls"] == expected, size
+
+
+def test_a_merge_of_cut_files_is_a_whole_array(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 2, 6)
+    file = tmp_path / "run/rank-00001.json"
+    whole = file.read_bytes()
+    first = whole.index(b"\n", whole.index(b"tprof_header")) + 1
+    for size in range(first, len(whole), 37):
+        file.write_bytes(whole[:size])
+        result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
+        assert result.returncode == 0, result.stderr
+        merged = json.loads((tmp_path / "m.json").read_text())
+        events = sum(1 for line in merged if line["ph"] == "X")
+        assert events == 6 + whole[:size].count(b'"ph":"X"', 0, whole.rfind(b"\n", 0, size))
+
+
+def test_control_characters_of_a_trace_never_reach_the_terminal(tprof):
+    result = tprof("summary", GOLDEN / "two_ranks", "--json")
+    assert "\x1b" not in result.stdout
+    result = tprof("summary", GOLDEN / "two_ranks")
+    assert "\\x1b[31mred" in result.stdout
+    assert not [c for c in result.stdout if ord(c) < 32 and c != "\n"]
+
+
+def test_control_characters_of_a_file_name_never_reach_the_terminal(complaint, tmp_path):
+    (tmp_path / "a\x1b[31m.json").touch()
+    assert "\x1b" not in complaint("summary", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("bogus",), ("summary",), ("merge", "x"), ("run",), ("summary", "x", "--by", "moon")],
+)
+def test_wrong_usage_is_exit_code_2(tprof, arguments):
+    result = tprof(*arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("tprof: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("run",), ("merge",), ("summary",)])
+def test_help_shows_options_and_examples(tprof, arguments):
+    result = tprof(*arguments, "--help")
+    assert result.returncode == 0
+    assert "Usage:" in result.stdout
+    assert not arguments or "Examples:" in result.stdout
+
+
+def test_output_that_can_not_be_written(complaint, generate, tmp_path):
+    generate(tmp_path / "run", 1, 5)
+    assert "No such file or directory" in complaint(
+        "merge", tmp_path / "run", "-o", tmp_path / "no/such/m.json"
+    )
+    if os.path.exists("/dev/full"):
+        (tmp_path / "m.json.part").symlink_to("/dev/full")
+        assert "No space left on device" in complaint(
+            "merge", tmp_path / "run", "-o", tmp_path / "m.json"
+        )

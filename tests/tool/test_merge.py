@@ -1,0 +1,163 @@
+"""tprof merge: one trace that holds what the rank files held."""
+
+import gzip
+import json
+import resource
+import subprocess
+
+import pytest
+from conftest import BUILD, GOLDEN, lines_of
+
+
+def events_of(file):
+    return [json.loads(line) for line in lines_of(file) if '"ph":"X"' in line]
+
+
+def summary(tprof, path):
+    return json.loads(tprof("summary", path, "--json").stdout)
+
+
+def test_merged_trace_is_one_json_array(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 3, 200)
+    assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
+    assert isinstance(json.loads((tmp_path / "m.json").read_text()), list)
+
+
+def test_every_event_keeps_its_arguments_and_gets_one_axis(tprof, generate, tmp_path):
+    """Times compared as integer nanoseconds since 1970, computed here from the rank files."""
+    generate(tmp_path / "run", 3, 200)
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
+    base = 1763683200000000000
+
+    def instants(file, base_of_pid):
+        found = []
+        for line in lines_of(file):
+            if '"ph":"X"' not in line:
+                continue
+            event = json.loads(line, parse_float=str)
+            micros, nanos = event["ts"].split(".")
+            at = base_of_pid(event["pid"]) + int(micros) * 1000 + int(nanos)
+            found.append((event["pid"], at, event["dur"], event["name"], str(event["args"])))
+        return found
+
+    expected = []
+    for file in sorted((tmp_path / "run").iterdir()):
+        expected += instants(file, lambda pid: base + pid * 1234567)
+    assert instants(tmp_path / "m.json", lambda pid: base) == expected
+
+
+def test_ranks_are_processes_in_order(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 12, 10)
+    (tmp_path / "run/rank-00000.json").rename(tmp_path / "run/zz.json")
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
+    lines = json.loads((tmp_path / "m.json").read_text())
+    names = {line["pid"]: line["args"]["name"] for line in lines if line["name"] == "process_name"}
+    order = {
+        line["pid"]: line["args"]["sort_index"]
+        for line in lines
+        if line["name"] == "process_sort_index"
+    }
+    assert names == {rank: f"rank {rank} on node{rank // 8}" for rank in range(12)}
+    assert order == {rank: rank for rank in range(12)}
+    headers = [line["pid"] for line in lines if line["name"] == "tprof_header"]
+    assert headers == list(range(12))
+
+
+def test_merged_trace_has_the_same_summary(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 4, 3000)
+    for name in ("m.json", "m.json.gz"):
+        tprof("merge", tmp_path / "run", "-o", tmp_path / name)
+        assert summary(tprof, tmp_path / name) == summary(tprof, tmp_path / "run")
+
+
+def test_merging_a_merged_trace_changes_no_event(tprof, tmp_path):
+    tprof("merge", GOLDEN / "two_ranks", "-o", tmp_path / "once.json")
+    tprof("merge", tmp_path / "once.json", "-o", tmp_path / "twice.json")
+    once, twice = lines_of(tmp_path / "once.json"), lines_of(tmp_path / "twice.json")
+    assert once[1:] == twice[1:]  # the first names the files
+
+
+def test_two_merged_halves_make_the_whole(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 4, 50)
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "all.json")
+    for name, ranks in (("a.json", "2-3"), ("b.json", "0,1")):
+        tprof("merge", tmp_path / "run", "-o", tmp_path / name, "--ranks", ranks)
+    tprof("merge", tmp_path / "a.json", tmp_path / "b.json", "-o", tmp_path / "both.json")
+    assert events_of(tmp_path / "both.json") == events_of(tmp_path / "all.json")
+
+
+def test_only_the_ranks_that_were_asked_for(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 4, 20)
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json", "--ranks", "0,2-3")
+    assert {event["pid"] for event in events_of(tmp_path / "m.json")} == {0, 2, 3}
+    result = tprof("merge", tmp_path / "run", "-o", tmp_path / "x.json", "--ranks", "7")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "none of the ranks 7 is here" in result.stderr
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_output_within_the_folder_is_not_read_again(tprof, generate, tmp_path):
+    generate(tmp_path, 2, 20)
+    for _ in range(2):
+        assert tprof("merge", tmp_path, "-o", tmp_path / "merged.json").returncode == 0
+        assert len(events_of(tmp_path / "merged.json")) == 40
+    result = tprof("summary", tmp_path)
+    assert result.returncode == 0
+    assert "merged.json: a merged trace, left out" in result.stdout
+
+
+def test_processes_without_a_rank_get_pids_of_their_own(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 2, 10)
+    text = (tmp_path / "run/rank-00000.json").read_text()
+    for pid in (0, 1):  # OS pids that look like ranks
+        other = text.replace('"rank":0,"world_size"', '"rank":null,"world_size"')
+        other = other.replace('"pid":4720,"start_ns"', f'"pid":{pid},"start_ns"')
+        (tmp_path / f"run/other-{pid}.json").write_text(other)
+    assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
+    pids = [event["pid"] for event in events_of(tmp_path / "m.json")]
+    assert {pid: pids.count(pid) for pid in pids} == {0: 10, 1: 10, 2: 10, 3: 10}
+
+
+def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 2, 100)
+    file = tmp_path / "run/rank-00001.json"
+    text = file.read_text()
+    at = text.index('{"name":"ncclAllReduce"')
+    file.write_text(text[:at] + text[at:].replace('"ts":', '"ts"', 1))
+    result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
+    assert result.returncode == 2
+    assert result.stderr == f"tprof: {file}: byte {at}: expected one JSON object on this line\n"
+    assert list(tmp_path.iterdir()) == [tmp_path / "run"]
+
+
+def test_gzip_output_is_one_member(tprof, generate, tmp_path):
+    """Older viewers read the first member only."""
+    generate(tmp_path / "run", 2, 20000)
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json.gz")
+    import zlib
+
+    data = (tmp_path / "m.json.gz").read_bytes()
+    member = zlib.decompressobj(wbits=31)
+    text = member.decompress(data)
+    assert member.eof and member.unused_data == b""
+    tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
+    assert text == (tmp_path / "m.json").read_bytes()
+    assert gzip.decompress(data) == text
+
+
+@pytest.mark.parametrize("lines", [1000, 100_000])
+def test_memory_does_not_grow_with_the_input(generate, tmp_path, lines):
+    """16 ranks of up to 22 MB each within an address space of 300 MB."""
+    generate(tmp_path / "run", 16 if lines > 1000 else 2, lines)
+
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))
+
+    result = subprocess.run(
+        [BUILD / "tprof", "merge", tmp_path / "run", "-o", tmp_path / "m.json"],
+        preexec_fn=bounded,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr

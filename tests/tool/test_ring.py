@@ -1,0 +1,106 @@
+"""Processes that did not close, traced by the real library on the stand-in: their ring files."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT, lines_of
+
+sys.path.insert(0, str(ROOT / "tests/standin"))
+import tally  # noqa: E402
+
+TRAINER = BUILD / "native_trainer"
+STANDIN = BUILD / "standin"
+
+
+@pytest.fixture
+def train(tmp_path):
+    """train(arguments, variables) -> the started job; its traces are in tmp_path / "traces"."""
+    assert TRAINER.exists() and STANDIN.exists(), "build first (make), or set TPROF_BUILD"
+    jobs = []
+
+    def start(*arguments, **variables):
+        environment = {
+            **os.environ,
+            "LD_LIBRARY_PATH": str(STANDIN),
+            "LD_PRELOAD": str(BUILD / "libtprof.so"),
+            "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
+            "STANDIN_TALLY": str(tmp_path / "tally"),
+            **variables,
+        }
+        (tmp_path / "tally").mkdir(exist_ok=True)
+        job = subprocess.Popen(
+            [TRAINER, *map(str, arguments)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        jobs.append(job)
+        return job
+
+    yield start
+    for job in jobs:
+        try:
+            os.killpg(job.pid, 9)
+        except ProcessLookupError:
+            pass
+        job.communicate()
+
+
+def summary(tprof, path):
+    return json.loads(tprof("summary", path, "--json").stdout)
+
+
+def test_a_killed_rank_is_recovered_exactly(tprof, train, schema, tmp_path):
+    """Rank 1 dies at its 25th reduce-scatter (the launcher then kills rank 0). Its counts are the
+    stand-in's own."""
+    job = train("--ranks", 2, "--steps", 50, STANDIN_DIE="1:ncclReduceScatter:25")
+    job.communicate(timeout=60)
+    found = summary(tprof, tmp_path / "traces")
+    assert {p["kind"]: p["ranks"] for p in found["problems"]}["not_closed"] == [0, 1]
+    assert found["complete"] is False
+    assert list(found["known_until"]) == ["0", "1"]
+
+    def calls(bucket):
+        return found["buckets"][bucket]["per_rank"]["calls"][1]
+
+    headers = {}
+    for file in (tmp_path / "traces").glob("*.json"):
+        header = json.loads(next(line for line in lines_of(file) if "tprof_header" in line))
+        headers[header["args"]["rank"]] = header["args"]["pid"]
+    (dead,) = [t for t in tally.read_all(tmp_path / "tally") if t["pid"] == headers[1]]
+    assert calls("ALLGATHER") == sum(
+        row["returned"] for row in dead["rows"] if row["function"] == "ncclAllGather"
+    )
+    assert calls("RESHARDING") == 24
+    assert found["buckets"]["RESHARDING"]["unfinished"] >= 1
+
+    # The lines of the timeline are as many as the ledger says, none twice, the open one last.
+    assert tprof("merge", tmp_path / "traces", "-o", tmp_path / "m.json").returncode == 0
+    lines = [json.loads(line) for line in lines_of(tmp_path / "m.json")]
+    assert all(schema.is_valid(line) for line in lines)
+    mine = [line for line in lines if line["pid"] == 1 and line["ph"] in "XB"]
+    scatters = [line["ph"] for line in mine if line["name"] == "ncclReduceScatter"]
+    assert scatters == ["X"] * 24 + ["B"]
+    entered = [(line["tid"], line["ts"]) for line in mine]
+    assert len(entered) == len(set(entered))
+    assert summary(tprof, tmp_path / "m.json")["buckets"] == found["buckets"]
+
+
+def test_a_running_job_can_be_summarised(tprof, train, tmp_path):
+    job = train("--ranks", 2, "--steps", 1_000_000)
+    step = ""
+    while "3" not in step:
+        step = job.stdout.readline()
+        assert step
+    found = summary(tprof, tmp_path / "traces")
+    assert job.poll() is None
+    assert found["ranks"] == [0, 1]
+    assert found["complete"] is False
+    assert [p["kind"] for p in found["problems"]] == ["running"]
+    # One loss a step comes back from the device; three steps were printed before we looked.
+    assert found["buckets"]["D2H"]["per_rank"]["calls"][0] >= 3

@@ -1,0 +1,182 @@
+"""tprof run: the command as it would run without us, with the preload, and what it leaves."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+from conftest import BUILD
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A folder with the binary and a library beside it that does nothing, and one to run in."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "work").mkdir()
+    shutil.copy(BUILD / "tprof", tmp_path / "bin/tprof")
+    source = "int tprof_test_library_is_loaded;"
+    library = tmp_path / "bin/libtprof.so"
+    command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    return tmp_path
+
+
+def plain_environment(**more):
+    """Without what a launcher around these tests may have set."""
+    keep = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS")
+    return {**{name: os.environ[name] for name in keep if name in os.environ}, **more}
+
+
+def run(bench, *arguments, env=None, **options):
+    return subprocess.run(
+        [bench / "bin/tprof", "run", *arguments],
+        cwd=bench / "work",
+        env=env or plain_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
+
+
+def variables(result):
+    return dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
+
+
+def test_the_command_gets_the_preload_and_its_folder(bench):
+    seen = variables(run(bench, "--", "env"))
+    assert seen["LD_PRELOAD"] == str(bench / "bin/libtprof.so")
+    folder = pathlib.Path(seen["TPROF_OUTPUT_DIR"])
+    assert folder.is_absolute()
+    assert folder.parent == bench / "work/tprof-traces"
+    assert folder.name.startswith("env-")
+    assert seen["TPROF_RUN_ID"]
+
+
+def test_a_preload_of_the_user_stays_behind_ours(bench):
+    seen = variables(run(bench, "--", "env", env=plain_environment(LD_PRELOAD="libm.so.6")))
+    assert seen["LD_PRELOAD"] == f"{bench}/bin/libtprof.so:libm.so.6"
+
+
+def test_options_become_settings(bench):
+    options = ["--events", "off", "--quota", "1GiB", "--ranks", "0-7", "--run-id", "mine"]
+    seen = variables(run(bench, *options, "--out", "here", "--", "env"))
+    assert seen["TPROF_EVENTS"] == "off"
+    assert seen["TPROF_QUOTA"] == "1GiB"
+    assert seen["TPROF_RANKS"] == "0-7"
+    assert seen["TPROF_RUN_ID"] == "mine"
+    assert seen["TPROF_OUTPUT_DIR"] == str(bench / "work/here")
+
+
+def test_settings_of_the_user_are_left_alone(bench):
+    environment = plain_environment(TPROF_QUOTA="5", TPROF_RUN_ID="theirs")
+    seen = variables(run(bench, "--", "env", env=environment))
+    assert (seen["TPROF_QUOTA"], seen["TPROF_RUN_ID"]) == ("5", "theirs")
+    assert "TPROF_EVENTS" not in seen
+
+
+def test_the_library_is_found_in_lib_beside_bin(bench):
+    (bench / "lib").mkdir()
+    (bench / "bin/libtprof.so").rename(bench / "lib/libtprof.so")
+    seen = variables(run(bench, "--", "env"))
+    assert os.path.samefile(seen["LD_PRELOAD"], bench / "lib/libtprof.so")
+
+
+def test_a_missing_library_is_said_before_anything_runs(bench):
+    (bench / "bin/libtprof.so").unlink()
+    result = run(bench, "--", "touch", "ran")
+    assert result.returncode == 2
+    assert "libtprof.so found neither as" in result.stderr
+    assert list((bench / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 255])
+def test_exit_code_and_output_are_the_commands_own(bench, code):
+    result = run(bench, "--", "sh", "-c", f"echo out; echo err >&2; exit {code}")
+    assert result.returncode == code
+    assert result.stdout == "out\n"
+    assert result.stderr.startswith("err\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_command_killed_by_a_signal_makes_us_die_of_it(bench, number):
+    assert run(bench, "--", "sh", "-c", f"kill -{int(number)} $$").returncode == -number
+
+
+def test_a_command_that_can_not_be_run_is_named_as_shells_do(bench):
+    result = run(bench, "--", "no-such-command")
+    assert result.returncode == 127
+    assert "tprof: no-such-command: No such file or directory" in result.stderr
+    assert run(bench, "--", "/").returncode == 126
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "USR1", "USR2"])
+def test_signals_reach_the_command(bench, name):
+    script = f"trap 'echo got {name}; exit 3' {name}; echo ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen(
+        [bench / "bin/tprof", "run", "--", "sh", "-c", script],
+        cwd=bench / "work",
+        env=plain_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that ignores a signal from its start can't trap it; SIGINT and SIGQUIT are
+        # ignored in what runs in the background.
+        preexec_fn=lambda: signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL),
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(getattr(signal, "SIG" + name))
+    out, _ = process.communicate(timeout=30)
+    assert (out, process.returncode) == (f"got {name}\n", 3)
+
+
+def test_arguments_of_the_command_are_not_ours(bench):
+    result = run(bench, "--", "sh", "-c", 'echo "$@"', "sh", "--help", "--out", "x", "--", "-y")
+    assert result.stdout == "--help --out x -- -y\n"
+
+
+def test_a_command_that_makes_no_call_leaves_nothing(bench):
+    result = run(bench, "--", "true")
+    assert "no NCCL or CUDA call was seen" in result.stderr
+    assert list((bench / "work/tprof-traces").iterdir()) == []
+
+
+def copy_traces(generate, bench):
+    """A command that 'traces': moves ready rank files to where it was told to."""
+    generate(bench / "ready", 2, 10)
+    boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    for file in (bench / "ready").iterdir():
+        text = file.read_text().replace('"run_id":"generated"', '"run_id":"mine"')
+        file.write_text(text.replace('"boot_id":"boot-0"', f'"boot_id":"{boot_id}"'))
+    return ["sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR; echo done"]
+
+
+def test_the_summary_comes_at_the_end_on_standard_error(bench, generate):
+    result = run(bench, "--run-id", "mine", "--", *copy_traces(generate, bench))
+    assert result.stdout == "done\n"
+    assert "Totals over 2 processes" in result.stderr
+    assert "Next: tprof merge tprof-traces/sh-" in result.stderr
+    assert "Totals" not in run(bench, "--quiet", "--", "true").stderr
+
+
+def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(bench, generate):
+    command = copy_traces(generate, bench)
+    results = []
+    for task in ("0", "1"):
+        slurm = {"SLURM_JOB_ID": "55", "SLURM_STEP_ID": "0", "SLURM_PROCID": task}
+        environment = plain_environment(**slurm)
+        results.append(run(bench, "--run-id", "mine", "--", *command, env=environment))
+    assert [path.name for path in (bench / "work/tprof-traces").iterdir()] == ["sh-55.0"]
+    assert ["Totals" in result.stderr for result in results] == [True, False]
+
+
+def test_in_a_shared_folder_other_hosts_are_not_missing(bench, generate):
+    command = copy_traces(generate, bench)
+    other = bench / "ready/rank-00001.json"
+    other.write_text(other.read_text().replace('"boot_id":"', '"boot_id":"other-'))
+    result = run(bench, "--run-id", "mine", "--out", "shared", "--", *command)
+    assert "Totals over 1 process" in result.stderr
+    assert "have no trace" not in result.stderr
+    assert "Next: tprof summary shared  (all hosts)" in result.stderr

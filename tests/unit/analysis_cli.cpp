@@ -1,0 +1,67 @@
+// cli/: what the commands take from their arguments and environment.
+#include <map>
+#include <set>
+
+#include "analysis_traces.h"
+#include "catch2.h"
+#include "cli/environment.h"
+#include "cli/input.h"
+#include "cli/rank_list.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+cli::Launch launch(const std::map<std::string, std::string>& variables) {
+  return cli::launch_of([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a list of ranks") {
+  const cli::RankList list = cli::RankList::parse("0-3,7");
+  std::set<std::int64_t> in;
+  for (std::int64_t rank = -1; rank < 10; ++rank) {
+    if (list.contains(rank)) in.insert(rank);
+  }
+  CHECK(in == std::set<std::int64_t>{0, 1, 2, 3, 7});
+  for (const char* bad : {"", "a", "1-", "-1", "3-1", "1,", "1,,2", "1 2", "1;2"}) {
+    CHECK_THROWS_AS(cli::RankList::parse(bad), std::invalid_argument);
+  }
+}
+
+TEST_CASE("the run id is the user's, else the launcher's") {
+  CHECK(launch({}).run_id.empty());
+  CHECK(launch({{"TORCHELASTIC_RUN_ID", "none"}}).run_id.empty());
+  CHECK(launch({{"TORCHELASTIC_RUN_ID", "t"}, {"SLURM_JOB_ID", "5"}}).run_id == "t");
+  CHECK(launch({{"SLURM_JOB_ID", "5"}}).run_id == "5");
+  CHECK(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "2"}}).run_id == "5.2");
+  CHECK(launch({{"TPROF_RUN_ID", "mine"}, {"SLURM_JOB_ID", "5"}}).run_id == "mine");
+}
+
+TEST_CASE("a Slurm batch script is no parallel task, a step is one") {
+  CHECK_FALSE(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}}).task);
+  CHECK(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"}}).task == 3);
+  CHECK(launch({{"TORCHELASTIC_RUN_ID", "t"}, {"RANK", "1"}}).task == 1);
+  CHECK_FALSE(launch({{"RANK", "1"}}).task);
+}
+
+TEST_CASE("runs never share a folder, tasks of one launch do") {
+  const Folder folder;
+  const auto a = cli::make_run_folder(folder.path(), "/usr/bin/python3", {});
+  const auto b = cli::make_run_folder(folder.path(), "/usr/bin/python3", {});
+  CHECK(a != b);
+  CHECK(a.filename().string().starts_with("python3-"));
+  const cli::Launch task{"5.2", 1};
+  CHECK(cli::make_run_folder(folder.path(), "train me.sh", task) ==
+        cli::make_run_folder(folder.path(), "train me.sh", task));
+  CHECK(std::filesystem::exists(folder.path() / "train_me.sh-5.2"));
+}
+
+TEST_CASE("paths are shown as they can be typed") {
+  CHECK(cli::quoted({"a/b.json", "c d", "it's"}) == "a/b.json 'c d' 'it'\\''s'");
+}

@@ -1,0 +1,122 @@
+// match/: which processes are one job.
+#include "catch2.h"
+#include "match/jobs.h"
+#include "read/error.h"
+
+using namespace tprof;
+
+namespace {
+
+struct Given {
+  std::optional<std::int64_t> rank = 0;
+  std::int64_t pid = 1;
+  std::string run_id = "run";
+  std::vector<std::string> comms = {};
+  std::int64_t start_ns = 1;
+  std::int64_t restart = 0;
+  std::int64_t world_size = 2;
+};
+
+read::Process process(const Given& g) {
+  read::Process p;
+  p.file = "dir/rank-" + std::to_string(g.pid) + ".json";
+  p.header.rank = g.rank;
+  p.header.pid = g.pid;
+  p.header.run_id = g.run_id;
+  p.header.start_ns = g.start_ns;
+  p.header.restart = g.restart;
+  p.header.world_size = g.world_size;
+  for (const std::string& id : g.comms) {
+    const auto number = static_cast<std::int64_t>(p.comms.size()) + 1;
+    p.comms[number] = {number, id, {}, 2, 0, 0, {}};
+  }
+  return p;
+}
+
+std::vector<match::Job> jobs(const std::vector<read::Process>& processes) {
+  std::vector<const read::Process*> pointers;
+  pointers.reserve(processes.size());
+  for (const read::Process& p : processes) pointers.push_back(&p);
+  return match::jobs_of(pointers);
+}
+
+}  // namespace
+
+TEST_CASE("processes that share a communicator are one job whatever their run ids say") {
+  const std::vector<read::Process> all = {
+      process({.rank = 1, .pid = 1, .run_id = "a", .comms = {"x"}}),
+      process({.rank = 0, .pid = 2, .run_id = "b", .comms = {"y", "x"}})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].ranks == std::vector<std::int64_t>{0, 1});
+  CHECK(found[0].processes[0]->header.pid == 2);
+  CHECK(found[0].missing.empty());
+}
+
+TEST_CASE("a run id connects disjoint groups of ranks") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .comms = {"x"}, .world_size = 4}),
+      process({.rank = 1, .pid = 2, .comms = {"x"}, .world_size = 4}),
+      process({.rank = 3, .pid = 3, .comms = {"y"}, .world_size = 4})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].missing == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("two trainings under one run id are two jobs, since their ranks clash") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .comms = {"x"}, .start_ns = 10}),
+      process({.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 20})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].label == "run");
+  CHECK(found[1].label == "run#2");
+}
+
+TEST_CASE("a restart is a job of its own") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .comms = {"x"}}),
+      process({.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 2, .restart = 1})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 2);
+  CHECK(found[1].label == "run.r1");
+}
+
+TEST_CASE("a process without communicators joins the training that had begun before it") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 9, .comms = {}, .start_ns = 15}),
+      process({.rank = 0, .pid = 1, .comms = {"x"}, .start_ns = 10}),
+      process({.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 20})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 2);
+  REQUIRE(found[0].processes.size() == 2);
+  CHECK(found[0].processes[1]->header.pid == 9);
+  CHECK(found[0].ranks == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("different run ids without shared communicators are different jobs") {
+  const std::vector<read::Process> all = {process({.rank = 0, .pid = 1, .run_id = "a"}),
+                                          process({.rank = 1, .pid = 2, .run_id = "b"})};
+  CHECK(jobs(all).size() == 2);
+}
+
+TEST_CASE("without run id and communicators the folder decides, and the job says so") {
+  const std::vector<read::Process> all = {process({.rank = 0, .pid = 1, .run_id = ""}),
+                                          process({.rank = 1, .pid = 2, .run_id = ""})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].assumed);
+}
+
+TEST_CASE("a copy of a file is refused by the names of both") {
+  std::vector<read::Process> all = {process({.rank = 0, .pid = 1}), process({.rank = 0, .pid = 1})};
+  all[1].file = "dir/copy.json";
+  CHECK_THROWS_WITH(jobs(all), Catch::Matchers::Contains("dir/copy.json") &&
+                                   Catch::Matchers::Contains("dir/rank-1.json"));
+}
+
+TEST_CASE("ranks that one process holds together are not missing") {
+  std::vector<read::Process> all = {process({.rank = 0, .pid = 1, .world_size = 4})};
+  all[0].header.lane_ranks = {0, 1, 2, 3};
+  CHECK(jobs(all)[0].missing.empty());
+}

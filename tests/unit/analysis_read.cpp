@@ -1,0 +1,216 @@
+// read/: from bytes to what the metadata lines say.
+#include "analysis_traces.h"
+#include "catch2.h"
+#include "read/error.h"
+#include "read/folder.h"
+#include "read/json.h"
+#include "read/load.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+std::string complaint_of(const std::filesystem::path& file) {
+  try {
+    read::load(file);
+  } catch (const read::BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string closed_file(std::string_view body = "") {
+  return "[\n" + header() + std::string(body) + ledger("") + footer();
+}
+
+}  // namespace
+
+TEST_CASE("times in microseconds become integer nanoseconds without a double between") {
+  CHECK(read::micros_to_ns("1042.117") == 1042117);
+  CHECK(read::micros_to_ns("1100.0") == 1100000);
+  CHECK(read::micros_to_ns("0.001") == 1);
+  CHECK(read::micros_to_ns("7") == 7000);
+  CHECK(read::micros_to_ns("-0.250") == -250);
+  // A double would be 53 ns off here (style of an epoch time).
+  CHECK(read::micros_to_ns("1755561234567890.123") == 1755561234567890123);
+  CHECK_THROWS_AS(read::micros_to_ns(""), read::Malformed);
+  CHECK_THROWS_AS(read::micros_to_ns("1."), read::Malformed);
+  CHECK_THROWS_AS(read::micros_to_ns("1e3"), read::Malformed);
+  CHECK_THROWS_AS(read::micros_to_ns("99999999999999999999"), read::Malformed);
+}
+
+TEST_CASE("a block reader gives the same lines whatever the size of its blocks") {
+  const Folder folder;
+  std::string text = "[\n";
+  for (int i = 0; i < 200; ++i) text += event(i);
+  text += "]";
+  const read::Source source{folder.write("f.json", text), read::Source{}.cut, {}};
+  for (const std::size_t size : {64U, 200U, 1000U, 100000U}) {
+    read::BlockReader reader(source, size);
+    read::Block block;
+    std::string seen;
+    int lines = 0;
+    while (reader.next(block)) {
+      CHECK(block.offset == seen.size());
+      seen += block.text;
+      read::each_line(block, [&](const read::Line& line) {
+        CHECK(text.substr(line.offset, line.text.size()) == line.text);
+        ++lines;
+      });
+    }
+    CHECK(seen + reader.remainder() == text);
+    CHECK(lines == 200);
+  }
+}
+
+TEST_CASE("lines behind the cut of a file come from the rest") {
+  const Folder folder;
+  const std::string kept = "[\n" + event(1);
+  const auto file = folder.write("f.json", kept + "{\"half\":");
+  const read::Source source{file, kept.size(), event(2)};
+  read::BlockReader reader(source);
+  read::Block block;
+  std::string seen;
+  while (reader.next(block)) seen += block.text;
+  CHECK(seen == kept + event(2));
+}
+
+TEST_CASE("the totals of a file are those of its last ledger, of every epoch") {
+  const Folder folder;
+  const auto file = folder.write(
+      "rank.json", "[\n" + header() + comm(1, "aa") +
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 5), 0) +
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 0) +
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2), 1) + footer());
+  const read::Trace trace = read::load(file);
+  REQUIRE(trace.processes.size() == 1);
+  const read::Process& p = trace.processes[0];
+  REQUIRE(p.ledgers.size() == 2);
+  CHECK(p.ledgers.at(0).rows[0].amounts.calls == 9);
+  CHECK(p.ledgers.at(1).rows[0].amounts.calls == 2);
+  CHECK(p.end == read::End::closed);
+}
+
+TEST_CASE("a big closed file is read from its two ends, and gives what reading all of it gives") {
+  const Folder folder;
+  std::string events;
+  for (int i = 0; i < 2000; ++i) events += event(i);
+  const std::string last = ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2000), 0,
+                                  R"({"comm":1,"collectives":2000,"signature":"5","marks":[]})");
+  const std::string early = "[\n" + header() + comm(1, "aa") + events + events + last + footer();
+
+  SECTION("a corrupt line in the middle is not even looked at") {
+    std::string text = early;
+    text.replace(text.size() / 2, 30, "{\"name\":\"tprof_header\" broken\n{");
+    text.insert(text.size() / 2, "\n");
+    const read::Trace trace = read::load(folder.write("rank.json", text));
+    CHECK(trace.processes.at(0).ledgers.at(0).rows.at(0).amounts.calls == 2000);
+  }
+  SECTION("a communicator that was made in the middle is found by reading all of it") {
+    const std::string late = "[\n" + header() + events + comm(1, "aa") + events + last + footer();
+    const read::Trace trace = read::load(folder.write("rank.json", late));
+    CHECK(trace.processes.at(0).comms.at(1).id == "aa");
+  }
+  SECTION("a rank that was told in the middle is found by reading all of it") {
+    const std::string told =
+        "[\n" + header({.rank = "null", .world_size = "null"}) + comm(1, "aa") + events +
+        R"({"name":"tprof_identity","ph":"M","pid":0,"tid":0,"args":{"rank":3,"world_size":8}},)" +
+        "\n" + events + last + footer();
+    const read::Trace trace = read::load(folder.write("rank.json", told));
+    CHECK(trace.processes.at(0).header.rank == 3);
+    CHECK(trace.processes.at(0).header.world_size == 8);
+  }
+  SECTION("an earlier epoch in the middle is found by reading all of it") {
+    const std::string reset =
+        "[\n" + header() + comm(1, "aa") + events +
+        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 7), 0) + events +
+        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 1), 1) + footer();
+    const read::Trace trace = read::load(folder.write("rank.json", reset));
+    CHECK(trace.processes.at(0).ledgers.size() == 2);
+  }
+  SECTION("a ledger longer than the last block is read whole") {
+    std::string rows;
+    for (int i = 0; i < 2000; ++i) {
+      rows += (i == 0 ? "" : ",") + row("H2D", "cudaMemcpyAsync", "null", "direct", 1);
+    }
+    const read::Trace trace = read::load(folder.write(
+        "rank.json", "[\n" + header() + comm(1, "aa") + events + ledger(rows) + footer()));
+    CHECK(trace.processes.at(0).ledgers.at(0).rows.size() == 2000);
+  }
+}
+
+TEST_CASE("what can't be read is named with file, place and what was expected") {
+  const Folder folder;
+  const auto complaint = [&](std::string_view text) {
+    return complaint_of(folder.write("x.json", text));
+  };
+  CHECK_THAT(complaint(""), Catch::Matchers::Contains("x.json: empty file"));
+  CHECK_THAT(complaint("{\"traceEvents\":[]}"), Catch::Matchers::Contains("not a tprof trace"));
+  CHECK_THAT(complaint("{\"a\":1}\n"), Catch::Matchers::Contains("expected '[' as the first line"));
+  CHECK_THAT(complaint("[\n{\"name\":\"x\"},\n]"),
+             Catch::Matchers::Contains("expected a tprof_header line"));
+  CHECK_THAT(complaint("[\n{\"name\":\"tprof_hea"),
+             Catch::Matchers::Contains("cut before its tprof_header line"));
+  CHECK_THAT(complaint("[\n" + header({.schema = "tprof/2"})),
+             Catch::Matchers::Contains("schema tprof/2; this tprof reads tprof/1"));
+  CHECK_THAT(complaint("[\n" + header({.rank = "\"three\""})),
+             Catch::Matchers::Contains("byte 2: expected an integer in \"rank\""));
+  CHECK_THAT(complaint("[\n" + header() + "{\"name\":\"tprof_comm\",broken},\n"),
+             Catch::Matchers::Contains("expected one JSON object on this line"));
+  CHECK_THAT(complaint("[\n" + header() + ledger(row("NEWBUCKET", "f", "null", "direct", 1))),
+             Catch::Matchers::Contains("unknown bucket 'NEWBUCKET'"));
+  CHECK_THAT(complaint("[\n" + comm(1, "aa")),
+             Catch::Matchers::Contains("expected tprof_header before tprof_comm"));
+}
+
+TEST_CASE("a file without a footer says how it ends") {
+  const Folder folder;
+  const std::string open = "[\n" + header() + ledger("");
+  CHECK(read::load(folder.write("a.json", open)).processes[0].end == read::End::lost);
+  CHECK_FALSE(read::load(folder.write("a.json", open)).processes[0].cut);
+  CHECK(read::load(folder.write("b.json", open + "{\"name\":\"nccl")).processes[0].cut);
+  CHECK(read::load(folder.write("c.json", closed_file())).processes[0].end == read::End::closed);
+}
+
+TEST_CASE("a folder gives its rank files; what is not one is left out and named") {
+  const Folder folder;
+  folder.write("rank-00000.json", closed_file());
+  folder.write("config.json", "{\"a\":1}\n");
+  folder.write("rank-00001.json", "[\n");
+  folder.write("notes.txt", "not json");
+  const auto ignore = [](std::size_t) {};
+  const read::Traces traces = read::load_all(read::trace_files({folder.path()}), ignore);
+  CHECK(traces.traces.size() == 1);
+  REQUIRE(traces.skipped.size() == 2);
+  CHECK_FALSE(traces.skipped[0].unreadable);  // config.json: something else
+  CHECK(traces.skipped[1].unreadable);        // rank-00001.json: may have been a rank file
+  CHECK_THROWS_AS(read::load_all(read::trace_files({folder.path() / "config.json"}), ignore),
+                  read::BadInput);
+}
+
+TEST_CASE("a file cut at any byte is read up to its last whole line, or refused") {
+  const Folder folder;
+  const std::string before = "[\n" + header();
+  const std::string first = before + comm(1, "aa") + event(1) +
+                            ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 1));
+  const std::string second =
+      first + event(2) + ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2));
+  const std::string whole = second + footer();
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const auto file = folder.write("rank.json", whole.substr(0, size));
+    CAPTURE(size);
+    if (size < before.size()) {
+      CHECK_THROWS_AS(read::load(file), read::NotATrace);
+      continue;
+    }
+    const read::Process p = read::load(file).processes.at(0);
+    const std::uint64_t expected = size < first.size() ? 0 : size < second.size() ? 1 : 2;
+    const std::uint64_t found = p.ledgers.empty() ? 0 : p.ledgers.at(0).rows.at(0).amounts.calls;
+    CHECK(found == expected);
+    const bool closed = size + 2 >= whole.size();  // all but "]\n"
+    CHECK((p.end == read::End::closed) == closed);
+    const bool between_lines = whole[size - 1] == '\n' || size + 1 == whole.size();
+    CHECK(p.cut == !between_lines);
+  }
+}

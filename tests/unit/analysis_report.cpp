@@ -1,0 +1,49 @@
+// report/: text that a terminal may get.
+#include "catch2.h"
+#include "report/text.h"
+
+using namespace tprof::report;
+
+TEST_CASE("control characters and broken UTF-8 from a trace never reach the terminal") {
+  CHECK(printable("plain é 日本") == "plain é 日本");
+  CHECK(printable("\x1b[31mred") == "\\x1b[31mred");
+  CHECK(printable("a\nb\tc\x7f") == "a\\x0ab\\x09c\\x7f");
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\xc2\\x9b31m");  // CSI as a C1 character
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): the character is what the test is about
+  CHECK(printable("\xe2\x80\xae"
+                  "evil") == "\\xe2\\x80\\xaeevil");  // right-to-left override
+  CHECK(printable("\xff\xc0\xaf") == "\\xff\\xc0\\xaf");
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
+  CHECK(printable("cut \xe6\x97") == "cut \\xe6\\x97");
+}
+
+TEST_CASE("units keep what people compare") {
+  CHECK(bytes(0) == "0 B");
+  CHECK(bytes(1023) == "1023 B");
+  CHECK(bytes(1536) == "1.50 KiB");
+  CHECK(bytes(~std::uint64_t{0}) == "16.00 EiB");
+  CHECK(thousands(0) == "0");
+  CHECK(thousands(999) == "999");
+  CHECK(thousands(1234567) == "1,234,567");
+  CHECK(duration(999) == "999 ns");
+  CHECK(duration(6204) == "6.20 us");
+  CHECK(duration(61'500'000'000) == "61.500 s");
+}
+
+TEST_CASE("ranks are written as ranges") {
+  CHECK(ranges({}).empty());
+  CHECK(ranges({5}) == "5");
+  CHECK(ranges({0, 1}) == "0,1");
+  CHECK(ranges({0, 1, 2, 3, 7, 9, 10, 11}) == "0-3,7,9-11");
+}
+
+TEST_CASE("a table is as wide as its text, counted in characters") {
+  Table table({{"name", Table::Align::left}, {"n", Table::Align::right}});
+  table.row({"é", "1"});
+  table.row({"longer", "23"});
+  CHECK(table.str() ==
+        "  name     n\n"
+        "  é        1\n"
+        "  longer  23\n");
+}

@@ -1,0 +1,148 @@
+// session/config.h: each setting, and that a bad value costs one line and the default.
+#include <algorithm>
+
+#include "catch2.h"
+#include "interpose/session/complain.h"
+#include "interpose/session/config.h"
+#include "interpose_environment.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+struct Reading {
+  Config config;
+  std::string said;
+};
+
+Reading read_with(const std::string& name, const std::string& value) {
+  const Environment environment(Variables{{name, value}});
+  Reading r;
+  r.said = complaints_of([&] { r.config = read_config(); });
+  return r;
+}
+
+bool one_line_naming(const std::string& said, const std::string& name, const std::string& value) {
+  return said.starts_with("tprof: " + name + "=" + value + ": expected ") &&
+         std::count(said.begin(), said.end(), '\n') == 1 && said.back() == '\n';
+}
+
+}  // namespace
+
+TEST_CASE("the defaults are the contract's") {
+  const Config c = read_config();
+  CHECK(std::string(c.output_dir) == "tprof-traces");
+  CHECK(std::string(c.run_id).empty());
+  CHECK(c.events == EventLines::on);
+  CHECK(c.quota == 64 << 20);
+  CHECK(c.copy_element_size == 1);
+  CHECK(c.ring_records == 16384);
+  CHECK(c.all_ranks);
+}
+
+TEST_CASE("TPROF_QUOTA takes bytes with binary units") {
+  const std::map<std::string, std::uint64_t> values = {{"0", 0},
+                                                       {"1", 1},
+                                                       {"4096", 4096},
+                                                       {"64KiB", 64 << 10},
+                                                       {"64K", 64 << 10},
+                                                       {"3M", 3 << 20},
+                                                       {"2GB", 2ULL << 30},
+                                                       {"1T", 1ULL << 40},
+                                                       {"100B", 100},
+                                                       {"18446744073709551615", UINT64_MAX}};
+  for (const auto& [text, bytes] : values) {
+    const Reading r = read_with("TPROF_QUOTA", text);
+    CHECK(r.config.quota == bytes);
+    CHECK(r.said == "");
+  }
+  for (const std::string bad :
+       {"much", "-1", "1.5M", "64 MiB", "1KK", "18446744073709551616", "99999999999T", "M", " 1"}) {
+    const Reading r = read_with("TPROF_QUOTA", bad);
+    CHECK(r.config.quota == 64 << 20);
+    CHECK(one_line_naming(r.said, "TPROF_QUOTA", bad));
+  }
+}
+
+TEST_CASE("TPROF_EVENTS is on, off or all") {
+  CHECK(read_with("TPROF_EVENTS", "off").config.events == EventLines::off);
+  CHECK(read_with("TPROF_EVENTS", "all").config.events == EventLines::all);
+  CHECK(read_with("TPROF_EVENTS", "on").said == "");
+  for (const std::string bad : {"ON", "1", "offf"}) {
+    const Reading r = read_with("TPROF_EVENTS", bad);
+    CHECK(r.config.events == EventLines::on);
+    CHECK(one_line_naming(r.said, "TPROF_EVENTS", bad));
+  }
+}
+
+TEST_CASE("TPROF_RANKS lists ranks and ranges") {
+  const Reading r = read_with("TPROF_RANKS", "0-7,64,100-101");
+  CHECK(r.said == "");
+  CHECK_FALSE(r.config.all_ranks);
+  for (const std::int64_t rank : {0, 3, 7, 64, 100, 101}) {
+    CHECK(rank_in_list(r.config.ranks, rank));
+  }
+  for (const std::int64_t rank : {-1, 8, 63, 65, 99, 102}) {
+    CHECK_FALSE(rank_in_list(r.config.ranks, rank));
+  }
+  for (const std::string bad : {"a", "1-", "-3", "3-1", "1,,2", "1,", "1 2", "1-2-3", "0x1",
+                                std::string(300, '1').c_str()}) {
+    const Reading wrong = read_with("TPROF_RANKS", bad);
+    CHECK(wrong.config.all_ranks);
+    CHECK(std::count(wrong.said.begin(), wrong.said.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("TPROF_COPY_ELEMENT_SIZE is a power of two up to 8") {
+  for (const char size : {'1', '2', '4', '8'}) {
+    const Reading r = read_with("TPROF_COPY_ELEMENT_SIZE", std::string(1, size));
+    CHECK(r.config.copy_element_size == static_cast<std::uint32_t>(size - '0'));
+    CHECK(r.said == "");
+  }
+  for (const std::string bad : {"0", "3", "16", "two"}) {
+    const Reading r = read_with("TPROF_COPY_ELEMENT_SIZE", bad);
+    CHECK(r.config.copy_element_size == 1);
+    CHECK(one_line_naming(r.said, "TPROF_COPY_ELEMENT_SIZE", bad));
+  }
+}
+
+TEST_CASE("TPROF_RING is a power of two from 64") {
+  CHECK(read_with("TPROF_RING", "64").config.ring_records == 64);
+  CHECK(read_with("TPROF_RING", "64K").config.ring_records == 65536);
+  CHECK(read_with("TPROF_RING", "4194304").config.ring_records == 4194304);
+  for (const std::string bad : {"0", "32", "65", "8388608", "big"}) {
+    const Reading r = read_with("TPROF_RING", bad);
+    CHECK(r.config.ring_records == 16384);
+    CHECK(one_line_naming(r.said, "TPROF_RING", bad));
+  }
+}
+
+TEST_CASE("TPROF_OUTPUT_DIR and TPROF_RUN_ID are taken as they are") {
+  CHECK(std::string(read_with("TPROF_OUTPUT_DIR", "/data/%j/%h").config.output_dir) ==
+        "/data/%j/%h");
+  CHECK(std::string(read_with("TPROF_RUN_ID", "run \"7\"").config.run_id) == "run \"7\"");
+  CHECK(std::string(read_with("TPROF_RUN_ID", std::string(500, 'x')).config.run_id) ==
+        std::string(127, 'x'));
+}
+
+TEST_CASE("TPROF_DISABLE is whatever does not say no") {
+  const auto disabled = [](const std::string& value) {
+    const Environment environment(Variables{{"TPROF_DISABLE", value}});
+    return disabled_by_environment();
+  };
+  for (const std::string no : {"", "0", "off", "no", "false"}) CHECK_FALSE(disabled(no));
+  for (const std::string yes : {"1", "on", "yes", "true", "please"}) CHECK(disabled(yes));
+}
+
+TEST_CASE("a long bad value is cut, and is still one line") {
+  const Reading r = read_with("TPROF_EVENTS", std::string(5000, 'x'));
+  CHECK(r.said.size() <= 512);
+  CHECK(r.said.back() == '\n');
+}
+
+TEST_CASE("a complaint keeps errno") {
+  errno = 77;
+  complaints_of([] { complain("one", "two", "three"); });
+  CHECK(errno == 77);
+}

@@ -1,0 +1,148 @@
+// A child records calls while its parent stops it after every single instruction, where a SIGKILL
+// could have hit it, and looks at the mapped file as recovery would.
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "catch2.h"
+#include "interpose_world.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+// What the child itself counts, in memory that the parent sees.
+struct Counts {
+  std::atomic<std::uint64_t> entered, inside, returned, failed;
+};
+
+void record_calls(Thread& t, ncclComm_t comm, Counts& counts) {
+  const auto one = [&](ncclResult_t answer) {
+    ++counts.entered;
+    all_reduce(t, comm, 10, ncclFloat32, ncclSum, [&] {
+      ++counts.inside;
+      return answer;
+    });
+    ++(answer == ncclSuccess ? counts.returned : counts.failed);
+  };
+  one(ncclSuccess);
+  one(ncclInvalidArgument);
+  one(ncclSuccess);
+  for (const ncclResult_t answer : {ncclSuccess, ncclInternalError}) {
+    group_started(t);
+    counts.entered += 3;
+    for (int i = 0; i < 3; ++i) all_reduce(t, comm, 10);
+    group_ended(t, 0, 0, answer, false);
+    (answer == ncclSuccess ? counts.returned : counts.failed) += 3;
+  }
+  one(ncclSuccess);
+  // The ring of 8 is full by now. A copy in between: the two share the place of the open call.
+  one(ncclSuccess);
+  copy_to_device(t, 77);
+  one(ncclSuccess);
+}
+
+struct Recovered {
+  LedgerValues ledger;  // of all rows
+  std::uint64_t lines, dropped, open, signed_calls;
+  bool whole;  // no open call has another one's fields
+};
+
+Recovered recover(const View& view) {
+  Recovered r{};
+  r.whole = true;
+  const ThreadArea& t = *view.thread(0);
+  view.each_row([&](const LedgerRow& row, const ThreadArea&) {
+    const LedgerKey key = key_of(row);
+    const LedgerValues v = read_row(row, t.committed);
+    if (key.function == kMetaDropped) r.dropped += v.calls;
+    if (key.function == kMetaSignature) r.signed_calls += v.calls;
+    if (key.function >= kMetaThread || is_copy(key.bucket)) return;
+    r.ledger.calls += v.calls;
+    r.ledger.count += v.count;
+    r.ledger.failed += v.failed;
+  });
+  const Record* ring = view.ring(t);
+  for (std::uint64_t n = 0; n < t.head; ++n) {
+    const Record& record = ring[n % t.capacity];
+    r.lines += record.txn != 0 && record.txn <= t.committed && record.function < kMetaThread;
+  }
+  each_open_call(view, [&](const Record& record, const ThreadArea&) {
+    if (view.function(record.function) == nullptr) return;  // of the group, not of a call
+    const bool copy = record.function == static_cast<std::uint8_t>(Fn::cudaMemcpyAsync);
+    r.open += !copy;
+    r.whole &= is_copy(record.bucket) == copy && record.count == (copy ? 77 : 10);
+  });
+  return r;
+}
+
+std::uint64_t copies(const View& view) {
+  std::uint64_t n = 0;
+  view.each_row([&](const LedgerRow& row, const ThreadArea& area) {
+    if (is_copy(key_of(row).bucket)) n += read_row(row, area.committed).calls;
+  });
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("killed after any instruction, all of a call or group is there or nothing of it") {
+  const int file = memfd_create("ring", 0);
+  World world(file);
+  Thread& t = world.thread(1, 8);
+  ncclComm_t comm = world.communicator(2);
+  auto* counts = static_cast<Counts*>(
+      mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  // The parent's own look at the file: what the child adds to its mapping is in it too.
+  const std::uint64_t size = World::mapping().head().used;
+  void* seen = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+  const View view(seen, size);
+
+  const pid_t child = fork();
+  if (child == 0) {
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
+    raise(SIGSTOP);
+    record_calls(t, comm, *counts);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status)) {
+    WARN("left out: this system forbids ptrace");
+    return;
+  }
+
+  std::uint64_t steps = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t last_calls = 0;
+  const auto must = [&](bool holds) { wrong += !holds; };
+  for (; WIFSTOPPED(status); ++steps) {
+    const Recovered r = recover(view);
+    const std::uint64_t traced = r.ledger.calls + r.ledger.failed;
+    must(r.ledger.calls >= counts->returned && r.ledger.failed >= counts->failed);
+    must(traced + r.open <= counts->entered);
+    must(traced + r.open >= counts->inside);
+    must(r.whole);
+    must(r.ledger.count == 10 * r.ledger.calls);
+    must(r.lines + r.dropped == traced + copies(view));
+    must(r.signed_calls == r.ledger.calls);
+    must(r.ledger.calls >= last_calls);
+    last_calls = r.ledger.calls;
+    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
+    waitpid(child, &status, 0);
+  }
+  CHECK(wrong == 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(steps > 1000);
+  const Recovered end = recover(view);
+  CHECK(end.ledger.calls == 8);
+  CHECK(end.ledger.failed == 4);
+  CHECK(end.open == 0);
+  CHECK(end.dropped > 0);
+  munmap(seen, size);
+  munmap(counts, sizeof(Counts));
+  close(file);
+}
