@@ -8,6 +8,7 @@
 #include "interpose/capture/clock.h"
 #include "interpose/format/lines.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/session/redact.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -98,17 +99,21 @@ void devices(Text& out) {
 }
 
 template <typename F>
-void environment(Text& out, const char* key, F&& wanted) {
+void environment(Text& out, const char* key, bool redact, F&& wanted) {
   out << ",\"" << key << "\":{";
   bool first = true;
   for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos || !wanted(prefix(entry, equals))) continue;
+    const std::string_view name = prefix(entry, equals);
+    if (equals == std::string_view::npos || !wanted(name)) continue;
     if (!first) out << ',';
     first = false;
-    out.string(prefix(entry, equals)) << ':';
-    out.string(without_prefix(entry, equals + 1));
+    out.string(name) << ':';
+    const std::string_view value = without_prefix(entry, equals + 1);
+    char shown[4096];
+    if (redact) redact_variable(name, value, shown, sizeof shown);
+    out.string(redact ? std::string_view(shown) : value);
   }
   out << '}';
 }
@@ -151,8 +156,9 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   library(out, "cudart", kCudart, 3, "cudaRuntimeGetVersion");
   devices(out);
   out << ",\"lanes\":[]";
-  environment(out, "config", [](std::string_view name) { return name.starts_with("TPROF_"); });
-  environment(out, "env", [](std::string_view name) {
+  environment(out, "config", config.redact,
+              [](std::string_view name) { return name.starts_with("TPROF_"); });
+  environment(out, "env", config.redact, [](std::string_view name) {
     for (const std::string_view known : kEnvironment) {
       if (name == known) return true;
     }

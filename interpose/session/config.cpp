@@ -150,6 +150,12 @@ Config read_config() {
       bad_value("TPROF_RING", ring, "records per thread, a power of two from 64; using 16384");
     }
   }
+
+  const std::string_view redact = environment("TPROF_REDACT");
+  c.redact = redact != "off";
+  if (c.redact && !redact.empty() && redact != "on") {
+    bad_value("TPROF_REDACT", redact, "on or off; using on");
+  }
   return c;
 }
 

@@ -16,6 +16,7 @@ struct Config {
   std::uint32_t ring_records;       // per thread, a power of two
   bool all_ranks;                   // TPROF_RANKS unset
   char ranks[256];                  // its text
+  bool redact;                      // leave out of the header what looks like a secret
 };
 
 // TPROF_DISABLE is set to something true: cheap enough for any process.

@@ -7,10 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <iterator>
 #include <string_view>
 
-#include "interpose/format/text.h"
+#include "redact.h"
 
 namespace tprof {
 namespace {
@@ -76,57 +75,16 @@ void copy_environment(const char* name, char* to, std::size_t size) {
   to[n] = '\0';
 }
 
-// Letters only: ORing 0x20 into any character would change '_' too.
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-}
-
-bool contains(std::string_view text, std::string_view word) {
-  for (std::size_t i = 0; i + word.size() <= text.size(); ++i) {
-    std::size_t n = 0;
-    while (n < word.size() && lower(text[i + n]) == word[n]) ++n;
-    if (n == word.size()) return true;
-  }
-  return false;
-}
-
-bool names_a_secret(std::string_view name) {
-  constexpr std::string_view kWords[] = {"token",      "secret",     "passw",
-                                         "api_key",    "api-key",    "apikey",
-                                         "credential", "access_key", "access-key"};
-  for (std::string_view word : kWords) {
-    if (contains(name, word)) return true;
-  }
-  return false;
-}
-
-// "--api-token abc" and "token=abc" become "--api-token ***" and "token=***".
-void read_command(Process& p) {
-  char raw[sizeof p.command];
-  const std::size_t size = read_file("/proc/self/cmdline", raw, sizeof raw);
-  std::size_t n = 0;
-  const auto put = [&](std::string_view s) {
-    const std::size_t take = std::min(s.size(), sizeof p.command - 1 - n);
-    std::memcpy(p.command + n, s.data(), take);
-    n += take;
-  };
-  bool hide_next = false;
-  for (std::size_t at = 0; at < size;) {
-    const std::string_view argument(raw + at);
-    at += argument.size() + 1;
-    if (n != 0) put(" ");
-    const std::size_t equals = argument.find('=');
-    if (hide_next && !argument.starts_with('-')) {
-      put("***");
-      hide_next = false;
-    } else if (equals != std::string_view::npos && names_a_secret(prefix(argument, equals))) {
-      put(prefix(argument, equals + 1));
-      put("***");
-      hide_next = false;
-    } else {
-      put(argument);
-      hide_next = argument.starts_with('-') && names_a_secret(argument);
-    }
+void read_command(Process& p, bool redact) {
+  // Twice the room: what is cut off is behind what is shown, so that no key is cut into something
+  // that looks like none.
+  char raw[2 * sizeof p.command];
+  const std::string_view arguments(raw, read_file("/proc/self/cmdline", raw, sizeof raw));
+  if (redact) return redact_command(arguments, p.command, sizeof p.command);
+  const std::size_t n = std::min(arguments.size(), sizeof p.command - 1);
+  std::memcpy(p.command, raw, n);
+  for (std::size_t i = 0; i + 1 < n; ++i) {
+    if (p.command[i] == '\0') p.command[i] = ' ';
   }
   p.command[n] = '\0';
 }
@@ -154,7 +112,7 @@ void read_start(Process& p) {
 
 }  // namespace
 
-Process describe_process() {
+Process describe_process(bool redact) {
   Process p{};
   if (gethostname(p.host, sizeof p.host - 1) != 0) p.host[0] = '\0';
   const std::size_t n = read_file("/proc/sys/kernel/random/boot_id", p.boot_id, sizeof p.boot_id);
@@ -168,7 +126,7 @@ Process describe_process() {
   copy_environment("LSB_JOBID", p.job_id, sizeof p.job_id);
   for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id, sizeof p.run_id);
   copy_environment("SLURM_JOB_ID", p.run_id, sizeof p.run_id);
-  read_command(p);
+  read_command(p, redact);
   return p;
 }
 

@@ -17,9 +17,10 @@ struct Process {
   std::int64_t restart;       // torchrun's restart count, 0 if none
   char run_id[128];           // the launcher's id, "" if none
   char job_id[64];            // for %j
-  char command[4096];         // arguments by spaces, what looks like a secret left out
+  char command[4096];         // arguments by spaces
 };
 
-Process describe_process();
+// `redact`: what looks like a secret is left out of the command.
+Process describe_process(bool redact);
 
 }  // namespace tprof

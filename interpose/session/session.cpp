@@ -187,7 +187,7 @@ bool start_locked() {
     graphs::forget_all();
   }
   g_config = read_config();
-  const Process process = describe_process();
+  const Process process = describe_process(g_config.redact);
   if (!may_write()) {
     complain("not tracing: the file size limit (ulimit -f) is under 64 KiB");
     return false;

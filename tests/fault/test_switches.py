@@ -56,6 +56,21 @@ def test_secrets_on_the_command_line_are_left_out(tmp_path, built):
     )
 
 
+def test_secrets_in_settings_are_left_out_of_the_header(tmp_path, built):
+    secrets = {"TPROF_RUN_ID": "xoxb-" + "0123456789", "NCCL_SOCKET_IFNAME": "ftp://me:word@host"}
+    traced = runs.run(tmp_path, CALLS, **secrets)
+    (header,) = runs.named(traced.only_rank_file(), "tprof_header")
+    assert header["config"]["TPROF_RUN_ID"] == "***"
+    assert header["env"] == {"NCCL_SOCKET_IFNAME": "ftp://***@host"}
+
+
+def test_nothing_is_left_out_where_that_is_switched_off(tmp_path, built):
+    traced = runs.run(tmp_path, [*CALLS, "--token", "abc"], TPROF_REDACT="off", NCCL_ALGO="a:b@c")
+    (header,) = runs.named(traced.only_rank_file(), "tprof_header")
+    assert header["command"].endswith("calls 100 2 --token abc")
+    assert header["env"] == {"NCCL_ALGO": "a:b@c"}
+
+
 def test_settings_in_force_are_in_the_header(tmp_path, built):
     traced = runs.run(tmp_path, CALLS, TPROF_RUN_ID='run "7"', NCCL_ALGO="Ring")
     (header,) = runs.named(traced.only_rank_file(), "tprof_header")

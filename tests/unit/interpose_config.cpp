@@ -39,6 +39,15 @@ TEST_CASE("the defaults are the contract's") {
   CHECK(c.copy_element_size == 1);
   CHECK(c.ring_records == 16384);
   CHECK(c.all_ranks);
+  CHECK(c.redact);
+}
+
+TEST_CASE("TPROF_REDACT is on or off, and on where it is misspelt") {
+  CHECK_FALSE(read_with("TPROF_REDACT", "off").config.redact);
+  CHECK(read_with("TPROF_REDACT", "on").said == "");
+  const Reading r = read_with("TPROF_REDACT", "no");
+  CHECK(r.config.redact);
+  CHECK(one_line_naming(r.said, "TPROF_REDACT", "no"));
 }
 
 TEST_CASE("TPROF_QUOTA takes bytes with binary units") {

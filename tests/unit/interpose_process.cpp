@@ -33,7 +33,7 @@ const Variables kNoLauncher = {{"RANK", ""},
 Process with(const Variables& variables) {
   const Environment clean(kNoLauncher);
   const Environment launcher(variables);
-  return describe_process();
+  return describe_process(true);
 }
 
 void check_ranks(const Process& p, std::int64_t rank, std::int64_t world, std::int64_t local) {
@@ -90,7 +90,7 @@ TEST_CASE("the run is named by the launcher, and none is no name") {
 }
 
 TEST_CASE("host, pid and start are those of this process") {
-  const Process p = describe_process();
+  const Process p = describe_process(true);
   utsname names{};
   uname(&names);
   CHECK(std::string(p.host) == names.nodename);
