@@ -16,4 +16,8 @@ int run_child(const std::vector<std::string>& command, const std::vector<Setting
 // Leaves as the command did: its exit code, or by the same signal.
 [[noreturn]] void exit_like(int wait_status);
 
+// Past RLIMIT_FSIZE a write of ours shall fail, with a message, and not end us by SIGXFSZ. Not
+// before a command was started that would inherit it.
+void let_writes_fail();
+
 }  // namespace tprof::cli

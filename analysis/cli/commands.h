@@ -13,5 +13,6 @@ using Run = std::function<int()>;
 Run add_merge(CLI::App& app);
 Run add_summary(CLI::App& app);
 Run add_run(CLI::App& app);
+Run add_recover(CLI::App& app);
 
 }  // namespace tprof::cli

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "align/offsets.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -84,6 +85,7 @@ std::vector<trace_export::Part> parts_of(
 }
 
 int merge(const Options& o) {
+  let_writes_fail();
   std::vector<read::TraceFile> files = read::trace_files(o.paths);
   std::error_code ignored;
   std::erase_if(files, [&](const read::TraceFile& file) {

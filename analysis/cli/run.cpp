@@ -9,6 +9,7 @@
 #include "cli/environment.h"
 #include "cli/input.h"
 #include "read/error.h"
+#include "recover/recover.h"
 #include "report/summary.h"
 #include "report/text.h"
 
@@ -22,8 +23,8 @@ Examples:
   tprof run -- torchrun --nproc_per_node 8 train.py
   tprof run --quota 1GiB --ranks 0-7 -- python -m torch.distributed.run train.py
   srun tprof run --out /shared/traces/run1 -- python train.py
-The command's standard output is its own; the summary goes to standard error. tprof exits as the
-command did.)";
+The command's standard output is its own; the summary goes to standard error. Rank files of processes
+that were killed are recovered first. tprof exits as the command did.)";
 
 struct Options {
   fs::path out;
@@ -48,22 +49,31 @@ std::vector<Setting> settings(const Options& o, const fs::path& library, const f
   return all;
 }
 
-// Of the processes that this command started: a shared folder may hold those of other hosts, which
-// may still be running.
-void print_summary(const fs::path& folder, const std::string& run_id) {
-  std::vector<read::TraceFile> files;
-  try {
-    files = read::trace_files({folder});
-  } catch (const read::BadInput&) {
-    fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
-    return;
+// Whether this command started it, on this host: a shared folder may hold those of others.
+bool is_ours(const read::Process& p, const std::string& run_id) {
+  return p.header.run_id == run_id && p.header.boot_id == boot_id();
+}
+
+// Rank files whose processes were killed get their end, before this host's temporary folder goes.
+void recover_dead(const fs::path& folder, const std::string& run_id) {
+  for (const read::TraceFile& file : read::trace_files({folder})) {
+    try {
+      const read::Trace trace = read::load(file.path);
+      if (trace.processes.empty() || !is_ours(trace.processes.front(), run_id)) continue;
+      recover::recover(file.path, false);
+    } catch (const read::NotATrace&) {  // the summary says so
+    } catch (const read::BadInput& e) {
+      fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    }
   }
-  const read::Traces traces = load(files);
+}
+
+void print_summary(const fs::path& folder, const std::string& run_id) {
+  const read::Traces traces = load(read::trace_files({folder}));
   std::vector<const read::Process*> all = processes_of(traces);
   std::erase_if(all, [&](const read::Process* p) { return p->header.run_id != run_id; });
   std::vector<const read::Process*> here = all;
-  const std::string boot = boot_id();
-  std::erase_if(here, [&](const read::Process* p) { return p->header.boot_id != boot; });
+  std::erase_if(here, [&](const read::Process* p) { return !is_ours(*p, run_id); });
   const std::vector<match::Job> jobs = match::jobs_of(here);
   std::string next =
       "tprof merge " + quoted({folder}) + " -o trace.json.gz  (one timeline of all ranks)";
@@ -73,6 +83,21 @@ void print_summary(const fs::path& folder, const std::string& run_id) {
         report::summarise(job, traces, {.whole_job = here.size() == all.size()});
     fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
   }
+}
+
+// What is left to do when the command has ended. Of many parallel tasks one speaks.
+void finish(const fs::path& folder, const std::string& run_id, bool speak) {
+  let_writes_fail();
+  try {
+    read::trace_files({folder});
+  } catch (const read::BadInput&) {
+    if (speak) {
+      fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
+    }
+    return;
+  }
+  recover_dead(folder, run_id);
+  if (speak) print_summary(folder, run_id);
 }
 
 int run(const Options& o) {
@@ -85,13 +110,10 @@ int run(const Options& o) {
   const fs::path folder =
       o.out.empty() ? make_run_folder("tprof-traces", o.command[0], launch) : o.out;
   const int status = run_child(o.command, settings(o, library, folder, run_id));
-  // Of many parallel tasks one speaks.
-  if (!o.quiet && launch.task.value_or(0) == 0) {
-    try {
-      print_summary(folder, run_id);
-    } catch (const std::exception& e) {
-      fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
-    }
+  try {
+    finish(folder, run_id, !o.quiet && launch.task.value_or(0) == 0);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
   }
   if (o.out.empty()) {
     std::error_code not_empty;

@@ -44,6 +44,13 @@ std::uint64_t count(const object& o, std::string_view key) {
   return v;
 }
 
+bool flag(const object& o, std::string_view key) {
+  bool v = false;
+  const auto found = find(o, key);
+  if (found && found->get(v) != simdjson::SUCCESS) expected("true or false", key);
+  return v;
+}
+
 std::string text(const object& o, std::string_view key) {
   std::string_view v;
   if (require(o, key, "a string").get(v) != simdjson::SUCCESS) expected("a string", key);

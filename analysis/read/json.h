@@ -29,6 +29,7 @@ std::int64_t integer(const object& o, std::string_view key);
 std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent);
 std::optional<std::int64_t> optional_integer(const object& o, std::string_view key);
 std::uint64_t count(const object& o, std::string_view key);  // 64 bits, unsigned
+bool flag(const object& o, std::string_view key);            // absent: false
 std::string text(const object& o, std::string_view key);
 std::string text_or_empty(const object& o, std::string_view key);
 object object_of(const object& o, std::string_view key);

@@ -23,6 +23,12 @@ NotATrace not_an_array(const std::filesystem::path& file) {
   return {file, false, "expected '[' as the first line: not a tprof trace"};
 }
 
+End end_of(const Process& p) {
+  if (!p.footer) return End::lost;
+  if (p.footer->complete) return End::closed;
+  return p.footer->partial ? End::partial : End::recovered;
+}
+
 // Every metadata line of the file.
 Trace scan(Source source) {
   Trace trace{std::move(source), {}, false};
@@ -53,7 +59,7 @@ Trace scan(Source source) {
   trace.processes = std::move(parser.processes());
   trace.processes.back().cut = !rest.empty() && rest != "]";
   for (Process& p : trace.processes) {
-    p.end = !p.footer ? End::lost : (p.footer->complete ? End::closed : End::recovered);
+    p.end = end_of(p);
   }
   return trace;
 }
@@ -116,11 +122,15 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
   Process& p = parser.processes()[0];
   if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
   if (!knows_its_communicators(p)) return std::nullopt;
-  p.end = p.footer->complete ? End::closed : End::recovered;
+  p.end = end_of(p);
   return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
 }
 
 }  // namespace
+
+std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header) {
+  return rank_file.parent_path() / header.ring;
+}
 
 Trace load(const std::filesystem::path& file) {
   if (auto closed = load_ends(file)) return std::move(*closed);
@@ -128,12 +138,18 @@ Trace load(const std::filesystem::path& file) {
   if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
   const Process& open = trace.processes[0];
   if (open.header.ring.empty()) return trace;
-  auto rest = replay(file.parent_path() / open.header.ring, open.header);
-  if (!rest) return scan({file, Source{}.cut, {}});  // it may have closed since it was read
-  const bool running = rest->running;
-  const bool partial = rest->partial;
-  Trace whole = scan({file, rest->cut, std::move(rest->lines)});
-  whole.processes[0].end = running ? End::running : partial ? End::partial : End::recovered;
+  const auto ring = RingFile::open(ring_path(file, open.header));
+  // It may have closed since it was read.
+  if (!ring || !ring->belongs_to(open.header)) return scan({file, Source{}.cut, {}});
+  Replay rest = replay(*ring);
+  const std::uint64_t size = std::filesystem::file_size(file);
+  if (size < rest.cut) {
+    throw BadInput(file, size,
+                   "the file ends here; its ring file says that " + std::to_string(rest.cut) +
+                       " bytes were written: it is a copy, or was cut");
+  }
+  Trace whole = scan({file, rest.cut, std::move(rest.lines)});
+  if (rest.running) whole.processes[0].end = End::running;
   return whole;
 }
 

@@ -16,6 +16,9 @@ struct Trace {
   bool merged = false;
 };
 
+// Where a process that has not closed keeps its ring file, as its header says.
+std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header);
+
 // Throws BadInput. Of a closed rank file only the beginning and the end are read.
 Trace load(const std::filesystem::path& file);
 

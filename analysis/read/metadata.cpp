@@ -172,11 +172,8 @@ Footer footer(const object& args) {
     std::string_view name;
     f.unseen.push_back(e.get(name) == simdjson::SUCCESS ? std::string(name) : simdjson::minify(e));
   }
-  bool complete = false;
-  if (const auto e = find(args, "complete")) {
-    if (e->get(complete) != simdjson::SUCCESS) throw Malformed("expected a bool in \"complete\"");
-  }
-  f.complete = complete;
+  f.complete = flag(args, "complete");
+  f.partial = flag(args, "partial");
   return f;
 }
 

@@ -113,6 +113,7 @@ struct Footer {
   std::vector<BoundFunction> functions;
   std::vector<std::string> unseen;  // JSON text of each entry
   bool complete = false;
+  bool partial = false;  // some counts were in memory that died with the process
 };
 
 // How the lines of a process end.

@@ -2,23 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 
-#include "read/process.h"
+#include "read/ring_file.h"
 
 namespace tprof::read {
 
+// The end that the rank file lacks. Reading an unclosed file, watching a running process and
+// recovering a dead one all come through here.
 struct Replay {
   std::uint64_t cut = 0;  // bytes of the rank file that the lines below follow
   std::string lines;      // as the writer would have written them: events, ledger, footer
   bool partial = false;   // some of its counts were in memory that is gone
-  bool running = false;   // the process lives: no call that is still open is in the lines
+  bool running = false;   // the process lives: calls that are open may still return
 };
 
-// Nothing where there is no such file, or it is another process's. Throws BadInput for one that is
-// not of this version.
-std::optional<Replay> replay(const std::filesystem::path& ring, const Header& owner);
+// Throws BadInput where no state was ever committed: the process died while it started.
+Replay replay(const RingFile& ring);
 
 }  // namespace tprof::read

@@ -53,10 +53,10 @@ void Output::ledger() {
 bool Output::end() {
   Progress end = progress_;
   text_.clear();
-  drain_.open_calls(text_, end);
+  drain_.open_calls(text_, end, true);
   clock_line(text_, view_);
   ledger_line(text_, view_, sums_, now_ns(), "close", true);
-  footer_line(text_, view_, sums_, end, true);
+  footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";
   if (text_.failed() || !write_at(progress_.offset, text_.view())) return false;
   if (ftruncate(fd_, static_cast<off_t>(progress_.offset + text_.size())) != 0) return false;

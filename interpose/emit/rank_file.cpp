@@ -151,7 +151,15 @@ void create_ring(const Process& process, RankFile& file) {
     path << file.directory << "/." << stem << ".ring";
   }
   file.ring_fd = create(file.ring_path);
-  if (file.ring_fd < 0) file.ring_path[0] = '\0';
+  if (file.ring_fd < 0) {
+    file.ring_path[0] = '\0';
+    return;
+  }
+  // Tells readers that we live, in other pid namespaces too. The kernel gives it back when we die.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  fcntl(file.ring_fd, F_SETLK, &whole);
 }
 
 }  // namespace

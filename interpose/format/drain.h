@@ -48,9 +48,10 @@ class Drain {
     return true;
   }
 
-  // Lines of the calls that are still open: nobody will close them any more.
-  void open_calls(Text& out, Progress& p) {
-    tables(out, p, true);
+  // Lines of the calls that are still open. `last`: nobody will close them any more, nor end the
+  // captures that are still going on.
+  void open_calls(Text& out, Progress& p, bool last) {
+    tables(out, p, last);
     each_open_call(view_, [&](const Record& r, const ThreadArea& t) {
       if (view_.function(r.function) != nullptr) {
         const std::uint32_t stream = stream_number(out, p, r.stream);
@@ -67,7 +68,6 @@ class Drain {
     return g == nullptr || g->complete.load(std::memory_order_acquire) != 0;
   }
 
-  // `last`: a capture that is still going on will never end.
   void tables(Text& out, Progress& p, bool last = false) {
     const Head& head = view_.head();
     const std::uint32_t comms = View::entries(head.comms);

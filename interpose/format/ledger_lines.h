@@ -144,9 +144,13 @@ inline std::uint64_t ring_drops(const Sums& sums) {
   return n;
 }
 
+// Who ended the file: the process itself; a reader that took over from it; or a reader that found
+// a part of the counts gone.
+enum class Complete : std::uint8_t { yes, no, partial };
+
 // The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
 inline void footer_line(Text& out, const View& view, const Sums& sums, const Progress& progress,
-                        bool complete) {
+                        Complete complete) {
   const Head& head = view.head();
   std::uint64_t dropped[kDroppedCount];
   for (std::size_t i = 0; i < kDroppedCount; ++i) dropped[i] = progress.dropped[i];
@@ -176,7 +180,8 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
   }
   const std::string_view unseen(head.unseen, strnlen(head.unseen, sizeof head.unseen));
   out << "],\"unseen\":" << (unseen.empty() ? std::string_view("[]") : unseen)
-      << "},\"complete\":" << (complete ? "true" : "false") << "}}\n";
+      << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")
+      << (complete == Complete::partial ? ",\"partial\":true" : "") << "}}\n";
 }
 
 }  // namespace tprof

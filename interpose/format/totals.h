@@ -88,26 +88,29 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
 }
 
 // Calls f(record, thread) for every call that was entered and has not returned (or whose group has
-// not ended).
+// not ended). Its thread may be at work: what changes while it is copied is not open.
 template <typename F>
 void each_open_call(const View& view, F&& f) {
   for (std::uint32_t i = 0; i < view.threads(); ++i) {
     const ThreadArea* t = view.thread(i);
     if (t == nullptr) continue;
-    const std::uint64_t committed = t->committed.load(std::memory_order_acquire);
-    const auto open = [&](const Record& r) {
-      return r.function != kMetaVoid && (r.txn == 0 || r.txn > committed);
+    const auto look = [&](const Record& at) {
+      const std::uint64_t committed = t->committed.load(std::memory_order_acquire);
+      const Record r = at;
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (r.function == kMetaVoid || (r.txn != 0 && r.txn <= committed)) return;
+      if (at.function != r.function || at.start_ns != r.start_ns || at.txn != r.txn) return;
+      f(r, *t);
     };
     if (const Record* ring = view.ring(*t)) {
       const std::uint64_t head = t->head.load(std::memory_order_acquire);
       const std::uint64_t tail = t->tail.load(std::memory_order_acquire);
       // What lies below `tail` is closed; a slot above `head` may be half written.
       for (std::uint64_t n = head - tail <= t->capacity ? tail : head; n < head; ++n) {
-        const Record& r = ring[n & (t->capacity - 1)];
-        if (open(r)) f(r, *t);
+        look(ring[n & (t->capacity - 1)]);
       }
     }
-    if (open(t->spare)) f(t->spare, *t);
+    look(t->spare);
   }
 }
 

@@ -36,7 +36,7 @@ void replay(const View& view, Progress& progress, std::ofstream& out) {
     out << text.view();
     text.clear();
   }
-  drain.open_calls(text, progress);
+  drain.open_calls(text, progress, true);
   out << text.view();
 }
 

@@ -219,7 +219,7 @@ TEST_CASE("a call that has not returned is an open line, once, and no X") {
     within = recovered(world.view(), "");
     Text text;
     auto progress = std::make_unique<Progress>(writer.progress());
-    Drain(world.view()).open_calls(text, *progress);
+    Drain(world.view()).open_calls(text, *progress, true);
     open_lines = text.view();
     return ncclSuccess;
   });
@@ -261,7 +261,7 @@ TEST_CASE("a damaged ring file makes no reader crash or go on for ever") {
     }
     Sums sums;
     ledger_line(text, view, sums, 0, "close", true);
-    footer_line(text, view, sums, *progress, false);
+    footer_line(text, view, sums, *progress, Complete::no);
     REQUIRE_FALSE(text.failed());
   }
 }

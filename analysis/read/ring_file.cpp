@@ -1,0 +1,121 @@
+#include "read/ring_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "read/error.h"
+
+namespace tprof::read {
+namespace {
+
+template <std::size_t N>
+std::string_view bounded(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+// A pid alone is not enough: it may have been given to another process since.
+bool pid_lives(const Head& head) {
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  if (boot_id != bounded(head.boot_id)) return false;
+  std::ifstream file("/proc/" + std::to_string(head.pid) + "/stat");
+  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state;
+  fields >> state;
+  if (state == "Z" || state == "X") return false;
+  std::string field;
+  for (int n = 4; n <= 22 && fields >> field; ++n) {
+  }
+  return field == std::to_string(head.start_ticks);
+}
+
+void check(const std::filesystem::path& file, const Head& head) {
+  if (std::memcmp(head.magic, kRingMagic, sizeof kRingMagic) != 0) {
+    throw BadInput(file, "not a tprof ring file");
+  }
+  if (head.layout != kRingLayout || head.head_size != sizeof(Head)) {
+    throw BadInput(file, "ring file of tprof " + std::string(bounded(head.version)) + ", layout " +
+                             std::to_string(head.layout) + "; this is tprof " + kVersion +
+                             ", layout " + std::to_string(kRingLayout) +
+                             ": use the tprof that belongs to the library");
+  }
+}
+
+}  // namespace
+
+RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)
+    : path_(std::move(path)), fd_(fd), base_(base), size_(size) {}
+
+RingFile::RingFile(RingFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      base_(std::exchange(other.base_, nullptr)),
+      size_(other.size_) {}
+
+RingFile::~RingFile() {
+  if (base_ != nullptr) munmap(base_, size_);
+  if (fd_ >= 0) close(fd_);
+}
+
+std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
+  // For writing where that is allowed: a lock needs it, the mapping is read only all the same.
+  int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 && errno != ENOENT) fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) {
+    if (errno == ENOENT) return std::nullopt;
+    throw BadInput(file, std::strerror(errno));
+  }
+  RingFile ring(file, fd, nullptr, 0);
+  struct stat st {};
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+      static_cast<std::size_t>(st.st_size) < sizeof(Head)) {
+    throw BadInput(file, "not a tprof ring file");
+  }
+  const auto size = static_cast<std::size_t>(st.st_size);
+  void* base = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) throw BadInput(file, std::strerror(errno));
+  ring.base_ = base;
+  ring.size_ = size;
+  check(file, ring.view().head());
+  return ring;
+}
+
+bool RingFile::belongs_to(const Header& header) const {
+  const Head& head = view().head();
+  return head.pid == header.pid && bounded(head.boot_id) == header.boot_id;
+}
+
+bool RingFile::running() const {
+  struct flock held {};
+  held.l_type = F_RDLCK;
+  held.l_whence = SEEK_SET;
+  const bool locked = fcntl(fd_, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+  return locked || pid_lives(view().head());
+}
+
+bool RingFile::lock() {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  struct stat opened {};
+  struct stat named {};
+  return fcntl(fd_, F_SETLK, &whole) == 0 && fstat(fd_, &opened) == 0 &&
+         stat(path_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+}  // namespace tprof::read

@@ -1,0 +1,131 @@
+#include "recover/recover.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+#include "read/error.h"
+#include "read/load.h"
+#include "read/ring_file.h"
+
+namespace tprof::recover {
+namespace fs = std::filesystem;
+
+namespace {
+
+class File {
+ public:
+  explicit File(const fs::path& path)
+      : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) {
+    if (fd_ < 0) fail();
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { close(fd_); }
+
+  void write(std::uint64_t offset, std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) fail();
+      offset += static_cast<std::uint64_t>(n);
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  void end_at(std::uint64_t size) {
+    if (ftruncate(fd_, static_cast<off_t>(size)) != 0) fail();
+  }
+  void sync() {
+    if (fsync(fd_) != 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw read::BadInput(path_, std::string("cannot recover it: ") + std::strerror(errno) +
+                                    "; the ring file still holds what is missing");
+  }
+
+  fs::path path_;
+  int fd_;
+};
+
+std::string line_of(const char* path) {
+  std::string line;
+  std::getline(std::ifstream(path) >> std::ws, line);
+  return line;
+}
+
+// A process of another boot is dead if it was this machine's.
+bool of_another_host(const read::Header& header) {
+  if (header.boot_id == line_of("/proc/sys/kernel/random/boot_id")) return false;
+  char host[256] = {};
+  return gethostname(host, sizeof host - 1) != 0 || header.host != host;
+}
+
+std::size_t lines_in(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+void remove_ring(const fs::path& ring) {
+  std::error_code error;
+  if (!fs::remove(ring, error) && error) {
+    throw read::BadInput(ring, "recovered, but cannot be removed: " + error.message());
+  }
+}
+
+}  // namespace
+
+Result recover(const fs::path& rank_file, bool force) {
+  const read::Trace trace = read::load(rank_file);
+  if (trace.merged || trace.processes.empty()) return {Outcome::closed, "a merged trace"};
+  const read::Process& process = trace.processes.front();
+  const fs::path ring_path = read::ring_path(rank_file, process.header);
+
+  if (process.end == read::End::running) {
+    return {Outcome::running, fmt::format("still running (pid {} on {}): left alone",
+                                          process.header.pid, process.header.host)};
+  }
+  if (process.end == read::End::lost) {
+    const bool local = process.header.ring.starts_with('/');
+    return {Outcome::lost, local
+                               ? fmt::format("no ring file; on host {} it was {}: recover it there",
+                                             process.header.host, ring_path.string())
+                               : "no ring file: what was not written is gone"};
+  }
+  if (process.header.ring.empty()) return {Outcome::closed, "nothing to recover"};
+  auto ring = read::RingFile::open(ring_path);
+  if (!ring || !ring->belongs_to(process.header)) return {Outcome::closed, "nothing to recover"};
+  if (of_another_host(process.header) && !force) {
+    return {Outcome::elsewhere,
+            fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
+                        process.header.host, process.header.pid)};
+  }
+  File file(rank_file);
+  if (!ring->lock() || ring->running()) {
+    return {Outcome::running, "still running, or being recovered by another: left alone"};
+  }
+  // It may have died between the end of its file and the removal of its ring, as may have we.
+  if (trace.source.cut == std::numeric_limits<std::uint64_t>::max()) {
+    remove_ring(ring_path);
+    return {Outcome::closed, "closed; its ring file was left over and is removed"};
+  }
+  const std::string lines = trace.source.rest + "]\n";
+  file.write(trace.source.cut, lines);
+  file.end_at(trace.source.cut + lines.size());
+  file.sync();
+  remove_ring(ring_path);
+  const bool partial = process.end == read::End::partial;
+  return {partial ? Outcome::partial : Outcome::recovered,
+          fmt::format("recovered: {} lines from the ring file{}", lines_in(trace.source.rest),
+                      partial ? ", but not all counts had room in it: they are lower bounds" : "")};
+}
+
+}  // namespace tprof::recover
