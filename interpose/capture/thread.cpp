@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "interpose/session/complain.h"
 #include "spin_lock.h"
 
 namespace tprof {
@@ -27,15 +28,28 @@ SpinLock g_shared_calls;
 SpinLock g_list_lock;      // of the list of areas
 SpinLock g_exit_key_lock;  // of making the key
 
+constexpr std::uint64_t kLevelBytes = ledger_level_rows(0) * sizeof(LedgerRow);
+
+// Where a whole ring has no room in the file the smallest does nearly as well: on such a disk there
+// will be no lines, and the counts have to outlive the process.
 std::uint64_t allocate_area(std::uint32_t ring_records) {
   Mapping& m = session::mapping();
-  const std::uint64_t levels = ledger_level_rows(0) * sizeof(LedgerRow);
-  const std::uint64_t ring = std::uint64_t{ring_records} * sizeof(Record);
-  const std::uint64_t offset = m.allocate(sizeof(ThreadArea) + 64 + levels + ring);
+  const auto bytes = [](std::uint32_t records) {
+    return sizeof(ThreadArea) + 64 + kLevelBytes + std::uint64_t{records} * sizeof(Record);
+  };
+  std::uint64_t offset = m.allocate_in_file(bytes(ring_records));
+  if (offset == 0 && m.in_file() && ring_records > kSmallestRing) {
+    offset = m.allocate_in_file(bytes(kSmallestRing));
+    if (offset != 0) {
+      complain("no room for the ring: lines may be missing, counting goes on");
+      ring_records = kSmallestRing;
+    }
+  }
+  if (offset == 0) offset = m.allocate(bytes(ring_records));
   if (offset == 0) return 0;
   auto& area = *m.at<ThreadArea>(offset);
   area.level[0] = offset + ((sizeof(ThreadArea) + 63) & ~std::uint64_t{63});
-  area.ring = ring_records == 0 ? 0 : area.level[0] + levels;
+  area.ring = ring_records == 0 ? 0 : area.level[0] + kLevelBytes;
   area.capacity = ring_records;
   return offset;
 }

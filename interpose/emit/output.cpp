@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "interpose/capture/clock.h"
 #include "interpose/session/complain.h"
+#include "interpose/session/disk_space.h"
 
 namespace tprof {
 namespace {
@@ -26,6 +28,7 @@ Output::Output(const View& view, int fd, std::uint64_t offset)
   Progress start{};
   start.offset = offset;
   commit(start);
+  reserve(offset + closing_bytes_);
 }
 
 bool Output::drain_batch() {
@@ -47,6 +50,7 @@ void Output::ledger() {
   text_.clear();
   clock_line(text_, view_);
   ledger_line(text_, view_, sums_, now, "interval", false);
+  closing_bytes_ = std::max<std::uint64_t>(kClosingBytes, 2 * text_.size());
   flush(0);
 }
 
@@ -58,8 +62,12 @@ bool Output::end() {
   ledger_line(text_, view_, sums_, now_ns(), "close", true);
   footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";
-  if (text_.failed() || !write_at(progress_.offset, text_.view())) return false;
-  if (ftruncate(fd_, static_cast<off_t>(progress_.offset + text_.size())) != 0) return false;
+  const std::uint64_t end_offset = progress_.offset + text_.size();
+  if (text_.failed() || !reserve(end_offset) || !write_at(progress_.offset, text_.view())) {
+    return false;
+  }
+  reserved_ = end_offset;  // the rest is given back
+  if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
   Progress closed = progress_;
   closed.closed = 1;
   commit(closed);
@@ -67,15 +75,20 @@ bool Output::end() {
 }
 
 void Output::flush(std::uint64_t events) {
-  if (!text_.failed() && write_at(progress_.offset, text_.view())) {
-    next_.offset += text_.size();
+  const std::uint64_t end_offset = progress_.offset + text_.size();
+  const bool fits = text_.size() == 0 || reserve(end_offset + closing_bytes_);
+  if (fits && !text_.failed() && write_at(progress_.offset, text_.view())) {
+    next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
     if (text_.size() != 0 || moved) commit(next_);
     return;
   }
   complain("cannot write the trace, counting goes on: ", std::strerror(errno));
-  // Where even this fails, the next batch is written over what is there.
-  if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
+  if (fits) {
+    // Part of it may be there. Where even this fails, the next batch is written over it.
+    if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
+    reserved_ = 0;
+  }
   next_.dropped[static_cast<std::size_t>(Dropped::write_error)] += events;
   // The tables' lines come again with the next batch.
   next_.lines_bytes = progress_.lines_bytes;
@@ -84,6 +97,21 @@ void Output::flush(std::uint64_t events) {
   next_.world = progress_.world;
   next_.streams = progress_.streams;
   commit(next_);
+}
+
+// Blocks for the file up to `until`. False: there is no room. True where nobody can know it before
+// the write.
+bool Output::reserve(std::uint64_t until) {
+  constexpr std::uint64_t kStep = 256 << 10;  // a call to the system for 1,200 lines
+  if (!reserves_ || until <= reserved_) return true;
+  for (const std::uint64_t more : {kStep, std::uint64_t{0}}) {
+    const Reserved answer = reserve_blocks(fd_, progress_.offset, until + more - progress_.offset);
+    if (answer == Reserved::no) continue;
+    reserves_ = answer == Reserved::yes;
+    reserved_ = until + more;
+    return true;
+  }
+  return false;
 }
 
 void Output::commit(const Progress& next) {

@@ -7,18 +7,23 @@
 
 namespace tprof {
 
+// Room for the lines that close a file: kept free of all others, so that a disk that fills up costs
+// lines and not the counts.
+inline constexpr std::uint64_t kClosingBytes = 64 << 10;
+
 class Output {
  public:
   // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
   Output(const View& view, int fd, std::uint64_t offset);
 
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
-  // more. A batch that can't be written is taken back, and its events are counted as lost.
+  // more. A batch that does not fit is left out, and its events are counted as lost.
   bool drain_batch();
   // The cumulative ledger, if ten seconds have passed and calls were made in them.
   void ledger();
   // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
-  // come later are written over them, and the end again behind those. False: it did not fit.
+  // come later are written over them, and the end again behind those. False: it did not fit, and
+  // what was there stays.
   bool end();
 
   bool ended() const { return progress_.closed != 0; }
@@ -27,6 +32,7 @@ class Output {
 
  private:
   void flush(std::uint64_t events);
+  bool reserve(std::uint64_t until);
   void commit(const Progress& next);
   bool write_at(std::uint64_t offset, std::string_view text) const;
   std::uint64_t transactions() const;
@@ -38,6 +44,9 @@ class Output {
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};
+  std::uint64_t reserved_ = 0;  // the file has its blocks up to here
+  bool reserves_ = true;        // its file system gives them without a write
+  std::uint64_t closing_bytes_ = kClosingBytes;
   std::uint64_t last_ledger_ns_;
   std::uint64_t last_transactions_ = 0;
 };

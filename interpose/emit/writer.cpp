@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 #include <new>
 
 #include "interpose/capture/clock.h"
+#include "interpose/session/no_signals.h"
 #include "output.h"
 
 namespace tprof::writer {
@@ -68,36 +68,6 @@ class [[nodiscard]] Hold {
  private:
   Output* output_ = nullptr;
   std::uint64_t start_cpu_ns_;
-};
-
-// Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes. Holds all signals back, and
-// takes away the one that we caused.
-class [[nodiscard]] NoSignals {
- public:
-  NoSignals() {
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() {
-    if (!was_pending_) {
-      sigset_t ours;
-      sigemptyset(&ours);
-      sigaddset(&ours, SIGXFSZ);
-      const timespec now{};
-      sigtimedwait(&ours, nullptr, &now);
-    }
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-  bool was_pending_;
 };
 
 void settle_in() {

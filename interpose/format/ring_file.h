@@ -18,6 +18,7 @@
 namespace tprof {
 
 inline constexpr std::uint32_t kMaxThreads = 1024;
+inline constexpr std::uint32_t kSmallestRing = 64;  // records
 inline constexpr std::uint32_t kTableChunks = 64;
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;

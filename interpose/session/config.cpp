@@ -142,7 +142,7 @@ Config read_config() {
   const std::string_view ring = environment("TPROF_RING");
   std::uint64_t records = 0;
   if (!ring.empty()) {
-    const bool power_of_two = parse_bytes(ring, records) && records >= 64 &&
+    const bool power_of_two = parse_bytes(ring, records) && records >= kSmallestRing &&
                               records <= (1U << 22) && (records & (records - 1)) == 0;
     if (power_of_two) {
       c.ring_records = static_cast<std::uint32_t>(records);

@@ -1,12 +1,10 @@
 #include "mapping.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <new>
+#include "complain.h"
+#include "disk_space.h"
 
 namespace tprof {
 namespace {
@@ -14,27 +12,6 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
-}
-
-// Really allocates the bytes: a sparse file on a full disk is a SIGBUS at the first store, and
-// growing past RLIMIT_FSIZE is a SIGXFSZ. glibc's posix_fallocate is not used: where the file
-// system has no fallocate it writes, and where it fails half way it leaves the file grown.
-bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      offset + bytes > limit.rlim_cur) {
-    return false;
-  }
-  if (fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
-  static const char zeros[65536] = {};
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t n = bytes - done < sizeof zeros ? bytes - done : sizeof zeros;
-    const ssize_t wrote = pwrite(fd, zeros, n, static_cast<off_t>(offset + done));
-    if (wrote <= 0) return false;
-    done += static_cast<std::uint64_t>(wrote);
-  }
-  return true;
 }
 
 std::uint64_t address_space_limit() {
@@ -56,7 +33,7 @@ bool Mapping::open(int fd) {
   if (base_ == nullptr) return false;
   fd_ = fd;
   const std::uint64_t bytes = round_up(sizeof(Head));
-  if (!back(0, bytes)) {
+  if (!back_by_file(0, bytes) && !back_by_memory(0, bytes)) {
     close();
     return false;
   }
@@ -64,15 +41,15 @@ bool Mapping::open(int fd) {
   return true;
 }
 
-bool Mapping::back(std::uint64_t offset, std::uint64_t bytes) {
-  void* at = static_cast<std::byte*>(base_) + offset;
-  if (fd_ >= 0 && !file_ended_ && grow_file(fd_, offset, bytes) &&
-      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_,
-           static_cast<off_t>(offset)) != MAP_FAILED) {
-    return true;
-  }
-  if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-      MAP_FAILED) {
+bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
+  return fd_ >= 0 && !file_ended_ && grow_file(fd_, offset, bytes) &&
+         mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_, static_cast<off_t>(offset)) != MAP_FAILED;
+}
+
+bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
+  if (mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
     return false;
   }
   if (offset == 0) {
@@ -80,6 +57,7 @@ bool Mapping::back(std::uint64_t offset, std::uint64_t bytes) {
   } else {
     // A later, smaller segment might find room again, behind a hole. A reader that maps a hole on a
     // full tmpfs dies of SIGBUS.
+    if (fd_ >= 0) complain("no room for the ring file: a kill would lose counts");
     file_ended_ = true;
     head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
   }
@@ -89,9 +67,20 @@ bool Mapping::back(std::uint64_t offset, std::uint64_t bytes) {
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   bytes = round_up(bytes);
   const SpinGuard guard(growing_);
-  const std::uint64_t offset = head().used.fetch_add(bytes, std::memory_order_relaxed);
+  const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
   if (offset + bytes > size_) return 0;
-  return back(offset, bytes) ? offset : 0;
+  if (!back_by_file(offset, bytes) && !back_by_memory(offset, bytes)) return 0;
+  head().used.store(offset + bytes, std::memory_order_relaxed);
+  return offset;
+}
+
+std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
+  bytes = round_up(bytes);
+  const SpinGuard guard(growing_);
+  const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
+  if (offset + bytes > size_ || !back_by_file(offset, bytes)) return 0;
+  head().used.store(offset + bytes, std::memory_order_relaxed);
+  return offset;
 }
 
 void Mapping::close() {

@@ -17,6 +17,8 @@ class Mapping {
   bool open(int fd);
   // Offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
+  // The same, or 0 where they would not be in the file: a kill would lose them.
+  std::uint64_t allocate_in_file(std::uint64_t bytes);
   void close();
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
@@ -28,7 +30,8 @@ class Mapping {
   bool in_file() const { return fd_ >= 0; }
 
  private:
-  bool back(std::uint64_t offset, std::uint64_t bytes);
+  bool back_by_file(std::uint64_t offset, std::uint64_t bytes);
+  bool back_by_memory(std::uint64_t offset, std::uint64_t bytes);
 
   void* base_ = nullptr;
   std::uint64_t size_ = 0;  // of the address range

@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "complain.h"
+#include "disk_space.h"
 #include "interpose/api/functions.h"
 #include "interpose/capture/clock.h"
 #include "interpose/capture/communicators.h"
@@ -19,6 +19,7 @@
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
 #include "interpose/emit/header.h"
+#include "interpose/emit/output.h"
 #include "interpose/emit/rank_file.h"
 #include "interpose/emit/writer.h"
 #include "interpose/resolve/resolve.h"
@@ -122,15 +123,6 @@ void note_libraries() {
   if (unseen.size() < sizeof head.unseen) copy_text(head.unseen, unseen.view());
 }
 
-// Room for the header and what closes the file must be allowed: beyond RLIMIT_FSIZE a write is a
-// SIGXFSZ, and this thread is the program's.
-bool may_write() {
-  constexpr rlim_t kNeeded = 64 << 10;
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-         limit.rlim_cur >= kNeeded;
-}
-
 void after_fork_in_child() {
   g_lock.unlock();
   tables::after_fork();
@@ -150,9 +142,22 @@ void after_fork_in_child() {
   if (number != 0) g_number.store(number + 1, std::memory_order_relaxed);
 }
 
+// Room for the closing lines goes before the ring: a disk too full for both is no place for a ring,
+// of which it would hold the head and no counts.
+bool open_mapping() {
+  constexpr std::uint64_t kHeaderBytes = 16 << 10;
+  if (!g_mapping.open(g_file.ring_fd)) return false;
+  if (!g_mapping.in_file()) return true;
+  const Reserved room = reserve_blocks(g_file.fd, 0, kHeaderBytes + kClosingBytes);
+  if (room != Reserved::no) return true;
+  g_mapping.close();
+  drop_ring_file(g_file);
+  return g_mapping.open(-1);
+}
+
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process) {
-  if (!g_mapping.open(g_file.ring_fd)) {
+  if (!open_mapping()) {
     complain("not tracing: no address space for the ring");
     return false;
   }
@@ -188,7 +193,7 @@ bool start_locked() {
   }
   g_config = read_config();
   const Process process = describe_process(g_config.redact);
-  if (!may_write()) {
+  if (!size_allowed(kClosingBytes)) {
     complain("not tracing: the file size limit (ulimit -f) is under 64 KiB");
     return false;
   }
