@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <utility>
+
 #include "communicators.h"
 #include "graphs.h"
 #include "groups.h"
@@ -78,6 +80,27 @@ inline void count_ring_drop(Transaction& transaction) {
   ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
 }
 
+// The real call, between the clocks: its record is open while it runs.
+template <typename F>
+[[gnu::always_inline]] inline auto timed(Thread& t, Record& r, std::uint8_t function, bool in_ring,
+                                         F&& real) {
+  r.start_ns = now_ns();
+  publish(t, r, function, in_ring);
+  const auto result = real();
+  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
+  return result;
+}
+
+// It has returned, and is no part of a group: counted, and its record closed, at once. `lost_line`:
+// it was to have a line, and the ring was full.
+[[gnu::always_inline]] inline void settle(Thread& t, Record& r, LedgerKey::Words key, bool ok,
+                                          std::uint64_t name, bool lost_line) {
+  Transaction transaction(t);
+  enter(transaction, key, r, ok, name);
+  transaction.close(r);
+  if (lost_line) count_ring_drop(transaction);
+}
+
 // Budget of what is ours in a call: two clock reads (44 ns) + 25 ns.
 template <Fn kFunction, Bucket kBucket, typename F>
 ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F&& real) {
@@ -123,23 +146,15 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
       key_words(static_cast<std::uint8_t>(kFunction), kBucket, r.dtype,
                 graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), comm, graph);
 
-  r.start_ns = now_ns();
-  publish(t, r, static_cast<std::uint8_t>(kFunction), in_ring);
-  const ncclResult_t result = real();
-  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
-
+  const ncclResult_t result =
+      timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
   if (t.group_depth != 0) {
     add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter});
     if (!in_ring) r.function = kMetaVoid;
     return result;
   }
   const bool ok = accepted(result);
-  {
-    Transaction transaction(t);
-    enter(transaction, key, r, ok, kName);
-    transaction.close(r);
-    if (!in_ring) count_ring_drop(transaction);
-  }
+  settle(t, r, key, ok, kName, !in_ring);
   if (!ok) comms::give_back(counter, r.seq);
   return result;
 }
@@ -176,15 +191,9 @@ cudaError_t copy_call(Thread& t, const CopyArgs& a, F&& real) {
       key_words(static_cast<std::uint8_t>(kFunction), bucket, kDtypeByte,
                 graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), 0, graph);
 
-  r.start_ns = now_ns();
-  publish(t, r, static_cast<std::uint8_t>(kFunction), in_ring);
-  const cudaError_t result = real();
-  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
-
-  Transaction transaction(t);
-  enter(transaction, key, r, accepted(result), 0);
-  transaction.close(r);
-  if (!in_ring && wants_line) count_ring_drop(transaction);
+  const cudaError_t result =
+      timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
+  settle(t, r, key, accepted(result), 0, wants_line && !in_ring);
   return result;
 }
 
@@ -200,15 +209,8 @@ cudaError_t launch_call(Thread& t, cudaGraphExec_t handle, cudaStream_t stream, 
   r.comm = graphs::executable(handle);
   const auto key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, r.comm);
 
-  r.start_ns = now_ns();
-  publish(t, r, kMetaLaunch, in_ring);
-  const cudaError_t result = real();
-  set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
-
-  Transaction transaction(t);
-  enter(transaction, key, r, accepted(result), 0);
-  transaction.close(r);
-  if (!in_ring) count_ring_drop(transaction);
+  const cudaError_t result = timed(t, r, kMetaLaunch, in_ring, std::forward<F>(real));
+  settle(t, r, key, accepted(result), 0, !in_ring);
   return result;
 }
 

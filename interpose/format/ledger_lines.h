@@ -41,12 +41,8 @@ inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
       << function_name(view, key.function) << "\",\"dtype\":\""
       << dtype_name(key.dtype, view.head().copy_element_size) << "\",\"comm\":";
-  if (key.comm != 0) {
-    out << key.comm;
-  } else {
-    out << "null";
-  }
-  out << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
+  out.number_or_null(key.comm != 0, key.comm)
+      << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
 }
 
 inline void row_amounts(Text& out, const View& view, const Total& t) {
@@ -63,12 +59,8 @@ inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t in
   collect(view, sums, false);
   open_line(out, view, "tprof_graph", 'M', 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
-  if (g->kind == GraphKind::executable && g->source != 0) {
-    out << g->source;
-  } else {
-    out << "null";
-  }
-  out << ",\"calls\":[";
+  out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
+      << ",\"calls\":[";
   bool first = true;
   for (const Total& t : sums.all) {
     if (t.key.mode != Mode::captured || t.key.graph != index) continue;

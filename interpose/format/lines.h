@@ -40,11 +40,7 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   }
   out << ",\"nranks\":" << c->nranks << ",\"rank\":" << c->rank << ",\"device\":" << c->device
       << ",\"parent\":";
-  if (c->parent != 0) {
-    out << c->parent << "}},\n";
-  } else {
-    out << "null}},\n";
-  }
+  out.number_or_null(c->parent != 0, c->parent) << "}},\n";
 }
 
 // Corrects rank and world size where the launcher told neither.
@@ -88,23 +84,15 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     const std::uint32_t element = view.head().copy_element_size;
     if (element != 1) out << ",\"dtype\":\"" << dtype_name(r.dtype, element) << '"';
     out << ",\"device\":";
-    if (r.comm != 0) {
-      out << r.comm - 1;
-    } else {
-      out << "null";
-    }
+    out.number_or_null(r.comm != 0, r.comm - 1);
     if (r.host_memory != 0) out << ",\"host_memory\":\"" << kHostMemoryNames[r.host_memory] << '"';
     stream_arg(out, stream);
     if (r.sync) out << ",\"sync\":true";
     return;
   }
   out << "\"comm\":";
-  if (r.comm != 0) {
-    out << r.comm;
-  } else {
-    out << "null";
-  }
-  out << ",\"seq\":" << r.seq << ",\"count\":" << r.count << ",\"dtype\":\""
+  out.number_or_null(r.comm != 0, r.comm)
+      << ",\"seq\":" << r.seq << ",\"count\":" << r.count << ",\"dtype\":\""
       << dtype_name(r.dtype, 1) << "\",\"bytes\":" << a.bytes;
   if (r.peer != kNoPeer) out << ",\"peer\":" << r.peer;
   if (r.reduce != 0 && r.reduce < sizeof kReduceNames / sizeof *kReduceNames) {

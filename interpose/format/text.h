@@ -39,6 +39,14 @@ class Text {
   Text& operator<<(std::uint32_t v) { return number(std::uint64_t{v}); }
   Text& operator<<(std::int32_t v) { return number(std::int64_t{v}); }
 
+  // What is not known is null: never a made-up value.
+  template <typename T>
+  Text& number_or_null(bool known, T v) {
+    return known ? *this << v : *this << "null";
+  }
+  Text& string_or_null(const char* s) {
+    return s != nullptr && *s != '\0' ? string(s) : *this << "null";
+  }
   // 64-bit value as 16 hexadecimal digits.
   Text& hex16(std::uint64_t v) {
     char digits[16];
