@@ -10,6 +10,7 @@ namespace tprof::cli {
 enum Exit : int { kOk = 0, kFinding = 1, kBadUsage = 2 };
 
 using Run = std::function<int()>;
+Run add_anonymize(CLI::App& app);
 Run add_merge(CLI::App& app);
 Run add_summary(CLI::App& app);
 Run add_run(CLI::App& app);

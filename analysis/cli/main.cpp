@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
     return fmt::format("tprof: {} (tprof --help tells more)\n", report::printable(e.what()));
   });
   const std::vector<cli::Run> commands = {cli::add_run(app), cli::add_merge(app),
-                                          cli::add_summary(app), cli::add_recover(app)};
+                                          cli::add_summary(app), cli::add_recover(app),
+                                          cli::add_anonymize(app)};
   try {
     app.parse(argc, argv);
     for (const cli::Run& command : commands) {

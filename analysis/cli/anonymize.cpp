@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "export/anonymizer.h"
+#include "export/output.h"
+#include "read/error.h"
+#include "read/json.h"
+#include "report/text.h"
+
+namespace tprof::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  tprof anonymize tprof-traces/train-20260101-120000-0 -o for-the-issue
+  tprof anonymize trace.json.gz -o for-the-issue
+Hosts, runs, commands, folders, names of threads and communicators, GPU ids and values of settings
+become host-1, run-1 and so on, the same in all files. Counts, times, ranks, process ids and the
+names of libraries stay. Look at the result before you publish it.)";
+
+struct Options {
+  std::vector<fs::path> paths;
+  fs::path output;
+};
+
+// rank-00003.json as the library would have named it; other names are the user's.
+std::string name_for(const read::Trace& trace, std::set<std::string>& taken) {
+  const std::string original = trace.source.file.filename().string();
+  const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
+  std::string stem = trace.merged ? "trace" : "process";
+  const auto& rank = trace.processes[0].header.rank;
+  if (!trace.merged && rank) stem = fmt::format("rank-{:05}", *rank);
+  std::string name = stem + end;
+  if (trace_export::is_rank_file_name(original)) name = original;
+  for (int n = 1; !taken.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
+  return name;
+}
+
+struct Written {
+  std::uint64_t bytes = 0;
+  std::uint64_t left_out = 0;  // lines
+};
+
+Written write(const read::Trace& trace, const fs::path& file, trace_export::Anonymizer& anonymizer,
+              const std::function<void(std::uint64_t)>& progress) {
+  const bool gzip = file.extension() == ".gz";
+  trace_export::Output output(file, gzip);
+  Written written;
+  std::string text = "[\n";
+  trace_export::Piece piece;
+  const auto put = [&] {
+    trace_export::pack(text, gzip, piece);
+    output.write(piece);
+    text.clear();
+  };
+  bool first = true;
+  const bool closed = trace.processes.back().footer.has_value();
+  read::BlockReader reader(trace.source);
+  for (read::Block block; reader.next(block); put()) {
+    progress(block.text.size());
+    read::each_line(block, [&](const read::Line& line) {
+      const std::size_t before = text.size();
+      if (!first) text += ",\n";
+      try {
+        if (anonymizer.edit(line, text)) {
+          first = false;
+          return;
+        }
+      } catch (const read::Malformed& e) {
+        throw read::BadInput(trace.source.file, line.offset, e.what());
+      }
+      text.resize(before);
+      ++written.left_out;
+    });
+  }
+  // What did not close, or was cut in a line, is so here too.
+  text += closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n";
+  put();
+  output.close();
+  written.bytes = fs::file_size(file);
+  return written;
+}
+
+// Files that are taken away again unless all of them were written.
+class Folder {
+ public:
+  explicit Folder(fs::path path) : path_(std::move(path)) {
+    std::error_code error;
+    made_ = fs::create_directories(path_, error);
+    if (error) throw read::BadInput(path_, error.message());
+    if (!fs::is_empty(path_)) {
+      throw read::BadInput(path_, "expected a new or an empty folder for the output");
+    }
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    if (kept_) return;
+    std::error_code ignored;
+    for (const fs::path& file : files_) fs::remove(file, ignored);
+    if (made_) fs::remove(path_, ignored);
+  }
+  fs::path add(const std::string& name) { return files_.emplace_back(path_ / name); }
+  void keep() { kept_ = true; }
+
+ private:
+  fs::path path_;
+  std::vector<fs::path> files_;
+  bool made_ = false;
+  bool kept_ = false;
+};
+
+// What the reader of the output can't know any more.
+void note_running(const read::Trace& trace) {
+  for (const read::Process& p : trace.processes) {
+    if (p.end != read::End::running) continue;
+    fmt::print(stderr, "tprof: note: {} of {} is still running: its counts are as of now\n",
+               p.header.rank ? fmt::format("rank {}", *p.header.rank)
+                             : fmt::format("pid {}", p.header.pid),
+               report::printable(trace.source.file.string()));
+  }
+}
+
+int anonymize(const Options& o) {
+  const read::Traces traces = load(read::trace_files(o.paths));
+  for (const read::Skipped& skipped : traces.skipped) {
+    fmt::print(stderr, "tprof: {}\n", report::printable(skipped.reason));
+  }
+  std::uint64_t bytes = 0;
+  for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
+  Folder folder(o.output);
+  trace_export::Anonymizer anonymizer;
+  std::set<std::string> taken;
+  Written all;
+  {
+    Progress progress("anonymizing", bytes);
+    std::uint64_t done = 0;
+    for (const read::Trace& trace : traces.traces) {
+      const Written written = write(trace, folder.add(name_for(trace, taken)), anonymizer,
+                                    [&](std::uint64_t n) { progress(done += n); });
+      all.bytes += written.bytes;
+      all.left_out += written.left_out;
+    }
+  }
+  folder.keep();
+  for (const read::Trace& trace : traces.traces) note_running(trace);
+  if (all.left_out != 0) {
+    fmt::print(stderr, "tprof: note: {} lines left out: they are not the contract's\n",
+               all.left_out);
+  }
+  fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",
+             report::printable(o.output.string()), traces.traces.size(),
+             traces.traces.size() == 1 ? "file" : "files", report::bytes(all.bytes));
+  return kOk;
+}
+
+}  // namespace
+
+Run add_anonymize(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("anonymize", "A copy of traces without hosts, paths and commands");
+  command->footer(kExamples);
+  command->add_option("PATH", o->paths, "folder of rank files, rank files, or merged traces")
+      ->required();
+  command->add_option("-o,--output", o->output, "a new folder for the copies")
+      ->required()
+      ->option_text("DIR");
+  return [o, command] { return command->parsed() ? anonymize(*o) : -1; };
+}
+
+}  // namespace tprof::cli

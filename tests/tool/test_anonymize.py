@@ -1,0 +1,265 @@
+"""tprof anonymize: nothing of the names is left, everything else is as it was."""
+
+import getpass
+import gzip
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+
+import pytest
+from conftest import BUILD, GOLDEN, ROOT, lines_of
+
+NAME = "Gromit"  # in every place where a trace can say whose it is
+
+
+def anonymized(tprof, source, to):
+    result = tprof("anonymize", source, "-o", to)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == ""
+    return sorted(to.iterdir())
+
+
+def summary(tprof, path):
+    return json.loads(tprof("summary", path, "--json", "--lines").stdout)
+
+
+def without_names(found):
+    """What stays of a summary: all but the names that it was asked to take out."""
+    found = dict(found)
+    found.pop("run_id")
+    found["comms"] = [{k: v for k, v in comm.items() if k != "name"} for comm in found["comms"]]
+    found["problems"] = [
+        {key: problem[key] for key in ("kind", "severity", "ranks")} for problem in found["problems"]
+    ]
+    return found
+
+
+def shape(value):
+    """Keys and numbers, without strings and settings."""
+    if isinstance(value, dict):
+        return {
+            key: sorted(inner) if key in ("config", "env") else shape(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [shape(inner) for inner in value]
+    return "text" if isinstance(value, str) else value
+
+
+def lines(file):
+    return [json.loads(line) for line in lines_of(file) if line != "{"]
+
+
+def with_names_everywhere():
+    """Rank 0 of the golden run, with NAME in every text that a system or a user chooses."""
+    text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
+    for old, new in {
+        '"run_id":"golden"': f'"run_id":"{NAME}"',
+        '"host":"node7"': f'"host":"{NAME}.example","extra":{{"{NAME}":["{NAME}"]}}',
+        '"boot_id":"6f1c-0"': f'"boot_id":"{NAME}"',
+        '"command":"': f'"command":"{NAME} ',
+        '"/usr/lib/libnccl.so.2"': f'"/home/{NAME}/lib/libnccl.so.2"',
+        '"/usr/lib/libcudart.so.13"': f'"/opt/lib {NAME} libcudart.so.13"',
+        '"uuid":"GPU-00"': f'"uuid":"{NAME}"',
+        '"pci":"0000:3b:00.0"': f'"pci":"{NAME}"',
+        '"config":{': f'"config":{{"TPROF_OUTPUT_DIR":"/{NAME}","{NAME}":"1",',
+        '"env":{': f'"env":{{"NCCL_SOCKET_IFNAME":"{NAME}","NCCL_DEBUG":"WARN",',
+        '"ring":null': f'"ring":".{NAME}.ring"',
+        '"name":"python"': f'"name":"{NAME}"',
+        '"name":"tp"': f'"name":"{NAME}"',
+        '"name":"rank 0"': f'"name":"rank 0 on {NAME}"',
+        '"unseen":[]': f'"unseen":["/home/{NAME}/libcufile.so.0",{{"path":"/{NAME}/libucp.so.0"}}]',
+        '"dropped":{': f'"dropped":{{"{NAME}":1,',
+        '"host_memory":"pinned"': f'"host_memory":"{NAME}","label":"{NAME}"',
+    }.items():
+        assert old in text, f"the golden file no longer holds {old}"
+        text = text.replace(old, new)
+    foreign = f'{{"name":"{NAME}","ph":"X","cat":"python","pid":0,"tid":1,"ts":1,"dur":1}},\n'
+    unknown = f'{{"name":"tprof_{NAME}","ph":"M","pid":0,"tid":0,"args":{{"a":"{NAME}"}}}},\n'
+    at = text.index('{"name":"tprof_stream"')
+    return text[:at] + foreign + unknown + text[at:]
+
+
+def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / f"{NAME}-4711.json").write_text(with_names_everywhere())
+    result = tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert "2 lines left out" in result.stderr
+    (file,) = (tmp_path / "out").iterdir()
+    assert file.name == "rank-00000.json"
+    assert NAME not in file.read_text()
+    assert "extra" not in file.read_text() and "label" not in file.read_text()
+    for line in lines(file):
+        assert not list(schema.iter_errors(line)) or "unknown" in str(line), line
+    by_name = {line["name"]: line["args"] for line in lines(file)}
+    header = by_name["tprof_header"]
+    assert header["nccl_path"] == "folder-1/libnccl.so.2"
+    assert header["config"] == {"TPROF_OUTPUT_DIR": "value-1", "TPROF_EVENTS": "on"}
+    assert header["env"] == {
+        "NCCL_SOCKET_IFNAME": "value-2",
+        "NCCL_DEBUG": "WARN",
+        "CUDA_DEVICE_MAX_CONNECTIONS": "1",
+    }
+    assert by_name["process_name"]["name"] == "rank 0 on host-1"
+    assert by_name["tprof_footer"]["coverage"]["unseen"][0].endswith("/libcufile.so.0")
+
+
+def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tprof, schema, tmp_path):
+    for file in anonymized(tprof, GOLDEN / "two_ranks", tmp_path / "out"):
+        original = (GOLDEN / "two_ranks" / file.name).read_text()
+        # The last line of rank 1 is cut within a ledger.
+        whole = original if original.endswith("]\n") else original[: original.rindex("\n") + 1]
+        (tmp_path / "whole.json").write_text(whole)
+        assert [shape(line) for line in lines(file)] == [
+            shape(line) for line in lines(tmp_path / "whole.json")
+        ]
+        times = re.compile(r'"(?:ts|dur|bytes|count|host_ns)":[-0-9.]+')
+        assert times.findall(file.read_text()) == times.findall(whole)
+        for line in lines(file):
+            assert not list(schema.iter_errors(line)), line
+
+
+def sample(schema, rule):
+    """Some value that the schema's rule allows, with every property that it names."""
+    while "$ref" in rule and "properties" not in rule:
+        rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]]
+    if "const" in rule or "enum" in rule:
+        return rule.get("const", (rule.get("enum") or [None])[0])
+    if "anyOf" in rule or "oneOf" in rule and "properties" not in rule:
+        return sample(schema, (rule.get("anyOf") or rule["oneOf"])[0])
+    if "properties" in rule:
+        base = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else {}
+        properties = base.get("properties", {}) | rule["properties"]
+        return {key: sample(schema, inner) for key, inner in properties.items()}
+    kind = rule.get("type", "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "array":
+        return [sample(schema, rule.get("items", {}))] * rule.get("minItems", 1)
+    if kind == "string":
+        pattern = rule.get("pattern", "")
+        return "0x1f" if pattern.startswith("^0x") else "0123456789abcdef"
+    return {"boolean": True, "integer": 1, "number": 1.5, "object": {}}[kind]
+
+
+def test_every_key_of_the_contract_passes(tprof, schema, tmp_path):
+    """So that a key added to the contract is not lost here."""
+    contract = schema.schema
+    header, rest = [], []
+    for name, rule in contract["$defs"].items():
+        if not name.startswith("line_") or name == "line_merged":
+            continue
+        line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(contract, rule)
+        if "cat" in line:
+            line |= {"ph": "X", "ts": 1.5, "dur": 1.5}
+        (header if name == "line_header" else rest).append(line)
+    rest.sort(key=lambda line: line["name"] == "tprof_footer")
+    compact = [json.dumps(line, separators=(",", ":")) for line in header + rest]
+    text = "[\n" + ",\n".join(compact) + "\n]\n"
+    (tmp_path / "rank-00001.json").write_text(text)
+    (file,) = anonymized(tprof, tmp_path / "rank-00001.json", tmp_path / "out")
+    assert len(rest) >= 14
+    for before, after in zip(header + rest, lines(file), strict=True):
+        if before["name"] == "tprof_header":
+            before["args"]["ring"] = after["args"]["ring"]  # there is none any more
+        assert shape(after) == shape(before), before["name"]
+
+
+def test_equal_names_stay_equal_in_all_files_of_one_output(tprof, tmp_path):
+    files = anonymized(tprof, GOLDEN / "two_ranks", tmp_path / "out")
+    headers = [
+        next(line["args"] for line in lines(file) if line["name"] == "tprof_header")
+        for file in files
+    ]
+    assert [header["run_id"] for header in headers] == ["run-1", "run-1"]
+    assert [header["host"] for header in headers] == ["host-1", "host-2"]
+    assert headers[0]["nccl_path"] == headers[1]["nccl_path"]
+
+
+def test_summary_and_merge_of_the_copies_equal_those_of_the_originals(tprof, generate, tmp_path):
+    generate(tmp_path / "traces", 4, 500, unclosed=2)
+    anonymized(tprof, tmp_path / "traces", tmp_path / "out")
+    assert without_names(summary(tprof, tmp_path / "out")) == without_names(
+        summary(tprof, tmp_path / "traces")
+    )
+    for name in ("traces", "out"):
+        merged = tprof("merge", tmp_path / name, "-o", tmp_path / f"{name}.json")
+        assert merged.returncode == 0
+    before, after = lines(tmp_path / "traces.json"), lines(tmp_path / "out.json")
+    assert [shape(line) for line in after] == [shape(line) for line in before]
+
+
+@pytest.mark.parametrize("name", ["trace.json", "my-run.json.gz"])
+def test_merged_traces_are_taken_too(name, tprof, generate, tmp_path):
+    generate(tmp_path / "traces", 2, 300)
+    assert tprof("merge", tmp_path / "traces", "-o", tmp_path / name).returncode == 0
+    (file,) = anonymized(tprof, tmp_path / name, tmp_path / "out")
+    assert file.name == "trace" + name[name.index(".") :]
+    assert without_names(summary(tprof, file)) == without_names(summary(tprof, tmp_path / "traces"))
+
+
+def test_a_compressed_rank_file_stays_compressed(tprof, tmp_path):
+    text = (GOLDEN / "two_ranks/rank-00000.json").read_bytes()
+    (tmp_path / "rank-00000.json.gz").write_bytes(gzip.compress(text))
+    (file,) = anonymized(tprof, tmp_path / "rank-00000.json.gz", tmp_path / "out")
+    assert file.name == "rank-00000.json.gz"
+    assert b"node7" not in gzip.decompress(file.read_bytes())
+    assert b"host-1" in gzip.decompress(file.read_bytes())
+
+
+def test_killed_job_is_recovered_on_the_way_and_names_nobody(tprof, tmp_path):
+    """A real trace: one rank dies and leaves a ring file."""
+    environment = os.environ | {
+        "LD_LIBRARY_PATH": str(BUILD / "standin"),
+        "LD_PRELOAD": str(BUILD / "libtprof.so"),
+        "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
+        "TPROF_RUN_ID": f"{NAME}-run",
+        "NCCL_SOCKET_IFNAME": f"{NAME}0",
+        "STANDIN_DIE": "1:ncclReduceScatter:25",
+    }
+    subprocess.run(
+        [BUILD / "native_trainer", "--ranks", "2", "--steps", "100"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert list((tmp_path / "traces").glob(".*.ring")), "no rank was killed"
+    files = anonymized(tprof, tmp_path / "traces", tmp_path / "out")
+    assert [file.name for file in files] == ["rank-00000.json", "rank-00001.json"]
+    assert without_names(summary(tprof, tmp_path / "out")) == without_names(
+        summary(tprof, tmp_path / "traces")
+    )
+    boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (header,) = {
+        line["args"]["devices"][0]["uuid"] if line["args"]["devices"] else ""
+        for line in lines(tmp_path / "traces/rank-00000.json")
+        if line["name"] == "tprof_header"
+    }
+    private = [NAME, socket.gethostname(), str(ROOT), str(BUILD), str(tmp_path), boot_id, header]
+    private += ["native_trainer", "--steps", f"/{getpass.getuser()}/"]
+    text = "".join(file.read_text() for file in files)
+    for name in filter(None, private):
+        assert name not in text
+
+
+def test_a_folder_that_holds_something_is_not_written_to(tprof, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    result = tprof("anonymize", GOLDEN / "two_ranks", "-o", tmp_path)
+    assert result.returncode == 2 and "empty folder" in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_bad_line_is_named_and_nothing_is_left(tprof, tmp_path):
+    text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
+    at = text.index('{"name":"ncclSend"')
+    (tmp_path / "rank-00000.json").write_text(text[:at] + '{"name":"ncclSend",nonsense\n' + text[at:])
+    result = tprof("anonymize", tmp_path / "rank-00000.json", "-o", tmp_path / "out")
+    assert result.returncode == 2
+    assert f"rank-00000.json: byte {at}: " in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
