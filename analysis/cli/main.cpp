@@ -16,9 +16,11 @@ int main(int argc, char** argv) {
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
     return fmt::format("tprof: {} (tprof --help tells more)\n", report::printable(e.what()));
   });
-  const std::vector<cli::Run> commands = {cli::add_run(app), cli::add_merge(app),
-                                          cli::add_summary(app), cli::add_recover(app),
-                                          cli::add_anonymize(app)};
+  const std::vector<cli::Run> commands = {
+      // One a line, in the order in which --help lists them.
+      cli::add_run(app),   cli::add_merge(app),   cli::add_summary(app),
+      cli::add_check(app), cli::add_recover(app), cli::add_anonymize(app),
+  };
   try {
     app.parse(argc, argv);
     for (const cli::Run& command : commands) {

@@ -1,0 +1,212 @@
+#include "diagnose/completeness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/names.h"
+#include "report/text.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+template <typename Keep>
+std::vector<const Process*> pick(const match::Job& job, const Keep& keep) {
+  std::vector<const Process*> picked;
+  std::ranges::copy_if(job.processes, std::back_inserter(picked),
+                       [&](const Process* p) { return keep(*p); });
+  return picked;
+}
+
+Problem problem(std::string kind, Severity severity, std::vector<std::int64_t> ranks,
+                std::string text, std::string next) {
+  return {.kind = std::move(kind),
+          .severity = severity,
+          .ranks = std::move(ranks),
+          .text = std::move(text),
+          .next = std::move(next)};
+}
+
+Problem lost(const Process& p) {
+  const std::string what = name_of(p) + (p.cut ? ": the file ends within a line" : "") +
+                           (p.cut ? " and" : " did not close:") + " there is no ring file";
+  const std::string known =
+      p.ledgers.empty()
+          ? "; no ledger was written, so its counts are not known"
+          : "; its counts are exact until " + utc(known_until_ns(p)) + " and unknown after";
+  return problem("lost", Severity::error, ranks_of({&p}), what + known, "");
+}
+
+// One finding of all rows in which `count` is not 0, by name.
+template <typename Count>
+void each_name(const match::Job& job, const Count& count, const char* kind, const char* what,
+               std::vector<Problem>& found) {
+  std::map<std::string, std::uint64_t> names;
+  const auto processes = pick(job, [&](const Process& p) {
+    std::uint64_t n = 0;
+    for (const auto& [epoch, ledger] : p.ledgers) {
+      for (const read::Row& row : ledger.rows) {
+        if (count(row.amounts) == 0) continue;
+        names[row.name] += count(row.amounts);
+        n += count(row.amounts);
+      }
+    }
+    return n != 0;
+  });
+  if (processes.empty()) return;
+  std::string list;
+  for (const auto& [name, n] : names) {
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", report::thousands(n), name);
+  }
+  found.push_back(problem(kind, Severity::warning, ranks_of(processes),
+                          fmt::format("{}: {} ({})", names_of(processes), what, list), ""));
+}
+
+}  // namespace
+
+std::int64_t known_until_ns(const Process& process) {
+  const std::int64_t ts = process.ledgers.empty() ? 0 : process.ledgers.rbegin()->second.ts_ns;
+  return process.header.base_time_ns + ts;
+}
+
+bool complete(const match::Job& job, const std::vector<Problem>& problems) {
+  const bool closed =
+      std::ranges::all_of(job.processes, [](const Process* p) { return p->end == End::closed; });
+  const bool error = std::ranges::any_of(problems, [](const Problem& p) {
+    return p.severity == Severity::error && p.kind != kMismatch;
+  });
+  return closed && !error;
+}
+
+void missing_ranks(const match::Job& job, std::vector<Problem>& found) {
+  if (job.missing.empty()) return;
+  found.push_back(problem("missing_rank", Severity::error, job.missing,
+                          fmt::format("{} of {} ranks have no trace: {}", job.missing.size(),
+                                      *job.world_size, report::ranges(job.missing)),
+                          "if they ran on other hosts, bring their rank files into one folder"));
+}
+
+void contested_ranks(const match::Job& job, std::vector<Problem>& found) {
+  std::map<std::int64_t, std::vector<const Process*>> holders;
+  for (const Process* p : job.processes) {
+    if (p->header.rank && !p->comms.empty()) holders[*p->header.rank].push_back(p);
+  }
+  for (const auto& [rank, processes] : holders) {
+    if (processes.size() < 2) continue;
+    found.push_back(
+        problem("duplicate_rank", Severity::error, {rank},
+                fmt::format("rank {} is claimed by {} processes of one job: {} and {}", rank,
+                            processes.size(), processes[0]->file, processes[1]->file),
+                "check the RANK variable of the launcher; the totals hold all of them"));
+  }
+}
+
+void assumed_job(const match::Job& job, std::vector<Problem>& found) {
+  if (!job.assumed) return;
+  found.push_back(
+      problem("assumed_job", Severity::warning, job.ranks,
+              "nothing but the folder connects these processes: no run id, no shared communicator",
+              "set TPROF_RUN_ID, or start the job with tprof run"));
+}
+
+void not_closed(const match::Job& job, std::vector<Problem>& found) {
+  const auto running = pick(job, [](const Process& p) { return p.end == End::running; });
+  if (!running.empty()) {
+    found.push_back(problem("running", Severity::note, ranks_of(running),
+                            names_of(running) + (running.size() == 1 ? " is" : " are") +
+                                " still running: the counts are as of now",
+                            ""));
+  }
+  const auto recovered = pick(job, [](const Process& p) { return p.end == End::recovered; });
+  if (!recovered.empty()) {
+    found.push_back(problem(
+        "not_closed", Severity::warning, ranks_of(recovered),
+        names_of(recovered) +
+            " did not close (killed or crashed): the counts are exact, recovered from the ring "
+            "file",
+        ""));
+  }
+  const auto partial = pick(job, [](const Process& p) { return p.end == End::partial; });
+  if (!partial.empty()) {
+    found.push_back(problem(
+        "partial", Severity::error, ranks_of(partial),
+        names_of(partial) +
+            " did not close, and not all counts fitted into the ring file (disk full, or a file "
+            "size limit): the counts are lower bounds",
+        "free space in TPROF_OUTPUT_DIR, or raise ulimit -f"));
+  }
+  for (const Process* p : pick(job, [](const Process& q) { return q.end == End::lost; })) {
+    found.push_back(lost(*p));
+  }
+}
+
+void dropped(const match::Job& job, std::vector<Problem>& found) {
+  std::map<std::string, std::uint64_t> reasons;
+  const auto droppers = pick(job, [&](const Process& p) {
+    if (!p.footer) return false;
+    std::uint64_t n = 0;
+    for (const auto& [reason, events] : p.footer->dropped) {
+      reasons[reason] += events;
+      n += events;
+    }
+    return n != 0;
+  });
+  if (droppers.empty()) return;
+  std::string why;
+  std::uint64_t all = 0;
+  for (const auto& [reason, n] : reasons) {
+    why += fmt::format("{}{} {}", why.empty() ? "" : ", ", reason, report::thousands(n));
+    all += n;
+  }
+  // Nobody asked for these; the others are settings at work.
+  const bool lost = reasons.contains("ring") || reasons.contains("write_error");
+  const char* next = reasons.contains("write_error") ? "free space in TPROF_OUTPUT_DIR"
+                     : reasons.contains("ring")
+                         ? "raise TPROF_RING"
+                         : "raise TPROF_QUOTA, or write lines of fewer ranks with TPROF_RANKS";
+  found.push_back(
+      problem("dropped", lost ? Severity::warning : Severity::note, ranks_of(droppers),
+              fmt::format("{} events of {} have no line in the timeline ({}); the counts hold them",
+                          report::thousands(all), names_of(droppers), why),
+              lost || reasons.contains("quota") ? next : ""));
+}
+
+void unseen(const match::Job& job, std::vector<Problem>& found) {
+  std::set<std::string> libraries;
+  const auto processes = pick(job, [&](const Process& p) {
+    if (!p.footer) return false;
+    libraries.insert(p.footer->unseen.begin(), p.footer->unseen.end());
+    return !p.footer->unseen.empty();
+  });
+  if (processes.empty()) return;
+  std::string list;
+  for (const std::string& library : libraries) list += (list.empty() ? "" : ", ") + library;
+  found.push_back(problem("unseen", Severity::note, ranks_of(processes),
+                          "libraries that can move data past tprof are loaded: " + list, ""));
+}
+
+void failed_calls(const match::Job& job, std::vector<Problem>& found) {
+  each_name(
+      job, [](const read::Amounts& a) { return a.failed; }, "failed",
+      "calls were refused by the library", found);
+}
+
+void unfinished_calls(const match::Job& job, std::vector<Problem>& found) {
+  each_name(
+      job, [](const read::Amounts& a) { return a.unfinished; }, "unfinished",
+      "calls never returned", found);
+}
+
+void skipped_files(const std::vector<read::Skipped>& skipped, std::vector<Problem>& found) {
+  for (const read::Skipped& s : skipped) {
+    found.push_back(problem(s.unreadable ? "unreadable" : "skipped",
+                            s.unreadable ? Severity::error : Severity::note, {}, s.reason, ""));
+  }
+}
+
+}  // namespace tprof::diagnose

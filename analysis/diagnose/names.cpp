@@ -1,0 +1,52 @@
+#include "diagnose/names.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <set>
+
+#include "report/text.h"
+
+namespace tprof::diagnose {
+
+using read::Process;
+
+std::string name_of(const Process& p) {
+  return p.header.rank ? fmt::format("rank {}", *p.header.rank)
+                       : fmt::format("pid {} on {}", p.header.pid, p.header.host);
+}
+
+std::vector<std::int64_t> ranks_of(const std::vector<const Process*>& processes) {
+  std::set<std::int64_t> ranks;
+  for (const Process* p : processes) {
+    if (p->header.rank) ranks.insert(*p->header.rank);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+std::string names_of(const std::vector<const Process*>& processes) {
+  const auto ranks = ranks_of(processes);
+  std::string names =
+      ranks.empty() ? "" : (ranks.size() == 1 ? "rank " : "ranks ") + report::ranges(ranks);
+  for (const Process* p : processes) {
+    if (!p->header.rank) names += (names.empty() ? "" : ", ") + name_of(*p);
+  }
+  return names;
+}
+
+std::string utc(std::int64_t realtime_ns) {
+  return fmt::format("{:%F %T}.{:03} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(realtime_ns / 1'000'000'000)),
+                     realtime_ns / 1'000'000 % 1000);
+}
+
+std::string size_range(std::int64_t bytes_class) {
+  if (bytes_class < 0) return "0 B";
+  const auto least = std::uint64_t{1} << (bytes_class & 63);
+  return bytes_class >= 63
+             ? ">= " + report::bytes(least)
+             : fmt::format("[{}, {})", report::bytes(least), report::bytes(2 * least));
+}
+
+}  // namespace tprof::diagnose

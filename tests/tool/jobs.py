@@ -1,0 +1,355 @@
+"""Makes rank files of whole jobs as the contract's page describes them, healthy or with one fault.
+
+A job is a list of operations on communicators, drawn from a seed; each rank's file follows from it.
+Signatures are computed here, by the formula of the page: nothing is shared with the tool or the
+library, so that the files are the other side of their tests.
+"""
+
+import copy
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import random
+
+BASE_NS = 1763683200_000000000  # 2025-11-21 00:00:00 UTC
+STEP_NS = 100_000  # between the starts of two operations
+
+DTYPES = {
+    "int8": (0, 1), "uint8": (1, 1), "int32": (2, 4), "uint32": (3, 4), "int64": (4, 8),
+    "uint64": (5, 8), "float16": (6, 2), "float32": (7, 4), "float64": (8, 8), "bfloat16": (9, 2),
+}  # fmt: skip
+REDUCTIONS = {None: 0, "sum": 1, "prod": 2, "max": 3, "min": 4, "avg": 5, "custom": 6}
+BUCKETS = {
+    "ncclAllGather": "ALLGATHER", "ncclReduceScatter": "RESHARDING", "ncclAllReduce": "ALLREDUCE",
+    "ncclBroadcast": "BROADCAST", "ncclReduce": "REDUCE", "ncclAlltoAll": "ALLTOALL",
+    "ncclSend": "P2P", "ncclRecv": "P2P", "cudaMemcpyAsync": "H2D", "cudaMemcpy": "D2H",
+}  # fmt: skip
+REDUCING = ("ncclReduceScatter", "ncclAllReduce", "ncclReduce")
+ROOTED = ("ncclBroadcast", "ncclReduce")
+TIMES_RANKS = ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll")
+COLLECTIVES = [name for name, bucket in BUCKETS.items() if bucket not in ("P2P", "H2D", "D2H")]
+U64 = (1 << 64) - 1
+
+
+def mix64(x):
+    x = (x + 0x9E3779B97F4A7C15) & U64
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & U64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & U64
+    return x ^ x >> 31
+
+
+@functools.cache
+def fnv1a(name):
+    h = 0xCBF29CE484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001B3 & U64
+    return h
+
+
+@functools.cache
+def mix(seq, function, count, dtype, root, reduce):
+    h = mix64(seq ^ fnv1a(function))
+    h = mix64(h ^ count)
+    root = 0xFFFFFFFF if root is None else root
+    return mix64(h ^ DTYPES[dtype][0] << 40 ^ REDUCTIONS[reduce] << 48 ^ root)
+
+
+def signature(calls):
+    """Signature and marks of collectives given as (function, count, dtype, root, reduction)."""
+    total, marks = 0, []
+    for seq, call in enumerate(calls):
+        total = (total + mix(seq, *call)) & U64
+        if (seq + 1) & seq == 0:
+            marks.append(f"{total:016x}")
+    return f"{total:016x}", marks
+
+
+@dataclasses.dataclass(frozen=True)
+class Op:
+    """A call of one rank. `comm` is an index into Job.comms; copies have none."""
+
+    function: str
+    at: int  # place in the job's program: when it is called
+    count: int
+    comm: int | None = None
+    dtype: str = "byte"
+    reduce: str | None = None
+    peer: int | None = None  # root, or the other end, as a rank of the communicator
+    captured: bool = False
+
+    @property
+    def collective(self):
+        return self.function in COLLECTIVES
+
+    @property
+    def call(self):
+        """What the signature covers."""
+        return (self.function, self.count, self.dtype, self.peer, self.reduce)
+
+
+@dataclasses.dataclass
+class Rank:
+    """What one rank does, and what its file holds of it."""
+
+    ops: list
+    order: list  # of its communicators: the first gets number 1
+    end: str = "closed"  # or "recovered" (killed, read from its ring file), "lost" (nothing behind)
+    inside: list = dataclasses.field(default_factory=list)  # calls that never returned
+    lines: bool = True  # TPROF_RANKS leaves it out
+    quota: int | None = None  # event lines after which there are no more
+    dropped: dict = dataclasses.field(default_factory=dict)
+    no_line: set = dataclasses.field(default_factory=set)  # indices of ops without one
+    launches: int = 0  # of a graph that holds its captured calls
+    clock_step_ns: int = 0  # of the wall clock, before the last anchor
+    ledger_error: dict = dataclasses.field(default_factory=dict)  # function: calls too many
+    until: int | None = None  # where its time ends, as a place in the program
+    shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
+
+
+@dataclasses.dataclass
+class Job:
+    comms: list  # the ranks of each communicator
+    ranks: list
+    seed: int = 0
+
+    @property
+    def size(self):
+        return len(self.ranks)
+
+    def id(self, comm):
+        return f"{mix64(self.seed * 1000 + comm):016x}"
+
+    def collectives(self, rank, comm):
+        return [op for op in self.ranks[rank].ops if op.comm == comm and op.collective]
+
+    def copy(self):
+        """To be changed, list by list; the operations themselves never are."""
+        ranks = [copy.copy(rank) for rank in self.ranks]
+        for rank in ranks:
+            rank.ops, rank.inside = list(rank.ops), list(rank.inside)
+        return dataclasses.replace(self, ranks=ranks)
+
+    def write(self, folder, base=None):
+        """Files of all ranks. `base`: a folder with the same job; what did not change is linked."""
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True)
+        for rank in range(self.size):
+            self._write_rank(folder, rank, base)
+        return folder
+
+    def _write_rank(self, folder, rank, base):
+        name = f"rank-{rank:05}.json"
+        if base is not None and base.job.ranks[rank] == self.ranks[rank]:
+            os.link(base.folder / name, folder / name)
+            return
+        (folder / name).write_text(_RankFile(self, rank).text())
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """A job and where its files are."""
+
+    job: Job
+    folder: pathlib.Path
+
+
+def micros(ns):
+    return f"{ns // 1000}.{ns % 1000:03}"
+
+
+def bytes_of(op, nranks):
+    if op.comm is None:
+        return op.count
+    return op.count * (nranks if op.function in TIMES_RANKS else 1) * DTYPES[op.dtype][1]
+
+
+class _RankFile:
+    def __init__(self, job, rank):
+        self.job, self.rank, self.plan = job, rank, job.ranks[rank]
+        self.number = {comm: n for n, comm in enumerate(self.plan.order, start=1)}
+        self.seq = {}
+        self.rows = {}
+        self.calls = {comm: [] for comm in self.plan.order}
+        self.sizes = {comm: len(job.comms[comm]) for comm in self.plan.order}
+        self.now = 0
+
+    def text(self):
+        plan = self.plan
+        events, ledgers, written = [], [], 0
+        dropped = dict(plan.dropped)
+        for place, op in enumerate(plan.ops):
+            line = self._event(op)
+            if not plan.lines:
+                dropped["window"] = dropped.get("window", 0) + 1
+            elif plan.quota is not None and written >= plan.quota:
+                dropped["quota"] = dropped.get("quota", 0) + 1
+            elif place not in plan.no_line:
+                events.append(line)
+                written += 1
+            if place == len(plan.ops) // 2:
+                ledgers.append((len(events), [self._clock(), self._ledger("interval")]))
+        if plan.shuffle:
+            for i in range(0, len(events) - 1, 2):
+                if plan.shuffle.random() < 0.5:
+                    events[i], events[i + 1] = events[i + 1], events[i]
+        for at, lines in reversed(ledgers):
+            events[at:at] = lines
+        lines = [*self._head(), *events]
+        if plan.until is not None:
+            self.now = plan.until * STEP_NS
+        if plan.end != "lost":
+            lines += [self._event(op, unfinished=True) for op in plan.inside]
+            lines += [self._clock(plan.clock_step_ns)] if plan.end == "closed" else []
+            lines += [self._ledger("close", plan.ledger_error), self._footer(dropped)]
+            return "[\n" + ",\n".join(lines) + "\n]\n"
+        return "[\n" + ",\n".join(lines) + ",\n"
+
+    def _line(self, name, args):
+        args = json.dumps(args, separators=(",", ":"))
+        return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
+
+    def _head(self):
+        base = BASE_NS + self.rank
+        header = {
+            "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": f"job-{self.job.seed}",
+            "rank": self.rank, "world_size": self.job.size, "local_rank": self.rank % 8,
+            "restart": 0, "host": f"node{self.rank // 8}", "boot_id": f"boot-{self.rank // 8}",
+            "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
+            "base_time_ns": base, "clock": [[0, base, 48]], "nccl_version": 22809,
+            "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
+            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [], "lanes": [],
+            "config": {}, "env": {}, "ring": None,
+        }  # fmt: skip
+        yield self._line("tprof_header", header)
+        for comm in self.plan.order:
+            members = self.job.comms[comm]
+            yield self._line("tprof_comm", {
+                "comm": self.number[comm], "id": self.job.id(comm), "name": None,
+                "nranks": len(members), "rank": members.index(self.rank), "device": self.rank % 8,
+                "parent": None,
+            })  # fmt: skip
+
+    def _event(self, op, unfinished=False):
+        start = op.at * STEP_NS + self.rank % 7
+        args = {"unfinished": True} if unfinished else {}
+        if op.captured:
+            args["captured"] = True
+        nranks = self.sizes.get(op.comm, 1)
+        size = bytes_of(op, nranks)
+        if op.comm is None:
+            args |= {"bytes": size, "device": self.rank % 8}
+        else:
+            channel = (op.comm,) if op.collective else (op.comm, op.peer, op.function)
+            seq = self.seq.get(channel, 0)
+            self.seq[channel] = seq + 1
+            args |= {"comm": self.number[op.comm], "seq": seq, "count": op.count}
+            args |= {"dtype": op.dtype, "bytes": size}
+            if op.peer is not None:
+                args["peer"] = op.peer
+            if op.reduce is not None:
+                args["reduce"] = op.reduce
+        modes = ["captured", "replayed"] if op.captured else ["direct"]
+        for mode in modes:
+            key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode)
+            row = self.rows.setdefault(key, [0, 0, 0, 0])
+            times = self.plan.launches if mode == "replayed" else 1
+            for i, value in enumerate([0, 0, 0, 1] if unfinished else [1, op.count, size, 0]):
+                row[i] += value * times
+        if op.collective and not unfinished:
+            self.calls[op.comm].append(op.call)
+        self.now = max(self.now, start + 5000)
+        phase = '"B"' if unfinished else '"X"'
+        duration = "" if unfinished else ',"dur":5.000'
+        args = json.dumps(args, separators=(",", ":"))
+        return (
+            f'{{"name":"{op.function}","cat":"{BUCKETS[op.function]}","ph":{phase},'
+            f'"pid":{self.rank},"tid":7,"ts":{micros(start)}{duration},"args":{args}}}'
+        )
+
+    def _clock(self, step_ns=0):
+        return self._line(
+            "tprof_clock", {"clock": [self.now, BASE_NS + self.rank + self.now + step_ns, 60]}
+        )
+
+    def _ledger(self, reason, error={}):
+        rows, comms = [], []
+        for (function, dtype, comm, bytes_class, mode), row in sorted(self.rows.items(), key=str):
+            calls, count, size, unfinished = row
+            if mode == "replayed" and self.plan.launches == 0:
+                continue
+            element = DTYPES[dtype][1] if dtype in DTYPES else 1
+            rows.append({
+                "bucket": BUCKETS[function], "name": function, "dtype": dtype,
+                "comm": self.number.get(comm), "bytes_class": bytes_class, "mode": mode,
+                "calls": calls + error.get(function, 0), "count": count,
+                "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
+                "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,
+                "unfinished": unfinished,
+            })  # fmt: skip
+        for comm in self.plan.order:
+            sum_, marks = signature(self.calls[comm])
+            comms.append({
+                "comm": self.number[comm], "collectives": len(self.calls[comm]),
+                "signature": sum_, "marks": marks,
+            })  # fmt: skip
+        ledger = {"epoch": 0, "reason": reason, "ts": None, "rows": rows, "comms": comms}
+        return self._line("tprof_ledger", ledger).replace('"ts":null', f'"ts":{micros(self.now)}')
+
+    def _footer(self, dropped):
+        return self._line("tprof_footer", {
+            "dropped": dropped, "self_cost_ns": 0, "coverage": {"functions": [], "unseen": []},
+            "complete": self.plan.end == "closed",
+        })  # fmt: skip
+
+
+def draw(rng, comm, nranks, at, before=None):
+    """A collective that differs from the one before it on its communicator."""
+    while True:
+        function = rng.choice(COLLECTIVES)
+        op = Op(
+            function, at, comm=comm, count=rng.choice([1, 64, 1000, 4160, 16544, 1 << 20]),
+            dtype=rng.choice(["float32", "bfloat16", "int64", "uint8"]),
+            reduce=rng.choice(["sum", "max", "avg"]) if function in REDUCING else None,
+            peer=rng.randrange(nranks) if function in ROOTED else None,
+        )  # fmt: skip
+        if before is None or op.call != before.call:
+            return op
+
+
+def healthy(ranks, operations, seed, comms=None, point_to_point=True, copies=True):
+    """A job without a fault: `operations` collectives on the world and on what it is split into."""
+    rng = random.Random(seed)
+    if comms is None:
+        comms = [list(range(ranks))]
+        if ranks >= 4:
+            half = ranks // 2
+            comms += [list(range(half)), list(range(half, ranks))]
+            comms += [[r, r + half] for r in range(min(half, 4))]
+    job = Job(comms, [], seed)
+    for rank in range(ranks):
+        order = [comm for comm, members in enumerate(comms) if rank in members]
+        job.ranks.append(Rank([], random.Random(seed + rank).sample(order, len(order))))
+    last = {}
+    at = 1
+    for n in range(operations):
+        # The world first and last, so that its first and last operation are the job's.
+        comm = 0 if n in (0, operations - 1) else rng.randrange(len(comms))
+        last[comm] = draw(rng, comm, len(comms[comm]), at, last.get(comm))
+        for rank in comms[comm]:
+            job.ranks[rank].ops.append(last[comm])
+        at += 1
+        if point_to_point and n % 5 == 1 and len(comms[comm]) > 1:
+            a, b = rng.sample(range(len(comms[comm])), 2)
+            count = rng.choice([1, 333, 4096])
+            for me, other, function in ((a, b, "ncclSend"), (b, a, "ncclRecv")):
+                op = Op(function, at, comm=comm, count=count, dtype="float32", peer=other)
+                job.ranks[comms[comm][me]].ops.append(op)
+            at += 1
+        if copies and n % 3 == 0:
+            function = rng.choice(["cudaMemcpyAsync", "cudaMemcpy"])
+            for rank in job.ranks:
+                rank.ops.append(Op(function, at, count=rng.choice([4, 408, 65536])))
+            at += 1
+    return job

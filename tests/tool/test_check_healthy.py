@@ -1,0 +1,78 @@
+"""tprof check on jobs without a fault: no finding, whatever their shape."""
+
+import json
+import random
+
+import jobs
+import pytest
+
+
+def varied(seed):
+    """A healthy job of some shape, and how it was traced."""
+    rng = random.Random(seed)
+    size = rng.choice([1, 2, 2, 3, 4, 5, 8, 12])
+    comms = None
+    if rng.random() < 0.3:  # overlapping groups, some of one rank
+        comms = [list(range(size))]
+        comms += [sorted(rng.sample(range(size), rng.randint(1, size))) for _ in range(4)]
+    job = jobs.healthy(
+        size, rng.choice([0, 1, 2, 5, 33, 64, 100]), seed, comms,
+        point_to_point=rng.random() < 0.5, copies=rng.random() < 0.7,
+    )  # fmt: skip
+    some_lines = rng.choice([None, None, {0}, set(range(0, size, 2)), set()])
+    for number, rank in enumerate(job.ranks):
+        rank.lines = some_lines is None or number in some_lines
+        if rng.random() < 0.2:
+            rank.quota = rng.randint(0, 40)
+        if rng.random() < 0.3:
+            rank.shuffle = random.Random(seed)
+    if rng.random() < 0.2:  # what some ranks call into a CUDA graph, all do
+        graph = set(rng.sample(range(120), 30))
+        for rank in job.ranks:
+            rank.launches = 7
+            rank.ops = [
+                jobs.dataclasses.replace(op, captured=op.at in graph) for op in rank.ops
+            ]
+    return job
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_no_finding_in_200_healthy_jobs(tprof, tmp_path, tenth):
+    for seed in range(tenth * 20, tenth * 20 + 20):
+        job = varied(seed)
+        folder = job.write(tmp_path / str(seed))
+        result = tprof("check", folder, "--json")
+        found = json.loads(result.stdout)
+        worse = [f for f in found["findings"] if f["severity"] != "note"]
+        assert not worse and result.returncode == 0, (seed, worse)
+        assert {f["kind"] for f in found["findings"]} <= {"dropped"}
+        assert found["healthy"] is True
+
+
+def test_a_healthy_job_prints_one_line_per_communicator(tprof, tmp_path):
+    job = jobs.healthy(4, 150, 1)
+    result = tprof("check", job.write(tmp_path / "job"))
+    assert result.returncode == 0
+    n = len(job.collectives(0, 0))
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"communicator {job.id(0)} (4 ranks): {n} collectives")
+    assert len(lines) == len(job.comms)
+    assert all(line.endswith("all ranks did the same") for line in lines)
+
+
+def test_copies_alone_are_said_to_be_alone(tprof, tmp_path):
+    job = jobs.healthy(2, 0, 3)
+    for rank in job.ranks:
+        rank.order = []
+        rank.ops = [jobs.Op("cudaMemcpy", 1, 8)]
+    result = tprof("check", job.write(tmp_path / "job"))
+    assert result.returncode == 0
+    assert result.stdout == "no communicator: 2 processes made copies only\n"
+
+
+def test_generated_files_follow_the_contract(schema, tmp_path):
+    for seed in (3, 8, 21):
+        for file in sorted(varied(seed).write(tmp_path / str(seed)).iterdir()):
+            for line in file.read_text().splitlines():
+                if line not in "[]":
+                    schema.validate(json.loads(line.rstrip(",")))
