@@ -17,8 +17,8 @@ enum class Fn : std::uint8_t {
   none,
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
-  TPROF_NCCL_DATA(X) TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_NCCL_LIFE(X)
-      TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
+  TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
+      TPROF_CUDART_COPY_PEER(X) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
 #undef X_TWIN
 #undef X
           count_
@@ -32,26 +32,32 @@ struct FunctionInfo {
   std::string_view name;
   Library library;
   bool data;  // moves data: has rows and lines
-  bool collective;
+  Order order;
   Elements elements;
+  std::string_view operation;  // what it does: equal for twins; the signature's name
 };
 
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
-    {"", Library::nccl, false, false, Elements::count},
-#define X(name, bucket, elements, collective, ...) \
-  {#name, Library::nccl, true, collective, Elements::elements},
-    TPROF_NCCL_DATA(X)
+    {},
+#define X(name, twin, bucket, elements, ...)                                  \
+  {#name, Library::nccl, true, Order::collective, Elements::elements, #name}, \
+      {#twin, Library::nccl, true, Order::collective, Elements::elements, #name},
+    TPROF_NCCL_COLLECTIVE(X)
 #undef X
-#define X(name, ...) {#name, Library::cudart, true, false, Elements::count},
+#define X(name, order, bucket, elements, ...) \
+  {#name, Library::nccl, true, Order::order, Elements::elements, #name},
+        TPROF_NCCL_OTHER(X)
+#undef X
+#define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-        TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
+            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
 #undef X_TWIN
 #undef X
-#define X(name) {#name, Library::nccl, false, false, Elements::count},
-            TPROF_NCCL_LIFE(X)
+#define X(name) {#name, Library::nccl, false, Order::none, Elements::count, #name},
+                TPROF_NCCL_LIFE(X)
 #undef X
-#define X(name) {#name, Library::cudart, false, false, Elements::count},
-                TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
+#define X(name) {#name, Library::cudart, false, Order::none, Elements::count, #name},
+                    TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
 #undef X
 };
 

@@ -1,141 +1,88 @@
 // The NCCL functions that move data: the one list from which wrappers, names, counting rules and
-// the coverage report follow. Adding a function is adding a row.
-//
-// X(function, bucket, elements, collective,
-//   (parameters), (arguments), (how the arguments read as NcclArgs))
-//   elements    how the contract's elements follow from `count` (nccl-tests' message sizes)
-//   collective  takes part in the communicator's seq and signature; Send and Recv have their own
-//   seq
-//
-// Not here, on purpose: ncclPutSignal and the other one-sided calls (NCCL >= 2.29).
+// the coverage report follow. Adding a function is adding a row. Rows declare what they wrap, so a
+// function that is newer than the nccl.h at hand is wrapped all the same, and one that is not is
+// checked against it.
 #pragma once
 
-#define TPROF_NCCL_DATA(X)                                                                        \
-  X(ncclAllGather, ALLGATHER, count_times_ranks, true,                                            \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,            \
-     cudaStream_t stream),                                                                        \
-    (send, recv, count, type, comm, stream),                                                      \
-    ({.send = send, .recv = recv, .count = count, .type = type, .comm = comm, .stream = stream})) \
-  X(ncclReduceScatter, RESHARDING, count_times_ranks, true,                                       \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,             \
-     ncclComm_t comm, cudaStream_t stream),                                                       \
-    (send, recv, count, type, op, comm, stream),                                                  \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .reduce = reduce_of(op)}))                                                                  \
-  X(ncclAllReduce, ALLREDUCE, count, true,                                                        \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,             \
-     ncclComm_t comm, cudaStream_t stream),                                                       \
-    (send, recv, count, type, op, comm, stream),                                                  \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .reduce = reduce_of(op)}))                                                                  \
-  X(ncclBroadcast, BROADCAST, count, true,                                                        \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,  \
-     cudaStream_t stream),                                                                        \
-    (send, recv, count, type, root, comm, stream),                                                \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = root}))                                                                             \
-  X(ncclBcast, BROADCAST, count, true,                                                            \
-    (void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,                  \
-     cudaStream_t stream),                                                                        \
-    (buffer, count, type, root, comm, stream),                                                    \
-    ({.send = buffer,                                                                             \
-      .recv = buffer,                                                                             \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = root}))                                                                             \
-  X(ncclReduce, REDUCE, count, true,                                                              \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,   \
-     ncclComm_t comm, cudaStream_t stream),                                                       \
-    (send, recv, count, type, op, root, comm, stream),                                            \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = root,                                                                               \
-      .reduce = reduce_of(op)}))                                                                  \
-  X(ncclSend, P2P, count, false,                                                                  \
-    (const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,              \
-     cudaStream_t stream),                                                                        \
-    (send, count, type, peer, comm, stream),                                                      \
-    ({.send = send,                                                                               \
-      .recv = nullptr,                                                                            \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = peer}))                                                                             \
-  X(ncclRecv, P2P, count, false,                                                                  \
-    (void* recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,                    \
-     cudaStream_t stream),                                                                        \
-    (recv, count, type, peer, comm, stream),                                                      \
-    ({.send = nullptr,                                                                            \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = peer}))                                                                             \
-  TPROF_NCCL_DATA_2_28(X)
+#include <cuda_runtime_api.h>
+#include <nccl.h>
 
-// Functions that nccl.h declares since 2.28.3.
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
-#define TPROF_NCCL_DATA_2_28(X)                                                                   \
-  X(ncclAlltoAll, ALLTOALL, count_times_ranks, true,                                              \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,            \
-     cudaStream_t stream),                                                                        \
-    (send, recv, count, type, comm, stream),                                                      \
-    ({.send = send, .recv = recv, .count = count, .type = type, .comm = comm, .stream = stream})) \
-  X(ncclGather, OTHER_COLL, count_times_ranks, true,                                              \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,  \
-     cudaStream_t stream),                                                                        \
-    (send, recv, count, type, root, comm, stream),                                                \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = root}))                                                                             \
-  X(ncclScatter, OTHER_COLL, count_times_ranks, true,                                             \
-    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,  \
-     cudaStream_t stream),                                                                        \
-    (send, recv, count, type, root, comm, stream),                                                \
-    ({.send = send,                                                                               \
-      .recv = recv,                                                                               \
-      .count = count,                                                                             \
-      .type = type,                                                                               \
-      .comm = comm,                                                                               \
-      .stream = stream,                                                                           \
-      .peer = root}))
-#else
-#define TPROF_NCCL_DATA_2_28(X)
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 32, 0)
+using ncclCollConfig_t = struct ncclCollConfig;  // only ever passed on
 #endif
 
+namespace tprof {
+
+// Whose calls a call is numbered with, from 0. `collective`: those of the communicator; they make
+// up its signature. `send`, `recv`: those to, or from, one peer. `none`: one-sided calls.
+enum class Order : unsigned char { none, collective, send, recv };
+
+}  // namespace tprof
+
+// clang-format off
+
+// Collectives: X(function, twin, bucket, elements, (parameters), (arguments), (as NcclArgs))
+//   twin      the same with a last parameter, const ncclCollConfig_t* (NCCL >= 2.32)
+//   elements  how the contract's elements follow from `count` (nccl-tests' message sizes)
+//   NcclArgs  send, recv, count, type, comm, stream, root or peer, reduction
+#define TPROF_NCCL_COLLECTIVE(X)                                                                                                              \
+  X(ncclAllGather, ncclAllGatherConfig, ALLGATHER, count_times_ranks,                                                                         \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),                                  \
+    (send, recv, count, type, comm, stream),                                                                                                  \
+    ({send, recv, count, type, comm, stream}))                                                                                                \
+  X(ncclReduceScatter, ncclReduceScatterConfig, RESHARDING, count_times_ranks,                                                                \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),                  \
+    (send, recv, count, type, op, comm, stream),                                                                                              \
+    ({send, recv, count, type, comm, stream, kNoPeer, reduce_of(op)}))                                                                        \
+  X(ncclAllReduce, ncclAllReduceConfig, ALLREDUCE, count,                                                                                     \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),                  \
+    (send, recv, count, type, op, comm, stream),                                                                                              \
+    ({send, recv, count, type, comm, stream, kNoPeer, reduce_of(op)}))                                                                        \
+  X(ncclBroadcast, ncclBroadcastConfig, BROADCAST, count,                                                                                     \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
+    (send, recv, count, type, root, comm, stream),                                                                                            \
+    ({send, recv, count, type, comm, stream, root}))                                                                                          \
+  X(ncclReduce, ncclReduceConfig, REDUCE, count,                                                                                              \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream),        \
+    (send, recv, count, type, op, root, comm, stream),                                                                                        \
+    ({send, recv, count, type, comm, stream, root, reduce_of(op)}))                                                                           \
+  X(ncclAlltoAll, ncclAlltoAllConfig, ALLTOALL, count_times_ranks,                                                                            \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),                                  \
+    (send, recv, count, type, comm, stream),                                                                                                  \
+    ({send, recv, count, type, comm, stream}))                                                                                                \
+  X(ncclGather, ncclGatherConfig, OTHER_COLL, count_times_ranks,                                                                              \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
+    (send, recv, count, type, root, comm, stream),                                                                                            \
+    ({send, recv, count, type, comm, stream, root}))                                                                                          \
+  X(ncclScatter, ncclScatterConfig, OTHER_COLL, count_times_ranks,                                                                            \
+    (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
+    (send, recv, count, type, root, comm, stream),                                                                                            \
+    ({send, recv, count, type, comm, stream, root}))
+
+// What has no twin: X(function, order, bucket, elements, (parameters), (arguments), (as NcclArgs)).
+#define TPROF_NCCL_OTHER(X)                                                                                                                   \
+  X(ncclBcast, collective, BROADCAST, count,                                                                                                  \
+    (void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                                        \
+    (buffer, count, type, root, comm, stream),                                                                                                \
+    ({buffer, buffer, count, type, comm, stream, root}))                                                                                      \
+  X(ncclSend, send, P2P, count,                                                                                                               \
+    (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),                                  \
+    (buffer, count, type, peer, comm, stream),                                                                                                \
+    ({buffer, nullptr, count, type, comm, stream, peer}))                                                                                     \
+  X(ncclRecv, recv, P2P, count,                                                                                                               \
+    (void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),                                        \
+    (buffer, count, type, peer, comm, stream),                                                                                                \
+    ({nullptr, buffer, count, type, comm, stream, peer}))                                                                                     \
+  X(ncclPutSignal, none, P2P, count,                                                                                                          \
+    (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclWindow_t window, size_t offset, int signal, int context,            \
+     unsigned int flags, ncclComm_t comm, cudaStream_t stream),                                                                               \
+    (buffer, count, type, peer, window, offset, signal, context, flags, comm, stream),                                                        \
+    ({buffer, nullptr, count, type, comm, stream, peer}))
+
 // What a communicator's life consists of: X(function). Bodies in hook/nccl_life.cpp.
-#define TPROF_NCCL_LIFE(X)    \
-  X(ncclGroupStart)           \
-  X(ncclGroupEnd)             \
-  X(ncclGroupSimulateEnd)     \
-  X(ncclCommInitRank)         \
-  X(ncclCommInitRankConfig)   \
-  X(ncclCommInitRankScalable) \
-  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)
+#define TPROF_NCCL_LIFE(X)                                                                 \
+  X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                                \
+  X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)                \
+  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink)                                    \
+  X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)
+// clang-format on

@@ -105,7 +105,8 @@ template <typename F>
 template <Fn kFunction, Bucket kBucket, typename F>
 ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F&& real) {
   constexpr const FunctionInfo& function = info(kFunction);
-  constexpr std::uint64_t kName = function.collective ? name_hash(function.name) : 0;
+  constexpr bool kCollective = function.order == Order::collective;
+  constexpr std::uint64_t kName = kCollective ? name_hash(function.operation) : 0;
   const DepthGuard guard(t);
   const std::uint32_t graph = graphs::capturing(a.stream);
   const std::uint32_t comm = comms::find(t, a.comm, real_address);
@@ -135,10 +136,11 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
   set_flags(r, graph != 0, in_place, false, HostMemory::unknown, a.reduce);
   comms::Counter* counter = nullptr;
-  if constexpr (function.collective) {
-    if (comm != 0) counter = &state.seq;
-  } else {
-    if (comm != 0) counter = comms::peer_counter(state, a.peer, kFunction == Fn::ncclRecv);
+  if (comm != 0) {
+    if constexpr (kCollective) counter = &state.seq;
+    if constexpr (function.order == Order::send || function.order == Order::recv) {
+      counter = comms::peer_counter(state, a.peer, function.order == Order::recv);
+    }
   }
   r.seq = comms::take(counter);
 

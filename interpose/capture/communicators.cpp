@@ -113,7 +113,7 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
     s.nranks = identity.nranks;
     s.rank = identity.rank;
     s.seq.store(0, std::memory_order_relaxed);
-    s.splits.store(0, std::memory_order_relaxed);
+    for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
     s.peers.store(nullptr, std::memory_order_relaxed);
   });
   if (index == 0 || !g_index.insert(handle, index)) return 0;

@@ -20,7 +20,7 @@ struct alignas(64) State {
   // What calls change, on a cache line of its own: threads that share a communicator pass one line
   // back and forth, not two.
   alignas(64) std::atomic<std::uint64_t> seq;  // collectives issued
-  std::atomic<std::uint32_t> splits;           // ordinal of the next ncclCommSplit
+  std::atomic<std::uint32_t> children[4];      // by ChildKind: ordinal of the next
 };
 
 inline constexpr std::uint32_t kMax = kTableChunks * kChunkEntries;
@@ -33,6 +33,9 @@ inline State& state(std::uint32_t index) {
 
 // Kinds of children, part of their identity.
 enum class ChildKind : std::uint64_t { split = 1, shrink, grow };
+inline std::uint32_t take_ordinal(std::uint32_t parent, ChildKind kind) {
+  return state(parent).children[static_cast<std::size_t>(kind)].fetch_add(1);
+}
 
 std::uint64_t id_of(const ncclUniqueId& unique_id);
 std::uint64_t child_id(std::uint64_t parent, ChildKind kind, std::uint32_t ordinal,

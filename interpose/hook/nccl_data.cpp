@@ -3,10 +3,12 @@
 
 using tprof::Bucket;
 using tprof::Fn;
+using tprof::kNoPeer;
 using tprof::NcclArgs;
 using tprof::reduce_of;
 
-#define X(function, bucket, elements, collective, parameters, arguments, reading)    \
+#define WRAPPER(function, bucket, parameters, arguments, reading)                    \
+  extern "C" ncclResult_t function parameters;                                       \
   TPROF_EXPORT ncclResult_t function parameters {                                    \
     TPROF_REAL_NCCL(function)                                                        \
     tprof::Thread* t = tprof::recording_thread();                                    \
@@ -15,5 +17,15 @@ using tprof::reduce_of;
     return tprof::nccl_call<Fn::function, Bucket::bucket>(                           \
         *t, a, reinterpret_cast<const void*>(real), [&] { return real arguments; }); \
   }
-TPROF_NCCL_DATA(X)
+
+#define X(function, twin, bucket, elements, parameters, arguments, reading)         \
+  WRAPPER(function, bucket, parameters, arguments, reading)                         \
+  WRAPPER(twin, bucket, (TPROF_UNPAREN parameters, const ncclCollConfig_t* config), \
+          (TPROF_UNPAREN arguments, config), reading)
+TPROF_NCCL_COLLECTIVE(X)
+#undef X
+
+#define X(function, order, bucket, elements, parameters, arguments, reading) \
+  WRAPPER(function, bucket, parameters, arguments, reading)
+TPROF_NCCL_OTHER(X)
 #undef X

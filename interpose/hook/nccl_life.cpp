@@ -35,6 +35,31 @@ ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
   return result;
 }
 
+// How a communicator comes from another: by split or shrink, with its colour or who is left out.
+struct Birth {
+  comms::ChildKind kind;
+  std::int64_t colour;
+  ncclComm_t* place;  // where NCCL puts the child's handle; null: this rank gets none
+  const ncclConfig_t* config;
+};
+
+template <typename F>
+ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const void* real_address,
+                        F&& real) {
+  const DepthGuard guard(t);
+  const std::uint32_t parent = comms::find(t, comm, real_address);
+  const ncclResult_t result = real();
+  if (!accepted(result) || parent == 0) return result;
+  // All ranks of the parent do it together, also those that get no child: the ordinal is equal.
+  const std::uint32_t ordinal = comms::take_ordinal(parent, birth.kind);
+  if (birth.place == nullptr) return result;
+  const auto* entry = tprof::session::mapping().view().comm(parent);
+  const std::uint64_t id = comms::child_id(entry->id, birth.kind, ordinal, birth.colour);
+  comms::add_child({birth.place, id, parent, t.group, config_name(birth.config)},
+                   result == ncclSuccess, real_address);
+  return result;
+}
+
 template <typename F>
 ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& real) {
   const DepthGuard guard(t);
@@ -139,19 +164,26 @@ TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncc
   TPROF_REAL_NCCL(ncclCommSplit)
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, color, key, newcomm, config);
-  const DepthGuard guard(*t);
-  const auto* real_address = reinterpret_cast<const void*>(real);
-  const std::uint32_t parent = comms::find(*t, comm, real_address);
-  const ncclResult_t result = real(comm, color, key, newcomm, config);
-  if (!accepted(result) || parent == 0) return result;
-  // All ranks of the parent split together, also those that get no child: the ordinal is equal.
-  const std::uint32_t ordinal = comms::state(parent).splits.fetch_add(1);
-  if (color == NCCL_SPLIT_NOCOLOR || newcomm == nullptr) return result;
-  const auto* entry = tprof::session::mapping().view().comm(parent);
-  const std::uint64_t id = comms::child_id(entry->id, comms::ChildKind::split, ordinal, color);
-  comms::add_child({newcomm, id, parent, t->group, config_name(config)}, result == ncclSuccess,
-                   real_address);
-  return result;
+  const Birth birth{comms::ChildKind::split, color,
+                    color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm, config};
+  return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
+                    [&] { return real(comm, color, key, newcomm, config); });
+}
+
+// Since 2.27. Called by the ranks that stay, with the same list.
+extern "C" ncclResult_t ncclCommShrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
+TPROF_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm,
+                                         ncclConfig_t* config, int flags) {
+  TPROF_REAL_NCCL(ncclCommShrink)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, excluded, n, newcomm, config, flags);
+  std::uint64_t without = 0;  // whatever the order of the list
+  for (int i = 0; excluded != nullptr && i < n; ++i) {
+    without += tprof::mix64(static_cast<std::uint64_t>(excluded[i]));
+  }
+  const Birth birth{comms::ChildKind::shrink, static_cast<std::int64_t>(without), newcomm, config};
+  return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
+                    [&] { return real(comm, excluded, n, newcomm, config, flags); });
 }
 
 TPROF_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {

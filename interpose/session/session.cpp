@@ -77,7 +77,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
     copy_text(head.function[i].name, kFunctions[i].name);
     head.function[i].elements = kFunctions[i].elements;
-    head.function[i].collective = kFunctions[i].collective;
+    head.function[i].collective = kFunctions[i].order == Order::collective;
   }
   std::atomic_signal_fence(std::memory_order_release);
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);

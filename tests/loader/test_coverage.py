@@ -38,15 +38,14 @@ NCCL_MOVES_NO_DATA = {
     "ncclCommSuspend": "frees memory",
     "ncclCommResume": "allocates memory",
     "ncclCommInitRankScalable": "life: wrapped",
+    "ncclSignal": "a signal without data",
+    "ncclWaitSignal": "waits",
+    "ncclSetEncryption": "settings",
     "ncclDevCommCreate": "for calls made on the device",
     "ncclDevCommDestroy": "for calls made on the device",
 }
 NCCL_NOT_COVERED = {
-    "ncclCommShrink": "life: a shrunk communicator is met at its first call, with an id of its own",
-    "ncclCommGrow": "life: as ncclCommShrink",
-    "ncclPutSignal": "one-sided, since 2.29",
-    "ncclSignal": "one-sided, since 2.29",
-    "ncclWaitSignal": "one-sided, since 2.29",
+    "ncclCommGrow": "life: a grown communicator is met at its first call, with an id of its own",
 }
 
 _ARRAYS = "moves between arrays (textures): no training framework calls it"

@@ -29,7 +29,7 @@ class World {
     for (std::size_t i = 1; i < kFunctionCount; ++i) {
       kFunctions[i].name.copy(head.function[i].name, sizeof head.function[i].name - 1);
       head.function[i].elements = kFunctions[i].elements;
-      head.function[i].collective = kFunctions[i].collective;
+      head.function[i].collective = kFunctions[i].order == Order::collective;
     }
     commit_progress(head, *std::make_unique<Progress>());
   }

@@ -36,6 +36,7 @@ CASES = {
     "collectives-4": Case("collectives.py", 4),
     "objects-4": Case("objects.py", 4),
     "split-groups-4": Case("split_groups.py", 4),
+    "shrunk-group-4": Case("shrunk_group.py", 4),
     "cuda-graph-2": Case("cuda_graph.py", 2),
     "zero3-2": Case("zero3.py", 2),
     "zero3-4": Case("zero3.py", 4),

@@ -15,12 +15,15 @@ def _places() -> list[pathlib.Path]:
     return [BUILD / "cuda" / "lib", *libs, distribution]
 
 
+def libraries() -> list[pathlib.Path]:
+    """Those of SONAMES that are on this machine."""
+    found = [next((p / name for p in _places() if (p / name).exists()), None) for name in SONAMES]
+    return [path for path in found if path is not None]
+
+
 def library_path() -> str | None:
     """For LD_LIBRARY_PATH, or None where one of the libraries is missing."""
-    found = []
-    for soname in SONAMES:
-        folder = next((place for place in _places() if (place / soname).exists()), None)
-        if folder is None:
-            return None
-        found.append(str(folder))
-    return ":".join(dict.fromkeys(found))
+    found = libraries()
+    if len(found) < len(SONAMES):
+        return None
+    return ":".join(dict.fromkeys(str(path.parent) for path in found))
