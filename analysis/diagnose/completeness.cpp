@@ -180,7 +180,7 @@ void unseen(const match::Job& job, std::vector<Problem>& found) {
   std::set<std::string> libraries;
   const auto processes = pick(job, [&](const Process& p) {
     if (!p.footer) return false;
-    libraries.insert(p.footer->unseen.begin(), p.footer->unseen.end());
+    for (const read::Noted& noted : p.footer->unseen) libraries.insert(noted.path);
     return !p.footer->unseen.empty();
   });
   if (processes.empty()) return;

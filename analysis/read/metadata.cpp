@@ -156,6 +156,14 @@ Ledger ledger(const object& args) {
   return l;
 }
 
+std::vector<Noted> noted(const object& coverage, std::string_view key) {
+  std::vector<Noted> all;
+  for (const object& o : objects_of(coverage, key)) {
+    all.push_back({text(o, "kind"), text_or_empty(o, "path")});
+  }
+  return all;
+}
+
 Footer footer(const object& args) {
   Footer f;
   for (const auto field : object_of(args, "dropped")) {
@@ -168,10 +176,8 @@ Footer footer(const object& args) {
   for (const object& o : objects_of(coverage, "functions")) {
     f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
   }
-  for (const element e : array_of(coverage, "unseen")) {
-    std::string_view name;
-    f.unseen.push_back(e.get(name) == simdjson::SUCCESS ? std::string(name) : simdjson::minify(e));
-  }
+  f.unseen = noted(coverage, "unseen");
+  f.tools = noted(coverage, "tools");
   f.complete = flag(args, "complete");
   f.partial = flag(args, "partial");
   return f;

@@ -1,6 +1,7 @@
 // What the metadata lines of one traced process say.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -107,11 +108,20 @@ struct BoundFunction {
   std::uint64_t calls = 0;
 };
 
+// A library or a variable in the process that bears on what was seen.
+struct Noted {
+  std::string kind;
+  std::string path;
+
+  auto operator<=>(const Noted&) const = default;
+};
+
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;  // by reason
   std::uint64_t self_cost_ns = 0;
   std::vector<BoundFunction> functions;
-  std::vector<std::string> unseen;  // JSON text of each entry
+  std::vector<Noted> unseen;  // what can move data past the wrappers
+  std::vector<Noted> tools;
   bool complete = false;
   bool partial = false;  // some counts were in memory that died with the process
 };

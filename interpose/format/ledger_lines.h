@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "coverage.h"
 #include "lines.h"
 #include "totals.h"
 
@@ -170,9 +171,11 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
     first = false;
     out.string({path, strnlen(path, sizeof head.library[0])}) << ",\"calls\":" << calls << '}';
   }
-  const std::string_view unseen(head.unseen, strnlen(head.unseen, sizeof head.unseen));
-  out << "],\"unseen\":" << (unseen.empty() ? std::string_view("[]") : unseen)
-      << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")
+  out << "],\"unseen\":";
+  notes_array(out, head, false);
+  out << ",\"tools\":";
+  notes_array(out, head, true);
+  out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")
       << (complete == Complete::partial ? ",\"partial\":true" : "") << "}}\n";
 }
 

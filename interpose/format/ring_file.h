@@ -25,6 +25,7 @@ inline constexpr std::uint32_t kLedgerLevels = 6;
 inline constexpr std::uint32_t kMaxFunctions = 240;
 inline constexpr std::uint32_t kMaxLibraries = 24;
 inline constexpr std::uint32_t kMaxStreams = 128;
+inline constexpr std::uint32_t kMaxNotes = 48;
 
 // Rows in level n of a thread's ledger: 128, 512, 2048, ... Levels are hash tables that never move
 // or grow; a key that finds no place within kLedgerProbe rows goes to the next level.
@@ -56,6 +57,12 @@ struct Communicator {
   char name[103];
 };
 static_assert(sizeof(Communicator) == 128);
+
+// An object in the process, or a variable of its environment, that bears on what is seen.
+struct NotedObject {
+  std::uint8_t note;  // Note in coverage.h
+  char path[255];
+};
 
 enum class GraphKind : std::uint32_t { captured, executable };
 struct Graph {
@@ -148,7 +155,8 @@ struct Head {
   std::atomic<std::uint32_t> libraries;
   Function function[kMaxFunctions];  // by function number
   char library[kMaxLibraries][256];  // paths
-  char unseen[2048];                 // JSON array text: mapped libraries that move data past us
+  std::atomic<std::uint32_t> notes;  // published after the entry is whole
+  NotedObject note[kMaxNotes];
   CommitBlock commit[2];
 };
 

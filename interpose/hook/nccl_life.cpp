@@ -31,6 +31,7 @@ ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
   const ncclResult_t result = real();
   if (accepted(result) && comm != nullptr && *comm != nullptr) {
     comms::add(*comm, {comms::id_of(unique_id), 0, nranks, rank, t.device, name});
+    tprof::session::look_around();
   }
   return result;
 }

@@ -4,11 +4,21 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstring>
+
+#include "interpose/capture/spin_lock.h"
 
 namespace tprof::resolve {
 namespace {
 
-std::atomic<const char*> g_library[kFunctionCount];
+// Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
+// closed takes its own name along.
+SpinLock g_serving;
+char g_path[kMaxLibraries][sizeof Head::library[0]];
+std::uint32_t g_paths;
+std::uint8_t g_serves[kFunctionCount];
+Head* g_head;  // where they are published
+
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
 std::atomic_flag g_busy = ATOMIC_FLAG_INIT;  // a cache is being extended
@@ -65,6 +75,25 @@ void* through_object_of(const void* address, const char* name) {
   return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
 }
 
+void publish_function(std::size_t i) {
+  if (g_head == nullptr || g_serves[i] == 0) return;
+  std::uint32_t n = g_head->libraries.load(std::memory_order_relaxed);
+  for (; n < g_paths; ++n) std::memcpy(g_head->library[n], g_path[n], sizeof g_path[n]);
+  g_head->libraries.store(n, std::memory_order_release);
+  g_head->function[i].library = g_serves[i];
+}
+
+void note_library(Fn fn, const char* path) {
+  const SpinGuard guard(g_serving);
+  std::uint32_t at = 0;
+  while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
+  if (at == kMaxLibraries) return;
+  if (at == g_paths) std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
+  const auto i = static_cast<std::size_t>(fn);
+  g_serves[i] = static_cast<std::uint8_t>(at + 1);
+  publish_function(i);
+}
+
 void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
   if (void* found = through_object_of(return_address, name)) return found;
@@ -94,9 +123,7 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   Dl_info where;
-  if (dladdr(found, &where) != 0) {
-    g_library[static_cast<std::size_t>(fn)].store(where.dli_fname, std::memory_order_release);
-  }
+  if (dladdr(found, &where) != 0) note_library(fn, where.dli_fname);
   ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
   dl_iterate_phdr(match_range, &range);
   if (range.end != 0 && !g_busy.test_and_set(std::memory_order_acquire)) {
@@ -112,6 +139,8 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
 
 void after_fork() {
   g_busy.clear(std::memory_order_relaxed);
+  g_serving.unlock();
+  g_head = nullptr;
 }
 
 void stop_opening() {
@@ -130,8 +159,10 @@ void* mapped(const char* soname, const char* name) {
   return found;
 }
 
-const char* library_of(Fn fn) {
-  return g_library[static_cast<std::size_t>(fn)].load(std::memory_order_acquire);
+void publish(Head& head) {
+  const SpinGuard guard(g_serving);
+  g_head = &head;
+  for (std::size_t i = 0; i < kFunctionCount; ++i) publish_function(i);
 }
 
 }  // namespace tprof::resolve

@@ -51,7 +51,8 @@ void* sibling(const void* address, const char* name);
 // A function of a library that is already mapped; never maps one.
 void* mapped(const char* soname, const char* name);
 
-// Path of the library that serves `fn`, null if it was never called.
-const char* library_of(Fn fn);
+// Which library serves which function: as far as it is known, and from now on as it becomes known,
+// so that a killed process has told it. `head` stays until a fork.
+void publish(Head& head);
 
 }  // namespace tprof::resolve

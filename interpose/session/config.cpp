@@ -1,34 +1,22 @@
 #include "config.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "complain.h"
-#include "interpose/format/text.h"
+#include "interpose/format/settings.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace tprof {
 namespace {
 
-constexpr std::uint64_t kDefaultQuota = std::uint64_t{64} << 20;
-constexpr std::uint32_t kDefaultRingRecords = 16384;  // 1 MiB a thread: 8 ms at 2 million calls/s
-constexpr char kDefaultOutputDir[] = "tprof-traces";
-
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
-void bad_value(const char* name, std::string_view value, std::string_view expected) {
-  char what[384];
-  std::size_t n = 0;
-  for (std::string_view part : {std::string_view(name), std::string_view("="), value}) {
-    const std::size_t take = std::min(part.size(), sizeof what - n);
-    std::memcpy(what + n, part.data(), take);
-    n += take;
-  }
-  say({what, n}, ": expected ", expected);
 }
 
 template <std::size_t N>
@@ -38,53 +26,48 @@ void copy_text(char (&to)[N], std::string_view from) {
   to[n] = '\0';
 }
 
-// "64MiB", "1G", "4096": binary multiples, the unit's "iB" or "B" optional.
-bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc()) return false;
-  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  int shift = 0;
-  if (!unit.empty()) {
-    const std::size_t at = std::string_view("KMGT").find(unit[0]);
-    if (at != std::string_view::npos) {
-      shift = 10 * (static_cast<int>(at) + 1);
-      unit.remove_prefix(1);
-    }
+// Parts that do not fit are cut.
+template <std::size_t N>
+std::string_view joined(char (&to)[N], std::initializer_list<std::string_view> parts) {
+  std::size_t n = 0;
+  for (const std::string_view part : parts) {
+    const std::size_t take = std::min(part.size(), N - n);
+    std::memcpy(to + n, part.data(), take);
+    n += take;
   }
-  if (!unit.empty() && unit != "B" && unit != "iB") return false;
-  if (shift != 0 && bytes >> (64 - shift) != 0) return false;
-  bytes <<= shift;
-  return true;
+  return {to, n};
 }
 
-// Calls f(first, last) for each range; false where the text is not such a list.
-template <typename F>
-bool each_range(std::string_view list, F&& f) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view item = prefix(list, comma);
-    std::int64_t first = 0;
-    const char* end = item.data() + item.size();
-    auto [rest, error] = std::from_chars(item.data(), end, first);
-    if (error != std::errc() || first < 0) return false;
-    std::int64_t last = first;
-    if (rest != end) {
-      if (*rest != '-') return false;
-      const auto second = std::from_chars(rest + 1, end, last);
-      if (second.ec != std::errc() || second.ptr != end || last < first) return false;
-    }
-    f(first, last);
-    list.remove_prefix(comma);
-    if (list.empty()) return true;
-    list.remove_prefix(1);
+// What is in force: the variable's value, or the default.
+std::string_view in_force(Setting setting) {
+  const SettingInfo& s = info(setting);
+  const std::string_view value = environment(s.name.data());
+  if (value.empty()) return s.fallback;
+  if (s.accepts(value)) return value;
+  char what[384];
+  char expected[128];
+  say(joined(what, {s.name, "=", value}), ": expected ",
+      joined(expected, {s.values, "; using ", s.fallback}));
+  return s.fallback;
+}
+
+// A misspelt setting would be a setting that silently does nothing.
+void name_unknown_settings() {
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+    const std::string_view entry(*e);
+    const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
+    if (!is_unknown_setting(name)) continue;
+    char hint[128];
+    const std::string_view nearest = nearest_setting(name);
+    say(name, " is not a setting",
+        nearest.empty() ? std::string_view() : joined(hint, {": did you mean ", nearest, "?"}));
   }
-  return false;
 }
 
 }  // namespace
 
 bool disabled_by_environment() {
-  const std::string_view value = environment("TPROF_DISABLE");
+  const std::string_view value = environment(info(Setting::disable).name.data());
   return !value.empty() && value != "0" && value != "off" && value != "false" && value != "no";
 }
 
@@ -98,64 +81,20 @@ bool rank_in_list(const char* list, std::int64_t rank) {
 
 Config read_config() {
   Config c{};
-  const std::string_view dir = environment("TPROF_OUTPUT_DIR");
-  copy_text(c.output_dir, dir.empty() ? std::string_view(kDefaultOutputDir) : dir);
-  copy_text(c.run_id, environment("TPROF_RUN_ID"));
-
-  c.events = EventLines::on;
-  const std::string_view events = environment("TPROF_EVENTS");
-  if (events == "off") {
-    c.events = EventLines::off;
-  } else if (events == "all") {
-    c.events = EventLines::all;
-  } else if (!events.empty() && events != "on") {
-    bad_value("TPROF_EVENTS", events, "on, off or all; using on");
-  }
-
-  c.quota = kDefaultQuota;
-  const std::string_view quota = environment("TPROF_QUOTA");
-  if (!quota.empty() && !parse_bytes(quota, c.quota)) {
-    c.quota = kDefaultQuota;
-    bad_value("TPROF_QUOTA", quota, "bytes such as 64MiB, or 0 for no limit; using 64MiB");
-  }
-
-  c.all_ranks = true;
-  const std::string_view ranks = environment("TPROF_RANKS");
-  if (!ranks.empty()) {
-    if (ranks.size() < sizeof c.ranks && each_range(ranks, [](std::int64_t, std::int64_t) {})) {
-      c.all_ranks = false;
-      copy_text(c.ranks, ranks);
-    } else {
-      bad_value("TPROF_RANKS", ranks, "ranks such as 0-7,64; all ranks write lines");
-    }
-  }
-
-  c.copy_element_size = 1;
-  const std::string_view size = environment("TPROF_COPY_ELEMENT_SIZE");
-  if (size == "2" || size == "4" || size == "8") {
-    c.copy_element_size = static_cast<std::uint32_t>(size[0] - '0');
-  } else if (!size.empty() && size != "1") {
-    bad_value("TPROF_COPY_ELEMENT_SIZE", size, "1, 2, 4 or 8 bytes; using 1");
-  }
-
-  c.ring_records = kDefaultRingRecords;
-  const std::string_view ring = environment("TPROF_RING");
+  copy_text(c.output_dir, in_force(Setting::output_dir));
+  copy_text(c.run_id, environment(info(Setting::run_id).name.data()));
+  const std::string_view events = in_force(Setting::events);
+  c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
+  parse_bytes(in_force(Setting::quota), c.quota);
+  const std::string_view ranks = in_force(Setting::ranks);
+  c.all_ranks = ranks == "all";
+  if (!c.all_ranks) copy_text(c.ranks, ranks);
+  c.copy_element_size = static_cast<std::uint32_t>(in_force(Setting::copy_element_size)[0] - '0');
   std::uint64_t records = 0;
-  if (!ring.empty()) {
-    const bool power_of_two = parse_bytes(ring, records) && records >= kSmallestRing &&
-                              records <= (1U << 22) && (records & (records - 1)) == 0;
-    if (power_of_two) {
-      c.ring_records = static_cast<std::uint32_t>(records);
-    } else {
-      bad_value("TPROF_RING", ring, "records per thread, a power of two from 64; using 16384");
-    }
-  }
-
-  const std::string_view redact = environment("TPROF_REDACT");
-  c.redact = redact != "off";
-  if (c.redact && !redact.empty() && redact != "on") {
-    bad_value("TPROF_REDACT", redact, "on or off; using on");
-  }
+  parse_bytes(in_force(Setting::ring), records);
+  c.ring_records = static_cast<std::uint32_t>(records);
+  c.redact = in_force(Setting::redact) == "on";
+  name_unknown_settings();
   return c;
 }
 

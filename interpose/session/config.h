@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "interpose/format/ring_file.h"
+#include "interpose/format/settings.h"
 
 namespace tprof {
 
@@ -14,15 +15,16 @@ struct Config {
   std::uint64_t quota;              // bytes of event lines, 0: no limit
   std::uint32_t copy_element_size;  // bytes: 1, 2, 4 or 8
   std::uint32_t ring_records;       // per thread, a power of two
-  bool all_ranks;                   // TPROF_RANKS unset
-  char ranks[256];                  // its text
+  bool all_ranks;                   // TPROF_RANKS is unset, or "all"
+  char ranks[kMaxRankList + 1];     // its text
   bool redact;                      // leave out of the header what looks like a secret
 };
 
 // TPROF_DISABLE is set to something true: cheap enough for any process.
 bool disabled_by_environment();
 
-// A bad value costs one line on standard error and the default is used.
+// A bad value costs one line on standard error and the default is used; so does a variable that
+// is not a setting but is named as one.
 Config read_config();
 
 // Whether `rank` is in a list such as "0-7,64".

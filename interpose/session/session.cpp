@@ -1,7 +1,5 @@
 #include "session.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <cstring>
 
 #include "complain.h"
+#include "coverage.h"
 #include "disk_space.h"
 #include "interpose/api/functions.h"
 #include "interpose/capture/clock.h"
@@ -83,51 +82,12 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);
 }
 
-// Mapped libraries that move data past the wrappers: listed, so that nobody takes their silence
-// for absence of traffic.
-constexpr std::string_view kUnseen[] = {"libnvshmem_host", "libcufile.so", "libmscclpp",
-                                        "libucp.so", "libnvshmem.so"};
-int note_unseen(dl_phdr_info* object, std::size_t, void* data) {
-  auto& out = *static_cast<Text*>(data);
-  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-  const std::string_view name = without_prefix(path, path.rfind('/') + 1);
-  for (const std::string_view known : kUnseen) {
-    if (!name.starts_with(known)) continue;
-    if (out.size() > 1) out << ',';
-    out.string(path);
-  }
-  return 0;
-}
-
-// Which library serves which function, and what is mapped that we do not see: by the thread that
-// asks, since only it may hold the loader's lock.
-void note_libraries() {
-  Head& head = g_mapping.head();
-  for (std::size_t i = 1; i < kFunctionCount; ++i) {
-    const char* path = resolve::library_of(static_cast<Fn>(i));
-    if (path == nullptr) continue;
-    std::uint32_t n = head.libraries.load(std::memory_order_relaxed);
-    std::uint32_t at = 0;
-    while (at < n && std::strncmp(head.library[at], path, sizeof head.library[at] - 1) != 0) ++at;
-    if (at == n) {
-      if (n == kMaxLibraries) continue;
-      copy_text(head.library[n], path);
-      head.libraries.store(++n, std::memory_order_release);
-    }
-    head.function[i].library = static_cast<std::uint8_t>(at + 1);
-  }
-  Text unseen;
-  unseen << '[';
-  dl_iterate_phdr(note_unseen, &unseen);
-  unseen << ']';
-  if (unseen.size() < sizeof head.unseen) copy_text(head.unseen, unseen.view());
-}
-
 void after_fork_in_child() {
   g_lock.unlock();
   tables::after_fork();
   threads_after_fork();
   resolve::after_fork();
+  coverage::after_fork();
   memory::after_fork();
   writer::after_fork();
   if (g_started.load(std::memory_order_relaxed)) {
@@ -164,7 +124,8 @@ bool start_in_files(const Process& process) {
   if (!g_mapping.in_file()) drop_ring_file(g_file);
   const ClockAnchor anchor = clock_anchor();
   fill_head(process, anchor);
-  note_libraries();
+  coverage::note_environment(g_mapping.head());
+  coverage::note_objects(g_mapping.head());
   Text header;
   header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns);
   if (header.failed() ||
@@ -181,6 +142,7 @@ bool start_in_files(const Process& process) {
   if (!g_mapping.in_file()) {
     complain("no ring file in ", g_file.directory, ": a kill would lose what is not written yet");
   }
+  resolve::publish(g_mapping.head());
   return true;
 }
 
@@ -206,7 +168,7 @@ bool start_locked() {
 }
 
 void close_files() {
-  note_libraries();
+  coverage::note_objects(g_mapping.head());
   if (writer::close_file(kCloseTimeoutMs) && g_file.ring_path[0] != '\0') {
     unlink(g_file.ring_path);
   }
@@ -245,6 +207,9 @@ bool closed() {
 }
 void late_call() {
   close_files();
+}
+void look_around() {
+  if (started()) coverage::note_objects(g_mapping.head());
 }
 
 bool start() {

@@ -36,4 +36,7 @@ bool closed();
 bool in_exiting_thread();
 [[gnu::cold]] void late_call();
 
+// A communicator was made, so whatever else moves data may have been loaded by now.
+[[gnu::cold]] void look_around();
+
 }  // namespace tprof::session

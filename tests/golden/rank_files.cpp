@@ -118,7 +118,7 @@ class RankFile {
         "{\"name\":\"tprof_footer\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":{\"dropped\":{},"
         "\"self_cost_ns\":1234,\"coverage\":{\"functions\":[{\"name\":\"ncclAllGather\","
         "\"library\":\"/usr/lib/libnccl.so.2\",\"calls\":%" PRIu64
-        "}],\"unseen\":[]},\"complete\":true}}\n]\n",
+        "}],\"unseen\":[],\"tools\":[]},\"complete\":true}}\n]\n",
         rank_, rows_[1].calls + rows_[3].calls + rows_[5].calls);
   }
 

@@ -79,7 +79,7 @@ inline std::string ledger(std::string_view rows, int epoch = 0, std::string_view
 
 inline std::string footer() {
   return R"({"name":"tprof_footer","ph":"M","pid":0,"tid":0,"args":{"dropped":{},"self_cost_ns":0,)"
-         R"("coverage":{"functions":[],"unseen":[]},"complete":true}})"
+         R"("coverage":{"functions":[],"unseen":[],"tools":[]},"complete":true}})"
          "\n]\n";
 }
 

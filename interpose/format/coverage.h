@@ -1,0 +1,163 @@
+// What a traced process can tell of what it did not see: libraries that move data past the
+// wrappers, and other tools beside us. Noted in the mapped file as facts; what follows from them
+// is derived when the footer is written, by the process or by whoever recovers it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "ring_file.h"
+#include "text.h"
+
+namespace tprof {
+
+enum class Note : std::uint8_t {
+  nvshmem,
+  cufile,
+  mscclpp,
+  ucx,
+  mpi,
+  gdrcopy,
+  dali,
+  jax,
+  tensorflow,
+  cupy,
+  nccl,    // unseen only where another one serves the wrapped functions
+  cudart,  // the same
+  driver,  // unseen only where no shared CUDA runtime is mapped
+  cupti,
+  nsys,
+  ncu,
+  sanitizer,
+  nvtx_injection,
+  cuda_injection,
+  nccl_profiler,
+  preload,
+  preload_before,
+  interposer,
+  count_,
+};
+
+// The contract's words for them.
+inline constexpr std::string_view kNoteNames[] = {
+    "nvshmem",       "cufile",         "mscclpp",        "ucx",
+    "mpi",           "gdrcopy",        "dali",           "jax",
+    "tensorflow",    "cupy",           "second_nccl",    "second_cudart",
+    "static_cudart", "cupti",          "nsys",           "ncu",
+    "sanitizer",     "nvtx_injection", "cuda_injection", "nccl_profiler",
+    "preload",       "preload_before", "interposer"};
+static_assert(sizeof kNoteNames / sizeof *kNoteNames == static_cast<std::size_t>(Note::count_));
+
+constexpr std::string_view note_name(Note n) {
+  return n < Note::count_ ? kNoteNames[static_cast<std::size_t>(n)] : "unknown";
+}
+constexpr bool is_tool(Note n) {
+  return n >= Note::cupti;
+}
+
+// Objects by the beginning of their file's name.
+struct KnownObject {
+  std::string_view name;
+  Note note;
+  std::string_view folder = {};  // that its path has to hold, where the name alone says too little
+};
+inline constexpr KnownObject kKnownObjects[] = {
+    {"libnccl.so", Note::nccl},
+    {"libcudart.so", Note::cudart},
+    {"libcuda.so", Note::driver},
+    {"libnvshmem_host", Note::nvshmem},
+    {"libnvshmem.so", Note::nvshmem},
+    {"libcufile.so", Note::cufile},
+    {"libmscclpp", Note::mscclpp},
+    {"libucp.so", Note::ucx},
+    {"libmpi.so", Note::mpi},
+    {"libmpich.so", Note::mpi},
+    {"libgdrapi.so", Note::gdrcopy},
+    {"libdali.so", Note::dali},
+    {"xla_cuda_plugin", Note::jax},
+    {"libtensorflow_framework", Note::tensorflow},
+    {"runtime.", Note::cupy, "/cupy_backends/cuda/api/"},
+    {"libcupti.so", Note::cupti},
+    {"libToolsInjection", Note::nsys},
+    {"libTreeLauncherTargetInjection", Note::ncu},
+    {"libsanitizer-collection", Note::sanitizer},
+};
+inline const KnownObject* known_object(std::string_view path) {
+  const std::string_view name = without_prefix(path, path.rfind('/') + 1);
+  for (const KnownObject& known : kKnownObjects) {
+    if (name.starts_with(known.name) && path.find(known.folder) != std::string_view::npos) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
+
+// Variables that bring a tool into the process; their value names it.
+struct KnownVariable {
+  const char* name;
+  Note note;
+};
+inline constexpr KnownVariable kToolVariables[] = {
+    {"NVTX_INJECTION64_PATH", Note::nvtx_injection},
+    {"CUDA_INJECTION64_PATH", Note::cuda_injection},
+    {"NCCL_PROFILER_PLUGIN", Note::nccl_profiler},
+};
+
+// The entries of LD_PRELOAD: ld.so splits it at colons and spaces.
+template <typename F>
+void each_preload(std::string_view list, F&& f) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find_first_of(": "), list.size());
+    if (end != 0) f(prefix(list, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+}
+
+template <std::size_t N>
+std::string_view bounded_text(const char (&text)[N]) {
+  return {text, strnlen(text, N)};
+}
+
+inline std::uint32_t notes_of(const Head& head) {
+  return std::min(head.notes.load(std::memory_order_acquire), kMaxNotes);
+}
+
+// Whether wrapped functions were passed on to the library at `path`.
+inline bool serves(const Head& head, std::string_view path) {
+  const std::uint32_t n = std::min(head.libraries.load(std::memory_order_acquire), kMaxLibraries);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (bounded_text(head.library[i]) == path) return true;
+  }
+  return false;
+}
+
+// A second NCCL through which nothing came was called past us, or not at all; a first one may
+// simply not have been called yet.
+inline bool applies(const Head& head, const NotedObject& noted) {
+  const auto note = static_cast<Note>(noted.note);
+  if (note != Note::nccl && note != Note::cudart && note != Note::driver) return true;
+  const Note kind = note == Note::driver ? Note::cudart : note;
+  std::uint32_t alike = 0;
+  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
+    alike += head.note[i].note == static_cast<std::uint8_t>(kind) ? 1 : 0;
+  }
+  return note == Note::driver ? alike == 0 : alike > 1 && !serves(head, bounded_text(noted.path));
+}
+
+// [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]
+inline void notes_array(Text& out, const Head& head, bool tools) {
+  out << '[';
+  bool first = true;
+  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
+    const NotedObject& noted = head.note[i];
+    const auto note = static_cast<Note>(noted.note);
+    if (is_tool(note) != tools || !applies(head, noted)) continue;
+    out << (first ? "{\"path\":" : ",{\"path\":");
+    first = false;
+    out.string(bounded_text(noted.path)) << ",\"kind\":\"" << note_name(note) << "\"}";
+  }
+  out << ']';
+}
+
+}  // namespace tprof

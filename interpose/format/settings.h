@@ -1,0 +1,190 @@
+// The settings (environment variables): the one table from which the library reads them, `tprof
+// doctor` judges them and the README lists them. Usable inside the traced process.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "ring_file.h"
+#include "text.h"
+
+namespace tprof {
+
+// "64MiB", "1G", "4096": binary multiples, the unit's "iB" or "B" optional.
+inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc()) return false;
+  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  int shift = 0;
+  if (!unit.empty()) {
+    const std::size_t at = std::string_view("KMGT").find(unit[0]);
+    if (at != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(at) + 1);
+      unit.remove_prefix(1);
+    }
+  }
+  if (!unit.empty() && unit != "B" && unit != "iB") return false;
+  if (shift != 0 && bytes >> (64 - shift) != 0) return false;
+  bytes <<= shift;
+  return true;
+}
+
+// Calls f(first, last) for each range of "0-7,64"; false where the text is not such a list.
+template <typename F>
+bool each_range(std::string_view list, F&& f) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = prefix(list, comma);
+    std::int64_t first = 0;
+    const char* end = item.data() + item.size();
+    auto [rest, error] = std::from_chars(item.data(), end, first);
+    if (error != std::errc() || first < 0) return false;
+    std::int64_t last = first;
+    if (rest != end) {
+      if (*rest != '-') return false;
+      const auto second = std::from_chars(rest + 1, end, last);
+      if (second.ec != std::errc() || second.ptr != end || last < first) return false;
+    }
+    f(first, last);
+    list.remove_prefix(comma);
+    if (list.empty()) return true;
+    list.remove_prefix(1);
+  }
+  return false;
+}
+
+inline constexpr std::size_t kMaxRankList = 255;
+
+namespace accept {
+inline bool any(std::string_view) {
+  return true;
+}
+inline bool on_off(std::string_view v) {
+  return v == "on" || v == "off";
+}
+inline bool events(std::string_view v) {
+  return v == "on" || v == "off" || v == "all";
+}
+inline bool bytes(std::string_view v) {
+  std::uint64_t n = 0;
+  return parse_bytes(v, n);
+}
+inline bool ranks(std::string_view v) {
+  return v == "all" ||
+         (v.size() <= kMaxRankList && each_range(v, [](std::int64_t, std::int64_t) {}));
+}
+inline bool element_size(std::string_view v) {
+  return v == "1" || v == "2" || v == "4" || v == "8";
+}
+inline bool ring(std::string_view v) {
+  std::uint64_t n = 0;
+  return parse_bytes(v, n) && n >= kSmallestRing && n <= (1U << 22) && (n & (n - 1)) == 0;
+}
+}  // namespace accept
+
+enum class Setting : std::uint8_t {
+  output_dir,
+  events,
+  quota,
+  ranks,
+  copy_element_size,
+  run_id,
+  ring,
+  redact,
+  disable,
+};
+
+struct SettingInfo {
+  std::string_view name;
+  std::string_view fallback;  // in force where it is not set, or set to what is not accepted
+  std::string_view values;
+  std::string_view meaning;
+  bool (*accepts)(std::string_view value);
+};
+
+// In the order of Setting.
+inline constexpr SettingInfo kSettings[] = {
+    {"TPROF_OUTPUT_DIR", "tprof-traces",
+     "a folder, made if missing; %j job id, %h host, %p pid, %r rank",
+     "where the rank files are written", accept::any},
+    {"TPROF_EVENTS", "on", "on, off or all",
+     "one line per call; off: the exact counts only; all: also D2D, H2H and managed copies",
+     accept::events},
+    {"TPROF_QUOTA", "64MiB", "bytes such as 64MiB, or 0 for no limit",
+     "event lines per process; after that the counts only", accept::bytes},
+    {"TPROF_RANKS", "all", "ranks such as 0-7,64, or all",
+     "ranks that write event lines; the others keep their counts", accept::ranks},
+    {"TPROF_COPY_ELEMENT_SIZE", "1", "1, 2, 4 or 8", "bytes that count as one element of a copy",
+     accept::element_size},
+    {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
+     accept::any},
+    {"TPROF_RING", "16384", "a power of two from 64",
+     "records that a thread's ring holds until the writer has them", accept::ring},
+    {"TPROF_REDACT", "on", "on or off",
+     "command and environment in the header without what looks like a secret", accept::on_off},
+    {"TPROF_DISABLE", "0", "0 or 1", "1: the library passes every call through, nothing else",
+     accept::any},
+};
+
+// Variables of the scripts of this repository: neither settings nor misspelt ones.
+inline constexpr std::string_view kScriptVariables[] = {"TPROF_BUILD"};
+
+constexpr const SettingInfo& info(Setting s) {
+  return kSettings[static_cast<std::size_t>(s)];
+}
+
+// Whether `name` looks like a setting of ours and is none.
+constexpr bool is_unknown_setting(std::string_view name) {
+  if (!name.starts_with("TPROF_")) return false;
+  for (const SettingInfo& s : kSettings) {
+    if (name == s.name) return false;
+  }
+  for (const std::string_view script : kScriptVariables) {
+    if (name == script) return false;
+  }
+  return true;
+}
+
+// Characters to insert, delete, replace or swap with their neighbour to get from `a` to `b`. Of
+// long texts only the first 63 characters count.
+constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
+  constexpr std::size_t kMax = 63;
+  a = prefix(a, kMax);
+  b = prefix(b, kMax);
+  std::size_t rows[3][kMax + 1] = {};
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t* row = rows[i % 3];
+    const std::size_t* above = rows[(i + 2) % 3];
+    const std::size_t* two_above = rows[(i + 1) % 3];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+// The setting that `name` may have been meant to be; empty where none is near.
+constexpr std::string_view nearest_setting(std::string_view name) {
+  constexpr std::size_t kPrefix = sizeof "TPROF_" - 1;
+  std::string_view nearest;
+  std::size_t least = SIZE_MAX;
+  for (const SettingInfo& s : kSettings) {
+    const std::size_t distance = edit_distance(name, s.name);
+    const std::size_t length = std::max(name.size(), s.name.size()) - kPrefix;
+    if (distance < least && 2 * distance <= length) {
+      least = distance;
+      nearest = s.name;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace tprof

@@ -1,0 +1,17 @@
+// Looking around in the process for what bears on coverage: once at the start, when a communicator
+// is made, and at the end. By the thread that asks, since only it may hold the loader's lock.
+#pragma once
+
+#include "interpose/format/ring_file.h"
+
+namespace tprof::coverage {
+
+// Other preloads, tools that variables bring in, and who comes before us: does not change.
+void note_environment(Head& head);
+
+// Mapped objects that are known for what they do. Cheap where none was mapped since the last time.
+void note_objects(Head& head);
+
+void after_fork();  // in the child
+
+}  // namespace tprof::coverage
