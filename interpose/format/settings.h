@@ -149,12 +149,12 @@ constexpr bool is_unknown_setting(std::string_view name) {
 }
 
 // Characters to insert, delete, replace or swap with their neighbour to get from `a` to `b`. Of
-// long texts only the first 63 characters count.
+// long texts only the beginning counts.
+inline constexpr std::size_t kMaxEdited = 63;
 constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
-  constexpr std::size_t kMax = 63;
-  a = prefix(a, kMax);
-  b = prefix(b, kMax);
-  std::size_t rows[3][kMax + 1] = {};
+  a = prefix(a, kMaxEdited);
+  b = prefix(b, kMaxEdited);
+  std::size_t rows[3][kMaxEdited + 1] = {};
   for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t* row = rows[i % 3];
@@ -175,6 +175,7 @@ constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
 constexpr std::string_view nearest_setting(std::string_view name) {
   constexpr std::size_t kPrefix = sizeof "TPROF_" - 1;
   std::string_view nearest;
+  if (name.size() > kMaxEdited) return nearest;
   std::size_t least = SIZE_MAX;
   for (const SettingInfo& s : kSettings) {
     const std::size_t distance = edit_distance(name, s.name);

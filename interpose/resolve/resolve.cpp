@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "interpose/capture/spin_lock.h"
+#include "interpose/format/text.h"
 
 namespace tprof::resolve {
 namespace {
@@ -75,6 +76,17 @@ void* through_object_of(const void* address, const char* name) {
   return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
 }
 
+// Another interposer behind us, which any caller would get if we were not there. Not NCCL or CUDA
+// itself: of these two versions may be mapped, and whose it is depends on the caller.
+void* behind_us(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name);
+  Dl_info where;
+  if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
+  const std::string_view path = where.dli_fname;
+  const std::string_view file = without_prefix(path, path.rfind('/') + 1);
+  return file.starts_with("libnccl.so") || file.starts_with("libcudart.so") ? nullptr : found;
+}
+
 void publish_function(std::size_t i) {
   if (g_head == nullptr || g_serves[i] == 0) return;
   std::uint32_t n = g_head->libraries.load(std::memory_order_relaxed);
@@ -96,6 +108,7 @@ void note_library(Fn fn, const char* path) {
 
 void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
+  if (void* found = behind_us(name)) return found;
   if (void* found = through_object_of(return_address, name)) return found;
   if (void* found = dlsym(RTLD_NEXT, name)) {
     if (!is_ours(found)) return found;

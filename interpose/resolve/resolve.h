@@ -24,8 +24,8 @@ struct Cache {
   std::atomic<std::uint32_t> used{0};
 };
 
-// The slow way, about 1 us: caller's object -> RTLD_NOLOAD by soname -> RTLD_NEXT. Null if there
-// is no such function in this process.
+// The slow way, about 1 us: an interposer behind us -> caller's object -> RTLD_NEXT -> RTLD_NOLOAD
+// by soname. Null if there is no such function in this process.
 [[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
 
 // Budget: 1 ns.

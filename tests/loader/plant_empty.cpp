@@ -1,0 +1,5 @@
+// Nothing: under the name of a library that is known for what it does, it is taken for it.
+extern "C" int plant_empty();
+extern "C" int plant_empty() {
+  return 0;
+}
