@@ -100,8 +100,8 @@ constexpr Field kLedger[] = {{"epoch"},
 constexpr Field kFunction[] = {{"name", Take::function}, {"library", Take::library}, {"calls"}};
 constexpr Field kFound[] = {{"path", Take::library}, {"kind", Take::plain}};
 constexpr Field kCoverage[] = {{"functions", Take::object, {}, kFunction},
-                               {"unseen", Take::library, {}, kFound},
-                               {"tools", Take::library, {}, kFound}};
+                               {"unseen", Take::object, {}, kFound},
+                               {"tools", Take::object, {}, kFound}};
 constexpr Field kFooter[] = {{"dropped", Take::counts},
                              {"self_cost_ns"},
                              {"coverage", Take::object, {}, kCoverage},

@@ -71,7 +71,8 @@ def with_names_everywhere():
         '"name":"python"': f'"name":"{NAME}"',
         '"name":"tp"': f'"name":"{NAME}"',
         '"name":"rank 0"': f'"name":"rank 0 on {NAME}"',
-        '"unseen":[]': f'"unseen":["/home/{NAME}/libcufile.so.0",{{"path":"/{NAME}/libucp.so.0"}}]',
+        '"unseen":[]': f'"unseen":[{{"path":"/{NAME}/libucp.so.0","kind":"ucx"}}]',
+        '"tools":[]': f'"tools":[{{"path":"/{NAME}/{NAME}.so","kind":"preload"}}]',
         '"dropped":{': f'"dropped":{{"{NAME}":1,',
         '"host_memory":"pinned"': f'"host_memory":"{NAME}","label":"{NAME}"',
     }.items():
@@ -105,7 +106,9 @@ def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
         "CUDA_DEVICE_MAX_CONNECTIONS": "1",
     }
     assert by_name["process_name"]["name"] == "rank 0 on host-1"
-    assert by_name["tprof_footer"]["coverage"]["unseen"][0].endswith("/libcufile.so.0")
+    coverage = by_name["tprof_footer"]["coverage"]
+    assert [entry["kind"] for entry in coverage["unseen"] + coverage["tools"]] == ["ucx", "preload"]
+    assert coverage["unseen"][0]["path"].endswith("/libucp.so.0")
 
 
 def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tprof, schema, tmp_path):
