@@ -158,6 +158,7 @@ Ledger ledger(const object& args) {
 
 std::vector<Noted> noted(const object& coverage, std::string_view key) {
   std::vector<Noted> all;
+  if (!find(coverage, key)) return all;
   for (const object& o : objects_of(coverage, key)) {
     all.push_back({text(o, "kind"), text_or_empty(o, "path")});
   }

@@ -299,7 +299,7 @@ class _RankFile:
 
     def _footer(self, dropped):
         return self._line("tprof_footer", {
-            "dropped": dropped, "self_cost_ns": 0, "coverage": {"functions": [], "unseen": []},
+            "dropped": dropped, "self_cost_ns": 0, "coverage": {"functions": [], "unseen": [], "tools": []},
             "complete": self.plan.end == "closed",
         })  # fmt: skip
 
