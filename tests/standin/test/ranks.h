@@ -1,10 +1,12 @@
 // Runs a test body in several processes, one per rank, none of which has touched CUDA before.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -47,4 +49,32 @@ inline bool all_good(const std::vector<int>& statuses) {
     if (status != 0) return false;
   }
   return true;
+}
+
+struct Rank {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+
+  Rank(int rank, int nranks, ncclUniqueId id) {
+    EXPECT(cudaSetDevice(rank) == cudaSuccess);
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    EXPECT(ncclCommInitRank(&comm, nranks, id, rank) == ncclSuccess);
+  }
+  void wait() const { EXPECT(cudaStreamSynchronize(stream) == cudaSuccess); }
+};
+
+// Element `i` of what `rank` sends.
+inline int value(int rank, size_t i) {
+  return static_cast<int>(i % 1000) * 10 + rank;
+}
+
+inline int* buffer(size_t count) {
+  void* memory = nullptr;
+  EXPECT(cudaMalloc(&memory, std::max<size_t>(count, 1) * sizeof(int)) == cudaSuccess);
+  return static_cast<int*>(memory);
+}
+inline int* filled(int rank, size_t count) {
+  int* data = buffer(count);
+  for (size_t i = 0; i < count; ++i) data[i] = value(rank, i);
+  return data;
 }
