@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "report/check.h"
 
 namespace tprof::cli {
@@ -22,12 +24,19 @@ struct Options {
   std::string run;
   bool json = false;
   bool no_lines = false;
+  double stuck_after_s = 30;
 };
 
 int check(const Options& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
   const match::Job job = one_job(traces, o.run);
-  const diagnose::Checked checked = diagnose::check(job, traces, {.read_lines = !o.no_lines});
+  const diagnose::Checked checked = [&] {
+    Progress progress("checking", traces.traces.size());
+    return diagnose::check(job, traces,
+                           {.read_lines = !o.no_lines,
+                            .stuck_after_ns = std::llround(o.stuck_after_s * 1e9),
+                            .progress = [&](std::size_t done) { progress(done); }});
+  }();
   fmt::print("{}", o.json ? report::to_json(checked) : report::to_text(checked));
   return checked.healthy() ? kOk : kFinding;
 }
@@ -44,6 +53,11 @@ Run add_check(CLI::App& app) {
   command->add_flag("--json", o->json, "for programs (schema tprof-check/1)");
   command->add_flag("--no-lines", o->no_lines,
                     "read ledgers only: faster, but names an interval instead of an operation");
+  command
+      ->add_option("--stuck-after", o->stuck_after_s,
+                   "seconds after which a call of a process that still runs is stuck (default 30)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->option_text("SECONDS");
   command->add_option("--run", o->run, "which run, where the files are of several")
       ->option_text("ID");
   return [o, command] { return command->parsed() ? check(*o) : -1; };

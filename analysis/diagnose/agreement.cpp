@@ -242,40 +242,38 @@ std::vector<std::string> row_evidence(const Split& s) {
   return evidence;
 }
 
-std::vector<Problem> mismatches(const Communicator& c, const Agreement& agreement) {
-  std::vector<Problem> found;
-  for (const Split& s : agreement.splits) {
-    if (s.parting == Parting::stopped) continue;
-    Members all = s.members;
-    if (s.tie) all.insert(all.end(), s.others.begin(), s.others.end());
-    Problem p{.kind = kMismatch,
-              .severity = Severity::error,
-              .ranks = ranks_of(processes_of(all)),
-              .text = fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks,
-                                  number_of_collectives(s)),
-              .next =
-                  "look at what decides in the program whether and with what this call is "
-                  "made; a condition there depends on the rank",
-              .communicator = c.id,
-              .between = std::pair(s.same, s.end)};
-    if (s.end == s.same + 1) p.seq = s.same;
-    if (s.tie) p.evidence.emplace_back("no side is the majority: either may be the wrong one");
-    p.evidence.push_back(
-        s.end == s.same + 1
-            ? fmt::format("they part at collective {} (counted from 0)", s.same)
-            : fmt::format("they part at one of the collectives {} to {} (counted from 0)", s.same,
-                          s.end - 1));
-    const auto rows = row_evidence(s);
-    p.evidence.insert(p.evidence.end(), rows.begin(), rows.end());
-    found.push_back(std::move(p));
-  }
-  return found;
+std::string where(const Split& s) {
+  return s.end == s.same + 1
+             ? fmt::format("they part at collective {}", s.same)
+             : fmt::format("they part at one of the collectives {} to {}", s.same, s.end - 1);
+}
+
+Problem mismatch_of(const Communicator& c, const Split& s) {
+  Members all = s.members;
+  if (s.tie) all.insert(all.end(), s.others.begin(), s.others.end());
+  Problem p{.kind = kMismatch,
+            .severity = Severity::error,
+            .ranks = ranks_of(processes_of(all)),
+            .text = fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks,
+                                number_of_collectives(s)),
+            .next =
+                "look for what decides in the program whether, in which order and with what "
+                "this call is made: there something depends on the rank",
+            .communicator = c.id,
+            .between = std::pair(s.same, s.end),
+            .evidence = row_evidence(s)};
+  if (s.end == s.same + 1) p.seq = s.same;
+  if (s.tie) p.evidence.emplace_back("no side is the majority: either may be the wrong one");
+  return p;
 }
 
 void mismatches(const match::Job& job, std::vector<Problem>& found) {
   for (const Communicator& c : communicators(job)) {
-    auto of_this = mismatches(c, agreement_of(c));
-    std::ranges::move(of_this, std::back_inserter(found));
+    for (const Split& s : agreement_of(c).splits) {
+      if (s.parting == Parting::stopped) continue;
+      found.push_back(mismatch_of(c, s));
+      found.back().text += "; " + where(s);
+    }
   }
 }
 

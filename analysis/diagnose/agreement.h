@@ -63,8 +63,11 @@ Agreement agreement_of(const Communicator& communicator);
 // What the ledger's rows tell of a split: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
 std::vector<std::string> row_evidence(const Split& split);
 
-// A finding for every split but those of kind `stopped`, which is no contradiction.
-std::vector<Problem> mismatches(const Communicator& communicator, const Agreement& agreement);
+// The finding of a split that is a contradiction (any but `stopped`), without where it lies.
+Problem mismatch_of(const Communicator& communicator, const Split& split);
+std::string where(const Split& split);  // "they part at one of the collectives 32 to 63"
+
+// All that the ledgers tell.
 void mismatches(const match::Job& job, std::vector<Problem>& found);
 
 }  // namespace tprof::diagnose

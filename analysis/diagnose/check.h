@@ -1,6 +1,7 @@
 // What `tprof check` finds in a job.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "diagnose/agreement.h"
@@ -20,7 +21,9 @@ struct Checked {
 };
 
 struct CheckOptions {
-  bool read_lines = true;  // else only what the ledgers tell
+  bool read_lines = true;                        // else only what the ledgers tell
+  std::int64_t stuck_after_ns = 30'000'000'000;  // of a process that still runs
+  std::function<void(std::size_t)> progress = [](std::size_t) {};  // files read, from any thread
 };
 
 Checked check(const match::Job& job, const read::Traces& traces, const CheckOptions& options);

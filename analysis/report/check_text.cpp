@@ -58,6 +58,9 @@ std::string to_text(const diagnose::Checked& checked) {
                        n == 1 ? "process" : "processes");
   }
   for (const Problem& p : checked.findings) out += finding(p);
+  if (std::ranges::any_of(checked.findings, [](const Problem& p) { return p.seq || p.between; })) {
+    out += "Collectives are counted from 0 on each communicator, as seq in the lines.\n";
+  }
   return out;
 }
 

@@ -109,3 +109,57 @@ def places(job, rank, comm):
     """First, middle and last."""
     n = len(job.collectives(rank, comm))
     return {"first": 0, "middle": n // 2, "last": n - 1}
+
+
+# Ends ------------------------------------------------------------------------------------------
+
+
+def _stop_others(job, rank, op, inside):
+    """Nobody gets past `op` without `rank`: its members wait in it, the rest as soon as they need
+    one who waits. `inside`: they wait in the call, else it returned and they wait behind it."""
+    waiting = {rank}
+    for other in job.comms[op.comm]:
+        if other != rank:
+            ops = job.ranks[other].ops
+            i = ops.index(op)
+            job.ranks[other].inside = [op] if inside else []
+            job.ranks[other].ops = ops[: i + (not inside)]
+            waiting.add(other)
+    for other in set(range(job.size)) - waiting:
+        ops = job.ranks[other].ops
+        for i, theirs in enumerate(ops):
+            members = () if theirs.comm is None else job.comms[theirs.comm]
+            if theirs.at > op.at and waiting & set(members):
+                job.ranks[other].ops = ops[: i + 1]
+                break
+    for other in range(job.size):
+        if other != rank:
+            job.ranks[other].end = "recovered"
+            job.ranks[other].until = op.at + 60_000  # 6 s later they were killed
+
+
+def plant_killed(job, rank, comm, place, others_go_on=False, inside=False):
+    """The rank is killed before the call."""
+    op = job.collectives(rank, comm)[place]
+    i = _place(job, rank, comm, place)
+    job = job.copy()
+    job.ranks[rank].ops = job.ranks[rank].ops[:i]
+    job.ranks[rank].end = "recovered"
+    job.ranks[rank].until = op.at
+    if not others_go_on:
+        _stop_others(job, rank, op, inside)
+    return job, op
+
+
+def plant_hung(job, rank, comm, place, others_inside=False):
+    """The rank does not come back from the call."""
+    job, op = plant_killed(job, rank, comm, place, inside=others_inside)
+    job.ranks[rank].inside = [op]
+    return job, op
+
+
+def plant_left(job, rank, comm, place):
+    """The rank leaves in order before the call (an exception), the others are killed in it."""
+    job, op = plant_killed(job, rank, comm, place, inside=True)
+    job.ranks[rank].end = "closed"
+    return job, op

@@ -63,3 +63,77 @@ def test_ledgers_alone_name_rank_communicator_and_interval(
     assert low <= seq < high
     # The marks are at powers of two: nothing wider than from one to the next.
     assert high <= max(2 * low, 1) or high == low + 1
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize("kind", faults.DIFFERENT)
+@pytest.mark.parametrize("size", SIZES)
+def test_lines_name_the_operation(tprof, base, tmp_path, size, kind, place):
+    job, folder, rank, (seq, mine, others) = planted(base, size, kind, place, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder)
+    assert finding["kind"] == "mismatch"
+    assert finding["ranks"] == ([0, 1] if size == 2 else [rank])
+    assert (finding["communicator"], finding["seq"]) == (job.id(0), seq)
+    assert finding["between"] == [seq, seq + 1]
+    # With two ranks neither is in the right: the function is that of one of them.
+    functions = {others[0] if others else mine[0]} | ({mine[0]} if size == 2 and mine else set())
+    assert finding["function"] in functions
+    told = "\n".join(finding["evidence"])
+    for who, call in ((rank, mine), (0, others)):
+        what = f"{call[0]} of {call[1]:,} {call[2]}" if call else "no more"
+        assert f"rank {who}, {seq}: {what}" in told
+
+
+def test_a_rank_without_lines_is_compared_by_its_ledger(tprof, base, tmp_path):
+    written = base(8)
+    bad = faults.plant_function(written.job, 5, 0, 3)
+    bad.ranks[5].lines = False
+    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    assert finding["ranks"] == [5]
+    assert finding["between"] == [2, 4] and finding["seq"] is None
+    assert "rank 5 has no lines of it" in " ".join(finding["evidence"])
+
+
+def test_lines_up_to_the_quota_tell_as_far_as_they_go(tprof, base, tmp_path):
+    written = base(8)
+    n = len(written.job.collectives(5, 0))
+    bad = faults.plant_function(written.job, 5, 0, n - 1)
+    bad.ranks[5].quota = 4
+    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    assert finding["ranks"] == [5] and finding["seq"] is None
+    assert "lines of rank 5 exist for its collectives 0 to " in " ".join(finding["evidence"])
+
+
+def test_a_skipped_call_among_equal_ones_shows_where_they_end(tprof, tmp_path):
+    """20 equal gathers of which one rank makes 19: the number is that of the last."""
+    job = jobs.healthy(4, 0, 1, [[0, 1, 2, 3]], point_to_point=False, copies=False)
+    for rank in job.ranks:
+        rank.ops = [jobs.Op("ncclAllGather", n, 500, 0, "float32") for n in range(20)]
+        rank.ops.append(jobs.Op("ncclAllReduce", 20, 500, 0, "float32", "sum"))
+    del job.ranks[2].ops[7]
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["ranks"], finding["seq"]) == ([2], 19)
+    assert "rank 2: 19 ncclAllGather of float32 in [4.00 KiB, 8.00 KiB), the others 20" in (
+        finding["evidence"]
+    )
+
+
+def test_calls_that_differ_in_root_only_have_equal_rows(tprof, base, tmp_path):
+    _, folder, _, _ = planted(base, 8, "root", "middle", tmp_path)
+    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    assert "the root, the reduction or the order" in " ".join(finding["evidence"])
+
+
+def test_two_ranks_that_part_in_different_places_are_two_findings(tprof, base, tmp_path):
+    written = base(8)
+    bad = faults.plant_function(written.job, 5, 0, 3)
+    bad = faults.plant_count(bad, 2, 0, 9)
+    findings = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    assert sorted((f["ranks"], f["seq"]) for f in findings) == [([2], 9), ([5], 3)]
+
+
+def test_summary_says_so_too(tprof, base, tmp_path):
+    _, folder, rank, _ = planted(base, 8, "function", "middle", tmp_path)
+    found = json.loads(tprof("summary", folder, "--json").stdout)
+    assert [(p["kind"], p["ranks"]) for p in found["problems"]] == [("mismatch", [rank])]
+    assert found["complete"] is True

@@ -1,0 +1,58 @@
+// A set of numbers that mostly come one after the other: sequence numbers that have a line.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+namespace tprof::diagnose {
+
+class Intervals {
+ public:
+  // A number that was there already, or that would make the set too large, is counted and no more.
+  void add(std::uint64_t n) {
+    auto next = parts_.upper_bound(n);
+    const auto before = next == parts_.begin() ? parts_.end() : std::prev(next);
+    if (before != parts_.end() && n < before->second) {
+      ++twice_;
+      return;
+    }
+    const bool joins_next = next != parts_.end() && next->first == n + 1;
+    if (before != parts_.end() && before->second == n) {
+      before->second = joins_next ? next->second : n + 1;
+      if (joins_next) parts_.erase(next);
+    } else if (joins_next) {
+      const std::uint64_t end = next->second;
+      parts_.erase(next);
+      parts_[n] = end;
+    } else if (parts_.size() < kMaxParts) {
+      parts_[n] = n + 1;
+    } else {
+      ++left_out_;
+    }
+  }
+
+  bool empty() const { return parts_.empty(); }
+  std::uint64_t begin() const { return empty() ? 0 : parts_.begin()->first; }
+  std::uint64_t end() const { return empty() ? 0 : parts_.rbegin()->second; }
+  std::uint64_t twice() const { return twice_; }
+  bool left_out() const { return left_out_ != 0; }  // some numbers are not here: too many gaps
+
+  // First number from `from` on that is not in it.
+  std::uint64_t covered_until(std::uint64_t from) const {
+    const auto next = parts_.upper_bound(from);
+    if (next == parts_.begin()) return from;
+    const std::uint64_t end = std::prev(next)->second;
+    return end > from ? end : from;
+  }
+
+  const std::map<std::uint64_t, std::uint64_t>& parts() const { return parts_; }  // begin: end
+
+ private:
+  static constexpr std::size_t kMaxParts = 4096;
+  std::map<std::uint64_t, std::uint64_t> parts_;
+  std::uint64_t twice_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace tprof::diagnose

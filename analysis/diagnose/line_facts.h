@@ -1,0 +1,70 @@
+// What one pass over a process's lines tells, in memory that does not grow with their number.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/intervals.h"
+#include "match/jobs.h"
+#include "read/events.h"
+#include "read/folder.h"
+
+namespace tprof::diagnose {
+
+// What a row of the ledger and the lines of its calls have in common.
+struct CallKey {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string name;
+  std::string dtype;
+  std::optional<std::int64_t> comm;
+  Mode mode = Mode::direct;
+
+  auto operator<=>(const CallKey&) const = default;
+};
+
+struct CallSums {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unfinished = 0;
+};
+
+// Sends or receives of one rank with one other.
+struct ChannelKey {
+  std::int64_t comm = 0;
+  std::int64_t peer = 0;
+  bool send = false;
+
+  auto operator<=>(const ChannelKey&) const = default;
+};
+
+struct Channel {
+  Intervals seqs;  // calls that returned
+  std::uint64_t bytes = 0;
+};
+
+struct LineFacts {
+  std::map<CallKey, CallSums> calls;
+  std::map<std::int64_t, Intervals> collectives;  // by communicator: which have a line
+  std::map<ChannelKey, Channel> channels;
+  std::map<std::int64_t, std::uint64_t> failed;  // by communicator
+  std::vector<read::Event> open;                 // calls that never returned
+  std::optional<read::Event> last;               // the call that began last
+  std::vector<read::Anchor> clock;               // all of them, in the order of the file
+  std::vector<std::string> decreased;            // where a ledger says less than one before it
+
+  bool any() const { return !calls.empty(); }
+};
+
+using Facts = std::map<const read::Process*, LineFacts>;
+
+// Of all processes of a job, several files at a time. `progress` gets the number of files done,
+// from any thread. Throws BadInput.
+Facts line_facts(const match::Job& job, const read::Traces& traces,
+                 const std::function<void(std::size_t)>& progress);
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,180 @@
+#include "diagnose/waits.h"
+
+#include <algorithm>
+
+#include "diagnose/completeness.h"
+#include "diagnose/point_to_point.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+class Finder {
+ public:
+  Finder(const match::Job& job, const std::vector<Communicator>& communicators, const Facts& facts,
+         std::int64_t stuck_after_ns)
+      : job_(job), facts_(facts), stuck_after_ns_(stuck_after_ns) {
+    for (const Communicator& c : communicators) {
+      for (const Member& m : c.members) places_[{m.process, m.comm->comm}] = {&c, &m};
+    }
+  }
+
+  Waits run(const std::vector<Communicator>& communicators) {
+    for (const Process* p : job_.processes) open_calls(*p);
+    for (const OpenCall& call : waits_.open) {
+      if (call.collective && call.member != nullptr && call.seq) {
+        std::uint64_t& entered = entered_[call.member];
+        entered = std::max(entered, *call.seq + 1);
+      }
+    }
+    for (const Communicator& c : communicators) meetings(c);
+    for (const OpenCall& call : waits_.open) point_to_point(call);
+    return std::move(waits_);
+  }
+
+ private:
+  struct Place {
+    const Communicator* communicator = nullptr;
+    const Member* member = nullptr;
+  };
+
+  Place place(const Process& p, std::optional<std::int64_t> comm) const {
+    const auto found = comm ? places_.find({&p, *comm}) : places_.end();
+    return found == places_.end() ? Place{} : found->second;
+  }
+
+  // Of a process that ended or stands still: a running one is inside a call most of its time.
+  void open_calls(const Process& p) {
+    if (p.end != End::recovered && p.end != End::partial && p.end != End::running) return;
+    const auto facts = facts_.find(&p);
+    if (facts != facts_.end()) {
+      for (const read::Event& e : facts->second.open) {
+        const std::int64_t since = p.header.base_time_ns + e.ts_ns;
+        if (p.end == End::running && end_ns(p) - since < stuck_after_ns_) continue;
+        const Place at = place(p, e.comm);
+        waits_.open.push_back({.process = &p,
+                               .communicator = at.communicator,
+                               .member = at.member,
+                               .function = e.name,
+                               .collective = e.collective(),
+                               .seq = e.comm ? std::optional(e.seq) : std::nullopt,
+                               .peer = e.peer,
+                               .since_ns = since});
+      }
+      return;
+    }
+    if (p.end == End::running || p.ledgers.empty()) return;
+    for (const read::Row& row : p.ledgers.rbegin()->second.rows) {
+      if (row.amounts.unfinished == 0) continue;
+      const Place at = place(p, row.comm);
+      const bool collective = row.comm && row.bucket != Bucket::P2P;
+      const bool known = collective && at.member != nullptr && at.member->done != nullptr;
+      waits_.open.push_back({.process = &p,
+                             .communicator = at.communicator,
+                             .member = at.member,
+                             .function = row.name,
+                             .collective = collective,
+                             .seq = known ? std::optional(at.member->count()) : std::nullopt,
+                             .peer = std::nullopt,
+                             .since_ns = std::nullopt});
+    }
+  }
+
+  std::uint64_t entered(const Member& m) const {
+    const auto open = entered_.find(&m);
+    const std::uint64_t done = m.done == nullptr ? 0 : m.count();
+    return open == entered_.end() ? done : std::max(done, open->second);
+  }
+
+  // A running process that made a call lately may be on its way.
+  bool on_its_way(const Process& p) const {
+    if (p.end != End::running) return false;
+    const auto facts = facts_.find(&p);
+    if (facts == facts_.end() || !facts->second.last) return true;
+    const std::int64_t last = p.header.base_time_ns + facts->second.last->ts_ns;
+    return end_ns(p) - last < stuck_after_ns_;
+  }
+
+  // The first collective that not all have called. Who came to it waits for who did not, on the
+  // device or inside the call.
+  void meetings(const Communicator& c) {
+    std::uint64_t most = 0;
+    std::uint64_t least = UINT64_MAX;
+    bool unclosed = false;
+    for (const Member& m : c.members) {
+      if (m.done == nullptr || m.process->end == End::lost) continue;
+      unclosed = unclosed || !m.closed();
+      most = std::max(most, entered(m));
+      least = std::min(least, entered(m));
+    }
+    if (!unclosed) return;
+    Meeting meeting{.communicator = &c, .seq = least, .came = {}, .absent = {}};
+    for (const Member& m : c.members) {
+      if (m.done == nullptr || m.process->end == End::lost) continue;
+      if (entered(m) > least) {
+        meeting.came.push_back(&m);
+      } else if (!on_its_way(*m.process)) {
+        meeting.absent.push_back(&m);
+      }
+    }
+    // Equally far: nobody waits, unless for ranks of which nothing is known.
+    if (most == least || meeting.absent.empty()) return;
+    std::vector<const Process*> absent;
+    for (const Member* m : meeting.absent) absent.push_back(m->process);
+    waits_.targets.push_back({std::move(absent), std::nullopt});
+    for (const Member* m : meeting.came) {
+      if (!m->closed()) waits_.on[m->process].push_back(waits_.targets.size() - 1);
+    }
+    waits_.meetings.push_back(std::move(meeting));
+  }
+
+  void point_to_point(const OpenCall& call) {
+    if (call.collective || call.communicator == nullptr || !call.peer || !call.seq) return;
+    const Communicator& c = *call.communicator;
+    const auto other =
+        std::ranges::find(c.members, *call.peer, [](const Member& m) { return m.comm->rank; });
+    if (other == c.members.end() || other->process == call.process) return;
+    const bool send = call.function == "ncclSend";
+    const Channel* channel = channel_of(*other, call.member->comm->rank, !send, facts_);
+    std::uint64_t came = channel == nullptr ? 0 : channel->seqs.end();
+    for (const OpenCall& theirs : waits_.open) {
+      if (theirs.member != &*other || theirs.collective || theirs.peer != call.member->comm->rank ||
+          (theirs.function == "ncclSend") == send || !theirs.seq) {
+        continue;
+      }
+      came = std::max(came, *theirs.seq + 1);
+    }
+    if (came > *call.seq) return;
+    waits_.targets.push_back(
+        {{other->process}, static_cast<std::size_t>(&call - waits_.open.data())});
+    waits_.on[call.process].push_back(waits_.targets.size() - 1);
+  }
+
+  const match::Job& job_;
+  const Facts& facts_;
+  std::int64_t stuck_after_ns_;
+  std::map<std::pair<const Process*, std::int64_t>, Place> places_;
+  std::map<const Member*, std::uint64_t> entered_;
+  Waits waits_;
+};
+
+}  // namespace
+
+std::int64_t end_ns(const Process& process) {
+  return known_until_ns(process);
+}
+
+std::int64_t end_ns(const match::Job& job) {
+  std::int64_t end = INT64_MIN;
+  for (const Process* p : job.processes) end = std::max(end, end_ns(*p));
+  return end;
+}
+
+Waits waits_of(const match::Job& job, const std::vector<Communicator>& communicators,
+               const Facts& facts, std::int64_t stuck_after_ns) {
+  return Finder(job, communicators, facts, stuck_after_ns).run(communicators);
+}
+
+}  // namespace tprof::diagnose

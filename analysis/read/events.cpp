@@ -1,0 +1,90 @@
+#include "read/events.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "read/error.h"
+#include "read/json.h"
+#include "read/metadata.h"
+
+namespace tprof::read {
+namespace {
+
+constexpr std::uint64_t kInProgress = 7;  // ncclInProgress: accepted
+
+std::int64_t time_ns(const object& o, std::string_view key) {
+  double micros = 0;
+  const auto e = find(o, key);
+  if (!e || e->get(micros) != simdjson::SUCCESS || !std::isfinite(micros) ||
+      std::abs(micros) > 9e15) {
+    throw Malformed("expected a time in \"" + std::string(key) + "\"");
+  }
+  return std::llround(micros * 1000);
+}
+
+// Nothing where the line is not of a call.
+std::optional<Event> event_of(const object& line) {
+  const std::string phase = text_or_empty(line, "ph");
+  const bool unfinished = phase == "B";
+  const std::string bucket = text_or_empty(line, "cat");
+  const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
+  if ((phase != "X" && !unfinished) || known == std::end(kBuckets)) return std::nullopt;
+  const object args = object_of(line, "args");
+  const std::uint64_t result = find(args, "result") ? count(args, "result") : 0;
+  Event e;
+  e.name = text(line, "name");
+  e.bucket = static_cast<Bucket>(known - kBuckets);
+  e.unfinished = unfinished;
+  e.captured = flag(args, "captured");
+  e.failed = result != 0 && (is_copy(e.bucket) || result != kInProgress);
+  e.ts_ns = time_ns(line, "ts");
+  e.dur_ns = unfinished ? 0 : time_ns(line, "dur");
+  e.bytes = count(args, "bytes");
+  e.dtype = text_or_empty(args, "dtype");
+  if (is_copy(e.bucket)) {
+    if (e.dtype.empty()) e.dtype = "byte";
+    e.count = e.bytes;
+    return e;
+  }
+  e.comm = optional_integer(args, "comm");
+  e.seq = count(args, "seq");
+  e.count = count(args, "count");
+  e.peer = optional_integer(args, "peer");
+  e.reduce = text_or_empty(args, "reduce");
+  return e;
+}
+
+// The process that a line of the trace belongs to: the last whose header came before it.
+const Process* owner_at(const Trace& trace, std::uint64_t offset) {
+  const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
+  return next == trace.processes.begin() ? nullptr : &*std::prev(next);
+}
+
+}  // namespace
+
+void read_lines(const Trace& trace, const LineReader& reader) {
+  simdjson::dom::parser parser;
+  BlockReader blocks(trace.source);
+  Block block;
+  while (blocks.next(block)) {
+    each_line(block, [&](const Line& line) {
+      if (is_metadata(line.text)) {
+        if (reader.metadata) reader.metadata(line);
+        return;
+      }
+      const Process* owner = owner_at(trace, line.offset);
+      if (owner == nullptr || !reader.event || (reader.wanted && !reader.wanted(*owner))) return;
+      try {
+        object o;
+        if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
+          throw Malformed("expected one JSON object on this line");
+        }
+        if (const auto e = event_of(o)) reader.event(*owner, *e);
+      } catch (const Malformed& e) {
+        throw BadInput(trace.source.file, line.offset, e.what());
+      }
+    });
+  }
+}
+
+}  // namespace tprof::read

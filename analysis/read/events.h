@@ -1,0 +1,42 @@
+// The lines of calls (X and B) of a trace, one by one. Only what a line says: see the contract.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "read/load.h"
+
+namespace tprof::read {
+
+struct Event {
+  std::string name;
+  Bucket bucket = Bucket::ALLGATHER;
+  bool unfinished = false;
+  bool captured = false;
+  bool failed = false;  // refused by the library: it moved nothing, its seq was given back
+  std::int64_t ts_ns = 0;
+  std::int64_t dur_ns = 0;
+  std::optional<std::int64_t> comm;
+  std::uint64_t seq = 0;  // where there is a comm
+  std::uint64_t count = 0;
+  std::string dtype;
+  std::uint64_t bytes = 0;
+  std::optional<std::int64_t> peer;
+  std::string reduce;  // empty: none
+
+  bool collective() const { return comm && bucket != Bucket::P2P; }
+};
+
+struct LineReader {
+  // Whose lines are wanted; empty: everybody's.
+  std::function<bool(const Process&)> wanted{};
+  std::function<void(const Process&, const Event&)> event{};
+  std::function<void(const Line&)> metadata{};
+};
+
+// All lines of a trace in their order, in bounded memory. Throws BadInput with the line's offset.
+void read_lines(const Trace& trace, const LineReader& reader);
+
+}  // namespace tprof::read

@@ -1,0 +1,40 @@
+"""A gather and a reduction in turn; one rank does something else once, as a bug would make it.
+
+Prints what the odd rank did at which of its own collectives, counted by this script.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+from common import log, start
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=20)
+parser.add_argument("--rank", type=int, default=1, help="the odd one")
+parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
+parser.add_argument("--what", choices=["nothing", "skip", "size", "leave", "die"])
+args = parser.parse_args()
+
+device = start()
+rank, world = dist.get_rank(), dist.get_world_size()
+called = 0
+for step in range(args.steps):
+    odd = args.what if (rank, step) == (args.rank, args.at) else None
+    if odd:
+        log(f"{odd} at collective {called}")
+    if odd == "leave":
+        raise SystemExit("a bug of this rank")
+    if odd == "die":
+        import os
+
+        os.kill(os.getpid(), 9)
+    if odd != "skip":
+        shard = torch.zeros(64 + (odd == "size"), device=device)
+        dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
+        called += 1
+    dist.all_reduce(torch.zeros(8, device=device))
+    called += 1
+torch.cuda.synchronize()
+log(f"done after {called} collectives")
+dist.destroy_process_group()

@@ -1,0 +1,265 @@
+"""tprof check on jobs that did not end well: who held them up, where, and what is missing."""
+
+import dataclasses
+import json
+
+import faults
+import jobs
+import pytest
+from test_check_different import RANK, SIZES, base, worse_than_notes  # noqa: F401
+
+PLACES = ["first", "middle", "last"]
+
+
+@pytest.fixture(params=PLACES)
+def place(request):
+    return request.param
+
+
+@pytest.fixture(params=SIZES)
+def healthy(request, base):  # noqa: F811
+    """A healthy job with its files, and the rank that the fault is planted in."""
+    return base(request.param), RANK[request.param]
+
+
+def planted(healthy, place, plant, tmp_path, **options):
+    written, rank = healthy
+    at = faults.places(written.job, rank, 0)[place]
+    job, op = plant(written.job, rank, 0, at, **options)
+    return job, job.write(tmp_path / "job", written), rank, at, op
+
+
+def assert_names(finding, job, kind, ranks, seq, function):
+    assert finding["kind"] == kind, finding
+    assert finding["ranks"] == ranks, finding
+    assert finding["communicator"] == job.id(0), finding
+    assert (finding["seq"], finding["function"]) == (seq, function), finding
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_killed_rank_that_the_others_wait_for(tprof, healthy, place, tmp_path, inside):
+    """It never came; the others stand in the call, or behind it."""
+    job, folder, rank, at, op = planted(
+        healthy, place, faults.plant_killed, tmp_path, inside=inside
+    )
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "hang" if inside else "stopped", [rank], at, op.function)
+    assert f"never came to collective {at} ({op.function})" in finding["text"]
+
+
+def test_a_killed_rank_while_the_others_ran_to_their_end(tprof, healthy, place, tmp_path):
+    job, folder, rank, at, op = planted(
+        healthy, place, faults.plant_killed, tmp_path, others_go_on=True
+    )
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "stopped", [rank], at, op.function)
+    assert "this alone is no divergence" in finding["text"]
+
+
+def test_a_rank_that_hangs_inside_a_call(tprof, healthy, place, tmp_path):
+    job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "hang", [rank], at, op.function)
+    # The wall clock is the rank's own: a generated rank's base lies as many nanoseconds later.
+    assert "6.000 s before the end of the trace" in finding["text"]
+
+
+def test_all_ranks_inside_one_call_point_at_the_devices(tprof, healthy, place, tmp_path):
+    job, folder, rank, at, op = planted(
+        healthy, place, faults.plant_hung, tmp_path, others_inside=True
+    )
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "hang", list(range(job.size)), at, op.function)
+    assert "nobody is missing" in " ".join(finding["evidence"])
+
+
+def test_a_rank_that_left_in_order(tprof, healthy, place, tmp_path):
+    job, folder, rank, at, op = planted(healthy, place, faults.plant_left, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "hang", [rank], at, op.function)
+    assert "closed in order before it" in finding["text"]
+
+
+def test_hangs_are_named_from_ledgers_alone(tprof, healthy, place, tmp_path):
+    """Without lines nobody knows since when, and which function those called that did return."""
+    job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    assert_names(finding, job, "hang", [rank], at, op.function)
+    job, op = faults.plant_killed(healthy[0].job, rank, 0, at, inside=True)
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "killed"), "--no-lines")
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("hang", [rank], at)
+
+
+def test_ranks_killed_between_two_calls_did_not_hang(tprof, tmp_path):
+    job = jobs.healthy(4, 30, 5)
+    for rank in job.ranks:
+        rank.end = "recovered"
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["severity"]) == ("not_closed", "warning")
+
+
+def test_a_missing_rank(tprof, healthy, tmp_path):
+    written, rank = healthy
+    folder = written.job.write(tmp_path / "job", written)
+    (folder / f"rank-{rank:05}.json").unlink()
+    (finding,) = worse_than_notes(tprof, folder)
+    assert (finding["kind"], finding["ranks"]) == ("missing_rank", [rank])
+    # 512 ranks share less than two communicators with it; the others' verdicts stand.
+    found = json.loads(tprof("check", folder, "--json").stdout)
+    assert all(c["same"] for c in found["communicators"])
+
+
+def test_a_missing_footer(tprof, healthy, tmp_path):
+    written, rank = healthy
+    job = written.job.copy()
+    job.ranks[rank].end = "lost"
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    assert (finding["kind"], finding["ranks"]) == ("lost", [rank])
+    assert "its counts are exact until 2025-11-21" in finding["text"]
+
+
+def test_lines_that_are_missing(tprof, healthy, place, tmp_path):
+    written, rank = healthy
+    job = written.job.copy()
+    at = faults.places(job, rank, 0)[place]
+    plan = job.ranks[rank]
+    plan.no_line = {faults._place(job, rank, 0, at)}
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "gap", written))
+    # Behind the last line there is no gap to see: then the ledger has more than the lines.
+    if place == "last":
+        assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
+        assert finding["function"] == job.collectives(rank, 0)[at].function
+        return
+    assert (finding["kind"], finding["ranks"]) == ("seq_gap", [rank])
+    assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
+
+
+def test_lines_that_found_the_ring_full(tprof, healthy, place, tmp_path):
+    """Counted as dropped, so that nothing else is wrong with them."""
+    written, rank = healthy
+    job = written.job.copy()
+    at = faults.places(job, rank, 0)[place]
+    plan = job.ranks[rank]
+    plan.no_line, plan.dropped = {faults._place(job, rank, 0, at)}, {"ring": 1}
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    assert (finding["kind"], finding["ranks"]) == ("dropped", [rank])
+
+
+@pytest.mark.parametrize("what", ["collective", "copy"])
+def test_a_ledger_that_says_more_than_the_lines(tprof, healthy, tmp_path, what):
+    written, rank = healthy
+    job = written.job.copy()
+    copies = [op for op in job.ranks[rank].ops if op.comm is None]
+    op = job.collectives(rank, 0)[0] if what == "collective" else copies[0]
+    job.ranks[rank].ledger_error = {op.function: 1}
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
+    assert finding["function"] == op.function
+
+
+def test_a_ledger_that_decreases(tprof, healthy, tmp_path):
+    written, rank = healthy
+    folder = written.job.write(tmp_path / "job", written)
+    file = folder / f"rank-{rank:05}.json"
+    lines = file.read_text().splitlines()
+    early, late = (i for i, line in enumerate(lines) if "tprof_ledger" in line)
+    lines[early], lines[late] = lines[late], lines[early]
+    file.unlink()  # it is linked
+    file.write_text("\n".join(lines) + "\n")
+    (finding,) = worse_than_notes(tprof, folder)
+    assert (finding["kind"], finding["ranks"]) == ("ledger_decreased", [rank])
+
+
+@pytest.mark.parametrize("step_s, kinds", [(-2, ["clock_step"]), (2, []), (0.0005, [])])
+def test_a_clock_that_was_set(tprof, healthy, tmp_path, step_s, kinds):
+    """Back is a warning, forward a note, half a millisecond nothing."""
+    written, rank = healthy
+    job = written.job.copy()
+    job.ranks[rank].clock_step_ns = int(step_s * 1e9)
+    folder = job.write(tmp_path / "job", written)
+    worse = worse_than_notes(tprof, folder)
+    assert [(f["kind"], f["ranks"]) for f in worse] == [(kind, [rank]) for kind in kinds]
+    if kinds:
+        assert "set back by 2.000 s" in worse[0]["text"]
+    notes = [f["kind"] for f in json.loads(tprof("check", folder, "--json").stdout)["findings"]]
+    assert ("clock_step" in notes) == (abs(step_s) > 1)
+
+
+def with_talk(healthy, place, count=5):
+    """The job with `count` sends and receives of two ranks, and which of them is at that place."""
+    written, rank = healthy
+    job = written.job.copy()
+    members = job.comms[0]
+    talk = [
+        jobs.Op("ncclSend", 5000 + n, comm=0, count=1000 + n, dtype="float32", peer=0)
+        for n in range(count)
+    ]
+    job.ranks[rank].ops += talk
+    sender = members.index(rank)
+    mine = [dataclasses.replace(op, function="ncclRecv", peer=sender) for op in talk]
+    job.ranks[0].ops += mine
+    done = sum(
+        (op.function, op.comm, op.peer) == ("ncclSend", 0, 0) for op in written.job.ranks[rank].ops
+    )
+    return job, rank, done, {"first": 0, "middle": count // 2, "last": count - 1}[place]
+
+
+def test_a_send_without_a_receive(tprof, healthy, place, tmp_path):
+    job, rank, done, n = with_talk(healthy, place)
+    del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n]
+    folder = job.write(tmp_path / "job", healthy[0])
+    (finding,) = worse_than_notes(tprof, folder)
+    # Which of the sends it was can't be told: the last has no other end.
+    assert_names(finding, job, "unmatched_p2p", sorted([0, rank]), done + 4, "ncclSend")
+    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    assert (finding["kind"], finding["communicator"]) == ("unmatched_p2p", job.id(0))
+
+
+def test_a_receive_of_another_size(tprof, healthy, place, tmp_path):
+    job, rank, _, n = with_talk(healthy, place)
+    i = len(job.ranks[0].ops) - 5 + n
+    job.ranks[0].ops[i] = dataclasses.replace(job.ranks[0].ops[i], count=7)
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", healthy[0]))
+    assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", sorted([0, rank]))
+
+
+def test_two_ranks_that_send_to_each_other(tprof, healthy, place, tmp_path):
+    job, rank, done, n = with_talk(healthy, place)
+    members = job.comms[0]
+    for me, other in ((0, rank), (rank, 0)):
+        ops = job.ranks[me].ops
+        job.ranks[me].ops = ops[: len(ops) - 5 + n]
+        peer = members.index(other)
+        call = jobs.Op("ncclSend", 5000 + n, comm=0, count=1, dtype="float32", peer=peer)
+        job.ranks[me].inside = [call]
+    for plan in job.ranks:
+        plan.end, plan.until = "recovered", 5000 + 60_000
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("hang", sorted([0, rank]))
+    assert (finding["communicator"], finding["function"]) == (job.id(0), "ncclSend")
+    assert "wait for each other" in finding["text"]
+
+
+def test_a_send_whose_receive_never_came(tprof, healthy, place, tmp_path):
+    job, rank, done, n = with_talk(healthy, place)
+    sends = job.ranks[rank].ops
+    job.ranks[rank].inside = [sends[len(sends) - 5 + n]]
+    job.ranks[rank].ops = sends[: len(sends) - 5 + n]
+    job.ranks[0].ops = job.ranks[0].ops[: len(job.ranks[0].ops) - 5 + n]
+    for plan in job.ranks:
+        plan.end, plan.until = "recovered", 5000 + 60_000
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
+    assert "never called the ncclRecv" in finding["text"]
+
+
+def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tprof, tmp_path):
+    """Rank 0 is in A and waits for rank 1, which is in B and waits for rank 0."""
+    both = [[0, 1], [0, 1]]
+    job = jobs.healthy(2, 20, 4, both, point_to_point=False)
+    for me, comm in ((0, 0), (1, 1)):
+        job.ranks[me].inside = [jobs.Op("ncclAllReduce", 900, 5, comm, "float32", "sum")]
+        job.ranks[me].end, job.ranks[me].until = "recovered", 70_000
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("hang", [0, 1])
+    assert job.id(0) in finding["text"] and job.id(1) in finding["text"]
