@@ -22,7 +22,7 @@ std::string_view environment(const char* name) {
 template <std::size_t N>
 void copy_text(char (&to)[N], std::string_view from) {
   const std::size_t n = std::min(from.size(), N - 1);
-  std::memcpy(to, from.data(), n);
+  if (n != 0) std::memcpy(to, from.data(), n);  // empty text may have no address
   to[n] = '\0';
 }
 
