@@ -8,6 +8,7 @@
 
 #include "diagnose/names.h"
 #include "report/text.h"
+#include "stats/totals.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -200,6 +201,17 @@ void unfinished_calls(const match::Job& job, std::vector<Problem>& found) {
   each_name(
       job, [](const read::Amounts& a) { return a.unfinished; }, "unfinished",
       "calls never returned", found);
+}
+
+void overflows(const match::Job& job, std::vector<Problem>& found) {
+  read::Amounts all;
+  for (const Process* p : job.processes) all += stats::sum(stats::bucket_totals(*p));
+  if (!all.saturated()) return;
+  found.push_back(problem("overflow", Severity::error, job.ranks,
+                          "a total is larger than 64 bits can hold: what is given as " +
+                              report::thousands(read::kSaturated) + " is a lower bound",
+                          "if that can't be, a rank file is damaged: the figures of each rank are "
+                          "in summary --per-rank"));
 }
 
 void skipped_files(const std::vector<read::Skipped>& skipped, std::vector<Problem>& found) {

@@ -17,6 +17,7 @@ void assumed_job(const match::Job& job, std::vector<Problem>& found);
 void not_closed(const match::Job& job, std::vector<Problem>& found);
 void failed_calls(const match::Job& job, std::vector<Problem>& found);
 void unfinished_calls(const match::Job& job, std::vector<Problem>& found);
+void overflows(const match::Job& job, std::vector<Problem>& found);
 void dropped(const match::Job& job, std::vector<Problem>& found);
 void unseen(const match::Job& job, std::vector<Problem>& found);
 void skipped_files(const std::vector<read::Skipped>& skipped, std::vector<Problem>& found);

@@ -16,6 +16,7 @@ std::vector<Problem> problems(const match::Job& job, const std::vector<read::Ski
   if (whole_job) missing_ranks(job, found);
   contested_ranks(job, found);
   not_closed(job, found);
+  overflows(job, found);
   failed_calls(job, found);
   unfinished_calls(job, found);
   mismatches(job, found);

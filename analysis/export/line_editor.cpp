@@ -10,11 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view trimmed(std::string_view token) {
-  while (!token.empty() && token.back() == ' ') token.remove_suffix(1);
-  return token;
-}
-
 void append(std::string& out, std::uint64_t v) {
   char digits[20];
   const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
@@ -27,14 +22,34 @@ void append(std::string& out, std::int64_t v) {
   out.append(digits, end);
 }
 
+bool is_integer(std::string_view token) {
+  std::int64_t v = 0;
+  const char* end = token.data() + token.size();
+  const auto [at, error] = std::from_chars(token.data(), end, v);
+  return !token.empty() && error == std::errc() && at == end;
+}
+
+// Deeper than any line of ours: what is deeper would be walked by recursion.
+constexpr int kMaxDepth = 16;
+
+Json parsed(std::string_view text) {
+  return Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
+    if (depth > kMaxDepth) throw read::Malformed("nested too deeply");
+    return true;
+  });
+}
+
 void shift_anchor(Json& anchor, const Placement& to) {
-  anchor.at(0) = anchor.at(0).get<std::int64_t>() + to.shift_ns;
+  const auto& ns = anchor.at(0).get_ref<const std::int64_t&>();
+  if (ns < -read::kLatestNs || ns > read::kLatestNs)
+    throw read::Malformed("expected a clock anchor");
+  anchor.at(0) = ns + to.shift_ns;
 }
 
 // Lines that hold times in other places than `ts`: one or a few per process.
 void edit_clock_line(const read::Line& line, const Placement& to, std::string& out) {
   try {
-    Json j = Json::parse(line.text);
+    Json j = parsed(line.text);
     Json& args = j.at("args");
     j.at("pid") = to.pid;
     if (j.at("name") == "tprof_header") {
@@ -73,7 +88,12 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
   if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw fail();
   if (document.get_object().get(top) != simdjson::SUCCESS) throw fail();
   const auto token = [&](simdjson::ondemand::value value) {
-    return trimmed(value.raw_json_token());
+    return read::trimmed(value.raw_json_token());
+  };
+  // Which of two would count is not said in JSON, and only one of them would be moved.
+  const auto once = [](std::string_view& place, std::string_view key, std::string_view found) {
+    if (!place.empty()) throw read::Malformed("\"" + std::string(key) + "\" stands twice");
+    place = found;
   };
   for (auto field : top) {
     std::string_view key;
@@ -81,11 +101,11 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
     if (field.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
     if (field.value().get(value) != simdjson::SUCCESS) throw fail();
     if (key == "name") {
-      places.name = token(value);
+      once(places.name, key, token(value));
     } else if (key == "pid") {
-      places.pid = token(value);
+      once(places.pid, key, token(value));
     } else if (key == "ts") {
-      places.ts = token(value);
+      once(places.ts, key, token(value));
     } else if (key == "args" && places.name.starts_with("\"tprof_")) {
       simdjson::ondemand::object args;
       if (value.get_object().get(args) != simdjson::SUCCESS) throw fail();
@@ -93,11 +113,15 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
         simdjson::ondemand::value v;
         if (arg.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
         if (arg.value().get(v) != simdjson::SUCCESS) throw fail();
-        if (key == "ts") places.ts = token(v);
+        if (key == "ts") once(places.ts, key, token(v));
       }
     }
   }
-  if (places.name.empty() || places.pid.empty()) throw read::Malformed("expected name and pid");
+  const char* more = nullptr;
+  if (document.current_location().get(more) == simdjson::SUCCESS) throw fail();
+  if (places.name.empty() || !is_integer(places.pid)) {
+    throw read::Malformed("expected a name and an integer in \"pid\"");
+  }
   return places;
 }
 

@@ -81,12 +81,6 @@ std::set<std::int64_t> ranks_with_communicator(const Processes& group) {
   return ranks;
 }
 
-bool clash(const Processes& a, const Processes& b) {
-  const auto left = ranks_with_communicator(a);
-  const auto right = ranks_with_communicator(b);
-  return std::ranges::any_of(left, [&](std::int64_t rank) { return right.contains(rank); });
-}
-
 Job job_of(Processes processes) {
   std::ranges::stable_sort(processes, {}, [](const read::Process* p) {
     return std::tuple(!p->header.rank, p->header.rank.value_or(0), p->comms.empty(),
@@ -124,21 +118,29 @@ std::vector<Job> jobs_of(const Processes& processes) {
 
   struct Launch {
     Processes processes;
+    std::set<std::int64_t> ranks;
+    std::int64_t start;
     std::size_t groups = 1;
   };
   std::map<LaunchKey, std::vector<Launch>> launches;
   for (Processes& group : groups) {
     std::vector<Launch>& candidates = launches[launch_key(*group.front())];
+    const std::set<std::int64_t> ranks = ranks_with_communicator(group);
+    const std::int64_t began = start(group);
     Launch* home = nullptr;
     for (Launch& launch : candidates) {
-      if (clash(launch.processes, group)) continue;
-      if (home == nullptr || start(launch.processes) <= start(group)) home = &launch;
+      const bool clash = std::ranges::any_of(
+          ranks, [&](std::int64_t rank) { return launch.ranks.contains(rank); });
+      if (clash) continue;
+      if (home == nullptr || launch.start <= began) home = &launch;
     }
     if (home == nullptr) {
-      candidates.push_back({std::move(group)});
+      candidates.push_back({std::move(group), ranks, began});
       continue;
     }
     home->processes.insert(home->processes.end(), group.begin(), group.end());
+    home->ranks.insert(ranks.begin(), ranks.end());
+    home->start = std::min(home->start, began);
     ++home->groups;
   }
 

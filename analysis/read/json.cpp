@@ -1,5 +1,6 @@
 #include "read/json.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace tprof::read {
@@ -36,6 +37,21 @@ std::int64_t integer_or(const object& o, std::string_view key, std::int64_t abse
 std::optional<std::int64_t> optional_integer(const object& o, std::string_view key) {
   if (!find(o, key)) return std::nullopt;
   return integer(o, key);
+}
+
+std::int64_t integer_in(const object& o, std::string_view key, std::int64_t least,
+                        std::int64_t most) {
+  const std::int64_t v = integer(o, key);
+  if (v < least || v > most) {
+    expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
+  }
+  return v;
+}
+
+std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
+                                                std::int64_t least, std::int64_t most) {
+  if (!find(o, key)) return std::nullopt;
+  return integer_in(o, key, least, most);
 }
 
 std::uint64_t count(const object& o, std::string_view key) {
@@ -81,19 +97,43 @@ std::vector<object> objects_of(const object& o, std::string_view key) {
   return all;
 }
 
+// Sorted, since the keys of an object may be as many as a line has room for.
+void refuse_repeated_keys(const element& e) {
+  array values;
+  object fields;
+  if (e.get(values) == simdjson::SUCCESS) {
+    for (const element value : values) refuse_repeated_keys(value);
+  } else if (e.get(fields) == simdjson::SUCCESS) {
+    std::vector<std::string_view> keys;
+    for (const auto field : fields) {
+      keys.push_back(field.key);
+      refuse_repeated_keys(field.value);
+    }
+    std::ranges::sort(keys);
+    const auto twice = std::ranges::adjacent_find(keys);
+    if (twice != keys.end()) throw Malformed("\"" + std::string(*twice) + "\" stands twice");
+  }
+}
+
+std::string_view trimmed(std::string_view token) {
+  while (!token.empty() &&
+         std::string_view(" \t\r\n").find(token.back()) != std::string_view::npos) {
+    token.remove_suffix(1);
+  }
+  return token;
+}
+
 std::int64_t micros_to_ns(std::string_view token) {
   const auto malformed = [&] {
     return Malformed("expected a time in microseconds, found '" + std::string(token) + "'");
   };
-  // simdjson's raw tokens carry the white space that follows them.
-  while (!token.empty() && token.back() == ' ') token.remove_suffix(1);
+  token = trimmed(token);
   const bool negative = !token.empty() && token.front() == '-';
   const char* at = token.data() + (negative ? 1 : 0);
   const char* end = token.data() + token.size();
   std::uint64_t micros = 0;
   auto [p, error] = std::from_chars(at, end, micros);
-  // 2^63 ns are 292 years: beyond them nothing is a time.
-  if (error != std::errc() || micros > 9'000'000'000'000'000) throw malformed();
+  if (error != std::errc() || micros >= kLatestNs / 1000) throw malformed();
   std::int64_t ns = static_cast<std::int64_t>(micros) * 1000;
   if (p != end) {
     if (*p++ != '.' || p == end) throw malformed();

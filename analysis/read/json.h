@@ -28,6 +28,11 @@ std::optional<element> find(const object& o, std::string_view key);
 std::int64_t integer(const object& o, std::string_view key);
 std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent);
 std::optional<std::int64_t> optional_integer(const object& o, std::string_view key);
+// Within [least, most], or Malformed.
+std::int64_t integer_in(const object& o, std::string_view key, std::int64_t least,
+                        std::int64_t most);
+std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
+                                                std::int64_t least, std::int64_t most);
 std::uint64_t count(const object& o, std::string_view key);  // 64 bits, unsigned
 bool flag(const object& o, std::string_view key);            // absent: false
 std::string text(const object& o, std::string_view key);
@@ -35,6 +40,15 @@ std::string text_or_empty(const object& o, std::string_view key);
 object object_of(const object& o, std::string_view key);
 array array_of(const object& o, std::string_view key);
 std::vector<object> objects_of(const object& o, std::string_view key);
+
+// A key that stands twice in an object, at any depth: JSON readers differ in which one they take.
+void refuse_repeated_keys(const element& e);
+
+// The bounds of a time in nanoseconds: the sum of two is no overflow. 2^62 ns are 146 years.
+inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
+
+// White space that JSON allows behind a token; simdjson's raw tokens carry it.
+std::string_view trimmed(std::string_view token);
 
 // "1042.117" as 1042117. The digits are read, never a double: it would lose some. Throws Malformed
 // for what is not a number.

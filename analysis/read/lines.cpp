@@ -11,8 +11,16 @@
 namespace tprof::read {
 namespace {
 
-// A line longer than this is no line of ours; the bound keeps memory bounded on a foreign file.
-constexpr std::size_t kMaxLine = std::size_t{256} << 20;
+// A line longer than this is no line of ours: a ledger of 200,000 rows is shorter. Of a compressed
+// file, a line may be longer than the file, but not without limit: real ones shrink to a tenth.
+constexpr std::size_t kMaxLine = std::size_t{64} << 20;
+constexpr std::size_t kMaxLineOfSmallFile = std::size_t{8} << 20;
+constexpr std::size_t kMaxExpansion = 64;
+
+std::size_t longest_line(std::uint64_t file_size) {
+  if (file_size > kMaxLine / kMaxExpansion) return kMaxLine;
+  return std::max(kMaxLineOfSmallFile, static_cast<std::size_t>(file_size) * kMaxExpansion);
+}
 
 }  // namespace
 
@@ -23,6 +31,15 @@ BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
   file_.reset(gzopen(source.file.c_str(), "rbe"));
   if (!file_) throw BadInput(source.file, std::strerror(errno == 0 ? ENOMEM : errno));
   gzbuffer(file_.get(), 1U << 17);
+  std::error_code not_a_file;
+  std::uint64_t size = std::filesystem::file_size(source.file, not_a_file);
+  if (not_a_file) size = kMaxLine;  // a pipe
+  size = std::min(size, source.cut) + source.rest.size();
+  longest_line_ = longest_line(size);
+  // No more room than there are bytes; a byte more, so that the end shows at once.
+  if (gzdirect(file_.get()) == 1) {
+    block_bytes_ = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, size + 1));
+  }
 }
 
 std::size_t BlockReader::read(char* to, std::size_t n) {
@@ -52,23 +69,46 @@ bool BlockReader::next(Block& block) {
   block.offset = offset_;
   for (;;) {
     const std::size_t old = text.size();
-    const std::size_t target = std::max(block_bytes_, old + block_bytes_ / 2);
-    if (target > kMaxLine) throw BadInput(source_.file, offset_, "expected a line break");
+    const std::size_t target = std::max(block_bytes_, old + std::max(old, block_bytes_) / 2 + 1);
+    if (old >= longest_line_) {
+      throw BadInput(source_.file, offset_,
+                     "expected a line break within " + std::to_string(longest_line_ >> 20) +
+                         " MiB: not a tprof trace, or damaged");
+    }
     text.reserve(target + simdjson::SIMDJSON_PADDING);
     text.resize(target);
     const std::size_t got = read(text.data() + old, target - old);
     text.resize(old + got);
     if (got == 0) {
       carry_.assign(text);
+      if (ended_) look_for_the_end(carry_);
       return false;
     }
     const std::size_t end = std::string_view(text).rfind('\n');
     if (end == std::string_view::npos) continue;
     carry_.assign(text, end + 1);
     text.resize(end + 1);
+    if (offset_ == 0) array_ = text.starts_with('[');
+    if (array_) look_for_the_end(text);
     offset_ += text.size();
     return true;
   }
+}
+
+// An array ends once. What follows would be another file's, or nobody's.
+void BlockReader::look_for_the_end(std::string_view block) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::size_t behind = 0;
+  if (!ended_) {
+    const std::size_t bracket = block.starts_with(']') ? 0 : block.find("\n]");
+    if (bracket == std::string_view::npos) return;
+    ended_ = true;
+    behind = block.find(']', bracket) + 1;
+  }
+  const std::size_t more = block.find_first_not_of(kSpace, behind);
+  if (more == std::string_view::npos) return;
+  throw BadInput(source_.file, offset_ + more,
+                 "expected nothing behind ']': were files put together? Give them one by one");
 }
 
 }  // namespace tprof::read

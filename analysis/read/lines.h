@@ -33,7 +33,8 @@ class BlockReader {
  public:
   explicit BlockReader(const Source& source, std::size_t block_bytes = kBlockBytes);
 
-  // False at the end.
+  // False at the end. Throws BadInput for a line that is too long for what the file is, for data
+  // behind `]` and for what can't be read.
   bool next(Block& block);
 
   // Bytes behind the last newline: `]`, or a line that was cut. Complete once next() said false.
@@ -43,6 +44,7 @@ class BlockReader {
 
  private:
   std::size_t read(char* to, std::size_t n);
+  void look_for_the_end(std::string_view block);
 
   struct Close {
     void operator()(gzFile f) const { gzclose(f); }
@@ -50,9 +52,12 @@ class BlockReader {
   const Source& source_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::size_t block_bytes_;
+  std::size_t longest_line_ = 0;
   std::uint64_t file_read_ = 0;
   std::size_t rest_read_ = 0;
   std::uint64_t offset_ = 0;  // of carry_
+  bool array_ = false;        // `[` is the first line; what else it may be, the caller says
+  bool ended_ = false;        // `]` was read
   std::string carry_;
 };
 

@@ -14,6 +14,7 @@ namespace tprof::read {
 namespace {
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
+constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read, in blocks
 
 bool opens_array(std::string_view text) {
   return text.starts_with("[\n") || text.starts_with("[\r\n");
@@ -43,7 +44,11 @@ Trace scan(Source source) {
     if (first && !opens_array(block.text)) throw not_an_array(file);
     first = false;
     each_line(block, [&](const Line& line) {
-      if (is_metadata(line.text)) parser.line(line);
+      if (is_metadata(line.text)) {
+        parser.line(line);
+      } else if (!parser.processes().empty() && !begins_with_its_name(line.text)) {
+        throw BadInput(file, line.offset, "expected a line that begins with {\"name\":");
+      }
     });
   }
   const std::string& rest = reader.remainder();
@@ -77,7 +82,7 @@ Block part_of(std::ifstream& in, std::uint64_t offset, std::size_t size) {
 
 // The last ledger line and what follows it, or nothing where the file does not end as a closed one.
 std::optional<Block> closing_lines(std::ifstream& in, std::uint64_t file_size) {
-  for (std::size_t size = kEdge; size < file_size; size *= 4) {
+  for (std::size_t size = kEdge; size < file_size && size <= kLargestTail; size *= 4) {
     Block tail = part_of(in, file_size - size, size);
     if (!tail.text.ends_with("]\n") && !tail.text.ends_with(']')) return std::nullopt;
     const std::size_t ledger = tail.text.rfind("\n{\"name\":\"tprof_ledger\"");
@@ -118,8 +123,11 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
 
   const auto tail = closing_lines(in, size);
   if (!tail) return std::nullopt;
+  const std::int64_t pid = parser.processes()[0].line_pid;
   each_line(*tail, take);
+  if (parser.processes().size() != 1) return std::nullopt;
   Process& p = parser.processes()[0];
+  if (p.line_pid != pid) return std::nullopt;
   if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
   if (!knows_its_communicators(p)) return std::nullopt;
   p.end = end_of(p);

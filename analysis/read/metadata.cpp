@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "format/schema.h"
 #include "read/error.h"
@@ -10,6 +11,10 @@
 
 namespace tprof::read {
 namespace {
+
+// More than any machine has, and few enough for a list of all that are missing.
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 
 void check_schema(const object& args) {
   const std::string schema = text(args, "schema");
@@ -31,6 +36,9 @@ Anchor anchor(const array& values) {
     ++n;
   }
   if (n != v.size()) throw Malformed("expected a clock anchor of three integers");
+  if (std::ranges::any_of(v, [](std::int64_t ns) { return ns < -kLatestNs || ns > kLatestNs; })) {
+    throw Malformed("expected times of at most 2^62 ns in \"clock\"");
+  }
   return {v[0], v[1], v[2]};
 }
 
@@ -48,21 +56,29 @@ std::map<std::string, std::string> settings(const object& args, std::string_view
   return all;
 }
 
+void identity(const object& args, Header& h) {
+  if (find(args, "rank")) h.rank = integer_in(args, "rank", 0, kMaxRanks - 1);
+  if (find(args, "world_size")) h.world_size = integer_in(args, "world_size", 1, kMaxRanks);
+  if (h.rank && h.world_size && *h.rank >= *h.world_size) {
+    throw Malformed("expected a rank below the world size, found rank " + std::to_string(*h.rank) +
+                    " of " + std::to_string(*h.world_size));
+  }
+}
+
 Header header(const object& args) {
   check_schema(args);
   Header h;
   h.tprof_version = text_or_empty(args, "tprof_version");
   h.run_id = text_or_empty(args, "run_id");
-  h.rank = optional_integer(args, "rank");
-  h.world_size = optional_integer(args, "world_size");
-  h.local_rank = optional_integer(args, "local_rank");
-  h.restart = integer_or(args, "restart", 0);
+  identity(args, h);
+  h.local_rank = optional_integer_in(args, "local_rank", 0, kMaxRanks);
+  h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
   h.host = text_or_empty(args, "host");
   h.boot_id = text_or_empty(args, "boot_id");
   h.pid = integer(args, "pid");
-  h.start_ns = integer(args, "start_ns");
+  h.start_ns = integer_in(args, "start_ns", 0, kMaxNumber);
   h.command = text_or_empty(args, "command");
-  h.base_time_ns = integer(args, "base_time_ns");
+  h.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   for (const element e : array_of(args, "clock")) {
     array a;
     if (e.get(a) != simdjson::SUCCESS) throw Malformed("expected arrays in \"clock\"");
@@ -80,7 +96,8 @@ Header header(const object& args) {
   }
   if (find(args, "lanes")) {
     for (const object& o : objects_of(args, "lanes")) {
-      if (const auto rank = optional_integer(o, "rank")) h.lane_ranks.push_back(*rank);
+      const auto rank = optional_integer_in(o, "rank", 0, kMaxRanks - 1);
+      if (rank) h.lane_ranks.push_back(*rank);
     }
   }
   h.config = settings(args, "config");
@@ -91,11 +108,11 @@ Header header(const object& args) {
 
 Comm comm(const object& args) {
   Comm c;
-  c.comm = integer(args, "comm");
+  c.comm = integer_in(args, "comm", 1, kMaxNumber);
   c.id = text(args, "id");
   if (find(args, "name")) c.name = text(args, "name");
-  c.nranks = integer(args, "nranks");
-  c.rank = integer(args, "rank");
+  c.nranks = integer_in(args, "nranks", 1, kMaxRanks);
+  c.rank = integer_in(args, "rank", 0, c.nranks - 1);
   c.device = integer_or(args, "device", -1);
   c.parent = optional_integer(args, "parent");
   return c;
@@ -119,7 +136,7 @@ Row row(const object& o) {
   r.name = text(o, "name");
   r.dtype = text(o, "dtype");
   r.comm = optional_integer(o, "comm");
-  r.bytes_class = integer(o, "bytes_class");
+  r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
   r.amounts = {.calls = count(o, "calls"),
                .count = count(o, "count"),
@@ -137,11 +154,13 @@ Row row(const object& o) {
 
 Ledger ledger(const object& args) {
   Ledger l;
-  l.epoch = integer(args, "epoch");
+  l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
   l.reason = text(args, "reason");
   double micros = 0;
   const auto ts = find(args, "ts");
-  if (!ts || ts->get(micros) != simdjson::SUCCESS) throw Malformed("expected a time in \"ts\"");
+  if (!ts || ts->get(micros) != simdjson::SUCCESS || std::abs(micros) * 1000 > kLatestNs) {
+    throw Malformed("expected a time in \"ts\"");
+  }
   l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: needs no exact ns
   for (const object& o : objects_of(args, "rows")) l.rows.push_back(row(o));
   for (const object& o : objects_of(args, "comms")) {
@@ -195,33 +214,38 @@ void MetadataParser::line(const Line& line) {
 }
 
 void MetadataParser::dispatch(const Line& line) {
+  element whole;
   object top;
-  if (parser_.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
+  if (parser_.parse(line.text.data(), line.text.size(), false).get(whole) != simdjson::SUCCESS ||
+      whole.get(top) != simdjson::SUCCESS) {
     throw Malformed("expected one JSON object on this line");
   }
+  refuse_repeated_keys(whole);
   const std::string name = text(top, "name");
+  if (!name.starts_with("tprof_")) return;  // an event whose name is written with escapes
   if (name == "tprof_merged") {
     check_schema(object_of(top, "args"));
+    if (!processes_.empty()) throw Malformed("expected tprof_merged before any tprof_header");
     merged_ = true;
     return;
   }
   if (name == "tprof_header") {
-    Process p;
-    p.file = file_.string();
-    p.offset = line.offset;
-    p.line_pid = integer(top, "pid");
-    p.header = header(object_of(top, "args"));
-    processes_.push_back(std::move(p));
+    start_process(top, line);
     return;
   }
   if (processes_.empty()) throw Malformed("expected tprof_header before " + name);
   Process& p = processes_.back();
   const std::int64_t pid = integer(top, "pid");
+  if (p.footer) throw Malformed("expected no " + name + " behind the process's tprof_footer");
   if (name == "tprof_comm") {
     Comm c = comm(object_of(top, "args"));
     p.comms[c.comm] = std::move(c);
   } else if (name == "tprof_ledger") {
     Ledger l = ledger(object_of(top, "args"));
+    if (!p.ledgers.empty() && l.epoch < p.ledgers.rbegin()->first) {
+      throw Malformed("expected an epoch of at least " + std::to_string(p.ledgers.rbegin()->first) +
+                      ", found " + std::to_string(l.epoch));
+    }
     p.ledgers[l.epoch] = std::move(l);
   } else if (name == "tprof_footer") {
     p.footer = footer(object_of(top, "args"));
@@ -229,8 +253,7 @@ void MetadataParser::dispatch(const Line& line) {
     p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
   } else if (name == "tprof_identity") {
     const object args = object_of(top, "args");
-    if (find(args, "rank")) p.header.rank = integer(args, "rank");
-    if (find(args, "world_size")) p.header.world_size = integer(args, "world_size");
+    identity(args, p.header);
   } else {
     return;  // groups, graphs and sites belong to the events
   }
@@ -239,6 +262,20 @@ void MetadataParser::dispatch(const Line& line) {
                     std::to_string(p.line_pid));
   }
   p.line_pid = pid;
+}
+
+void MetadataParser::start_process(const object& top, const Line& line) {
+  if (!merged_ && !processes_.empty()) {
+    throw Malformed(
+        "a second tprof_header in a file that is no merged trace: were files put together? Give "
+        "them one by one");
+  }
+  Process p;
+  p.file = file_.string();
+  p.offset = line.offset;
+  p.line_pid = integer(top, "pid");
+  p.header = header(object_of(top, "args"));
+  processes_.push_back(std::move(p));
 }
 
 }  // namespace tprof::read

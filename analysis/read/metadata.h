@@ -7,15 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "read/json.h"
 #include "read/lines.h"
 #include "read/process.h"
 
 namespace tprof::read {
 
 // The writer puts the name first, so one comparison tells the few lines that matter here from
-// millions of events.
+// millions of events. A name that begins with an escape may be any name.
 inline bool is_metadata(std::string_view line) {
-  return line.starts_with("{\"name\":\"tprof_");
+  return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
+}
+inline bool begins_with_its_name(std::string_view line) {
+  return line.starts_with("{\"name\":\"");
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each
@@ -32,6 +36,7 @@ class MetadataParser {
 
  private:
   void dispatch(const Line& line);
+  void start_process(const object& top, const Line& line);
 
   std::filesystem::path file_;
   simdjson::dom::parser parser_;

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -60,6 +61,11 @@ struct Comm {
   std::optional<std::int64_t> parent;  // local to the process
 };
 
+// A sum that would be larger stays at this: a total that is too low must not look like one that is
+// right (see Amounts::saturated).
+inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
+std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
+
 // Sums of calls that went the same way. The names are the contract's.
 struct Amounts {
   std::uint64_t calls = 0;
@@ -75,6 +81,7 @@ struct Amounts {
   std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own
 
   Amounts& operator+=(const Amounts& other);
+  bool saturated() const;  // a sum of it is only a lower bound
 };
 
 struct Row {

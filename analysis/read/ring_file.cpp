@@ -72,9 +72,11 @@ RingFile::~RingFile() {
 }
 
 std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
-  // For writing where that is allowed: a lock needs it, the mapping is read only all the same.
-  int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 && errno != ENOENT) fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  // For writing where that is allowed: a lock needs it, the mapping is read only all the same. And
+  // without waiting: it may be a pipe that nobody writes to.
+  int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0 && errno != ENOENT)
+    fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) {
     if (errno == ENOENT) return std::nullopt;
     throw BadInput(file, std::strerror(errno));

@@ -22,7 +22,7 @@ std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& 
       std::uint64_t issued = 0;
       for (const auto& [epoch, ledger] : p->ledgers) {
         for (const read::Collectives& all : ledger.collectives) {
-          if (all.comm == number) issued += all.count;
+          if (all.comm == number) issued = read::saturated_sum(issued, all.count);
         }
       }
       c.collectives = std::max(c.collectives, issued);
@@ -49,11 +49,14 @@ std::optional<read::Amounts> all_object_gathers(const match::Job& job, const rea
   const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
   read::Amounts total;
   for (const read::Trace& trace : traces.traces) {
-    for (const read::Process& p : trace.processes) {
-      if (!ours.contains(&p)) continue;
-      const auto gathers = stats::object_gathers(trace, p);
-      if (!gathers) return std::nullopt;
-      total += *gathers;
+    const bool any = std::ranges::any_of(trace.processes,
+                                         [&](const read::Process& p) { return ours.contains(&p); });
+    if (!any) continue;
+    const auto gathers = stats::object_gathers(trace);
+    for (std::size_t i = 0; i < gathers.size(); ++i) {
+      if (!ours.contains(&trace.processes[i])) continue;
+      if (!gathers[i]) return std::nullopt;
+      total += *gathers[i];
     }
   }
   return total;
@@ -74,7 +77,9 @@ Summary summarise(const match::Job& job, const read::Traces& traces,
     }
     stats::add_ops(s.ops, *p);
     if (!p->footer) continue;
-    for (const auto& [reason, n] : p->footer->dropped) s.dropped += n;
+    for (const auto& [reason, n] : p->footer->dropped) {
+      s.dropped = read::saturated_sum(s.dropped, n);
+    }
   }
   s.comms = communicators(job, s.ops);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);

@@ -1,5 +1,6 @@
 #include "stats/object_gathers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -14,7 +15,7 @@ struct Gather {
   read::Amounts amounts;
 };
 // By communicator and sequence number: lines of several threads are not in the order of issue.
-using Gathers = std::map<std::pair<std::int64_t, std::int64_t>, Gather>;
+using Gathers = std::map<std::pair<std::int64_t, std::uint64_t>, Gather>;
 
 void take(const read::object& event, Gathers& gathers) {
   const read::object args = read::object_of(event, "args");
@@ -31,41 +32,15 @@ void take(const read::object& event, Gathers& gathers) {
   g.amounts.elements = g.amounts.bytes / (g.size ? sizeof(std::int64_t) : 1);
   const auto duration = read::find(event, "dur");
   double micros = 0;
-  if (duration && duration->get(micros) == simdjson::SUCCESS) {
+  if (duration && duration->get(micros) == simdjson::SUCCESS && micros >= 0 &&
+      micros * 1000 < static_cast<double>(read::kLatestNs)) {
     g.amounts.host_ns = static_cast<std::uint64_t>(std::llround(micros * 1000));
     g.amounts.host_ns_max = g.amounts.host_ns;
   }
-  gathers[{read::integer(args, "comm"), read::integer(args, "seq")}] = g;
+  gathers[{read::integer(args, "comm"), read::count(args, "seq")}] = g;
 }
 
-}  // namespace
-
-std::optional<read::Amounts> object_gathers(const read::Trace& trace,
-                                            const read::Process& process) {
-  if (!process.footer || !process.footer->dropped.empty()) return std::nullopt;
-  std::uint64_t end = trace.source.cut;  // of the process's lines: the next header
-  for (const read::Process& p : trace.processes) {
-    if (p.offset > process.offset) end = std::min(end, p.offset);
-  }
-  Gathers gathers;
-  simdjson::dom::parser parser;
-  read::BlockReader reader(trace.source);
-  read::Block block;
-  while (reader.next(block)) {
-    read::each_line(block, [&](const read::Line& line) {
-      const bool ours = line.offset >= process.offset && line.offset < end;
-      if (!ours || !line.text.starts_with("{\"name\":\"ncclAllGather\"")) return;
-      try {
-        read::object event;
-        if (parser.parse(line.text.data(), line.text.size(), false).get(event) != 0) {
-          throw read::Malformed("expected one JSON object on this line");
-        }
-        if (read::text(event, "ph") == "X") take(event, gathers);
-      } catch (const read::Malformed& e) {
-        throw read::BadInput(trace.source.file, line.offset, e.what());
-      }
-    });
-  }
+read::Amounts sum(const Gathers& gathers) {
   read::Amounts total;
   for (const auto& [key, gather] : gathers) {
     if (!gather.size) continue;
@@ -75,6 +50,43 @@ std::optional<read::Amounts> object_gathers(const read::Trace& trace,
     total += next->second.amounts;
   }
   return total;
+}
+
+bool has_all_its_lines(const read::Process& process) {
+  return process.footer && process.footer->dropped.empty();
+}
+
+}  // namespace
+
+std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trace) {
+  std::vector<Gathers> gathers(trace.processes.size());
+  simdjson::dom::parser parser;
+  read::BlockReader reader(trace.source);
+  read::Block block;
+  while (reader.next(block)) {
+    read::each_line(block, [&](const read::Line& line) {
+      if (!line.text.starts_with("{\"name\":\"ncclAllGather\"")) return;
+      // The lines of a process stand between its header and the next one's.
+      const auto next =
+          std::ranges::upper_bound(trace.processes, line.offset, {}, &read::Process::offset);
+      if (next == trace.processes.begin()) return;
+      const auto process = static_cast<std::size_t>(next - trace.processes.begin() - 1);
+      try {
+        read::object event;
+        if (parser.parse(line.text.data(), line.text.size(), false).get(event) != 0) {
+          throw read::Malformed("expected one JSON object on this line");
+        }
+        if (read::text(event, "ph") == "X") take(event, gathers[process]);
+      } catch (const read::Malformed& e) {
+        throw read::BadInput(trace.source.file, line.offset, e.what());
+      }
+    });
+  }
+  std::vector<std::optional<read::Amounts>> totals(trace.processes.size());
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    if (has_all_its_lines(trace.processes[i])) totals[i] = sum(gathers[i]);
+  }
+  return totals;
 }
 
 }  // namespace tprof::stats

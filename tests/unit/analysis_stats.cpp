@@ -24,7 +24,7 @@ std::optional<read::Amounts> objects_of(std::string_view lines) {
   const auto file = folder.write(
       "r.json", "[\n" + header() + comm(1, "aa") + std::string(lines) + ledger("") + footer());
   const read::Trace trace = read::load(file);
-  return stats::object_gathers(trace, trace.processes[0]);
+  return stats::object_gathers(trace).at(0);
 }
 
 }  // namespace
