@@ -1,8 +1,16 @@
-// Catch2 3, or 2 where it is older.
+// Catch2 3, or 2 where it is older, whose name for a matcher of text means another one in 3.
 #pragma once
+
+#include <string>
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
+inline auto has_text(const std::string& text) {
+  return Catch::Matchers::ContainsSubstring(text);
+}
 #else
 #include <catch2/catch.hpp>
+inline auto has_text(const std::string& text) {
+  return Catch::Matchers::Contains(text);
+}
 #endif
