@@ -1,22 +1,44 @@
 #pragma once
 
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 
 namespace tprof {
 
 // For the rare, short critical sections of communicator and graph bookkeeping; never on the path
-// of a call that moves data. Gives the core away instead of burning it.
+// of a call that moves data. Who does not get it in a few tries sleeps: starting takes a
+// millisecond, in which threads that yield to each other would keep every core busy, and one of
+// real-time priority would never let the owner go on.
 class SpinLock {
  public:
   void lock() {
-    while (flag_.test_and_set(std::memory_order_acquire)) sched_yield();
+    constexpr int kTries = 64;
+    for (int i = 0; i < kTries; ++i) {
+      std::uint32_t free = kFree;
+      if (state_.compare_exchange_weak(free, kTaken, std::memory_order_acquire)) return;
+    }
+    const int saved = errno;
+    while (state_.exchange(kWaitedFor, std::memory_order_acquire) != kFree) {
+      syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kWaitedFor, nullptr, nullptr, 0);
+    }
+    errno = saved;
   }
-  void unlock() { flag_.clear(std::memory_order_release); }
+  void unlock() {
+    if (state_.exchange(kFree, std::memory_order_release) == kWaitedFor) {
+      syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+  }
 
  private:
-  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t kTaken = 1;
+  static constexpr std::uint32_t kWaitedFor = 2;
+  std::atomic<std::uint32_t> state_{kFree};
 };
 
 class [[nodiscard]] SpinGuard {

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "interpose/session/complain.h"
+#include "interpose/session/keep_errno.h"
 #include "spin_lock.h"
 
 namespace tprof {
@@ -149,6 +150,7 @@ void leave_at_exit(ThreadArea* area) {
 }  // namespace
 
 bool attach(Thread& t) {
+  const KeepErrno keep_errno;
   const DepthGuard guard(t);  // nothing that starting calls is to be recorded
   if (session::closed() && !session::in_exiting_thread()) return false;
   if (!session::start()) return false;

@@ -1,6 +1,7 @@
 #include "rank_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -108,8 +109,33 @@ bool maps_safely(const char* directory) {
   }
 }
 
+// The lowest numbers are the program's: one that has closed its standard input expects 0 from its
+// next open(), and scripts count on 3 and 4. Half of what is allowed is far from both ends, and
+// below what select() can take.
+int out_of_the_way(int fd) {
+  constexpr rlim_t kHighest = 960;
+  rlimit limit{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < kHighest;
+  const int from = static_cast<int>(known ? limit.rlim_cur / 2 : kHighest);
+  for (const int lowest : {from, STDERR_FILENO + 1}) {
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (high < 0) continue;
+    close(fd);
+    return high;
+  }
+  if (fd > STDERR_FILENO) return fd;
+  close(fd);
+  errno = EMFILE;
+  return -1;
+}
+
+// A file that was not there before.
 int create(const char* path) {
-  return open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (fd < 0) return fd;
+  const int high = out_of_the_way(fd);
+  if (high < 0) unlink(path);
+  return high;
 }
 
 // rank-00003.json, rank-00003.r1.json, ...; node7-4711.json where the rank is unknown.

@@ -14,7 +14,7 @@ bool start(const View& view, int fd, std::uint64_t offset);
 void wake();
 
 // Writes what is left and closes the array, on the calling thread: at exit it has to wait anyway,
-// and the writer's own, at nice 19, may be kept from running by the program's threads. May be
+// and the writer's own, at nice 10, may be kept from running by the program's threads. May be
 // called again, when calls came after. False: it failed, or another's write took `timeout_ms`.
 bool close_file(std::uint32_t timeout_ms);
 

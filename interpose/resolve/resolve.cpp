@@ -9,6 +9,8 @@
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 
+#include "interpose/session/keep_errno.h"
+
 namespace tprof::resolve {
 namespace {
 
@@ -131,6 +133,7 @@ void* search(Fn fn, const void* return_address) {
 }  // namespace
 
 void* find(Fn fn, Cache& cache, const void* return_address) {
+  const KeepErrno keep_errno;
   void* found = search(fn, return_address);
   dlerror();  // our misses are not the program's errors
   if (found == nullptr) return nullptr;

@@ -5,6 +5,7 @@
 
 #include "complain.h"
 #include "disk_space.h"
+#include "keep_errno.h"
 
 namespace tprof {
 namespace {
@@ -65,6 +66,7 @@ bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
+  const KeepErrno keep_errno;
   bytes = round_up(bytes);
   const SpinGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
@@ -75,6 +77,7 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
 }
 
 std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
+  const KeepErrno keep_errno;
   bytes = round_up(bytes);
   const SpinGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);

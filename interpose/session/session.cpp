@@ -22,6 +22,7 @@
 #include "interpose/emit/rank_file.h"
 #include "interpose/emit/writer.h"
 #include "interpose/resolve/resolve.h"
+#include "keep_errno.h"
 #include "process.h"
 
 namespace tprof::session {
@@ -206,6 +207,7 @@ bool closed() {
   return g_closed.load(std::memory_order_acquire);
 }
 void late_call() {
+  const KeepErrno keep_errno;
   close_files();
 }
 void look_around() {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <thread>
@@ -113,7 +114,9 @@ void Completion::finish() {
 }
 
 void Completion::wait() const {
+  const int before = errno;  // a caller's errno must not depend on how long this took
   done_.wait(0, std::memory_order_acquire);
+  errno = before;
 }
 
 std::recursive_mutex& engine_mutex() {

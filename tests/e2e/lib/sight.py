@@ -1,0 +1,39 @@
+"""What a client said of itself, made comparable between two runs, and what of it is the library's."""
+
+import dataclasses
+import re
+
+from lib.launch import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Sight:
+    lines: list[str]  # as a program without a tracer would print them
+    threads: list[str]  # of ours
+    files: list[str]
+
+    def difference(self, other: "Sight") -> list[str]:
+        """Lines of one that the other has not, as often."""
+        mine, theirs = sorted(self.lines), sorted(other.lines)
+        extra = [f"with: {line}" for line in _left_over(mine, theirs)]
+        return extra + [f"without: {line}" for line in _left_over(theirs, mine)]
+
+
+def _left_over(these: list[str], those: list[str]) -> list[str]:
+    those = list(those)
+    return [line for line in these if not (line in those and those.remove(line) is None)]
+
+
+def of(run: Run) -> Sight:
+    """The output of `run`, without the numbers and folders that every run has of its own."""
+    text = run.stdout.replace(str(run.traces.parent), "FOLDER")
+    lines, threads, files = [], [], []
+    for line in text.splitlines():
+        if re.search(r"thread: tprof ", line):
+            threads.append(line)
+        elif re.search(r"file: .*FOLDER/traces/", line):
+            files.append(line)
+        elif not re.search(r"(LD_PRELOAD|TORCHELASTIC_RUN_ID|TORCHELASTIC_ERROR_FILE|MASTER_PORT)=|used: ", line):
+            # Process ids, ports, inodes and addresses.
+            lines.append(re.sub(r"(0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f]{3,}(?![0-9a-f]{8}))", "N", line))
+    return Sight(lines, threads, files)

@@ -1,0 +1,119 @@
+"""What a program can see of itself is the same with the preload: a native one, and FSDP2."""
+
+import importlib.util
+
+import pytest
+from lib import sight
+from lib.build import BUILD
+from lib.launch import start, torchrun
+
+GUEST = BUILD / "guest"
+INSTANT = str(BUILD / "tests" / "fault" / "instant")
+
+
+@pytest.fixture
+def twice(built, tmp_path):
+    """twice("walk") -> the run without and the run with the preload."""
+
+    def run(*arguments, **variables):
+        command = [str(GUEST), *map(str, arguments)]
+        return (
+            start(command, tmp_path / "plain", preload=False, **variables),
+            start(command, tmp_path / "traced", preload=True, **variables),
+        )
+
+    return run
+
+
+def figures(run):
+    pairs = (line.split() for line in run.stdout.splitlines())
+    return {words[0]: int(words[1]) for words in pairs}
+
+
+def test_calls_and_what_surrounds_them_are_as_without_us(twice):
+    """Last error, errno and rounding after every call; signals, files, limits, memory, streams."""
+    plain, traced = twice("walk")
+    assert (plain.code, traced.code) == (7, 7)
+    assert (traced.stderr, plain.stderr) == (plain.stderr, "guest: a line of its own\n")
+    assert sight.of(traced).difference(sight.of(plain)) == []
+    assert len(sight.of(plain).lines) > 150
+    assert list(traced.traces.glob("*.json"))
+
+
+def test_one_thread_and_two_files_are_ours(twice):
+    _, traced = twice("walk")
+    ours = sight.of(traced)
+    states = ("after the first calls", "with threads", "after the graph", "at the end")
+    # All signals but those that nobody can hold back; every core; nice.
+    about = "thread: tprof blocked fffffffe7ffbfeff pending 0000000000000000 cores"
+    assert len(ours.threads) == len(states)
+    for state, line in zip(states, ours.threads, strict=True):
+        assert line.startswith(f"{state}: {about}") and line.endswith("nice 10 policy 0")
+    assert len(ours.files) == 2 * len(states)
+    for line in ours.files:
+        number = int(line.split("file: ")[1].split()[0])
+        assert number > 9 and "closed on exec" in line
+        assert line.endswith((".json", ".ring"))
+
+
+def test_closed_standard_files_are_not_taken(twice):
+    plain, traced = twice("closed")
+    assert "files of its own: 0 2 3" in plain.stdout
+    assert traced.stdout == plain.stdout
+
+
+def test_children_get_the_same_environment_and_files(twice):
+    plain, traced = twice("children")
+    assert sight.of(traced).difference(sight.of(plain)) == []
+    assert plain.stdout.count("LD_LIBRARY_PATH=") == 3
+    assert traced.stdout.count("LD_PRELOAD=") == 3
+
+
+def test_children_forked_while_we_write_can_do_everything(twice):
+    plain, traced = twice("forks", 90, LD_LIBRARY_PATH=INSTANT)
+    assert traced.stdout == plain.stdout == "90 children left well\n"
+    assert traced.stderr == ""
+    # The parent's, and those of the children that called.
+    assert len(list(traced.traces.glob("*.json"))) >= 31
+
+
+def test_a_full_disk_and_a_closed_standard_error_raise_no_signal(twice):
+    plain, traced = twice("starved", LD_LIBRARY_PATH=INSTANT, TPROF_EVENTS="nonsense")
+    assert (traced.code, traced.stdout) == (plain.code, plain.stdout) == (7, "0 signals\n")
+
+
+@pytest.mark.parametrize("how", ["exit", "_exit", "quick_exit", "abort", "segv", "throw"])
+def test_every_end_is_the_same_to_whoever_waits(how, twice):
+    plain, traced = twice("end", how)
+    assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_use_of_the_machine_is_bounded(threads, twice):
+    """Bounds of README, "What it costs", with room for what the system does besides."""
+    plain, traced = twice("usage", threads, 50_000, LD_LIBRARY_PATH=INSTANT)
+    before, after = figures(plain), figures(traced)
+    more = {name: after[name] - before[name] for name in before}
+    assert more["resident_kb"] <= (5 + 1.25 * threads) * 1024
+    assert more["faults"] <= 1300 + 320 * threads
+    assert after["major_faults"] <= before["major_faults"] + 5
+    assert more["voluntary_switches"] + more["involuntary_switches"] <= 100 + 30 * threads
+
+
+def test_fsdp2_finds_itself_as_without_us(built, tmp_path):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    command = torchrun("guest_fsdp2.py", 2)
+    plain = start(command, tmp_path / "plain", preload=False)
+    traced = start(command, tmp_path / "traced", preload=True)
+    assert plain.code == 0, plain.stderr
+    assert (traced.code, traced.stderr) == (plain.code, plain.stderr)
+    assert sight.of(traced).difference(sight.of(plain)) == []
+    assert len(sight.of(traced).threads) == 2  # one a rank
+    assert len(sight.of(traced).files) == 4
+
+    def used(run, name):
+        lines = [line.split() for line in run.stdout.splitlines() if "used: " in line]
+        return max(int(words[words.index(name) + 1]) for words in lines)
+
+    assert used(traced, "resident_kb") - used(plain, "resident_kb") <= 16 * 1024
