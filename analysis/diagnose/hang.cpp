@@ -20,6 +20,8 @@ using Processes = std::vector<const Process*>;
 
 // A process may be killed inside a call that takes microseconds: that is no hang.
 constexpr std::int64_t kHangNs = 1'000'000'000;
+// Between calls, a host may wait seconds for its device in a healthy job too.
+constexpr std::int64_t kQuietNs = 10'000'000'000;
 constexpr std::size_t kMaxFindings = 8;
 
 Processes processes_of(const std::vector<const Member*>& members) {
@@ -176,6 +178,14 @@ class Finder {
     });
   }
 
+  // Lived on for long without a call, before it was killed.
+  bool quiet(const Process* p) const {
+    const auto facts = facts_.find(p);
+    if (p->end == End::closed || facts == facts_.end() || !facts->second.last) return false;
+    const read::Event& e = *facts->second.last;
+    return end_ns(*p) - p->header.base_time_ns - e.ts_ns - e.dur_ns >= kQuietNs;
+  }
+
   std::string since(const OpenCall& call) const {
     if (!call.since_ns) return "";
     return fmt::format(" since {}, {} before the end of the trace", utc(*call.since_ns),
@@ -221,7 +231,7 @@ class Finder {
     if (everybody) {
       p.evidence.emplace_back(
           "every rank came: nobody is missing, so the devices or the network hold it up");
-    } else if (!running) {
+    } else if (!running && !hang) {
       p.evidence.emplace_back(
           "it hung there, or it was killed there: a call that was entered and "
           "did not return looks the same");
@@ -238,7 +248,8 @@ class Finder {
     Processes came = processes_of(m.came);
     const bool running =
         std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; });
-    const bool hang = running || long_open(came);
+    const bool hang = running || long_open(came) ||
+                      std::ranges::all_of(who, [&](const Process* p) { return quiet(p); });
     const FirstCall& call = first_call(m);
     const std::string what = call.function.empty() ? "" : fmt::format(" ({})", call.function);
     const bool closed =
@@ -251,7 +262,7 @@ class Finder {
                   names_of(who), m.seq, what, m.communicator->id, names_of(came),
                   closed    ? "closed in order before it (an exception, or an early exit?)"
                   : running ? "still running"
-                  : hang    ? "the others stood in it"
+                  : hang    ? "the others stood and waited"
                             : "stopped there; this alone is no divergence"),
               .communicator = m.communicator->id,
               .seq = m.seq,
@@ -299,10 +310,12 @@ class Finder {
     if (facts == facts_.end() || !facts->second.last) return;
     const read::Event& e = *facts->second.last;
     const std::int64_t at = process.header.base_time_ns + e.ts_ns;
-    p.evidence.push_back(
-        fmt::format("the last call of {} that returned: {}, {} before the end of "
-                    "the trace",
-                    name_of(process), describe(e, process), span(end_ns_ - at)));
+    const std::int64_t after = end_ns(process) - at - e.dur_ns;
+    p.evidence.push_back(fmt::format(
+        "the last call of {} that returned: {}, {} before the end of the trace; {} {}",
+        name_of(process), describe(e, process), span(end_ns_ - at),
+        process.end == End::running ? "it runs, and made none for" : "it ended after another",
+        span(after)));
   }
 
   void common(Problem& p) const {

@@ -31,9 +31,10 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// When a process that is gone was last heard of: the end of its latest closed call.
+// When a process that is gone was last heard of: by its latest closed call, or by its writer.
 std::uint64_t last_ns(const View& view) {
-  std::uint64_t last = view.head().base_mono_ns;
+  std::uint64_t last =
+      std::max(view.head().base_mono_ns, view.head().alive_ns.load(std::memory_order_relaxed));
   for (std::uint32_t i = 0; i < view.threads(); ++i) {
     const ThreadArea* t = view.thread(i);
     const Record* ring = t == nullptr ? nullptr : view.ring(*t);

@@ -42,6 +42,7 @@ bool Output::drain_batch() {
 
 void Output::ledger() {
   const std::uint64_t now = now_ns();
+  view_.head().alive_ns.store(now, std::memory_order_relaxed);
   const std::uint64_t made = transactions();
   if (now - last_ledger_ns_ < kLedgerEveryNs || made == last_transactions_) return;
   last_ledger_ns_ = now;

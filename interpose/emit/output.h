@@ -19,7 +19,7 @@ class Output {
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.
   bool drain_batch();
-  // The cumulative ledger, if ten seconds have passed and calls were made in them.
+  // The sign of life, and the cumulative ledger if ten seconds have passed and calls were made.
   void ledger();
   // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
   // come later are written over them, and the end again behind those. False: it did not fit, and

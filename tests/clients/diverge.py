@@ -4,6 +4,8 @@ Prints what the odd rank did at which of its own collectives, counted by this sc
 """
 
 import argparse
+import os
+import signal
 
 import torch
 import torch.distributed as dist
@@ -26,15 +28,13 @@ for step in range(args.steps):
     if odd == "leave":
         raise SystemExit("a bug of this rank")
     if odd == "die":
-        import os
-
-        os.kill(os.getpid(), 9)
+        os.kill(os.getpid(), signal.SIGKILL)
     if odd != "skip":
         shard = torch.zeros(64 + (odd == "size"), device=device)
         dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)
         called += 1
     dist.all_reduce(torch.zeros(8, device=device))
     called += 1
-torch.cuda.synchronize()
+    torch.cuda.synchronize()  # as a script does that logs its loss
 log(f"done after {called} collectives")
 dist.destroy_process_group()

@@ -1,0 +1,101 @@
+"""tprof check on real PyTorch in which one rank goes wrong: it names the rank and the operation.
+
+What is right comes from the script, which counts its own collectives, and from the stand-in's
+faults, which are asked for by function and number.
+"""
+
+import json
+import re
+import subprocess
+
+import pytest
+from lib.build import BUILD
+from lib.launch import start, torchrun
+
+# What waits for a rank gives up soon, and PyTorch's watchdog keeps nobody alive to dump its state.
+SOON = {
+    "STANDIN_TIMEOUT_S": "2",
+    "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+}
+
+
+@pytest.fixture
+def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
+    """diverge(ranks, what, ...) -> (what the script printed, what check found in its traces)."""
+
+    def call(ranks, what, *arguments, **variables):
+        command = torchrun("diverge.py", ranks, ("--what", what, *arguments))
+        run = start(command, tmp_path / "run", preload=True, **SOON, **variables)
+        return run.stdout, check(run.traces)
+
+    return call
+
+
+def check(traces):
+    result = subprocess.run(
+        [BUILD / "tprof", "check", traces, "--json"], capture_output=True, text=True, timeout=60
+    )
+    assert result.stdout, result.stderr
+    found = json.loads(result.stdout)
+    worse = [f for f in found["findings"] if f["severity"] != "note"]
+    assert result.returncode == (1 if worse else 0)
+    return found, worse
+
+
+def told_by(script, what):
+    """At which of its collectives the odd rank says that it was odd."""
+    return int(re.search(rf"{what} at collective (\d+)", script)[1])
+
+
+def test_ranks_that_do_the_same_are_healthy(pair_of):
+    for case in ("fsdp2-4-padded", "fsdp1-2-offload", "point-to-point-4", "split-groups-4"):
+        found, worse = check(pair_of(case).traced.traces)
+        assert found["healthy"] and not worse
+        assert found["communicators"] and all(c["same"] for c in found["communicators"])
+
+
+def test_a_rank_that_skips_a_gather(diverge):
+    script, (found, worse) = diverge(4, "skip")
+    (finding,) = worse
+    assert finding["kind"] == "mismatch"
+    assert finding["ranks"] == [1]
+    assert finding["seq"] == told_by(script, "skip")
+    assert finding["function"] == "ncclAllGather"
+    assert "it left this one out" in "\n".join(finding["evidence"])
+
+
+def test_a_rank_that_sends_another_size(diverge):
+    script, (found, worse) = diverge(3, "size", "--rank", "2")
+    (finding,) = worse
+    assert (finding["kind"], finding["ranks"]) == ("mismatch", [2])
+    assert (finding["seq"], finding["function"]) == (told_by(script, "size"), "ncclAllGather")
+    told = "\n".join(finding["evidence"])
+    assert "ncclAllGather of 65 float32" in told and "ncclAllGather of 64 float32" in told
+
+
+@pytest.mark.parametrize("what", ["leave", "die"])
+def test_a_rank_that_stops_between_two_calls(diverge, what):
+    script, (found, worse) = diverge(3, what)
+    (finding,) = worse
+    assert finding["kind"] in ("stopped", "hang")  # by how long the others were left to wait
+    assert finding["ranks"] == [1]
+    assert (finding["seq"], finding["function"]) == (told_by(script, what), "ncclAllGather")
+    assert ("closed in order" in finding["text"]) == (what == "leave")
+
+
+def test_a_rank_that_hangs_inside_a_call(diverge):
+    """The 10th gather is the script's collective 18: nine steps of two come before it."""
+    _, (found, worse) = diverge(2, "nothing", STANDIN_HANG="1:ncclAllGather:10")
+    (finding,) = worse
+    assert (finding["kind"], finding["ranks"]) == ("hang", [1])
+    assert (finding["seq"], finding["function"]) == (18, "ncclAllGather")
+    assert "rank 1 was inside ncclAllGather, collective 18" in finding["text"]
+
+
+def test_a_rank_that_is_killed_inside_a_call(diverge):
+    _, (found, worse) = diverge(2, "nothing", STANDIN_DIE="1:ncclAllReduce:4")
+    (finding,) = worse
+    assert finding["ranks"] == [1]
+    assert (finding["seq"], finding["function"]) == (7, "ncclAllReduce")
+    assert "rank 1 was inside ncclAllReduce, collective 7" in finding["text"]
