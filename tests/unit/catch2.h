@@ -5,6 +5,7 @@
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
+using Catch::Approx;
 inline auto has_text(const std::string& text) {
   return Catch::Matchers::ContainsSubstring(text);
 }
