@@ -151,8 +151,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   const ncclResult_t result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
   if (t.group_depth != 0) {
-    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter});
-    if (!in_ring) r.function = kMetaVoid;
+    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter}, r);
     return result;
   }
   const bool ok = accepted(result);

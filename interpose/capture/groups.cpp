@@ -43,17 +43,24 @@ void group_started(Thread& t) {
   if (t.group_depth++ == 0) t.group = g_groups.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void add_to_group(Thread& t, const GroupedCall& g) {
+void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
   Pages<GroupedCall>* pending = pending_of(t);
   if (pending != nullptr) {
     pending->push_back(g);
-    if (!pending->failed()) return;
+    if (!pending->failed()) {
+      if (g.record != nullptr) return;
+      Transaction transaction(t);
+      ++transaction.values(waiting(g.key)).calls;
+      transaction.close(r);
+      return;
+    }
   }
   // No memory to wait with: count it now rather than never.
   Transaction transaction(t);
   enter(transaction, g.key, g.call, accepted(static_cast<ncclResult_t>(g.call.result)),
         g.name_hash);
-  if (g.record != nullptr) transaction.close(*g.record);
+  transaction.close(r);
+  if (g.record == nullptr) count_ring_drop(transaction);
 }
 
 void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
@@ -70,6 +77,7 @@ void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclRe
       const auto own = static_cast<ncclResult_t>(g.call.result);
       enter(transaction, g.key, g.call, ok && accepted(own), g.name_hash);
       if (g.record == nullptr) {
+        --transaction.values(waiting(g.key)).calls;
         count_ring_drop(transaction);
         continue;
       }

@@ -14,8 +14,8 @@ inline std::uint32_t group_number(const Thread& t) {
 
 void group_started(Thread& t);
 
-// Keeps a call until its group ends.
-void add_to_group(Thread& t, const GroupedCall& call);
+// Keeps a call until its group ends. `r`: its record, or the spare one if it has none.
+void add_to_group(Thread& t, const GroupedCall& call, Record& r);
 
 // Whether the next ncclGroupEnd of this thread is the outermost.
 inline bool ends_group(const Thread& t) {

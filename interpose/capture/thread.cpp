@@ -96,7 +96,7 @@ ThreadArea* adopt_area(std::uint32_t tid) {
 }
 
 ThreadArea* shared_area() {
-  const std::uint32_t number = session::g_number.load(std::memory_order_relaxed);
+  const std::uint32_t number = session::number();
   const SpinGuard guard(g_shared.lock);
   if (g_shared.session != number) {
     g_shared.area = allocate_area(0);
@@ -127,11 +127,11 @@ std::atomic<bool> g_exit_key_made{false};
 // The thread ends: its area is free for another one.
 void leave(void* area) {
   Thread& t = t_thread;
-  if (t.area != area || t.session != session::g_number.load(std::memory_order_relaxed)) return;
+  if (t.area != area || t.session != session::number()) return;
   // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
   const bool at_rest = t.depth == 0 && (t.pending == nullptr || t.pending->size() == 0);
   if (t.pending != nullptr) t.pending->release();
-  t.session = 0;
+  t.session = kNoSession;
   if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
   t.area = nullptr;
 }
@@ -176,7 +176,7 @@ bool attach(Thread& t) {
   t.last_comm = nullptr;
   t.group_depth = t.group = 0;
   if (t.pending != nullptr) t.pending->clear();
-  t.session = session::g_number.load(std::memory_order_relaxed);
+  t.session = session::number();
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;

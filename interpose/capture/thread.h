@@ -21,9 +21,11 @@ struct GroupedCall {
   std::atomic<std::uint64_t>* counter;  // that its seq was taken from, or null
 };
 
+inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
+
 struct Thread {
-  std::uint32_t session = 0;  // number of the session that the rest belongs to
-  std::uint32_t depth = 0;    // inside a wrapper: calls that NCCL makes to itself do not count
+  std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
+  std::uint32_t depth = 0;  // inside a wrapper: calls that NCCL makes to itself do not count
   std::uint32_t group_depth = 0;
   std::uint32_t group = 0;  // its number, 0 until its first call
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
@@ -69,8 +71,9 @@ static_assert(Thread::kCachedRows == 32);
 // Whether the calling wrapper is to record. Leaves no trace of itself where it is not.
 inline Thread* recording_thread() {
   Thread& t = t_thread;
-  if (t.depth != 0 || session::off()) return nullptr;
-  if (t.session != session::g_number.load(std::memory_order_relaxed)) [[unlikely]] {
+  const std::uint32_t number = session::number();
+  if (t.depth != 0 || number == session::kOff) return nullptr;
+  if (t.session != number) [[unlikely]] {
     if (!attach(t)) return nullptr;
   }
   return &t;

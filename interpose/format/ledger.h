@@ -25,7 +25,8 @@ struct LedgerKey {
   std::uint8_t dtype;
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
-  std::uint8_t reserved[3];
+  std::uint8_t waiting;     // 1: calls of an open group that found the ring full
+  std::uint8_t reserved[2];
   std::uint32_t comm;   // 0: none
   std::uint32_t graph;  // captured: the graph it was captured into; kMetaLaunch: the executable
 
@@ -47,6 +48,12 @@ constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::
               std::uint64_t{dtype} << 16 | std::uint64_t{static_cast<std::uint8_t>(mode)} << 24 |
               std::uint64_t{static_cast<std::uint8_t>(bytes_class)} << 32,
           std::uint64_t{comm} | std::uint64_t{graph} << 32};
+}
+
+// The row beside `key`'s that holds its calls while their group is open, if they have no record: a
+// process that dies in the group leaves them unfinished, and not unknown.
+constexpr LedgerKey::Words waiting(LedgerKey::Words key) {
+  return {key.low | std::uint64_t{1} << 40, key.high};
 }
 
 struct LedgerValues {

@@ -75,13 +75,20 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
   }
 }
 
-// All rows of all threads, replays included, each key once per graph. Calls that are open are not
-// in it: see open_calls().
+// All rows of all threads, replays included, each key once per graph. Of the calls that are open
+// those are in it that have no record; for the others see each_open_call().
 inline void collect_totals(const View& view, Pages<Total>& totals) {
   totals.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
     const LedgerValues values = read_row(row, thread.committed);
-    if (values.calls + values.failed != 0) totals.push_back({key_of(row), values, 0});
+    if (values.calls + values.failed == 0) return;
+    LedgerKey key = key_of(row);
+    if (key.waiting == 0) {
+      totals.push_back({key, values, 0});
+    } else {
+      key.waiting = 0;
+      totals.push_back({key, {}, values.calls});
+    }
   });
   merge_totals(totals);
   add_replays(view, totals);

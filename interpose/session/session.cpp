@@ -1,6 +1,8 @@
 #include "session.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@
 
 namespace tprof::session {
 
-std::atomic<std::uint32_t> g_number{1};
+Wiped g_wiped;
 
 namespace {
 
@@ -38,12 +40,15 @@ std::atomic<bool> g_started{false};
 std::atomic<bool> g_closed{false};
 std::atomic<long> g_exiting_thread{0};
 SpinLock g_lock;
-bool g_forked = false;  // the tables are still the parent's
+bool g_forked = false;            // the tables are still the parent's
+std::uint32_t g_last_number = 0;  // not wiped
+bool g_turned_off = false;
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
 
 void turn_off() {
-  g_number.store(0, std::memory_order_release);
+  g_turned_off = true;
+  g_wiped.number.store(kOff, std::memory_order_release);
 }
 
 template <std::size_t N>
@@ -83,7 +88,9 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);
 }
 
-void after_fork_in_child() {
+// In a forked child, before it has other threads: by pthread_atfork's handler or, where the fork
+// was a bare clone(), at its first call.
+void leave_parents_session() {
   g_lock.unlock();
   tables::after_fork();
   threads_after_fork();
@@ -99,8 +106,25 @@ void after_fork_in_child() {
     g_closed.store(false, std::memory_order_relaxed);
     g_forked = true;
   }
-  const std::uint32_t number = g_number.load(std::memory_order_relaxed);
-  if (number != 0) g_number.store(number + 1, std::memory_order_relaxed);
+  g_wiped.begun.store(1, std::memory_order_relaxed);
+  g_wiped.number.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
+}
+
+// The first call of this process: gives the session its number.
+void begin() {
+  if (number() != 0) return;
+  static std::atomic<bool> handlers{false};
+  if (!handlers.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, leave_parents_session);
+    madvise(&g_wiped, sizeof g_wiped, MADV_WIPEONFORK);  // Linux 4.14; else the handlers must do
+  }
+  if (g_wiped.begun.exchange(1, std::memory_order_acquire) != 0) {
+    while (number() == 0) sched_yield();
+  } else if (g_last_number != 0) {
+    leave_parents_session();
+  } else {
+    g_wiped.number.store(++g_last_number, std::memory_order_release);
+  }
 }
 
 // Room for the closing lines goes before the ring: a disk too full for both is no place for a ring,
@@ -134,8 +158,6 @@ bool start_in_files(const Process& process) {
     complain("not tracing: cannot write to ", g_file.directory);
     return false;
   }
-  static std::atomic<bool> handlers{false};
-  if (!handlers.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
   if (!writer::start(g_mapping.view(), g_file.fd, header.size())) {
     complain("not tracing: cannot start the writer thread");
     return false;
@@ -182,14 +204,14 @@ void close_files() {
   resolve::stop_opening();
   if (!started()) return;
   // Threads notice by the new number, at their next call.
-  g_number.fetch_add(1, std::memory_order_release);
+  g_wiped.number.store(++g_last_number, std::memory_order_release);
   close_files();
 }
 
 }  // namespace
 
 bool started() {
-  return g_started.load(std::memory_order_acquire);
+  return g_started.load(std::memory_order_acquire) && number() != 0;
 }
 Mapping& mapping() {
   return g_mapping;
@@ -216,9 +238,10 @@ void look_around() {
 
 bool start() {
   if (started()) return true;
+  begin();
   const SpinGuard guard(g_lock);
   if (started()) return true;
-  if (off()) return false;
+  if (number() == kOff) return false;
   if (!start_locked()) {
     turn_off();
     return false;

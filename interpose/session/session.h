@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "config.h"
@@ -10,12 +11,27 @@
 
 namespace tprof::session {
 
-// 0: off (disabled, or something of ours failed). Otherwise the number of the session, which a
-// fork changes: what a thread has cached from another session is void.
-extern std::atomic<std::uint32_t> g_number;
+// What the kernel wipes in a forked child (MADV_WIPEONFORK), which pthread_atfork's handlers would
+// miss after a bare clone(): such a child must not write into its parent's files. A page of its
+// own: x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
+#if defined(__x86_64__)
+inline constexpr std::size_t kWipedBytes = 4096;
+#else
+inline constexpr std::size_t kWipedBytes = 65536;
+#endif
+struct alignas(kWipedBytes) Wiped {
+  std::atomic<std::uint32_t> number;  // of the session; 0: none has begun in this process
+  std::atomic<std::uint32_t> begun;   // a thread is giving it its number
+};
+extern Wiped g_wiped;
 
-inline bool off() {
-  return g_number.load(std::memory_order_relaxed) == 0;
+// Tracing is off: disabled, or something of ours failed.
+inline constexpr std::uint32_t kOff = UINT32_MAX;
+
+// The number of the session, which a fork and exit() change: what a thread has cached from another
+// session is void.
+inline std::uint32_t number() {
+  return g_wiped.number.load(std::memory_order_relaxed);
 }
 
 // Starts the session of this process if it has none yet: reads the settings, creates the files,

@@ -48,7 +48,8 @@ void print_rows(const View& view, const ThreadArea& area) {
     if (&owner != &area) return;
     const LedgerKey key = key_of(row);
     const LedgerValues v = read_row(row, area.committed);
-    if (key.function == kMetaDropped) dropped += v.calls;
+    if (key.function == kMetaDropped || key.waiting != 0) dropped += v.calls;
+    if (key.waiting != 0) return;
     const Function* f = view.function(key.function);
     if (f == nullptr) return;
     std::printf(
@@ -66,13 +67,23 @@ void print_rows(const View& view, const ThreadArea& area) {
 void print_open_calls(const View& view, const ThreadArea& area) {
   const char* separator = "";
   std::printf(",\"open\":[");
-  each_open_call(view, [&](const Record& r, const ThreadArea& owner) {
-    const Function* f = view.function(r.function);
-    if (&owner != &area || f == nullptr) return;
+  const auto print = [&](std::uint8_t function, std::uint8_t dtype, Bucket bucket) {
+    const Function* f = view.function(function);
+    if (f == nullptr) return;
     std::printf("%s{\"function\":\"%.48s\",\"dtype\":\"%s\",\"bucket\":\"%s\"}", separator, f->name,
-                std::string(dtype_name(r.dtype, 1)).c_str(),
-                std::string(bucket_name(r.bucket)).c_str());
+                std::string(dtype_name(dtype, 1)).c_str(),
+                std::string(bucket_name(bucket)).c_str());
     separator = ",";
+  };
+  each_open_call(view, [&](const Record& r, const ThreadArea& owner) {
+    if (&owner == &area) print(r.function, r.dtype, r.bucket);
+  });
+  view.each_row([&](const LedgerRow& row, const ThreadArea& owner) {
+    const LedgerKey key = key_of(row);
+    if (&owner != &area || key.waiting == 0) return;
+    for (std::uint64_t n = read_row(row, area.committed).calls; n != 0; --n) {
+      print(key.function, key.dtype, key.bucket);
+    }
   });
   std::printf("]");
 }

@@ -111,8 +111,7 @@ def check_against_the_tally(remains: Remains) -> None:
             direction = bucket if dtype == "byte" else None
             entered, ended = tally[tid, function, dtype, direction]
             assert ended >= seen[at], (tid, kind)
-            if thread["dropped"] == 0:  # a group's calls need the ring to be seen while they wait
-                assert seen[at] + still_open[at] >= entered, (tid, kind)
+            assert seen[at] + still_open[at] >= entered, (tid, kind)
 
 
 def check_lines(remains: Remains) -> None:

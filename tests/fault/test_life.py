@@ -3,6 +3,7 @@
 import pathlib
 
 import counted
+import pytest
 import runs
 
 
@@ -10,27 +11,41 @@ def by_pid(folder: pathlib.Path) -> dict[int, dict]:
     return {int(p.name.removeprefix("counts-")): counted.totals(p) for p in folder.iterdir()}
 
 
-def check_parent_and_child(traced: runs.Run) -> None:
-    """Each process has one file, which holds its own calls and no others."""
+def check_each_process(traced: runs.Run, processes: int) -> None:
+    """Each has one file, which holds its own calls and no others."""
     files = {runs.named(lines, "tprof_header")[0]["pid"]: lines for lines in traced.rank_files()}
     counts = by_pid(traced.counts)
-    assert len(files) == 2 and set(files) == set(counts)
+    assert len(traced.rank_files()) == len(files) == processes and set(files) == set(counts)
     for pid, lines in files.items():
         runs.assert_exact(lines, counts[pid])
         assert runs.footer(lines)["dropped"] == {}
 
 
-def test_fork(tmp_path, built):
-    traced = runs.run(tmp_path, runs.client("fork"))
-    assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
-    check_parent_and_child(traced)
+# How the child is made -> how it ends: by itself, or as the program that it executes.
+CHILDREN = {"fork": 5, "bare": 5, "grandchild": 5, "exec": 7, "vfork": 7, "spawn": 7}
 
 
-def test_fork_and_exec(tmp_path, built):
-    traced = runs.run(tmp_path, runs.client("exec"))
+@pytest.mark.parametrize("how", CHILDREN)
+def test_child(how, tmp_path, built):
+    traced = runs.run(tmp_path, runs.client("child", how))
     assert (traced.code, traced.stderr) == (0, "")
-    assert traced.stdout.endswith("child exited with 7\n")
-    check_parent_and_child(traced)
+    assert traced.stdout.endswith(f"child exited with {CHILDREN[how]}\n")
+    check_each_process(traced, processes=3 if how == "grandchild" else 2)
+
+
+def test_bare_fork_that_makes_no_call_leaves_the_parent_alone(tmp_path, built):
+    """Its exit handlers run, ours too, and no handler of pthread_atfork has told us of the fork."""
+    traced = runs.run(tmp_path, runs.client("child", "bare-silent"))
+    assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
+    check_each_process(traced, processes=1)
+
+
+def test_daemon(tmp_path, built):
+    """The process that was started leaves by _exit, and the child goes on without it."""
+    traced = runs.run(tmp_path, runs.client("child", "daemon"))
+    assert (traced.outcome(), traced.stderr) == ((0, "the daemon is done\n"), "")
+    runs.recover(traced.traces)
+    check_each_process(traced, processes=2)
 
 
 def test_exit_while_other_threads_call(tmp_path, built):

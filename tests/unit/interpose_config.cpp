@@ -1,5 +1,7 @@
 // session/config.h: each setting, and that a bad value costs one line and the default.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "catch2.h"
 #include "interpose/session/complain.h"
@@ -95,8 +97,9 @@ TEST_CASE("TPROF_RANKS lists ranks and ranges") {
   for (const std::int64_t rank : {-1, 8, 63, 65, 99, 102}) {
     CHECK_FALSE(rank_in_list(r.config.ranks, rank));
   }
-  for (const std::string bad : {"a", "1-", "-3", "3-1", "1,,2", "1,", "1 2", "1-2-3", "0x1",
-                                std::string(300, '1').c_str()}) {
+  const std::string too_long(300, '1');
+  for (const std::string& bad : std::vector<std::string>{"a", "1-", "-3", "3-1", "1,,2", "1,",
+                                                         "1 2", "1-2-3", "0x1", too_long}) {
     const Reading wrong = read_with("TPROF_RANKS", bad);
     CHECK(wrong.config.all_ranks);
     CHECK(std::count(wrong.said.begin(), wrong.said.end(), '\n') == 1);

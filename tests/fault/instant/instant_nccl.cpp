@@ -1,7 +1,13 @@
 // An NCCL of one rank whose calls return at once: they use no memory, file or thread, so that a
 // test can take those away from the tracer alone.
+//
+// INSTANT_GATE=N: the N-th all-reduce says "inside" on standard output and returns when a byte
+// comes on standard input, never if that is at its end.
 #include <nccl.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 struct ncclComm {
@@ -18,6 +24,16 @@ ncclResult_t answer(int root = 0) {
   if (root == 0) return ncclSuccess;
   if (depth != 0) group_result = ncclInvalidArgument;
   return ncclInvalidArgument;
+}
+
+void gate() {
+  static const char* const nth = std::getenv("INSTANT_GATE");
+  static std::atomic<int> calls{0};
+  if (nth == nullptr || ++calls != std::atoi(nth)) return;
+  constexpr char kInside[] = "inside\n";
+  if (write(STDOUT_FILENO, kInside, sizeof kInside - 1) < 0) std::abort();
+  char byte = 0;
+  while (read(STDIN_FILENO, &byte, 1) != 1) pause();
 }
 
 }  // namespace
@@ -51,6 +67,7 @@ ncclResult_t ncclReduceScatter(const void*, void*, size_t, ncclDataType_t, ncclR
 }
 ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
                            cudaStream_t) {
+  gate();
   return answer();
 }
 ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int root, ncclComm_t,

@@ -1,0 +1,101 @@
+// How a traced process ends, after 150 rounds on two threads, one of which lives on.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <latch>
+#include <stdexcept>
+#include <thread>
+
+#include "caller.h"
+#include "modes.h"
+
+namespace fault {
+namespace {
+
+[[noreturn]] void leave_by(std::string_view how) {
+  if (how == "exit") std::exit(3);
+  if (how == "_exit") _exit(3);
+  if (how == "quick_exit") std::quick_exit(3);
+  if (how == "abort") std::abort();
+  if (how == "throw") throw std::runtime_error("nobody catches this");
+  if (how == "segv") raise(SIGSEGV);
+  if (how == "term" || how == "handled") raise(SIGTERM);
+  if (how == "kill") raise(SIGKILL);
+  fail("ending");
+}
+
+// As a program that saves a checkpoint when the scheduler warns it.
+void exit_in_handler(int) {
+  std::exit(4);
+}
+// ... and is not done when the scheduler loses patience.
+void never_return(int) {
+  constexpr char kText[] = "terminating\n";
+  if (write(STDOUT_FILENO, kText, sizeof kText - 1) < 0) _exit(99);
+  for (;;) pause();
+}
+
+void call_at_exit() {
+  static Caller caller(new_communicator(), 3);
+  caller.rounds(20);
+}
+struct CallsWhenDestroyed {
+  Caller* caller = nullptr;
+  ~CallsWhenDestroyed() {
+    if (caller != nullptr) caller->rounds(20);
+  }
+};
+CallsWhenDestroyed g_static;
+
+// One of two threads that have made calls stays where it is.
+void park_a_thread() {
+  static std::latch called(1);
+  std::thread([] {
+    Caller caller(new_communicator(), 2);
+    caller.rounds(50);
+    called.count_down();
+    for (;;) pause();
+  }).detach();
+  called.wait();
+}
+
+}  // namespace
+
+int end(std::string_view how, std::string_view where) {
+  if (how == "handled") std::signal(SIGTERM, exit_in_handler);
+  if (how == "stubborn") std::signal(SIGTERM, never_return);
+  static Caller caller(new_communicator(), 1);
+  caller.rounds(100);
+  park_a_thread();
+  if (where == "late") {
+    g_static.caller = &caller;
+    std::atexit(call_at_exit);
+  }
+  if (where == "group") caller.open_group();
+  if (where == "large group") {
+    for (int i = 0; i < 25; ++i) caller.open_group();
+  }
+  if (where == "call") caller.reduce();  // the library's gate keeps it inside
+  if (how == "stop") {
+    raise(SIGSTOP);
+    caller.rounds(50);
+  }
+  if (how == "wait" || how == "stubborn") {
+    std::puts("ready");
+    std::fflush(stdout);
+    for (;;) pause();
+  }
+  if (how == "return" || how == "stop") return 6;
+  if (how == "pthread_exit") {
+    std::thread([] {
+      Caller last(new_communicator(), 4);
+      last.rounds(50);
+      std::exit(3);
+    }).detach();
+    pthread_exit(nullptr);
+  }
+  leave_by(how);
+}
+
+}  // namespace fault
