@@ -11,16 +11,13 @@ namespace tprof {
 
 // The exact totals of a process at one moment, with the room that making them takes.
 struct Sums {
-  Pages<Total> all;                  // every row, replays included, per graph
-  Pages<Total> rows;                 // calls only, added up over graphs: the ledger's rows
-  std::uint64_t without_record = 0;  // open calls that found the ring full
+  Pages<Total> all;   // every row, replays included, per graph
+  Pages<Total> rows;  // calls only, added up over graphs: the ledger's rows
 };
 
 inline void collect(const View& view, Sums& sums, bool count_open_calls) {
   collect_totals(view, sums.all);
-  sums.without_record = 0;
   for (Total& t : sums.all) {
-    sums.without_record += t.unfinished;
     if (!count_open_calls) t.unfinished = 0;
   }
   if (count_open_calls) {
@@ -139,7 +136,7 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
 }
 
 inline std::uint64_t ring_drops(const Sums& sums) {
-  std::uint64_t n = sums.without_record;
+  std::uint64_t n = 0;
   for (const Total& t : sums.all) n += t.key.function == kMetaDropped ? t.values.calls : 0;
   return n;
 }

@@ -48,8 +48,8 @@ void print_rows(const View& view, const ThreadArea& area) {
     if (&owner != &area) return;
     const LedgerKey key = key_of(row);
     const LedgerValues v = read_row(row, area.committed);
-    if (key.function == kMetaDropped || key.waiting != 0) dropped += v.calls;
     if (key.waiting != 0) return;
+    if (key.function == kMetaDropped) dropped += v.calls;
     const Function* f = view.function(key.function);
     if (f == nullptr) return;
     std::printf(
