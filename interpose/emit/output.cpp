@@ -1,6 +1,6 @@
 #include "output.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,17 +14,32 @@
 namespace tprof {
 namespace {
 
-constexpr std::uint64_t kLedgerEveryNs = 10'000'000'000;  // the contract's
+// The contract's. Often at first, when most that can go wrong does; a day of them is 150 lines.
+constexpr std::uint64_t kFirstLedgerNs = 10'000'000'000;
+constexpr std::uint64_t kLongestLedgerNs = 600'000'000'000;
 
-void clock_line(Text& text, const View& view) {
-  const ClockAnchor anchor = clock_anchor();
+void clock_line(Text& text, const View& view, const ClockAnchor& anchor) {
   clock_line(text, view, anchor.mono_ns, anchor.real_ns, anchor.bracket_ns);
+}
+
+// Whether the wall clock was set between the two: it may drift, and be slewed, by 500 ppm each.
+bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
+  const std::uint64_t mono = to.mono_ns - from.mono_ns;
+  const auto difference = static_cast<std::int64_t>(to.real_ns - from.real_ns - mono);
+  const auto allowed =
+      static_cast<std::int64_t>(1'000'000 + mono / 1000 + from.bracket_ns + to.bracket_ns);
+  return difference > allowed || difference < -allowed;
 }
 
 }  // namespace
 
 Output::Output(const View& view, int fd, std::uint64_t offset)
-    : view_(view), fd_(fd), drain_(view), last_ledger_ns_(now_ns()) {
+    : view_(view),
+      fd_(fd),
+      drain_(view),
+      last_ledger_ns_(now_ns()),
+      ledger_every_ns_(kFirstLedgerNs),
+      last_clock_(clock_anchor()) {
   Progress start{};
   start.offset = offset;
   commit(start);
@@ -40,17 +55,32 @@ bool Output::drain_batch() {
   return more;
 }
 
-void Output::ledger() {
-  const std::uint64_t now = now_ns();
-  view_.head().alive_ns.store(now, std::memory_order_relaxed);
+void Output::tick() {
+  const ClockAnchor clock = clock_anchor();
+  view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
   const std::uint64_t made = transactions();
-  if (now - last_ledger_ns_ < kLedgerEveryNs || made == last_transactions_) return;
-  last_ledger_ns_ = now;
-  last_transactions_ = made;
+  const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
+  if (due && made != last_transactions_) {
+    last_transactions_ = made;
+    ledger(clock);
+  } else if (stepped(last_clock_, clock)) {
+    next_ = progress_;
+    text_.clear();
+    clock_line(text_, view_, clock);
+    flush(0);
+  } else {
+    return;
+  }
+  last_clock_ = clock;
+}
+
+void Output::ledger(const ClockAnchor& clock) {
+  last_ledger_ns_ = clock.mono_ns;
+  ledger_every_ns_ = std::min(2 * ledger_every_ns_, kLongestLedgerNs);
   next_ = progress_;
   text_.clear();
-  clock_line(text_, view_);
-  ledger_line(text_, view_, sums_, now, "interval", false);
+  clock_line(text_, view_, clock);
+  ledger_line(text_, view_, sums_, clock.mono_ns, "interval", false);
   closing_bytes_ = std::max<std::uint64_t>(kClosingBytes, 2 * text_.size());
   flush(0);
 }
@@ -59,16 +89,21 @@ bool Output::end() {
   Progress end = progress_;
   text_.clear();
   drain_.open_calls(text_, end, true);
-  clock_line(text_, view_);
+  clock_line(text_, view_, clock_anchor());
   ledger_line(text_, view_, sums_, now_ns(), "close", true);
   footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";
   const std::uint64_t end_offset = progress_.offset + text_.size();
   if (text_.failed() || !reserve(end_offset) || !write_at(progress_.offset, text_.view())) {
+    complain("cannot close the trace, tprof recover may: ", std::strerror(errno));
     return false;
   }
   reserved_ = end_offset;  // the rest is given back
   if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
+  struct stat file;
+  if (fstat(fd_, &file) == 0 && file.st_nlink == 0) {
+    complain("the trace is lost: its file was removed while the process ran");
+  }
   Progress closed = progress_;
   closed.closed = 1;
   commit(closed);

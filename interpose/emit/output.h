@@ -1,6 +1,7 @@
 // What goes into the rank file, and when it counts as written. One caller at a time.
 #pragma once
 
+#include "interpose/capture/clock.h"
 #include "interpose/format/drain.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/text.h"
@@ -19,8 +20,9 @@ class Output {
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.
   bool drain_batch();
-  // The sign of life, and the cumulative ledger if ten seconds have passed and calls were made.
-  void ledger();
+  // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
+  // and its interval has passed; a clock line, if the wall clock was set.
+  void tick();
   // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
   // come later are written over them, and the end again behind those. False: it did not fit, and
   // what was there stays.
@@ -31,6 +33,7 @@ class Output {
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
 
  private:
+  void ledger(const ClockAnchor& clock);
   void flush(std::uint64_t events);
   bool reserve(std::uint64_t until);
   void commit(const Progress& next);
@@ -48,6 +51,8 @@ class Output {
   bool reserves_ = true;        // its file system gives them without a write
   std::uint64_t closing_bytes_ = kClosingBytes;
   std::uint64_t last_ledger_ns_;
+  std::uint64_t ledger_every_ns_;
+  ClockAnchor last_clock_;
   std::uint64_t last_transactions_ = 0;
 };
 

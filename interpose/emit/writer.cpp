@@ -109,7 +109,7 @@ void* run(void*) {
       // exit() can stop us anywhere: what it has closed is its own to write over.
       if (hold.output() == nullptr || hold.output()->ended()) break;
       more = hold.output()->drain_batch();
-      if (!more) hold.output()->ledger();
+      if (!more) hold.output()->tick();
     }
     futex_wait(g_wake, seen, kSleepMs);
   }

@@ -1,6 +1,7 @@
 // Holding the program's signals back while we change files.
 #pragma once
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
@@ -8,7 +9,7 @@ namespace tprof {
 
 // Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes, and a signal that the program
 // takes every millisecond (a sampling profiler's) makes fallocate give up with EINTR. Holds all
-// signals back, and takes away the one that we caused.
+// signals back, and takes away the one that we caused. Keeps errno.
 class [[nodiscard]] NoSignals {
  public:
   NoSignals() {
@@ -20,6 +21,7 @@ class [[nodiscard]] NoSignals {
     sigprocmask(SIG_SETMASK, &all, &before_);
   }
   ~NoSignals() {
+    const int saved = errno;
     if (!was_pending_) {
       sigset_t ours;
       sigemptyset(&ours);
@@ -28,6 +30,7 @@ class [[nodiscard]] NoSignals {
       sigtimedwait(&ours, nullptr, &now);
     }
     sigprocmask(SIG_SETMASK, &before_, nullptr);
+    errno = saved;
   }
   NoSignals(const NoSignals&) = delete;
   NoSignals& operator=(const NoSignals&) = delete;

@@ -23,6 +23,7 @@
 #include "interpose/emit/output.h"
 #include "interpose/emit/rank_file.h"
 #include "interpose/emit/writer.h"
+#include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
 #include "keep_errno.h"
 #include "process.h"
@@ -153,6 +154,10 @@ bool start_in_files(const Process& process) {
   coverage::note_objects(g_mapping.head());
   Text header;
   header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns);
+  // Before the header is there: a file with one has a ring that can be read.
+  Progress begin{};
+  begin.offset = header.size();
+  commit_progress(g_mapping.head(), begin);
   if (header.failed() ||
       pwrite(g_file.fd, header.data(), header.size(), 0) != static_cast<ssize_t>(header.size())) {
     complain("not tracing: cannot write to ", g_file.directory);

@@ -53,5 +53,5 @@ def read(path: pathlib.Path) -> list[tuple[int, dict[str, tuple[int, int, int]]]
 
 def totals(path: pathlib.Path) -> dict[str, tuple[int, int, int]]:
     """Over all threads of a process."""
-    threads = [counts for _, counts in read(path)]
+    threads = [dict.fromkeys(KINDS, (0, 0, 0)), *(counts for _, counts in read(path))]
     return {kind: tuple(map(sum, zip(*(t[kind] for t in threads)))) for kind in KINDS}

@@ -1,8 +1,11 @@
 // How a traced process ends, after 150 rounds on two threads, one of which lives on.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <latch>
 #include <stdexcept>
 #include <thread>
@@ -48,6 +51,13 @@ struct CallsWhenDestroyed {
 };
 CallsWhenDestroyed g_static;
 
+// By an hour, as an administrator does, or a first answer of NTP.
+void step_the_wall_clock() {
+  void* step = dlsym(RTLD_DEFAULT, "trouble_realtime_step_ns");
+  if (step == nullptr) fail("finding trouble.cpp's clock");
+  static_cast<std::atomic<std::int64_t>*>(step)->store(3'600'000'000'000);
+}
+
 // One of two threads that have made calls stays where it is.
 void park_a_thread() {
   static std::latch called(1);
@@ -68,6 +78,10 @@ int end(std::string_view how, std::string_view where) {
   static Caller caller(new_communicator(), 1);
   caller.rounds(100);
   park_a_thread();
+  if (where == "step") {
+    step_the_wall_clock();
+    caller.rounds(50);
+  }
   if (where == "late") {
     g_static.caller = &caller;
     std::atexit(call_at_exit);

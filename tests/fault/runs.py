@@ -16,6 +16,7 @@ LIBTPROF = BUILD / "libtprof.so"
 CLIENT = BUILD / "fault_client"
 RING_DUMP = BUILD / "ring_dump"
 TPROF = BUILD / "tprof"
+TROUBLE = BUILD / "libfault_trouble.so"
 LIBRARIES = {"instant": BUILD / "tests" / "fault" / "instant", "stand-in": BUILD / "standin"}
 
 TIME_LIMIT_S = 60  # a client that hangs; the slowest takes a tenth of it
@@ -61,7 +62,7 @@ def environment(folder: pathlib.Path, preload: bool, libraries: str, **more: str
     if libraries == "stand-in":
         env["STANDIN_TALLY"] = str(folder / "tally")
     if preload:
-        env["LD_PRELOAD"] = str(LIBTPROF)
+        env["LD_PRELOAD"] = f"{LIBTPROF}:{TROUBLE}" if "TROUBLE" in more else str(LIBTPROF)
     return env | more
 
 

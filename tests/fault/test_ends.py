@@ -5,8 +5,12 @@ Where exit handlers run the library closes the file itself; else the ring file s
 """
 
 import dataclasses
+import json
+import os
+import pathlib
 import signal
 import subprocess
+import time
 
 import counted
 import pytest
@@ -81,25 +85,148 @@ def test_end_inside_a_group_that_fills_the_ring(how, tmp_path, built):
     assert len([line for line in lines if line["ph"] == "B"]) <= 64
 
 
-def inside_a_call(tmp_path, how: str) -> subprocess.Popen:
-    """A client whose last call does not return; stdin is the gate's."""
-    process = subprocess.Popen(
-        runs.client("end", how, "call"),
-        env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=str(all_reduces())),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+# The client's calls are the same each time: its two threads make 19 all-reduces, then the last.
+LAST_ALL_REDUCE = "20"
+
+
+class Waiting:
+    """A client that waits: inside a call that does not return, or in pause()."""
+
+    def __init__(self, folder: pathlib.Path, *mode: str, **env: str):
+        self.folder = folder
+        self.process = subprocess.Popen(
+            runs.client("end", *mode),
+            env=runs.environment(folder, True, "instant", **env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def says(self) -> str:
+        return self.process.stdout.readline().strip()
+
+    def ends(self, text: str = "") -> runs.Run:
+        stdout, stderr = self.process.communicate(text, timeout=runs.TIME_LIMIT_S)
+        code = self.process.returncode
+        return runs.Run(code, stdout, stderr, self.folder / "traces", self.folder / "counts")
+
+
+def test_a_call_that_returns_after_all(tmp_path, built):
+    client = Waiting(tmp_path, "return", "call", INSTANT_GATE=LAST_ALL_REDUCE)
+    assert client.says() == "inside"
+    traced = client.ends("x")
+    assert (traced.code, traced.stderr) == (6, "")
+    check(traced, closes=True)
+
+
+@pytest.mark.parametrize(("how", "signals", "code"), [
+    ("return", [signal.SIGKILL], -signal.SIGKILL),
+    ("return", [signal.SIGTERM], -signal.SIGTERM),
+    ("return", [signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM], -signal.SIGTERM),
+    ("handled", [signal.SIGTERM], 4),  # exit() in a handler that interrupts the call
+])
+def test_hang_inside_a_call(how, signals, code, tmp_path, built):
+    """The library never returns: the call is told, as begun and unfinished."""
+    client = Waiting(tmp_path, how, "call", INSTANT_GATE=LAST_ALL_REDUCE)
+    assert client.says() == "inside"
+    for number in signals:
+        client.process.send_signal(number)
+    traced = client.ends()
+    assert (traced.code, traced.stderr) == (code, "")
+    lines = check(traced, closes=how == "handled", unfinished=1)
+    (begun,) = [line for line in lines if line["ph"] == "B"]
+    assert begun["name"] == "ncclAllReduce"
+
+
+def test_a_running_process_that_hangs_shows_its_call(tmp_path, built):
+    client = Waiting(tmp_path, "return", "call", INSTANT_GATE=LAST_ALL_REDUCE)
+    assert client.says() == "inside"
+    merged = tmp_path / "merged.json"
+    subprocess.run([runs.TPROF, "merge", tmp_path / "traces", "-o", merged], capture_output=True, check=True)
+    client.process.kill()
+    client.ends()
+    begun = [event["name"] for event in json.loads(merged.read_text()) if event["ph"] == "B"]
+    assert begun == ["ncclAllReduce"]
+
+
+def test_a_scheduler_that_warns_and_then_kills(tmp_path, built):
+    """Slurm's SIGTERM, a handler that is not done in time, SIGKILL."""
+    client = Waiting(tmp_path, "stubborn", "")
+    assert client.says() == "ready"
+    client.process.terminate()
+    assert client.says() == "terminating"
+    client.process.kill()
+    traced = client.ends()
+    assert (traced.code, traced.stderr) == (-signal.SIGKILL, "")
+    check(traced, closes=False)
+
+
+def test_stopped_and_continued(tmp_path, built):
+    client = Waiting(tmp_path, "stop", "")
+    pid, status = os.waitpid(client.process.pid, os.WUNTRACED)
+    assert pid == client.process.pid and os.WIFSTOPPED(status)
+    client.process.send_signal(signal.SIGCONT)
+    traced = client.ends()
+    assert (traced.code, traced.stderr) == (6, "")
+    check(traced, closes=True)
+
+
+def test_the_wall_clock_is_set(tmp_path, built):
+    """Times are of the monotonic clock; the anchors tell of the step."""
+    hour = 3_600_000_000_000
+    started = time.monotonic_ns()
+    traced = runs.run(tmp_path, runs.client("end", "return", "step"), TROUBLE="clock")
+    took = time.monotonic_ns() - started
+    assert (traced.code, traced.stderr) == (6, "")
+    lines = check(traced, closes=True)
+    (header,) = runs.named(lines, "tprof_header")
+    assert all(event["ts"] * 1000 < took for event in runs.events(lines))
+    ts, realtime, bracket = runs.named(lines, "tprof_clock")[-1]["clock"]
+    step = realtime - ts - header["base_time_ns"]
+    assert abs(step - hour) < 50_000_000 + bracket
+
+
+# Every moment of a short life, one process each, until there is none left to be killed at.
+def test_killed_at_every_moment_of_its_files_lives(tmp_path, built):
+    """While starting, inside a write, while closing: the file is readable, nothing is there twice."""
+    for moment in range(1, 1000):
+        folder = tmp_path / str(moment)
+        traced = runs.run(folder, runs.client("end", "return"), TROUBLE=f"kill:{moment}")
+        if traced.code == 6:
+            break
+        assert (traced.code, traced.stderr) == (-signal.SIGKILL, "")
+        check_killed(traced)
+    assert moment > 20
+    check(traced, closes=True)
+
+
+def complete_lines(file: pathlib.Path) -> list[str]:
+    return [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def check_killed(traced: runs.Run) -> None:
+    rank_files = list(traced.traces.glob("*.json"))
+    if not any('"tprof_header"' in line for file in rank_files for line in complete_lines(file)):
+        return  # before its first call was made
+    summary = subprocess.run(
+        [runs.TPROF, "summary", "--json", traced.traces],
+        capture_output=True,
         text=True,
+        check=False,
     )
-    assert process.stdout.readline() == "inside\n"
-    return process
-
-
-def all_reduces() -> int:
-    """How many a client makes before the one that it is to hang in: its calls are the same always."""
-    return 1
-
-
-def finish(process: subprocess.Popen, tmp_path) -> runs.Run:
-    stdout, stderr = process.communicate(timeout=runs.TIME_LIMIT_S)
-    return runs.Run(process.returncode, stdout, stderr, tmp_path / "traces", tmp_path / "counts")
+    assert summary.returncode in (0, 1), summary.stderr
+    (counts,) = traced.counted()
+    report = json.loads(summary.stdout)["buckets"]
+    for kind in counts:
+        if sum(counted.bucket(other) == counted.bucket(kind) for other in counts) > 1:
+            continue
+        entered, returned, failed = counts[kind]
+        bucket = report.get(counted.bucket(kind), {"calls": 0, "unfinished": 0})
+        assert returned <= bucket["calls"] <= bucket["calls"] + bucket["unfinished"] <= entered, kind
+    runs.recover(traced.traces)
+    (lines,) = traced.rank_files()
+    runs.assert_no_line_twice(runs.events(lines))
+    dropped = sum(runs.footer(lines)["dropped"].values())
+    finished = sum(r + f for kind, (_, r, f) in counts.items() if kind not in counted.WITHOUT_LINES)
+    assert len(runs.events(lines)) + dropped >= finished

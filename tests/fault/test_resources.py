@@ -4,9 +4,14 @@ In every case: exit code and output as without the preload, at most one line on 
 a trace that is there is exact.
 """
 
+import contextlib
+import errno
 import os
+import pathlib
+import shutil
 import subprocess
 
+import counted
 import pytest
 import runs
 
@@ -113,6 +118,107 @@ def test_disk_that_fills_up(size, tmp_path, built, small_disk):
     dropped = runs.footer(lines)["dropped"]
     # By the ring or by the disk; whole rings keep 16,384 records each for the disk to refuse.
     assert dropped and (size != "4m" or "write_error" in dropped)
+
+
+def fill(disk: pathlib.Path) -> pathlib.Path:
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    return filler
+
+
+@contextlib.contextmanager
+def gated(tmp_path, command, gate: str, **env: str):
+    """A client that says "inside" at each gate and goes on when it is told."""
+    with subprocess.Popen(
+        command,
+        env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=gate, **env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == "inside\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def counts_of(tmp_path) -> dict:
+    (counts,) = (tmp_path / "counts").iterdir()
+    return counted.totals(counts)
+
+
+def test_disk_full_and_free_again(tmp_path, built, small_disk):
+    """What came while it was full is counted as dropped; what comes later has its lines."""
+    disk = small_disk("8m")
+    command = runs.client("calls", 9000, 1)
+    with gated(tmp_path, command, "1,900", TPROF_OUTPUT_DIR=str(disk)) as process:
+        filler = fill(disk)
+        process.stdin.write("x")
+        process.stdin.flush()
+        assert process.stdout.readline() == "inside\n"
+        # 12,000 calls later, more than there are blocks for.
+        complaint = process.stderr.readline()
+        assert "cannot write the trace" in complaint and "No space left" in complaint
+        filler.unlink()
+        _, more = process.communicate("x", timeout=runs.TIME_LIMIT_S)
+    assert (process.returncode, more) == (7, "")
+    (rank_file,) = disk.iterdir()
+    lines = runs.read_lines(rank_file)
+    runs.assert_exact(lines, counts_of(tmp_path))
+    dropped = runs.footer(lines)["dropped"]
+    assert set(dropped) == {"write_error"} and dropped["write_error"] > 1000
+    (comm,) = runs.named(lines, "tprof_ledger")[-1]["comms"]
+    seqs = [event["args"]["seq"] for event in runs.events(lines) if "reduce" in event["args"]]
+    assert max(seqs) > comm["collectives"] - 100
+
+
+# The first write is the header: without it there is no trace.
+@pytest.mark.parametrize("write", [1, 2, 3])
+def test_disk_quota(write, tmp_path, built):
+    traced = compare(tmp_path, CALLS, complaints=1, TROUBLE=f"quota:{write}")
+    if write == 1:
+        assert "cannot write" in traced.stderr and list(traced.traces.iterdir()) == []
+        return
+    # Not even the closing lines could be written: the ring file holds the counts.
+    assert len(list(traced.traces.iterdir())) == 2
+    runs.recover(traced.traces)
+    (counts,) = traced.counted()
+    runs.assert_exact(traced.only_rank_file(), counts)
+
+
+@pytest.mark.parametrize("trouble", ["map", "fallocate", "map,fallocate"])
+def test_file_system_that_refuses(trouble, tmp_path, built):
+    traced = compare(tmp_path, CALLS, complaints=1 if "map" in trouble else 0, TROUBLE=trouble)
+    assert ("no ring file" in traced.stderr) == ("map" in trouble)
+    assert_exact(traced)
+
+
+@pytest.mark.parametrize("what", ["directory", "rank file", "ring file"])
+def test_removed_while_we_write(what, tmp_path, built):
+    traces = tmp_path / "traces"
+    with gated(tmp_path, CALLS, "20") as process:
+        if what == "directory":
+            shutil.rmtree(traces)
+        else:
+            (victim,) = traces.glob("*.json" if what == "rank file" else ".*.ring")
+            victim.unlink()
+        stdout, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
+    assert process.returncode == 7 and stdout.endswith("calls returned\n")
+    if what == "ring file":
+        (rank_file,) = traces.iterdir()
+        runs.assert_exact(runs.read_lines(rank_file), counts_of(tmp_path))
+        assert complaints == ""
+        return
+    assert complaints.startswith("tprof: the trace is lost: its file was removed")
+    assert complaints.count("\n") == 1
+    assert not traces.exists() or list(traces.iterdir()) == []
 
 
 def test_file_size_limit_too_small_for_anything(tmp_path, built):

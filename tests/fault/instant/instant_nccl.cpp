@@ -1,8 +1,8 @@
 // An NCCL of one rank whose calls return at once: they use no memory, file or thread, so that a
 // test can take those away from the tracer alone.
 //
-// INSTANT_GATE=N: the N-th all-reduce says "inside" on standard output and returns when a byte
-// comes on standard input, never if that is at its end.
+// INSTANT_GATE=N,M: the N-th and the M-th all-reduce say "inside" on standard output and return
+// when a byte comes on standard input, never if that is at its end.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -27,9 +27,17 @@ ncclResult_t answer(int root = 0) {
 }
 
 void gate() {
-  static const char* const nth = std::getenv("INSTANT_GATE");
-  static std::atomic<int> calls{0};
-  if (nth == nullptr || ++calls != std::atoi(nth)) return;
+  static const char* const list = std::getenv("INSTANT_GATE");
+  if (list == nullptr) return;
+  static std::atomic<long> calls{0};
+  const long call = ++calls;
+  bool listed = false;
+  for (const char* at = list; *at != '\0'; at += *at == ',') {
+    char* end = nullptr;
+    listed |= std::strtol(at, &end, 10) == call;
+    at = end;
+  }
+  if (!listed) return;
   constexpr char kInside[] = "inside\n";
   if (write(STDOUT_FILENO, kInside, sizeof kInside - 1) < 0) std::abort();
   char byte = 0;

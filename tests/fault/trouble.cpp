@@ -1,0 +1,156 @@
+// Preloaded behind libtprof.so: makes what the tracer asks of the system fail, or kills the process
+// while it is asked. Only calls about files below TPROF_OUTPUT_DIR are touched.
+//
+//   TROUBLE=kill:N         SIGKILL at the N-th moment: before, in the middle of and after each call
+//   TROUBLE=map            no shared mapping of a file, as on some network file systems
+//   TROUBLE=map,fallocate  nor a way to allocate blocks
+//   TROUBLE=quota:N        the disk quota is used up from the N-th write on
+//
+// trouble_realtime_step_ns is added to CLOCK_REALTIME.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+
+extern "C" __attribute__((visibility("default"))) std::atomic<std::int64_t>
+    trouble_realtime_step_ns;
+std::atomic<std::int64_t> trouble_realtime_step_ns{0};
+
+namespace {
+
+std::string_view trouble() {
+  const char* text = std::getenv("TROUBLE");
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+bool wants(std::string_view what) {
+  return trouble().find(what) != std::string_view::npos;
+}
+
+// The N of "what:N"; 0 if there is none.
+int number_of(std::string_view what) {
+  const std::string_view text = trouble();
+  return text.starts_with(what) ? std::atoi(text.data() + what.size()) : 0;
+}
+
+bool ours(std::string_view path) {
+  const char* directory = std::getenv("TPROF_OUTPUT_DIR");
+  return directory != nullptr && path.starts_with(directory);
+}
+
+bool ours(int fd) {
+  char link[64];
+  char path[4096];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = readlink(link, path, sizeof path);
+  return n > 0 && ours(std::string_view(path, static_cast<std::size_t>(n)));
+}
+
+void moment() {
+  static std::atomic<int> moments{0};
+  const int last = number_of("kill:");
+  if (last != 0 && ++moments == last) raise(SIGKILL);
+}
+
+template <typename F>
+F* next(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+template <typename F>
+auto between_moments(F&& f) {
+  moment();
+  const auto result = f();
+  moment();
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  const auto real = next<int(const char*, int, ...)>("open");
+  if (!ours(path)) return real(path, flags, mode);
+  return between_moments([&] { return real(path, flags, mode); });
+}
+
+int unlink(const char* path) noexcept {
+  const auto real = next<int(const char*)>("unlink");
+  if (!ours(path)) return real(path);
+  return between_moments([&] { return real(path); });
+}
+
+int ftruncate(int fd, off_t size) noexcept {
+  const auto real = next<int(int, off_t)>("ftruncate");
+  if (!ours(fd)) return real(fd, size);
+  return between_moments([&] { return real(fd, size); });
+}
+
+int fallocate(int fd, int mode, off_t at, off_t size) {
+  const auto real = next<int(int, int, off_t, off_t)>("fallocate");
+  if (!ours(fd)) return real(fd, mode, at, size);
+  if (wants("fallocate")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return between_moments([&] { return real(fd, mode, at, size); });
+}
+
+void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t at) noexcept {
+  const auto real = next<void*(void*, size_t, int, int, int, off_t)>("mmap");
+  if (fd < 0 || (flags & MAP_SHARED) == 0 || !ours(fd)) {
+    return real(address, size, protection, flags, fd, at);
+  }
+  if (wants("map")) {
+    errno = ENODEV;
+    return MAP_FAILED;
+  }
+  return between_moments([&] { return real(address, size, protection, flags, fd, at); });
+}
+
+ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
+  const auto real = next<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  if (!ours(fd)) return real(fd, from, n, at);
+  static std::atomic<int> writes{0};
+  const int first_refused = number_of("quota:");
+  if (first_refused != 0 && ++writes >= first_refused) {
+    errno = EDQUOT;
+    return -1;
+  }
+  moment();
+  const ssize_t half = real(fd, from, n / 2, at);
+  moment();
+  if (half < 0) return half;
+  const ssize_t rest = real(fd, static_cast<const char*>(from) + half,
+                            n - static_cast<std::size_t>(half), at + half);
+  moment();
+  return rest < 0 ? rest : half + rest;
+}
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  static const auto real = next<int(clockid_t, timespec*)>("clock_gettime");
+  const int result = real(clock, time);
+  const std::int64_t step = trouble_realtime_step_ns.load(std::memory_order_relaxed);
+  if (clock != CLOCK_REALTIME || step == 0) return result;
+  const std::int64_t ns = time->tv_nsec + step;
+  time->tv_sec += ns / 1'000'000'000;
+  time->tv_nsec = ns % 1'000'000'000;
+  return result;
+}
+
+}  // extern "C"
