@@ -102,6 +102,7 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
 
   std::vector<Problem>& found = c.findings;
   missing_ranks(job, found);
+  missing_members(job, found);
   contested_ranks(job, found);
   not_closed(job, found);
   failed_calls(job, found);

@@ -92,6 +92,36 @@ void missing_ranks(const match::Job& job, std::vector<Problem>& found) {
                           "if they ran on other hosts, bring their rank files into one folder"));
 }
 
+// Where the world size does not tell who is missing, a communicator may.
+void missing_members(const match::Job& job, std::vector<Problem>& found) {
+  if (!job.missing.empty()) return;
+  struct Seen {
+    std::int64_t nranks = 0;
+    std::set<std::int64_t> members;
+    std::vector<const Process*> processes;
+  };
+  std::map<std::string, Seen> communicators;
+  for (const Process* p : job.processes) {
+    if (p->end == End::lost) return;  // its communicators may not all have been written
+    for (const auto& [number, comm] : p->comms) {
+      Seen& seen = communicators[comm.id];
+      seen.nranks = std::max(seen.nranks, comm.nranks);
+      seen.members.insert(comm.rank);
+      seen.processes.push_back(p);
+    }
+  }
+  for (const auto& [id, seen] : communicators) {
+    if (seen.nranks <= static_cast<std::int64_t>(seen.members.size())) continue;
+    found.push_back(problem(
+        "missing_member", Severity::warning, ranks_of(seen.processes),
+        fmt::format("communicator {} has {} ranks, of which {} have a trace here ({})", id,
+                    seen.nranks, seen.members.size(), names_of(seen.processes)),
+        "if the others ran on other hosts, bring their rank files into one folder; if they ran "
+        "here, tprof could not see their calls: see tprof doctor"));
+    found.back().communicator = id;
+  }
+}
+
 void contested_ranks(const match::Job& job, std::vector<Problem>& found) {
   std::map<std::int64_t, std::vector<const Process*>> holders;
   for (const Process* p : job.processes) {

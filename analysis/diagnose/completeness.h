@@ -12,6 +12,7 @@ namespace tprof::diagnose {
 
 // Each appends what it finds.
 void missing_ranks(const match::Job& job, std::vector<Problem>& found);
+void missing_members(const match::Job& job, std::vector<Problem>& found);
 void contested_ranks(const match::Job& job, std::vector<Problem>& found);
 void assumed_job(const match::Job& job, std::vector<Problem>& found);
 void not_closed(const match::Job& job, std::vector<Problem>& found);

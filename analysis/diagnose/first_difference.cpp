@@ -92,6 +92,18 @@ const Member* best_told(const std::vector<const Member*>& members, const Facts& 
   return best;
 }
 
+// The first collective from `from` on of which either has a line.
+std::optional<std::uint64_t> next_line(const Member& a, const Member& b, const Facts& facts,
+                                       std::uint64_t from) {
+  std::optional<std::uint64_t> first;
+  for (const Member* m : {&a, &b}) {
+    const Intervals* lines = lines_of(*m, facts);
+    const auto next = lines == nullptr ? std::nullopt : lines->next(from);
+    if (next && (!first || *next < *first)) first = next;
+  }
+  return first;
+}
+
 std::string coverage_of(const Member& m, const Facts& facts) {
   const Intervals* lines = lines_of(m, facts);
   if (lines == nullptr || lines->empty()) {
@@ -126,18 +138,30 @@ FirstDifference first_difference(const Split& split, const Facts& facts,
   FirstDifference d;
   d.mine = best_told(split.members, facts, split.same, split.end);
   d.theirs = best_told(split.others, facts, split.same, split.end);
-  for (std::uint64_t from = split.same; from < split.end && !d.found; from += kPart) {
-    const std::uint64_t to = std::min(from + kPart, split.end);
+  const auto unknown = [&] {
+    if (!d.coverage.empty()) return;
+    d.coverage = coverage_of(*d.mine, facts) + "; " + coverage_of(*d.theirs, facts);
+  };
+  // Only where there are lines: what a damaged file says of its counts may have no end.
+  std::uint64_t from = split.same;
+  while (!d.found && from < split.end) {
+    const auto next = next_line(*d.mine, *d.theirs, facts, from);
+    if (!next || *next >= split.end) {
+      unknown();
+      break;
+    }
+    if (*next > from) unknown();
+    from = *next;
+    const std::uint64_t to = from + std::min(kPart, split.end - from);
     const auto mine = fingerprints(*d.mine, from, to, traces);
     const auto theirs = fingerprints(*d.theirs, from, to, traces);
     for (std::uint64_t i = 0; i < to - from && !d.found; ++i) {
-      const bool unknown = mine[i] == 0 || theirs[i] == 0;
-      if (unknown && d.coverage.empty()) {
-        d.coverage = coverage_of(*d.mine, facts) + "; " + coverage_of(*d.theirs, facts);
-      }
-      d.found = !unknown && mine[i] != theirs[i];
+      const bool known = mine[i] != 0 && theirs[i] != 0;
+      if (!known) unknown();
+      d.found = known && mine[i] != theirs[i];
       d.seq = from + i;
     }
+    from = to;
   }
   if (!d.found) return d;
   const std::uint64_t first = d.seq - std::min(kBefore, d.seq);

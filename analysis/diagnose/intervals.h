@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 
 namespace tprof::diagnose {
 
@@ -44,6 +45,13 @@ class Intervals {
     if (next == parts_.begin()) return from;
     const std::uint64_t end = std::prev(next)->second;
     return end > from ? end : from;
+  }
+
+  // First number of it that is not below `from`; nothing: no more.
+  std::optional<std::uint64_t> next(std::uint64_t from) const {
+    const auto after = parts_.upper_bound(from);
+    if (after != parts_.begin() && from < std::prev(after)->second) return from;
+    return after == parts_.end() ? std::nullopt : std::optional(after->first);
   }
 
   const std::map<std::uint64_t, std::uint64_t>& parts() const { return parts_; }  // begin: end

@@ -26,12 +26,27 @@ std::vector<std::int64_t> ranks_of(const std::vector<const Process*>& processes)
 }
 
 std::string names_of(const std::vector<const Process*>& processes) {
+  constexpr std::size_t kLength = 100;  // of the list; half of 10,000 ranks fill no screen
   const auto ranks = ranks_of(processes);
-  std::string names =
-      ranks.empty() ? "" : (ranks.size() == 1 ? "rank " : "ranks ") + report::ranges(ranks);
-  for (const Process* p : processes) {
-    if (!p->header.rank) names += (names.empty() ? "" : ", ") + name_of(*p);
+  std::string names;
+  if (!ranks.empty()) {
+    std::string list = report::ranges(ranks);
+    if (list.size() > kLength) {
+      list.resize(list.rfind(',', kLength));
+      list += fmt::format(",... ({} ranks)", report::thousands(ranks.size()));
+    }
+    names = (ranks.size() == 1 ? "rank " : "ranks ") + list;
   }
+  std::size_t without = 0;
+  for (const Process* p : processes) {
+    if (p->header.rank) continue;
+    if (names.size() < kLength) {
+      names += (names.empty() ? "" : ", ") + name_of(*p);
+    } else {
+      ++without;
+    }
+  }
+  if (without != 0) names += fmt::format(" and {} processes without a rank", without);
   return names;
 }
 

@@ -1,0 +1,114 @@
+"""tprof check on traces of every kind: merged, recovered, of a job that runs, of half a job."""
+
+import json
+import os
+import subprocess
+
+import faults
+import jobs
+import pytest
+from conftest import BUILD
+from test_check_different import worse_than_notes
+
+
+def cases():
+    job = faults.pin(jobs.healthy(4, 60, 11), 0)
+    yield "healthy", job
+    yield "skipped", faults.plant_skipped(job, 2, 0, 9)
+    yield "killed", faults.plant_killed(job, 2, 0, 9, inside=True)[0]
+    yield "hung", faults.plant_hung(job, 2, 0, 9)[0]
+
+
+@pytest.mark.parametrize("name, job", cases(), ids=lambda value: value if type(value) is str else "")
+@pytest.mark.parametrize("merged", ["merged.json", "merged.json.gz"])
+def test_a_merged_trace_says_what_its_files_say(tprof, tmp_path, name, job, merged):
+    folder = job.write(tmp_path / "job")
+    assert tprof("merge", folder, "-o", tmp_path / merged).returncode == 0
+    files = json.loads(tprof("check", folder, "--json").stdout)
+    assert json.loads(tprof("check", tmp_path / merged, "--json").stdout) == files
+    assert bool(files["findings"]) == (name != "healthy")
+
+
+def test_a_communicator_of_which_a_rank_is_not_here(tprof, tmp_path):
+    """The world size is that of half the job, as where two launchers make one job."""
+    folder = jobs.healthy(4, 20, 3).write(tmp_path / "job")
+    for rank in (2, 3):
+        (folder / f"rank-{rank:05}.json").unlink()
+    for file in folder.iterdir():
+        file.write_text(file.read_text().replace('"world_size":4', '"world_size":2'))
+    findings = worse_than_notes(tprof, folder)
+    assert findings and {f["kind"] for f in findings} == {"missing_member"}
+    assert any("has 4 ranks, of which 2 have a trace here (ranks 0,1)" in f["text"] for f in findings)
+
+
+def test_one_run_of_several_is_chosen(tprof, tmp_path):
+    good = jobs.healthy(2, 20, 3).write(tmp_path / "good")
+    bad = faults.plant_skipped(jobs.healthy(2, 20, 4), 1, 0, 2).write(tmp_path / "bad")
+    for file in bad.iterdir():
+        text = file.read_text().replace('"boot_id":"boot', '"boot_id":"other')
+        (good / f"bad-{file.name}").write_text(text)
+    result = tprof("check", good)
+    assert result.returncode == 2 and "found 2 runs" in result.stderr
+    assert tprof("check", good, "--run", "job-3").returncode == 0
+    assert tprof("check", good, "--run", "job-4").returncode == 1
+
+
+def test_a_broken_line_is_named_by_file_and_byte(tprof, tmp_path):
+    folder = jobs.healthy(2, 20, 3).write(tmp_path / "job")
+    file = folder / "rank-00001.json"
+    text = file.read_text()
+    at = text.index('{"name":"nccl')
+    file.write_text(text[:at] + text[at:].replace('"seq":0', '"seq":-1', 1))
+    result = tprof("check", folder)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"rank-00001.json: byte {at}: expected a count" in result.stderr
+
+
+def test_numbers_without_end_cost_no_time(tprof, tmp_path):
+    """A ledger that claims 2^62 collectives on both sides, and a line that is one of them."""
+    job = jobs.healthy(2, 20, 3, [[0, 1]])
+    folder = job.write(tmp_path / "job")
+    n = len(job.collectives(0, 0))
+    for rank, claim in ((0, 2**62), (1, 2**62 + 5)):
+        file = folder / f"rank-{rank:05}.json"
+        text = file.read_text().replace(f'"collectives":{n}', f'"collectives":{claim}')
+        file.write_text(text.replace(f'"seq":{n - 1},', f'"seq":{2**62 - 7},'))
+    kinds = {f["kind"] for f in worse_than_notes(tprof, folder)}
+    assert "mismatch" in kinds
+
+
+@pytest.fixture
+def hanging(tmp_path):
+    """A native job on the stand-in whose rank 1 does not come back from its 5th reduce-scatter."""
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(BUILD / "standin"),
+        "LD_PRELOAD": str(BUILD / "libtprof.so"),
+        "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
+        "STANDIN_HANG": "1:ncclReduceScatter:5",
+    }
+    job = subprocess.Popen(
+        [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    yield job
+    os.killpg(job.pid, 9)
+    job.wait()
+
+
+def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_path):
+    """Any open call counts as stuck here, so it is asked until the one that stays is there."""
+    finding = {}
+    while finding.get("seq") is None or "ncclReduceScatter" not in finding["text"]:
+        assert hanging.poll() is None
+        result = tprof("check", tmp_path / "traces", "--json", "--stuck-after", "0")
+        found = json.loads(result.stdout)["findings"] if result.stdout else []
+        finding = next((f for f in found if (f["kind"], f["ranks"]) == ("hang", [1])), {})
+    assert "rank 1 is inside ncclReduceScatter" in finding["text"]
+    assert "py-spy dump" in finding["next"]
+    # With time to come back, it only runs.
+    found = json.loads(tprof("check", tmp_path / "traces", "--json", "--stuck-after", "1e6").stdout)
+    assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
