@@ -1,10 +1,10 @@
 # Thin targets over CMake and scripts/. `make` alone needs what `scripts/bootstrap build` installs;
-# test, demo, bench and lint install what they need.
+# test, demo, bench, soak and lint install what they need.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all test demo bench lint clean distclean
+.PHONY: all test demo bench soak lint clean distclean
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
 
@@ -17,6 +17,8 @@ demo:
 	@scripts/demo
 bench:
 	@scripts/bench
+soak:
+	@scripts/soak
 lint:
 	@scripts/lint
 # Keeps what was downloaded: the venv and the CUDA headers. distclean does not.

@@ -1,6 +1,7 @@
 """How processes and threads begin and end: fork, exec, exit in the middle, short threads."""
 
 import pathlib
+import subprocess
 
 import counted
 import pytest
@@ -73,3 +74,33 @@ def test_two_thousand_short_threads(tmp_path, built):
     (process,) = traced.counts.iterdir()
     threads = {tid for tid, _ in counted.read(process)}
     assert {event["tid"] for event in runs.events(lines)} == threads
+
+
+def test_two_jobs_in_one_folder(tmp_path, built):
+    """At the same time and with the same ranks: the later one's files get other names."""
+    jobs = []
+    for job in ("a", "b"):
+        env = runs.environment(
+            tmp_path, True, "instant", RANK="0", WORLD_SIZE="1", TPROF_RUN_ID=job, INSTANT_GATE="9"
+        )
+        jobs.append(
+            subprocess.Popen(
+                runs.client("calls", 500, 2),
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        assert jobs[-1].stdout.readline() == "inside\n"
+    for job in jobs:
+        job.communicate("x", timeout=runs.TIME_LIMIT_S)
+        assert job.returncode == 7
+    traces = tmp_path / "traces"
+    assert {path.name for path in traces.iterdir()} == {"rank-00000.json", "rank-00000.r1.json"}
+    counts = by_pid(tmp_path / "counts")
+    for path, job, run_id in zip(sorted(traces.iterdir()), jobs, "ab", strict=True):
+        lines = runs.read_lines(path)
+        (header,) = runs.named(lines, "tprof_header")
+        assert (header["pid"], header["run_id"]) == (job.pid, run_id)
+        runs.assert_exact(lines, counts[job.pid])
