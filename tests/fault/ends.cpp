@@ -51,11 +51,11 @@ struct CallsWhenDestroyed {
 };
 CallsWhenDestroyed g_static;
 
-// By an hour, as an administrator does, or a first answer of NTP.
-void step_the_wall_clock() {
-  void* step = dlsym(RTLD_DEFAULT, "trouble_realtime_step_ns");
+// The clocks of trouble.cpp.
+void step_clock(const char* variable, std::int64_t ns) {
+  void* step = dlsym(RTLD_DEFAULT, variable);
   if (step == nullptr) fail("finding trouble.cpp's clock");
-  static_cast<std::atomic<std::int64_t>*>(step)->store(3'600'000'000'000);
+  static_cast<std::atomic<std::int64_t>*>(step)->store(ns);
 }
 
 // One of two threads that have made calls stays where it is.
@@ -79,9 +79,11 @@ int end(std::string_view how, std::string_view where) {
   caller.rounds(100);
   park_a_thread();
   if (where == "step") {
-    step_the_wall_clock();
+    // By an hour, as an administrator does, or a first answer of NTP.
+    step_clock("trouble_realtime_step_ns", 3'600'000'000'000);
     caller.rounds(50);
   }
+  if (where == "11 s later") step_clock("trouble_monotonic_step_ns", 11'000'000'000);
   if (where == "late") {
     g_static.caller = &caller;
     std::atexit(call_at_exit);

@@ -187,6 +187,28 @@ def test_the_wall_clock_is_set(tmp_path, built):
     assert abs(step - hour) < 50_000_000 + bracket
 
 
+def test_the_host_dies(tmp_path, built):
+    """The ring file is gone: the last ledger line is the answer, and the reader says until when."""
+    client = Waiting(tmp_path, "wait", "11 s later", TROUBLE="clock")
+    assert client.says() == "ready"
+    (rank_file,) = (tmp_path / "traces").glob("*.json")
+    while '"interval"' not in rank_file.read_text():
+        assert client.process.poll() is None
+    client.process.kill()
+    traced = client.ends()
+    (ring,) = traced.traces.glob(".*.ring")
+    ring.unlink()
+    done = subprocess.run([runs.TPROF, "summary", "--json", traced.traces], capture_output=True, check=False)
+    report = json.loads(done.stdout)
+    (counts,) = traced.counted()
+    assert done.returncode == 1 and report["complete"] is False
+    for kind in ("h2d", "d2h", "all_reduce"):
+        assert report["buckets"][counted.bucket(kind)]["calls"] == counts[kind][1]
+    assert list(report["known_until"].values()) != [None]
+    text = subprocess.run([runs.TPROF, "summary", traced.traces], capture_output=True, text=True, check=False)
+    assert "exact until" in text.stdout
+
+
 # Every moment of a short life, one process each, until there is none left to be killed at.
 def test_killed_at_every_moment_of_its_files_lives(tmp_path, built):
     """While starting, inside a write, while closing: the file is readable, nothing is there twice."""

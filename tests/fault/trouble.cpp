@@ -6,7 +6,8 @@
 //   TROUBLE=map,fallocate  nor a way to allocate blocks
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
-// trouble_realtime_step_ns is added to CLOCK_REALTIME.
+// trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
+// CLOCK_MONOTONIC.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,9 +23,10 @@
 #include <ctime>
 #include <string_view>
 
-extern "C" __attribute__((visibility("default"))) std::atomic<std::int64_t>
-    trouble_realtime_step_ns;
+extern "C" {
 std::atomic<std::int64_t> trouble_realtime_step_ns{0};
+std::atomic<std::int64_t> trouble_monotonic_step_ns{0};
+}
 
 namespace {
 
@@ -145,9 +147,9 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   static const auto real = next<int(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, time);
-  const std::int64_t step = trouble_realtime_step_ns.load(std::memory_order_relaxed);
-  if (clock != CLOCK_REALTIME || step == 0) return result;
-  const std::int64_t ns = time->tv_nsec + step;
+  const auto& step = clock == CLOCK_REALTIME ? trouble_realtime_step_ns : trouble_monotonic_step_ns;
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return result;
+  const std::int64_t ns = time->tv_nsec + step.load(std::memory_order_relaxed);
   time->tv_sec += ns / 1'000'000'000;
   time->tv_nsec = ns % 1'000'000'000;
   return result;
