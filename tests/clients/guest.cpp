@@ -4,10 +4,12 @@
 //   guest walk             calls of every kind, one after the other
 //   guest children         the environment of children, by fork and exec, system and posix_spawn
 //   guest forks N          N children, forked while three threads call
+//   guest forkstart N      N times a fork while another thread makes the first call
 //   guest usage THREADS CALLS   what it used: memory, page faults, context switches
 //   guest starved          with a full file system limit, and nobody who reads standard error
 //   guest closed           with standard input and error closed, and other files in their place
 //   guest end HOW          exit, _exit, quick_exit, abort, segv, throw
+#include <dlfcn.h>
 #include <nccl.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -160,11 +162,24 @@ void print_device() {
   std::size_t all = 0;
   cudaMemGetInfo(&free_bytes, &all);
   print("device", "memory left", std::to_string(free_bytes));
+  std::string contexts;
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  using GetState = int (*)(int, unsigned*, int*);
+  const auto state = reinterpret_cast<GetState>(
+      driver == nullptr ? nullptr : dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  for (int device = 0; state != nullptr; ++device) {
+    unsigned flags = 0;
+    int active = 0;
+    if (state(device, &flags, &active) != 0) break;
+    contexts += active != 0 ? "+" : "-";
+  }
+  print("device", "contexts", contexts);
 }
 
 int walk() {
   std::fesetround(FE_UPWARD);
   umask(027);
+  if (dlopen("libcuda.so.1", RTLD_LAZY) == nullptr) fail("dlopen");  // as PyTorch does
   if (chdir("/") != 0) fail("chdir");
   catch_all();
   World w;
@@ -278,6 +293,35 @@ int forks(int n) {
   return 0;
 }
 
+// Each of N processes forks while one of its threads makes the process's first call.
+int forks_at_the_start(int n) {
+  int well = 0;
+  for (int i = 0; i < n; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      World w;
+      make(w);
+      std::latch go(2);
+      std::thread first([&] {
+        go.arrive_and_wait();
+        cudaMemcpy(w.to, w.host, 64, cudaMemcpyHostToDevice);
+      });
+      go.arrive_and_wait();
+      for (int spin = 0; spin < i * 20; ++spin) sched_yield();
+      const pid_t grandchild = fork();
+      if (grandchild == 0) live_in_child(2);
+      int status = 0;
+      waitpid(grandchild, &status, 0);
+      first.join();
+      _exit(status == 0 ? 0 : 1);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) == child && status == 0) ++well;
+  }
+  std::printf("%d children left well\n", well);
+  return 0;
+}
+
 int usage(int threads, int calls) {
   std::vector<std::thread> running;
   std::latch end(threads);
@@ -356,6 +400,7 @@ int main(int argc, char** argv) {
   if (mode == "walk") return walk();
   if (mode == "children") return children();
   if (mode == "forks") return forks(number(2));
+  if (mode == "forkstart") return forks_at_the_start(number(2));
   if (mode == "usage") return usage(number(2), number(3));
   if (mode == "starved") return starved();
   if (mode == "closed") return closed();

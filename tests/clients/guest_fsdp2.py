@@ -41,6 +41,16 @@ def files() -> list[str]:
     return sorted(found)
 
 
+def active_contexts() -> list[int]:
+    driver = ctypes.CDLL("libcuda.so.1")
+    flags, active = ctypes.c_uint(), ctypes.c_int()
+    found = []
+    for device in range(torch.cuda.device_count()):
+        driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
+        found.append(active.value)
+    return found
+
+
 def own_state() -> dict[str, list]:
     about = status(pathlib.Path("/proc/self"))
     cudart = ctypes.CDLL("libcudart.so.13")
@@ -59,6 +69,7 @@ def own_state() -> dict[str, list]:
         "handler": [str(handler) for handler in handlers if not isinstance(handler, signal.Handlers)],
         "last error": [last_error],
         "number of the next stream": [number.value],
+        "contexts": [active_contexts()],
         "folder": [os.getcwd()],
         "umask": [mask],
         "limit": [resource.getrlimit(which) for which in range(16)],

@@ -44,6 +44,26 @@ def test_needs_no_symbol_of_nccl_or_cuda():
     assert not [name for name in needed if re.match(r"(p?nccl|cu)[A-Z]|cuda[A-Z]", name)]
 
 
+def test_it_asks_and_makes_nothing_of_its_own_accord():
+    """What it looks up besides the functions that it stands in front of: questions only. No stream,
+    no event, no context, no synchronisation, nothing that sets the runtime's last error."""
+    text = re.findall(rb"[\x20-\x7e]{4,}", LIBTPROF.read_bytes())
+    names = {t.decode() for t in text if re.fullmatch(rb"(p?nccl|cu|cuda)[A-Z]\w+", t)}
+    assert "ncclAllGather" in names
+    assert names - {symbol.split("@")[0] for symbol in exported()} == {
+        "cuCtxGetDevice",
+        "cuDeviceGetPCIBusId",
+        "cuDeviceGetUuid_v2",
+        "cuPointerGetAttribute",
+        "cuStreamGetCaptureInfo",
+        "cudaRuntimeGetVersion",
+        "ncclCommCount",
+        "ncclCommCuDevice",
+        "ncclCommUserRank",
+        "ncclGetVersion",
+    }
+
+
 def test_needs_libc_only():
     libraries = set(re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("--dynamic")))
     assert "libc.so.6" in libraries and libraries <= LIBC_FAMILY

@@ -190,6 +190,12 @@ def test_summary_and_merge_of_the_copies_equal_those_of_the_originals(tprof, gen
     assert without_names(summary(tprof, tmp_path / "out")) == without_names(
         summary(tprof, tmp_path / "traces")
     )
+    checks = [tprof("check", tmp_path / name, "--json") for name in ("traces", "out")]
+    assert checks[0].returncode == checks[1].returncode
+    found = [json.loads(check.stdout) for check in checks]
+    assert [p["kind"] for p in found[1]["findings"]] == [
+        p["kind"] for p in found[0]["findings"]
+    ]
     for name in ("traces", "out"):
         merged = tprof("merge", tmp_path / name, "-o", tmp_path / f"{name}.json")
         assert merged.returncode == 0
