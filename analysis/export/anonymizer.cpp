@@ -291,7 +291,7 @@ bool Anonymizer::edit_value(simdjson::ondemand::value value, const Field& field,
       out += '[';
       for (auto element : take(value.get_array())) {
         if (out.size() > before + 1) out += ',';
-        if (!edit_value(take(std::move(element)), field, out)) {
+        if (!edit_value(take(element), field, out)) {
           out.resize(before);
           return false;
         }

@@ -87,7 +87,7 @@ std::string Pseudonyms::of(std::string_view kind, std::string_view name) {
 std::string library_path(Pseudonyms& names, std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view base = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  const std::string shown = is_library(base) ? std::string(base) : names.of("file", base);
+  std::string shown = is_library(base) ? std::string(base) : names.of("file", base);
   if (slash == std::string_view::npos) return shown;
   return "folder-" + std::to_string(names.number("folder", path.substr(0, slash))) + "/" + shown;
 }

@@ -324,6 +324,7 @@ int forks_at_the_start(int n) {
 
 int usage(int threads, int calls) {
   std::vector<std::thread> running;
+  running.reserve(static_cast<std::size_t>(threads));
   std::latch end(threads);
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&end, calls] {

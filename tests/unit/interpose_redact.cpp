@@ -1,6 +1,8 @@
 // session/redact.h: what is a secret and what only looks a little like one. None of the keys is or
 // was anybody's.
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "catch2.h"
 #include "interpose/session/redact.h"
@@ -28,23 +30,31 @@ const std::string kDigits = "0123456789";
 const std::string kLetters = "abcDEFghiJKLmnoPQRstuVWX";
 const std::string kHex40 = "0123456789abcdef0123456789abcdef01234567";
 
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (const std::string_view part : parts) all += part;
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a key is known by its shape, wherever it stands") {
+  const std::string long_key = joined({kLetters, kDigits});
   for (const std::string& key :
-       {"AKIA" + std::string("ABCDEFGH01234567"), "ghp_" + kLetters + kDigits,
-        "gho_" + kLetters + kDigits, "github_pat_" + kLetters + "_" + kDigits, "glpat-" + kLetters,
-        "hf_" + kLetters + kDigits, "nvapi-" + kLetters + "-" + kDigits, "sk-" + kLetters + kDigits,
-        "sk-proj-" + kLetters + kDigits, "xoxb-" + kDigits + "-" + kLetters,
-        "AIza" + kLetters + kDigits, "eyJ" + kLetters + "." + kLetters + "." + kLetters,
-        "-----BEGIN RSA PRIVATE KEY-----\n" + kLetters}) {
+       {joined({"AKIA", "ABCDEFGH01234567"}), joined({"ghp_", long_key}),
+        joined({"gho_", long_key}), joined({"github_pat_", kLetters, "_", kDigits}),
+        joined({"glpat-", kLetters}), joined({"hf_", long_key}),
+        joined({"nvapi-", kLetters, "-", kDigits}), joined({"sk-", long_key}),
+        joined({"sk-proj-", long_key}), joined({"xoxb-", kDigits, "-", kLetters}),
+        joined({"AIza", long_key}), joined({"eyJ", kLetters, ".", kLetters, ".", kLetters}),
+        joined({"-----BEGIN RSA PRIVATE KEY-----\n", kLetters})}) {
     CAPTURE(key);
     CHECK(command("train.py|" + key) == "train.py ***");
     CHECK(command("train.py|--hub=" + key) == "train.py --hub=***");
     CHECK(command("bash|-c|login '" + key).find(kLetters.substr(4)) == std::string::npos);
     CHECK(variable("TPROF_RUN_ID", key.c_str()) == "***");
   }
-  CHECK(command("git|clone|https://" + ("ghp_" + kLetters + kDigits) + "@host/x") ==
+  CHECK(command(joined({"git|clone|https://ghp_", long_key, "@host/x"})) ==
         "git clone https://***@host/x");
 }
 
@@ -71,16 +81,17 @@ TEST_CASE("users of addresses and what a header authorises are hidden") {
   CHECK(command("t|https://host/x?token=abc&step=3") == "t https://host/x?token=***&step=3");
   CHECK(command("curl|-H|Authorization: Bearer abcdefgh") == "curl -H Authorization: ***");
   CHECK(command("curl|-H|X: Bearer abcdefgh") == "curl -H X: Bearer ***");
-  CHECK(command("curl|-H|X: Basic " + kLetters + "0==") == "curl -H X: Basic ***");
+  CHECK(command(joined({"curl|-H|X: Basic ", kLetters, "0=="})) == "curl -H X: Basic ***");
   CHECK(variable("TPROF_OUTPUT_DIR", "ftp://me:pass@host/d") == "ftp://***@host/d");
 }
 
 TEST_CASE("long random text is a secret behind a word for keys, and only there") {
   CHECK(command("t|--wandb-key|" + kHex40) == "t --wandb-key ***");
   CHECK(command("t|wandb|login|" + kHex40) == "t wandb login ***");
-  CHECK(command("t|key=" + kLetters + kDigits) == "t key=***");
+  CHECK(command(joined({"t|key=", kLetters, kDigits})) == "t key=***");
   CHECK(command("t|--commit|" + kHex40) == "t --commit " + kHex40);
-  CHECK(command("t|--commit=" + kHex40 + "|" + kHex40) == "t --commit=" + kHex40 + " " + kHex40);
+  CHECK(command(joined({"t|--commit=", kHex40, "|", kHex40})) ==
+        joined({"t --commit=", kHex40, " ", kHex40}));
   CHECK(command("t|--sort-key|length|--key|7|key=1") == "t --sort-key length --key 7 key=1");
 }
 
@@ -92,8 +103,8 @@ TEST_CASE("what a training command is made of stays as it is") {
            "t --data /datasets/tokens/passages/part-00001.bin --output_dir=/tmp/secretary",
            "t --password-file /run/secrets/p --token-file=/run/t --key-path keys/a.pem",
            "t model.num_key_value_heads=8 --key-dim 128 model.key_size=64 --keys a,b,c",
-           "t hf_model sk-learn-experiment-with-a-long-name --arch "
-           "hf_llama_with_a_very_long_name_of_its_own",
+           "t hf_model sk-learn-experiment-with-a-long-name",
+           "t --arch hf_llama_with_a_very_long_name_of_its_own",
            "t ssh://git@host/repository.git https://host:8080/a@b tcp://10.0.0.1:29500",
            "t --run 2026-01-01T00:00:00 --uuid 123e4567-e89b-12d3-a456-426614174000",
            "t --auth none --basic --bearer-less 1 --seed 12345678901234567890",
@@ -111,13 +122,14 @@ TEST_CASE("what a training command is made of stays as it is") {
 }
 
 TEST_CASE("redacted text never outgrows its buffer, and a key is not cut into something harmless") {
-  const std::string key = "ghp_" + kLetters + kDigits;
-  const std::string arguments = std::string("train.py") + '\0' + key + '\0';
+  const std::string key = joined({"ghp_", kLetters, kDigits});
+  constexpr std::string_view kEnd("\0", 1);
+  const std::string arguments = joined({"train.py", kEnd, key, kEnd});
   for (std::size_t size = 1; size < 64; ++size) {
     std::string shown(size + 1, 'x');
     redact_command(arguments, shown.data(), size);
     CHECK(shown[size] == 'x');
-    const std::string text = shown.c_str();
+    const std::string text = shown.substr(0, shown.find('\0'));
     CHECK(std::string("train.py ***").substr(0, size - 1) == text);
   }
   char shown[8];
