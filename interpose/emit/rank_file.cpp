@@ -1,7 +1,6 @@
 #include "rank_file.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -110,14 +109,11 @@ bool maps_safely(const char* directory) {
 }
 
 // The lowest numbers are the program's: one that has closed its standard input expects 0 from its
-// next open(), and scripts count on 3 and 4. Half of what is allowed is far from both ends, and
-// below what select() can take.
+// next open(), and scripts count on 3 and 4. Not far above them either: from 64 on the kernel has
+// to make the table of files larger, which takes a process with threads 10 ms.
 int out_of_the_way(int fd) {
-  constexpr rlim_t kHighest = 960;
-  rlimit limit{};
-  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < kHighest;
-  const int from = static_cast<int>(known ? limit.rlim_cur / 2 : kHighest);
-  for (const int lowest : {from, STDERR_FILENO + 1}) {
+  constexpr int kAboveThePrograms = 40;
+  for (const int lowest : {kAboveThePrograms, STDERR_FILENO + 1}) {
     const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (high < 0) continue;
     close(fd);

@@ -148,8 +148,7 @@ bool close_file(std::uint32_t timeout_ms) {
 }
 
 void after_fork() {
-  if (g_fd >= 0) close(g_fd);
-  g_fd = -1;
+  g_fd = -1;  // the session closes it
   g_output = nullptr;
   g_locked.store(0, std::memory_order_relaxed);
 }

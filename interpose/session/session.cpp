@@ -99,10 +99,14 @@ void leave_parents_session() {
   coverage::after_fork();
   memory::after_fork();
   writer::after_fork();
+  // The parent's files, also where another thread was only making them: nothing of ours may be
+  // written there.
+  for (int* fd : {&g_file.fd, &g_file.ring_fd}) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+  }
+  g_mapping.close();
   if (g_started.load(std::memory_order_relaxed)) {
-    // The parent's files: nothing of ours may be written there.
-    if (g_file.ring_fd >= 0) close(g_file.ring_fd);
-    g_mapping.close();
     g_started.store(false, std::memory_order_relaxed);
     g_closed.store(false, std::memory_order_relaxed);
     g_forked = true;

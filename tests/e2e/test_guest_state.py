@@ -70,11 +70,19 @@ def test_children_get_the_same_environment_and_files(twice):
 
 
 def test_children_forked_while_we_write_can_do_everything(twice):
+    """And have none of their parent's trace files."""
     plain, traced = twice("forks", 90, LD_LIBRARY_PATH=INSTANT)
     assert traced.stdout == plain.stdout == "90 children left well\n"
     assert traced.stderr == ""
     # The parent's, and those of the children that called.
     assert len(list(traced.traces.glob("*.json"))) >= 31
+
+
+def test_children_forked_while_we_start_can_do_everything(twice):
+    """No lock that nobody holds any more, no half-made session."""
+    plain, traced = twice("forkstart", 60, LD_LIBRARY_PATH=INSTANT)
+    assert traced.stdout == plain.stdout == "60 children left well\n"
+    assert traced.stderr == ""
 
 
 def test_a_full_disk_and_a_closed_standard_error_raise_no_signal(twice):
