@@ -17,6 +17,14 @@ using read::Process;
 
 constexpr std::size_t kShown = 6;
 
+// a - b, or the nearest of which sums are no overflow.
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMost = INT64_MAX / 4;
+  std::int64_t d = 0;
+  if (__builtin_sub_overflow(a, b, &d)) return a < b ? -kMost : kMost;
+  return std::clamp(d, -kMost, kMost);
+}
+
 // A process whose lines are all there and whose ledger was made after the last of them.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
@@ -188,12 +196,13 @@ void clock_steps(const match::Job& job, const Facts& facts, std::vector<Problem>
     for (std::size_t i = 1; i < clock.size(); ++i) {
       const read::Anchor& a = clock[i - 1];
       const read::Anchor& b = clock[i];
-      const std::int64_t passed = b.ts_ns - a.ts_ns;
-      const std::int64_t step = b.realtime_ns - a.realtime_ns - passed;
+      const std::int64_t passed = difference(b.ts_ns, a.ts_ns);
+      const std::int64_t step = difference(difference(b.realtime_ns, a.realtime_ns), passed);
       // NTP slews by 500 ppm at most; reading two clocks takes the bracket, and now and then a
       // millisecond more.
-      const std::int64_t allowed =
-          std::max<std::int64_t>(passed, 0) / 2000 + a.bracket_ns + b.bracket_ns + 1'000'000;
+      const std::int64_t allowed = std::max<std::int64_t>(passed, 0) / 2000 +
+                                   std::max<std::int64_t>(a.bracket_ns, 0) / 2 +
+                                   std::max<std::int64_t>(b.bracket_ns, 0) / 2 + 1'000'000;
       if (passed >= 0 && std::abs(step) <= allowed) continue;
       Step& s = steps[p->header.boot_id + p->header.host];
       if (!stepped) s.processes.push_back(p);

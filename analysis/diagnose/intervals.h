@@ -12,6 +12,10 @@ class Intervals {
  public:
   // A number that was there already, or that would make the set too large, is counted and no more.
   void add(std::uint64_t n) {
+    if (n == UINT64_MAX) {  // has no end
+      ++left_out_;
+      return;
+    }
     auto next = parts_.upper_bound(n);
     const auto before = next == parts_.begin() ? parts_.end() : std::prev(next);
     if (before != parts_.end() && n < before->second) {

@@ -163,7 +163,8 @@ class Finder {
 }  // namespace
 
 std::int64_t end_ns(const Process& process) {
-  return known_until_ns(process);
+  // Within bounds in which differences are no overflow, whatever a file says.
+  return std::clamp<std::int64_t>(known_until_ns(process), 0, INT64_MAX / 8 * 5);
 }
 
 std::int64_t end_ns(const match::Job& job) {

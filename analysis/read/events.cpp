@@ -11,12 +11,14 @@ namespace tprof::read {
 namespace {
 
 constexpr std::uint64_t kInProgress = 7;  // ncclInProgress: accepted
+// A quarter of what a process's base may be: sums of a base and some of these are no overflow.
+constexpr double kLatestMicros = static_cast<double>(kLatestNs / 4) / 1000;
 
 std::int64_t time_ns(const object& o, std::string_view key) {
   double micros = 0;
   const auto e = find(o, key);
   if (!e || e->get(micros) != simdjson::SUCCESS || !std::isfinite(micros) ||
-      std::abs(micros) > 9e15) {
+      std::abs(micros) > kLatestMicros) {
     throw Malformed("expected a time in \"" + std::string(key) + "\"");
   }
   return std::llround(micros * 1000);
