@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,8 +101,8 @@ bool Output::end() {
   }
   reserved_ = end_offset;  // the rest is given back
   if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
-  struct stat file;
-  if (fstat(fd_, &file) == 0 && file.st_nlink == 0) {
+  struct statx file;  // fstat is a symbol of glibc 2.33
+  if (statx(fd_, "", AT_EMPTY_PATH, STATX_NLINK, &file) == 0 && file.stx_nlink == 0) {
     complain("the trace is lost: its file was removed while the process ran");
   }
   Progress closed = progress_;

@@ -108,6 +108,13 @@ void note_library(Fn fn, const char* path) {
   publish_function(i);
 }
 
+// The wrappers remember its functions: a library that the program closes must not go, or another
+// one would be called at its addresses.
+void keep_mapped(const char* path) {
+  if (!g_may_open.load(std::memory_order_relaxed)) return;
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void* search(Fn fn, const void* return_address) {
   const char* name = info(fn).name.data();
   if (void* found = behind_us(name)) return found;
@@ -135,11 +142,17 @@ void* search(Fn fn, const void* return_address) {
 void* find(Fn fn, Cache& cache, const void* return_address) {
   const KeepErrno keep_errno;
   void* found = search(fn, return_address);
-  dlerror();  // our misses are not the program's errors
-  if (found == nullptr) return nullptr;
+  if (found == nullptr) {
+    dlerror();  // our misses are not the program's errors
+    return nullptr;
+  }
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   Dl_info where;
-  if (dladdr(found, &where) != 0) note_library(fn, where.dli_fname);
+  if (dladdr(found, &where) != 0) {
+    note_library(fn, where.dli_fname);
+    keep_mapped(where.dli_fname);
+  }
+  dlerror();
   ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
   dl_iterate_phdr(match_range, &range);
   if (range.end != 0 && !g_busy.test_and_set(std::memory_order_acquire)) {

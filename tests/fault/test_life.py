@@ -76,6 +76,16 @@ def test_two_thousand_short_threads(tmp_path, built):
     assert {event["tid"] for event in runs.events(lines)} == threads
 
 
+def test_nccl_is_closed_and_opened_again(tmp_path, built):
+    command = [str(runs.BUILD / "unloading"), str(runs.BUILD / "libfault_plugin.so")]
+    plain = runs.run(tmp_path / "plain", command, preload=False)
+    traced = runs.run(tmp_path / "traced", command)
+    assert traced.outcome() == plain.outcome() == (0, "5 calls\n5 calls\n")
+    lines = traced.only_rank_file()
+    assert runs.ledger(lines) == {("ALLREDUCE", "ncclAllReduce", "float32"): (10, 160, 0, 0)}
+    assert len(runs.named(lines, "tprof_comm")) == 2
+
+
 def test_two_jobs_in_one_folder(tmp_path, built):
     """At the same time and with the same ranks: the later one's files get other names."""
     jobs = []
