@@ -35,7 +35,8 @@ def files() -> list[str]:
     found = []
     for link in pathlib.Path("/proc/self/fd").iterdir():
         try:
-            found.append(f"{'kept' if os.get_inheritable(int(link.name)) else 'closed'} {link.readlink()}")
+            on_exec = "kept" if os.get_inheritable(int(link.name)) else "closed"
+            found.append(f"{on_exec} {link.readlink()}")
         except OSError:
             continue  # the listing's own
     return sorted(found)
@@ -66,7 +67,7 @@ def own_state() -> dict[str, list]:
         "thread": threads(),
         "file": files(),
         "signals": [about[name] for name in ("SigIgn", "SigCgt", "ShdPnd")],
-        "handler": [str(handler) for handler in handlers if not isinstance(handler, signal.Handlers)],
+        "handler": [str(h) for h in handlers if not isinstance(h, signal.Handlers)],
         "last error": [last_error],
         "number of the next stream": [number.value],
         "contexts": [active_contexts()],
@@ -93,6 +94,7 @@ for what, values in own_state().items():
         log(f"{what}: {value}")
 used = resource.getrusage(resource.RUSAGE_SELF)
 resident = status(pathlib.Path("/proc/self"))["VmRSS"].split()[0]
-log(f"used: resident_kb {resident} faults {used.ru_minflt} switches {used.ru_nvcsw + used.ru_nivcsw}")
+switches = used.ru_nvcsw + used.ru_nivcsw
+log(f"used: resident_kb {resident} faults {used.ru_minflt} switches {switches}")
 dist.barrier()
 dist.destroy_process_group()

@@ -32,7 +32,8 @@ def without_names(found):
     found.pop("run_id")
     found["comms"] = [{k: v for k, v in comm.items() if k != "name"} for comm in found["comms"]]
     found["problems"] = [
-        {key: problem[key] for key in ("kind", "severity", "ranks")} for problem in found["problems"]
+        {key: problem[key] for key in ("kind", "severity", "ranks")}
+        for problem in found["problems"]
     ]
     return found
 
@@ -268,7 +269,8 @@ def test_a_folder_that_holds_something_is_not_written_to(tprof, tmp_path):
 def test_a_bad_line_is_named_and_nothing_is_left(tprof, tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     at = text.index('{"name":"ncclSend"')
-    (tmp_path / "rank-00000.json").write_text(text[:at] + '{"name":"ncclSend",nonsense\n' + text[at:])
+    bad = '{"name":"ncclSend",nonsense\n'
+    (tmp_path / "rank-00000.json").write_text(text[:at] + bad + text[at:])
     result = tprof("anonymize", tmp_path / "rank-00000.json", "-o", tmp_path / "out")
     assert result.returncode == 2
     assert f"rank-00000.json: byte {at}: " in result.stderr

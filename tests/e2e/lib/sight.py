@@ -1,9 +1,14 @@
-"""What a client said of itself, made comparable between two runs, and what of it is the library's."""
+"""What a client said of itself, made comparable between two runs; what of it is the library's."""
 
 import dataclasses
 import re
 
 from lib.launch import Run
+
+
+OF_THE_RUN = re.compile(
+    r"(LD_PRELOAD|TORCHELASTIC_RUN_ID|TORCHELASTIC_ERROR_FILE|MASTER_PORT)=|used: "
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +38,7 @@ def of(run: Run) -> Sight:
             threads.append(line)
         elif re.search(r"file: .*FOLDER/traces/", line):
             files.append(line)
-        elif not re.search(r"(LD_PRELOAD|TORCHELASTIC_RUN_ID|TORCHELASTIC_ERROR_FILE|MASTER_PORT)=|used: ", line):
+        elif not OF_THE_RUN.search(line):
             # Process ids, ports, inodes and addresses.
             lines.append(re.sub(r"(0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f]{3,}(?![0-9a-f]{8}))", "N", line))
     return Sight(lines, threads, files)
