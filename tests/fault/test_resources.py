@@ -284,3 +284,8 @@ def test_closed_standard_error(tmp_path, built):
 def test_broken_pipe_as_standard_error(tmp_path, built):
     command = ["bash", "-c", '"$0" "$@" 2> >(exec true); exit $?', *CALLS]
     compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")
+
+
+def test_a_profiler_whose_signals_interrupt_everything(tmp_path, built):
+    traced = compare(tmp_path, CALLS, complaints=0, TROUBLE="signals")
+    assert_exact(traced)

@@ -4,6 +4,8 @@
 //   TROUBLE=kill:N         SIGKILL at the N-th moment: before, in the middle of and after each call
 //   TROUBLE=map            no shared mapping of a file, as on some network file systems
 //   TROUBLE=map,fallocate  nor a way to allocate blocks
+//   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
+//                          never succeeds while they are not held back
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
@@ -108,6 +110,12 @@ int fallocate(int fd, int mode, off_t at, off_t size) {
   if (!ours(fd)) return real(fd, mode, at, size);
   if (wants("fallocate")) {
     errno = EOPNOTSUPP;
+    return -1;
+  }
+  sigset_t held_back;
+  if (wants("signals") && sigprocmask(SIG_BLOCK, nullptr, &held_back) == 0 &&
+      sigismember(&held_back, SIGPROF) == 0) {
+    errno = EINTR;
     return -1;
   }
   return between_moments([&] { return real(fd, mode, at, size); });
