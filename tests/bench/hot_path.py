@@ -1,4 +1,4 @@
-"""What a recorded call costs its thread, on null libraries."""
+"""What a recorded call costs its thread, on the instant libraries of tests/fault."""
 
 import json
 import subprocess
