@@ -13,6 +13,7 @@ using Run = std::function<int()>;
 Run add_anonymize(CLI::App& app);
 Run add_merge(CLI::App& app);
 Run add_check(CLI::App& app);
+Run add_doctor(CLI::App& app);
 Run add_summary(CLI::App& app);
 Run add_run(CLI::App& app);
 Run add_recover(CLI::App& app);

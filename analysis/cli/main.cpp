@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
   });
   const std::vector<cli::Run> commands = {
       // One a line, in the order in which --help lists them.
-      cli::add_run(app),   cli::add_merge(app),   cli::add_summary(app),
-      cli::add_check(app), cli::add_recover(app), cli::add_anonymize(app),
+      cli::add_run(app),    cli::add_merge(app),   cli::add_summary(app),   cli::add_check(app),
+      cli::add_doctor(app), cli::add_recover(app), cli::add_anonymize(app),
   };
   try {
     app.parse(argc, argv);

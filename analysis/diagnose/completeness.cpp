@@ -207,20 +207,6 @@ void dropped(const match::Job& job, std::vector<Problem>& found) {
               lost || reasons.contains("quota") ? next : ""));
 }
 
-void unseen(const match::Job& job, std::vector<Problem>& found) {
-  std::set<std::string> libraries;
-  const auto processes = pick(job, [&](const Process& p) {
-    if (!p.footer) return false;
-    for (const read::Noted& noted : p.footer->unseen) libraries.insert(noted.path);
-    return !p.footer->unseen.empty();
-  });
-  if (processes.empty()) return;
-  std::string list;
-  for (const std::string& library : libraries) list += (list.empty() ? "" : ", ") + library;
-  found.push_back(problem("unseen", Severity::note, ranks_of(processes),
-                          "libraries that can move data past tprof are loaded: " + list, ""));
-}
-
 void failed_calls(const match::Job& job, std::vector<Problem>& found) {
   each_name(
       job, [](const read::Amounts& a) { return a.failed; }, "failed",

@@ -20,7 +20,6 @@ void failed_calls(const match::Job& job, std::vector<Problem>& found);
 void unfinished_calls(const match::Job& job, std::vector<Problem>& found);
 void overflows(const match::Job& job, std::vector<Problem>& found);
 void dropped(const match::Job& job, std::vector<Problem>& found);
-void unseen(const match::Job& job, std::vector<Problem>& found);
 void skipped_files(const std::vector<read::Skipped>& skipped, std::vector<Problem>& found);
 
 // Every process closed, and no finding says that counts are missing.

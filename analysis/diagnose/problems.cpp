@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "diagnose/agreement.h"
+#include "diagnose/coverage.h"
 
 namespace tprof::diagnose {
 
@@ -20,7 +21,7 @@ std::vector<Problem> problems(const match::Job& job, const std::vector<read::Ski
   failed_calls(job, found);
   unfinished_calls(job, found);
   mismatches(job, found);
-  unseen(job, found);
+  coverage(job, found);
   dropped(job, found);
   assumed_job(job, found);
   skipped_files(skipped, found);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "interpose/format/file_systems.h"
 #include "interpose/session/complain.h"
 
 namespace tprof {
@@ -86,26 +87,10 @@ bool make_directory(char* path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-// Network and user-space file systems, on which a shared mapping is slow, incoherent or a SIGBUS
-// when the server goes: statfs(2) f_type values.
 bool maps_safely(const char* directory) {
   struct statfs fs;
-  if (statfs(directory, &fs) != 0) return false;
-  switch (static_cast<unsigned long>(fs.f_type)) {
-    case 0x6969:      // NFS
-    case 0xff534d42:  // CIFS
-    case 0xfe534d42:  // SMB2
-    case 0x0bd00bd0:  // Lustre
-    case 0x47504653:  // GPFS
-    case 0x19830326:  // BeeGFS
-    case 0x00c36400:  // Ceph
-    case 0x65735546:  // FUSE
-    case 0x01021997:  // 9p
-    case 0x5346414f:  // AFS
-      return false;
-    default:
-      return true;
-  }
+  return statfs(directory, &fs) == 0 &&
+         remote_file_system(static_cast<unsigned long>(fs.f_type)).empty();
 }
 
 // The lowest numbers are the program's: one that has closed its standard input expects 0 from its

@@ -129,6 +129,11 @@ inline constexpr SettingInfo kSettings[] = {
      accept::any},
 };
 
+// Of TPROF_DISABLE.
+constexpr bool is_off(std::string_view v) {
+  return v.empty() || v == "0" || v == "off" || v == "false" || v == "no";
+}
+
 // Variables of the scripts of this repository: neither settings nor misspelt ones.
 inline constexpr std::string_view kScriptVariables[] = {"TPROF_BUILD"};
 

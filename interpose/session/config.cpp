@@ -67,8 +67,7 @@ void name_unknown_settings() {
 }  // namespace
 
 bool disabled_by_environment() {
-  const std::string_view value = environment(info(Setting::disable).name.data());
-  return !value.empty() && value != "0" && value != "off" && value != "false" && value != "no";
+  return !is_off(environment(info(Setting::disable).name.data()));
 }
 
 bool rank_in_list(const char* list, std::int64_t rank) {

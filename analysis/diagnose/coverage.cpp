@@ -1,0 +1,203 @@
+#include "diagnose/coverage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "diagnose/names.h"
+#include "format/settings.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::Process;
+
+struct KindMeaning {
+  std::string_view kind;
+  Meaning meaning;
+};
+
+constexpr std::string_view kNoWayYet = "take it as not counted";
+constexpr KindMeaning kMeanings[] = {
+    {"nvshmem",
+     {Severity::note, "NVSHMEM moves data between GPUs from inside kernels, which no call shows",
+      kNoWayYet}},
+    {"cufile",
+     {Severity::note, "cuFile (GPUDirect Storage) moves data between files and GPUs",
+      "take reads and writes of files as not counted"}},
+    {"mscclpp", {Severity::note, "MSCCL++ brings collectives of its own", kNoWayYet}},
+    {"ucx", {Severity::note, "UCX moves data between GPUs and nodes", kNoWayYet}},
+    {"mpi",
+     {Severity::note, "a CUDA-aware MPI moves data between GPUs and nodes",
+      "count its calls with an MPI profiler, such as mpiP"}},
+    {"gdrcopy", {Severity::note, "GDRCopy copies to and from GPUs by plain stores", kNoWayYet}},
+    {"dali", {Severity::note, "DALI copies through the driver (cuMemcpy)", kNoWayYet}},
+    {"jax",
+     {Severity::warning,
+      "XLA takes NCCL's and CUDA's functions with dlsym, so its calls pass us by",
+      "use a device profiler for it"}},
+    {"tensorflow",
+     {Severity::warning, "TensorFlow has NCCL linked in, so its collectives pass us by",
+      "use a device profiler for it"}},
+    {"cupy",
+     {Severity::note, "CuPy takes CUDA's and NCCL's functions with dlsym in some versions",
+      "compare its copies with what was counted"}},
+    {"second_nccl",
+     {Severity::warning,
+      "a further NCCL, and no wrapped call was passed on to it: it is called past the dynamic "
+      "linker (dlsym, ctypes, RTLD_DEEPBIND), or not at all",
+      "let all use one NCCL, linked or in the global scope"}},
+    {"second_cudart",
+     {Severity::note,
+      "a further CUDA runtime, and no wrapped call was passed on to it: it is called past the "
+      "dynamic linker, or not at all",
+      "let all use one CUDA runtime"}},
+    {"static_cudart",
+     {Severity::warning,
+      "the CUDA driver is loaded, but no libcudart.so: copies go through a CUDA runtime that is "
+      "linked in, or through the driver, and are not counted",
+      "link with nvcc -cudart shared"}},
+    {"nsys",
+     {Severity::note, "Nsight Systems is in the process: counts stay exact, times include its work",
+      ""}},
+    {"ncu",
+     {Severity::warning, "Nsight Compute is in the process: it replays kernels, times mean nothing",
+      "trace without it"}},
+    {"sanitizer",
+     {Severity::warning, "compute-sanitizer is in the process: times mean nothing",
+      "trace without it"}},
+    {"cuda_injection",
+     {Severity::note,
+      "CUDA_INJECTION64_PATH brings a tool into the process: times include its work", ""}},
+    {"nccl_profiler",
+     {Severity::note, "NCCL_PROFILER_PLUGIN brings a tool into NCCL: times include its work", ""}},
+    {"interposer",
+     {Severity::warning,
+      "its functions of NCCL or CUDA come before those of libtprof.so, so only what it passes on "
+      "is counted",
+      "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"}},
+};
+
+// One finding per kind; paths are listed, ranks said where not all have it.
+void noted(const match::Job& job, std::vector<Problem>& found) {
+  std::map<std::string, std::set<std::string>> paths;
+  std::map<std::string, std::vector<const Process*>> holders;
+  const auto take = [&](const Process& p, const std::vector<read::Noted>& entries) {
+    for (const read::Noted& n : entries) {
+      paths[n.kind].insert(n.path);
+      auto& of_kind = holders[n.kind];
+      if (of_kind.empty() || of_kind.back() != &p) of_kind.push_back(&p);
+    }
+  };
+  for (const Process* p : job.processes) {
+    if (!p->footer) continue;
+    take(*p, p->footer->unseen);
+    take(*p, p->footer->tools);
+  }
+  for (const auto& [kind, processes] : holders) {
+    const Meaning m = meaning_of(kind);
+    if (m.text.empty()) continue;
+    std::string list;
+    for (const std::string& path : paths[kind]) list += (list.empty() ? "" : ", ") + path;
+    const bool all = processes.size() == job.processes.size();
+    found.push_back(
+        {.kind = kind,
+         .severity = m.severity,
+         .ranks = ranks_of(processes),
+         .text = fmt::format("{}{}: {}", list, all ? "" : " (" + names_of(processes) + ")", m.text),
+         .next = std::string(m.next)});
+  }
+}
+
+void misspelt(const match::Job& job, std::vector<Problem>& found) {
+  std::map<std::map<std::string, std::string>, std::vector<const Process*>> alike;
+  for (const Process* p : job.processes) alike[p->header.config].push_back(p);
+  std::set<std::string> said;
+  for (const auto& [config, processes] : alike) {
+    std::vector<Problem> here;
+    settings(config, ranks_of(processes), here);
+    for (Problem& p : here) {
+      if (said.insert(p.text).second) found.push_back(std::move(p));
+    }
+  }
+}
+
+// Versions of one library that differ between the ranks of one job.
+template <typename Version>
+void versions(const match::Job& job, Version version, std::string_view what,
+              std::vector<Problem>& found) {
+  std::map<std::int64_t, std::vector<const Process*>> served;
+  for (const Process* p : job.processes) {
+    if (p->header.*version) served[*(p->header.*version)].push_back(p);
+  }
+  if (served.size() < 2) return;
+  std::string list;
+  for (const auto& [v, processes] : served) {
+    list += fmt::format("{}{} on {}", list.empty() ? "" : ", ", v, names_of(processes));
+  }
+  found.push_back({.kind = "versions_differ",
+                   .severity = Severity::warning,
+                   .text = fmt::format("the ranks have different versions of {}: {}", what, list),
+                   .next = "give all ranks the same libraries"});
+}
+
+// Ranks of one job that have an NCCL and call nothing of it: perhaps past us.
+void no_collectives(const match::Job& job, std::vector<Problem>& found) {
+  if (job.world_size.value_or(1) < 2) return;
+  const bool called =
+      std::ranges::any_of(job.processes, [](const Process* p) { return !p->comms.empty(); });
+  const bool loaded = std::ranges::any_of(
+      job.processes, [](const Process* p) { return !p->header.nccl_path.empty(); });
+  if (called || !loaded) return;
+  found.push_back({.kind = "no_nccl",
+                   .severity = Severity::note,
+                   .ranks = job.ranks,
+                   .text = fmt::format("a job of {} ranks has loaded NCCL, and no call of it was "
+                                       "seen",
+                                       *job.world_size),
+                   .next = "if it does use NCCL, that is linked in, or its functions are taken "
+                           "with dlsym (ctypes.CDLL)"});
+}
+
+}  // namespace
+
+Meaning meaning_of(std::string_view kind) {
+  const auto* found = std::ranges::find(kMeanings, kind, &KindMeaning::kind);
+  return found == std::end(kMeanings) ? Meaning{} : found->meaning;
+}
+
+void settings(const std::map<std::string, std::string>& variables,
+              const std::vector<std::int64_t>& ranks, std::vector<Problem>& found) {
+  for (const auto& [name, value] : variables) {
+    if (is_unknown_setting(name)) {
+      const std::string_view nearest = nearest_setting(name);
+      found.push_back({.kind = "misspelt_setting",
+                       .severity = Severity::warning,
+                       .ranks = ranks,
+                       .text = fmt::format("{} is not a setting, so it does nothing", name),
+                       .next = nearest.empty() ? "the settings are in the README"
+                                               : fmt::format("did you mean {}?", nearest)});
+      continue;
+    }
+    const auto* setting = std::ranges::find(kSettings, std::string_view(name), &SettingInfo::name);
+    if (setting == std::end(kSettings) || value.empty() || setting->accepts(value)) continue;
+    found.push_back({.kind = "bad_setting",
+                     .severity = Severity::warning,
+                     .ranks = ranks,
+                     .text = fmt::format("{}={} is not understood; in force is {}", name, value,
+                                         setting->fallback),
+                     .next = fmt::format("expected {}", setting->values)});
+  }
+}
+
+void coverage(const match::Job& job, std::vector<Problem>& found) {
+  noted(job, found);
+  misspelt(job, found);
+  versions(job, &read::Header::nccl_version, "NCCL", found);
+  versions(job, &read::Header::cudart_version, "the CUDA runtime", found);
+  no_collectives(job, found);
+}
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,31 @@
+// What the traced processes could not see, and what stood beside them: from what they noted of
+// themselves to findings with the way out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/problem.h"
+#include "match/jobs.h"
+
+namespace tprof::diagnose {
+
+// What a kind of library or tool in a process means (kinds: interpose/format/coverage.h).
+struct Meaning {
+  Severity severity = Severity::note;
+  std::string_view text;  // goes behind "X is loaded: " or the like; empty: nothing to say
+  std::string_view next;
+};
+Meaning meaning_of(std::string_view kind);
+
+// Settings that do not do what was meant: unknown names and bad values, among all variables.
+// `ranks`: where they were found.
+void settings(const std::map<std::string, std::string>& variables,
+              const std::vector<std::int64_t>& ranks, std::vector<Problem>& found);
+
+// All of a job.
+void coverage(const match::Job& job, std::vector<Problem>& found);
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,210 @@
+#include "doctor/elf.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "read/error.h"
+
+namespace tprof::doctor {
+namespace {
+
+constexpr std::size_t kMaxConstants = std::size_t{64} << 20;
+
+class Image {
+ public:
+  explicit Image(const std::filesystem::path& file) : file_(file) {
+    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) throw read::BadInput(file, std::strerror(errno));
+    struct stat st {};
+    fstat(fd, &st);
+    size_ = S_ISREG(st.st_mode) ? static_cast<std::size_t>(st.st_size) : 0;
+    if (size_ != 0) base_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (size_ != 0 && base_ == MAP_FAILED) throw read::BadInput(file, std::strerror(errno));
+  }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image() {
+    if (size_ != 0) munmap(base_, size_);
+  }
+
+  std::string_view bytes(std::uint64_t offset, std::uint64_t size) const {
+    if (offset > size_ || size > size_ - offset) {
+      throw read::BadInput(file_, offset, "expected more of this ELF file: it is cut or damaged");
+    }
+    return {static_cast<const char*>(base_) + offset, size};
+  }
+  std::string_view all() const { return size_ == 0 ? std::string_view() : bytes(0, size_); }
+  template <typename T>
+  T at(std::uint64_t offset) const {
+    T value;
+    std::memcpy(&value, bytes(offset, sizeof value).data(), sizeof value);
+    return value;
+  }
+  // Entry `i` of a table.
+  template <typename T>
+  T entry(std::uint64_t offset, std::uint64_t i) const {
+    return at<T>(offset + i * sizeof(T));  // a sum that wraps is beyond the file or harmless
+  }
+
+ private:
+  const std::filesystem::path& file_;
+  std::size_t size_ = 0;
+  void* base_ = nullptr;
+};
+
+std::string_view text_at(std::string_view table, std::uint64_t offset) {
+  if (offset >= table.size()) return {};
+  const std::string_view rest(table.data() + offset, table.size() - offset);
+  return {rest.data(), std::min(rest.find('\0'), rest.size())};
+}
+
+class Reader {
+ public:
+  explicit Reader(const Image& image) : image_(image), head_(image.at<Elf64_Ehdr>(0)) {}
+
+  Elf read() {
+    elf_.machine = head_.e_machine;
+    for (std::uint64_t i = 0; i < head_.e_phnum; ++i)
+      segment(image_.entry<Elf64_Phdr>(head_.e_phoff, i));
+    elf_.program = head_.e_type == ET_EXEC || !elf_.interpreter.empty() ||
+                   (position_independent_ && head_.e_entry != 0);
+    if (head_.e_shoff == 0) return std::move(elf_);
+    for (std::uint64_t i = 0; i < head_.e_shnum; ++i) section(at(i));
+    return std::move(elf_);
+  }
+
+ private:
+  Elf64_Shdr at(std::uint64_t i) const { return image_.entry<Elf64_Shdr>(head_.e_shoff, i); }
+  std::string_view strings(std::uint64_t section) const {
+    if (section >= head_.e_shnum) return {};
+    const Elf64_Shdr s = at(section);
+    return s.sh_type == SHT_STRTAB ? image_.bytes(s.sh_offset, s.sh_size) : std::string_view();
+  }
+
+  void segment(const Elf64_Phdr& p) {
+    if (p.p_type == PT_INTERP) elf_.interpreter = text_at(image_.bytes(p.p_offset, p.p_filesz), 0);
+    if (p.p_type != PT_DYNAMIC) return;
+    elf_.dynamic = true;
+    for (std::uint64_t i = 0; i < p.p_filesz / sizeof(Elf64_Dyn); ++i) {
+      const auto d = image_.entry<Elf64_Dyn>(p.p_offset, i);
+      if (d.d_tag == DT_FLAGS_1) position_independent_ = (d.d_un.d_val & DF_1_PIE) != 0;
+      if (d.d_tag == DT_NULL) break;
+    }
+  }
+
+  void section(const Elf64_Shdr& s) {
+    const std::string_view name = text_at(strings(head_.e_shstrndx), s.sh_name);
+    elf_.sections.emplace(name);
+    switch (s.sh_type) {
+      case SHT_DYNAMIC:
+        return dynamic(s);
+      case SHT_DYNSYM:
+      case SHT_SYMTAB:
+        return symbols(s, s.sh_type == SHT_DYNSYM);
+      case SHT_GNU_verneed:
+        return versions(s);
+      case SHT_PROGBITS:
+        if (name == ".rodata") {
+          elf_.constants =
+              image_.bytes(s.sh_offset, std::min<std::uint64_t>(s.sh_size, kMaxConstants));
+        }
+        return;
+      default:
+        return;
+    }
+  }
+
+  void dynamic(const Elf64_Shdr& s) {
+    const std::string_view names = strings(s.sh_link);
+    for (std::uint64_t i = 0; i < s.sh_size / sizeof(Elf64_Dyn); ++i) {
+      const auto d = image_.entry<Elf64_Dyn>(s.sh_offset, i);
+      if (d.d_tag == DT_NULL) break;
+      if (d.d_tag == DT_NEEDED) elf_.needed.emplace(text_at(names, d.d_un.d_val));
+    }
+  }
+
+  void symbols(const Elf64_Shdr& s, bool is_dynamic) {
+    const std::string_view names = strings(s.sh_link);
+    for (std::uint64_t i = 0; i < s.sh_size / sizeof(Elf64_Sym); ++i) {
+      const auto symbol = image_.entry<Elf64_Sym>(s.sh_offset, i);
+      const std::string_view name = text_at(names, symbol.st_name);
+      if (!name.starts_with("nccl") && !name.starts_with("cuda") && !name.starts_with("__cuda")) {
+        continue;
+      }
+      const bool defined = symbol.st_shndx != SHN_UNDEF;
+      if (is_dynamic) {
+        (defined ? elf_.defines : elf_.wants).emplace(name);
+      } else if (defined && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
+        elf_.hidden.emplace(name);
+      }
+    }
+  }
+
+  // GLIBC_2.28 and the like, of all libraries that it needs.
+  void versions(const Elf64_Shdr& s) {
+    const std::string_view names = strings(s.sh_link);
+    std::uint64_t at = s.sh_offset;
+    for (std::uint64_t n = 0; n < s.sh_info && n < 1000; ++n) {
+      const auto need = image_.at<Elf64_Verneed>(at);
+      std::uint64_t aux = at + need.vn_aux;
+      for (std::uint64_t m = 0; m < need.vn_cnt && m < 1000; ++m) {
+        const auto version = image_.at<Elf64_Vernaux>(aux);
+        constexpr std::string_view kGlibc = "GLIBC_";
+        const std::string_view name = text_at(names, version.vna_name);
+        if (name.starts_with(kGlibc)) elf_.versions.emplace(name.substr(kGlibc.size()));
+        if (version.vna_next == 0) break;
+        aux += version.vna_next;
+      }
+      if (need.vn_next == 0) break;
+      at += need.vn_next;
+    }
+  }
+
+  const Image& image_;
+  const Elf64_Ehdr head_;
+  Elf elf_;
+  bool position_independent_ = false;
+};
+
+}  // namespace
+
+std::optional<Elf> read_elf(const std::filesystem::path& file) {
+  const Image image(file);
+  if (!image.all().starts_with(ELFMAG)) return std::nullopt;
+  const auto ident = image.bytes(0, EI_NIDENT);
+  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB) {
+    // Enough is known: libtprof.so is neither.
+    Elf other;
+    other.is_64_bit = ident[EI_CLASS] == ELFCLASS64;
+    other.machine = image.at<std::uint16_t>(EI_NIDENT + sizeof(std::uint16_t));
+    return other;
+  }
+  return Reader(image).read();
+}
+
+std::string machine_name(std::uint16_t machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_386:
+      return "x86";
+    default:
+      return fmt::format("machine {}", machine);
+  }
+}
+
+}  // namespace tprof::doctor

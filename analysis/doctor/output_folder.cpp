@@ -1,0 +1,163 @@
+#include "doctor/output_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "format/file_systems.h"
+#include "format/ring_file.h"
+#include "report/text.h"
+
+namespace tprof::doctor {
+namespace fs = std::filesystem;
+
+namespace {
+
+using diagnose::Severity;
+
+// What a process needs at once: the ring file's head and one thread's part.
+constexpr std::size_t kRingBytes = sizeof(Head) + (std::size_t{1} << 20) + (std::size_t{64} << 10);
+
+// The part of the pattern that is the same for all processes.
+fs::path common_folder(const std::string& pattern) {
+  fs::path folder;
+  for (const fs::path& part : fs::absolute(pattern)) {
+    if (part.string().find('%') != std::string::npos) break;
+    if (part.empty()) continue;  // behind a last slash
+    folder /= part;
+  }
+  return folder;
+}
+
+// Folders that were made for the trial and are taken away again.
+class Made {
+ public:
+  Made() = default;
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  ~Made() {
+    std::error_code ignored;
+    for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
+      fs::remove(*folder, ignored);
+    }
+  }
+  int make(const fs::path& folder) {
+    std::error_code ignored;
+    if (fs::is_directory(folder, ignored)) return 0;
+    if (folder.has_parent_path() && folder.parent_path() != folder) {
+      if (const int error = make(folder.parent_path())) return error;
+    }
+    if (mkdir(folder.c_str(), 0777) != 0) return errno == EEXIST ? ENOTDIR : errno;
+    folders_.push_back(folder);
+    return 0;
+  }
+
+ private:
+  std::vector<fs::path> folders_;
+};
+
+struct Trial {
+  const char* step = nullptr;  // that failed
+  int error = 0;
+};
+
+// As the library does it: a new file, its space, a mapping, a write.
+Trial try_ring_file(const fs::path& folder) {
+  const fs::path file = folder / fmt::format(".tprof-doctor-{}", getpid());
+  const int fd = open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return {"create a file", errno};
+  Trial trial;
+  const bool allocated = fallocate(fd, 0, 0, kRingBytes) == 0;
+  if (!allocated && errno != EOPNOTSUPP && errno != ENOSYS) {
+    trial = {"allocate 2 MiB", errno};
+  } else if (!allocated && ftruncate(fd, kRingBytes) != 0) {
+    trial = {"allocate 2 MiB", errno};
+  } else {
+    void* base = mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) {
+      trial = {"map a file", errno};
+    } else {
+      munmap(base, kRingBytes);
+    }
+  }
+  unlink(file.c_str());
+  close(fd);
+  return trial;
+}
+
+// False: nothing more to learn there.
+bool try_folder(const fs::path& folder, std::string_view variable, Report& report) {
+  // A file beyond the limit would be a signal instead of an error.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  if (before.rlim_cur != RLIM_INFINITY && before.rlim_cur < kRingBytes) return true;
+  const Trial trial = try_ring_file(folder);
+  if (trial.step == nullptr) return true;
+  const bool full = trial.error == ENOSPC || trial.error == EDQUOT;
+  report.findings.push_back(
+      {.kind = full ? "output_full" : "output_unusable",
+       .severity = Severity::error,
+       .text = fmt::format("cannot {} in {}: {}", trial.step, folder.string(),
+                           std::strerror(trial.error)),
+       .next = full ? "free space or quota there, or choose another folder with " +
+                          std::string(variable)
+                    : "choose another folder with " + std::string(variable)});
+  return false;
+}
+
+std::string temporary_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder == nullptr || folder[0] != '/' ? "/tmp" : folder;
+}
+
+}  // namespace
+
+void examine_output(const std::string& pattern, std::uint64_t quota, Report& report) {
+  const fs::path folder = common_folder(pattern);
+  Made made;
+  if (const int error = made.make(folder)) {
+    report.fact("output", folder.string());
+    report.findings.push_back({.kind = "output_unusable",
+                               .severity = Severity::error,
+                               .text = fmt::format("cannot make the folder {}: {}", folder.string(),
+                                                   std::strerror(error)),
+                               .next = "choose another one with TPROF_OUTPUT_DIR"});
+    return;
+  }
+  struct statfs system {};
+  struct statvfs space {};
+  if (statfs(folder.c_str(), &system) != 0 || statvfs(folder.c_str(), &space) != 0) return;
+  const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
+  const std::string_view remote = remote_file_system(static_cast<unsigned long>(system.f_type));
+  report.fact("output",
+              fmt::format("{}{}, {} free{}", folder.string(),
+                          fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
+                          report::bytes(room), remote.empty() ? "" : fmt::format(", {}", remote)));
+  if (!try_folder(folder, "TPROF_OUTPUT_DIR", report)) return;
+  if (!remote.empty()) {
+    const std::string temporary = temporary_folder();
+    report.fact("ring files",
+                fmt::format("{}, since {} is no place for mapped files", temporary, remote));
+    if (!try_folder(temporary, "TMPDIR", report)) return;
+  }
+  if (room < quota) {
+    report.findings.push_back(
+        {.kind = "output_small",
+         .severity = Severity::warning,
+         .text = fmt::format("{} has {} left, and each process may write {} of lines",
+                             folder.string(), report::bytes(room), report::bytes(quota)),
+         .next = "choose another folder with TPROF_OUTPUT_DIR, or lower TPROF_QUOTA"});
+  }
+}
+
+}  // namespace tprof::doctor

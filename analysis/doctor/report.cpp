@@ -1,0 +1,143 @@
+#include "doctor/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "diagnose/problems.h"
+#include "format/settings.h"
+#include "report/text.h"
+
+namespace tprof::doctor {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using diagnose::Problem;
+using report::printable;
+
+constexpr std::size_t kWidth = 96;
+
+std::string in_force(const Report& r, const SettingInfo& s) {
+  const auto set = r.settings.find(std::string(s.name));
+  const bool taken = set != r.settings.end() && !set->second.empty() && s.accepts(set->second);
+  return taken ? set->second : std::string(s.fallback);
+}
+
+void field(std::string& out, std::string_view key, std::string_view text) {
+  out += fmt::format("  {:<11} {}\n", printable(key), printable(text));
+}
+
+void settings_text(std::string& out, const Report& r) {
+  out += "\nSettings in force\n";
+  std::string line;
+  for (const SettingInfo& s : kSettings) {
+    const bool set = r.settings.contains(std::string(s.name));
+    const std::string item = fmt::format("{}={}{}", printable(s.name), printable(in_force(r, s)),
+                                         set ? "" : " (default)");
+    if (line.size() + item.size() > kWidth) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += "  " + item;
+  }
+  out += line + "\n";
+}
+
+// Functions that one library serves are one line, unless their calls were counted.
+void functions_text(std::string& out, const Report& r) {
+  if (r.functions.empty()) return;
+  if (r.counted) {
+    using enum report::Table::Align;
+    report::Table table(
+        {{"function", left}, {"calls", right}, {"ranks", left}, {"served by", left}});
+    std::string others;
+    for (const Function& f : r.functions) {
+      if (f.calls == 0) {
+        others += (others.empty() ? "" : ", ") + printable(f.name);
+        continue;
+      }
+      table.row({printable(f.name), report::thousands(f.calls),
+                 f.ranks.empty() ? "all" : report::ranges(f.ranks), printable(f.library)});
+    }
+    out += "\nWrapped functions that were called\n" + table.str();
+    if (!others.empty()) out += fmt::format("  and, moving no data themselves: {}\n", others);
+    return;
+  }
+  std::map<std::string, std::vector<std::string>> served;
+  for (const Function& f : r.functions) served[f.library].push_back(f.name);
+  out += fmt::format("\nWrapped functions: {}\n", r.functions.size());
+  for (const auto& [library, names] : served) {
+    if (library.empty()) continue;
+    out += fmt::format("  {} from {}\n", names.size(), printable(library));
+  }
+  if (served.contains("")) {
+    out += fmt::format("  {} from no library that could be found\n", served[""].size());
+  }
+}
+
+Json finding(const Problem& p) {
+  return {{"kind", p.kind},
+          {"severity", diagnose::kSeverityNames[static_cast<int>(p.severity)]},
+          {"ranks", p.ranks},
+          {"text", p.text},
+          {"next", p.next.empty() ? Json() : Json(p.next)}};
+}
+
+}  // namespace
+
+bool Report::healthy() const {
+  return std::ranges::all_of(
+      findings, [](const Problem& p) { return p.severity == diagnose::Severity::note; });
+}
+
+std::string to_text(const Report& r) {
+  std::string out =
+      fmt::format("tprof doctor: {}\n", r.about == "machine"   ? "this machine and environment"
+                                        : r.about == "command" ? "what would be traced"
+                                                               : "what was traced");
+  for (const Fact& f : r.facts) field(out, f.key, f.text);
+  functions_text(out, r);
+  settings_text(out, r);
+  if (!r.tools.empty()) out += "\nOther tools\n";
+  for (const Tool& t : r.tools) field(out, t.kind, t.path);
+  out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
+  for (const Problem& p : r.findings) {
+    out += fmt::format("  {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
+                       printable(p.text));
+    if (!p.next.empty()) out += fmt::format("    -> {}\n", printable(p.next));
+  }
+  return out;
+}
+
+std::string to_json(const Report& r) {
+  Json j;
+  j["schema"] = "tprof-doctor/1";
+  j["about"] = r.about;
+  Json& facts = j["facts"] = Json::array();
+  for (const Fact& f : r.facts) facts.push_back({{"key", f.key}, {"text", f.text}});
+  Json& functions = j["functions"] = Json::array();
+  for (const Function& f : r.functions) {
+    functions.push_back({{"name", f.name},
+                         {"library", f.library.empty() ? Json() : Json(f.library)},
+                         {"calls", r.counted ? Json(f.calls) : Json()},
+                         {"ranks", f.ranks}});
+  }
+  Json& settings = j["settings"] = Json::array();
+  for (const SettingInfo& s : kSettings) {
+    const auto set = r.settings.find(std::string(s.name));
+    settings.push_back({{"name", s.name},
+                        {"default", s.fallback},
+                        {"values", s.values},
+                        {"meaning", s.meaning},
+                        {"set", set == r.settings.end() ? Json() : Json(set->second)},
+                        {"in_force", in_force(r, s)}});
+  }
+  Json& tools = j["tools"] = Json::array();
+  for (const Tool& t : r.tools) tools.push_back({{"kind", t.kind}, {"path", t.path}});
+  Json& findings = j["findings"] = Json::array();
+  for (const Problem& p : r.findings) findings.push_back(finding(p));
+  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::doctor

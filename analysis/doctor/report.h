@@ -1,0 +1,50 @@
+// What `tprof doctor` has to say, before it is text or JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diagnose/problem.h"
+
+namespace tprof::doctor {
+
+struct Fact {
+  std::string key;
+  std::string text;
+};
+
+// A wrapped function, and what serves it.
+struct Function {
+  std::string name;
+  std::string library;                // path; empty: none was found
+  std::uint64_t calls = 0;            // of all ranks
+  std::vector<std::int64_t> ranks{};  // that called this library; empty: all of them
+};
+
+struct Tool {
+  std::string kind;
+  std::string path;
+};
+
+struct Report {
+  std::string about;  // "machine", "command" or "trace"
+  std::vector<Fact> facts{};
+  std::vector<Function> functions{};
+  bool counted = false;                           // functions have calls
+  std::map<std::string, std::string> settings{};  // as they are set
+  std::vector<Tool> tools{};
+  std::vector<diagnose::Problem> findings{};
+
+  void fact(std::string key, std::string text) {
+    facts.push_back({std::move(key), std::move(text)});
+  }
+  // No finding is more than a note.
+  bool healthy() const;
+};
+
+std::string to_text(const Report& report);
+std::string to_json(const Report& report);
+
+}  // namespace tprof::doctor

@@ -1,0 +1,86 @@
+#include "doctor/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "diagnose/coverage.h"
+#include "diagnose/names.h"
+#include "diagnose/problems.h"
+#include "report/text.h"
+
+namespace tprof::doctor {
+namespace {
+
+using read::Process;
+
+// Of each function and library, the processes that it served and the calls of all.
+std::vector<Function> functions(const match::Job& job) {
+  struct Use {
+    std::uint64_t calls = 0;
+    std::vector<const Process*> processes;
+  };
+  std::map<std::pair<std::string, std::string>, Use> uses;
+  for (const Process* p : job.processes) {
+    if (!p->footer) continue;
+    for (const read::BoundFunction& f : p->footer->functions) {
+      Use& use = uses[{f.name, f.library}];
+      use.calls += f.calls;
+      use.processes.push_back(p);
+    }
+  }
+  std::vector<Function> all;
+  for (const auto& [key, use] : uses) {
+    const bool everywhere = use.processes.size() == job.processes.size();
+    all.push_back({key.first, key.second, use.calls,
+                   everywhere ? std::vector<std::int64_t>() : diagnose::ranks_of(use.processes)});
+  }
+  // Those that move data first; the others count no calls.
+  std::ranges::stable_partition(all, [](const Function& f) { return f.calls != 0; });
+  return all;
+}
+
+// What differs between processes is said of each group of them.
+template <typename Text>
+void fact_of_each(Report& report, const match::Job& job, std::string_view key, const Text& text) {
+  std::map<std::string, std::vector<const Process*>> groups;
+  for (const Process* p : job.processes) {
+    if (std::string t = text(*p); !t.empty()) groups[std::move(t)].push_back(p);
+  }
+  for (const auto& [t, processes] : groups) {
+    const bool all = processes.size() == job.processes.size();
+    report.fact(std::string(key), all ? t : t + "  (" + diagnose::names_of(processes) + ")");
+  }
+}
+
+}  // namespace
+
+Report of_trace(const match::Job& job) {
+  Report r{.about = "trace", .counted = true};
+  r.fact("run", job.label);
+  r.fact("processes", fmt::format("{}{}", job.processes.size(),
+                                  job.ranks.empty() ? "" : ", ranks " + report::ranges(job.ranks)));
+  fact_of_each(r, job, "command", [](const Process& p) { return p.header.command; });
+  fact_of_each(r, job, "NCCL", [](const Process& p) { return p.header.nccl_path; });
+  fact_of_each(r, job, "CUDA", [](const Process& p) { return p.header.cudart_path; });
+  const auto unknown =
+      std::ranges::count_if(job.processes, [](const Process* p) { return !p->footer; });
+  if (unknown != 0) {
+    r.fact("unknown", fmt::format("{} of {} processes did not say what served them", unknown,
+                                  job.processes.size()));
+  }
+  r.functions = functions(job);
+  std::set<std::pair<std::string, std::string>> tools;
+  for (const Process* p : job.processes) {
+    r.settings.insert(p->header.config.begin(), p->header.config.end());
+    if (!p->footer) continue;
+    for (const read::Noted& n : p->footer->tools) tools.emplace(n.kind, n.path);
+  }
+  for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
+  diagnose::coverage(job, r.findings);
+  diagnose::sort_by_severity(r.findings);
+  return r;
+}
+
+}  // namespace tprof::doctor
