@@ -40,6 +40,10 @@ bool is_vendors(std::string_view file) {
          file.starts_with("libnpp");
 }
 
+bool is_wrapped(std::string_view file) {
+  return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
+}
+
 class Examination {
  public:
   Examination(const Library& library, Report& report) : library_(library), report_(report) {}
@@ -181,19 +185,21 @@ class Examination {
                                   newest(library_.elf.versions))
                     : "");
     }
+    for (const auto& [name, file] : closure.libraries) {
+      if (file.empty()) missing(name, path, Severity::error);
+    }
     return closure;
+  }
+
+  void missing(const std::string& name, const fs::path& of, Severity severity) {
+    found("not_found", severity, fmt::format("{} wants {}, which is not found", of.string(), name),
+          "add its folder to LD_LIBRARY_PATH");
   }
 
   // Remembers which libraries of the closure have wrapped functions.
   void serve(const Closure& closure) {
     for (const auto& [name, path] : closure.libraries) {
-      const bool wanted = name.starts_with("libnccl.so") || name.starts_with("libcudart.so");
-      if (!wanted) continue;
-      if (path.empty()) {
-        found("not_found", Severity::warning, fmt::format("{} is wanted and not found", name),
-              "add its folder to LD_LIBRARY_PATH");
-        continue;
-      }
+      if (!is_wrapped(name) || path.empty()) continue;
       try {
         const auto elf = read_elf(path);
         if (!elf) continue;
@@ -303,6 +309,7 @@ class Examination {
     Closure closure = libraries_of(object, loader_, "");
     for (auto& [name, path] : closure.libraries) {
       if (path.empty()) path = from_wheels(p, name);
+      if (path.empty() && is_wrapped(name)) missing(name, object, Severity::warning);
     }
     serve(closure);
     for (const auto& [name, path] : closure.libraries) {

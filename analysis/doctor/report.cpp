@@ -72,7 +72,11 @@ void functions_text(std::string& out, const Report& r) {
     out += fmt::format("  {} from {}\n", names.size(), printable(library));
   }
   if (served.contains("")) {
-    out += fmt::format("  {} from no library that could be found\n", served[""].size());
+    constexpr std::size_t kNamed = 12;
+    std::string names;
+    for (const std::string& name : served[""]) names += (names.empty() ? ": " : ", ") + name;
+    out += fmt::format("  {} from no library that could be found{}\n", served[""].size(),
+                       served[""].size() <= kNamed ? names : "");
   }
 }
 
