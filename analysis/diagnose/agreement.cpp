@@ -146,20 +146,32 @@ std::map<RowKey, Calls> rows_of(const Member& m) {
   return rows;
 }
 
-std::vector<const Process*> processes_of(const Members& members) {
-  std::vector<const Process*> processes;
-  for (const Member* m : members) processes.push_back(m->process);
-  return processes;
+std::vector<std::int64_t> ranks_of(const Members& members) {
+  std::set<std::int64_t> ranks;
+  for (const Member* m : members) {
+    if (m->rank()) ranks.insert(*m->rank());
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+std::string names_of(const Members& members) {
+  std::vector<const Process*> without_rank;
+  for (const Member* m : members) {
+    if (!m->rank()) without_rank.push_back(m->process);
+  }
+  const std::string named = diagnose::names_of(ranks_of(members));
+  const std::string others = diagnose::names_of(without_rank);
+  return named + (named.empty() || others.empty() ? "" : ", ") + others;
 }
 
 std::string others_name(const Split& s) {
-  return s.tie || s.others.size() == 1 ? names_of(processes_of(s.others)) : "the others";
+  return s.tie || s.others.size() == 1 ? names_of(s.others) : "the others";
 }
 
 std::string number_of_collectives(const Split& s) {
   const std::uint64_t mine = s.members[0]->count();
   const std::uint64_t theirs = s.others[0]->count();
-  const std::string who = names_of(processes_of(s.members));
+  const std::string who = names_of(s.members);
   const bool one = s.members.size() == 1;
   if (mine == theirs) {
     return fmt::format("{} issued {} collectives as {} did, but not the same ones", who,
@@ -213,7 +225,7 @@ std::vector<std::string> row_evidence(const Split& s) {
   std::map<RowKey, std::pair<Calls, Calls>> both;
   for (const auto& [key, calls] : mine) both[key].first = calls;
   for (const auto& [key, calls] : theirs) both[key].second = calls;
-  const std::string who = names_of(processes_of(s.members));
+  const std::string who = names_of(s.members);
   std::vector<std::string> evidence;
   std::size_t left_out = 0;
   for (const auto& [key, calls] : both) {
@@ -253,7 +265,7 @@ Problem mismatch_of(const Communicator& c, const Split& s) {
   if (s.tie) all.insert(all.end(), s.others.begin(), s.others.end());
   Problem p{.kind = kMismatch,
             .severity = Severity::error,
-            .ranks = ranks_of(processes_of(all)),
+            .ranks = ranks_of(all),
             .text = fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks,
                                 number_of_collectives(s)),
             .next =

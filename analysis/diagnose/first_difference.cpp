@@ -104,13 +104,17 @@ std::optional<std::uint64_t> next_line(const Member& a, const Member& b, const F
   return first;
 }
 
+std::string name_of(const Member& m) {
+  return m.rank() ? fmt::format("rank {}", *m.rank()) : diagnose::name_of(*m.process);
+}
+
 std::string coverage_of(const Member& m, const Facts& facts) {
   const Intervals* lines = lines_of(m, facts);
   if (lines == nullptr || lines->empty()) {
-    return fmt::format("{} has no lines of it", name_of(*m.process));
+    return fmt::format("{} has no lines of it", name_of(m));
   }
-  return fmt::format("lines of {} exist for its collectives {} to {}", name_of(*m.process),
-                     lines->begin(), lines->end() - 1);
+  return fmt::format("lines of {} exist for its collectives {} to {}", name_of(m), lines->begin(),
+                     lines->end() - 1);
 }
 
 }  // namespace
@@ -179,7 +183,6 @@ void name_operation(Problem& p, const Split& split, const FirstDifference& d) {
     p.next += "; for the operation, write the lines of these ranks (TPROF_RANKS, TPROF_QUOTA)";
     return;
   }
-  const Process& mine = *d.mine->process;
   const Process& theirs = *d.theirs->process;
   p.seq = d.seq;
   p.between = std::pair(d.seq, d.seq + 1);
@@ -189,19 +192,20 @@ void name_operation(Problem& p, const Split& split, const FirstDifference& d) {
   p.text +=
       fmt::format("; {} difference: collective {}", d.coverage.empty() ? "first" : "a", d.seq);
   std::vector<std::string> operation;
-  const auto sides = [&](const std::vector<Event>& events, const Process& process) {
+  const auto sides = [&](const std::vector<Event>& events, const Member& member) {
+    const Process& process = *member.process;
     const bool none = events.empty() || events[0].seq != d.seq;
-    if (none) operation.push_back(fmt::format("{}, {}: no more", name_of(process), d.seq));
+    if (none) operation.push_back(fmt::format("{}, {}: no more", name_of(member), d.seq));
     for (std::size_t i = 0; !none && i < std::min<std::size_t>(events.size(), 2); ++i) {
       operation.push_back(
-          fmt::format("{}, {}: {}", name_of(process), events[i].seq, describe(events[i], process)));
+          fmt::format("{}, {}: {}", name_of(member), events[i].seq, describe(events[i], process)));
     }
   };
   for (const Event& e : d.before) {
     operation.push_back(fmt::format("both, {}: {}", e.seq, describe(e, theirs)));
   }
-  sides(d.here, mine);
-  sides(d.there, theirs);
+  sides(d.here, *d.mine);
+  sides(d.there, *d.theirs);
   // How the rank goes on. Programs repeat themselves, so the next calls alone do not tell.
   const auto like = [&](std::size_t here, std::size_t there) {
     return d.here.size() > here && d.there.size() > there &&
@@ -211,12 +215,12 @@ void name_operation(Problem& p, const Split& split, const FirstDifference& d) {
   const std::uint64_t others_done = d.theirs->count();
   if (done < others_done && like(0, 1)) {
     operation.push_back(fmt::format("{} goes on with what {} does next: it left this one out",
-                                    name_of(mine), name_of(theirs)));
+                                    name_of(*d.mine), name_of(*d.theirs)));
   } else if (done > others_done && like(1, 0)) {
     operation.push_back(fmt::format("{} then does what {} does here: this one is extra",
-                                    name_of(mine), name_of(theirs)));
+                                    name_of(*d.mine), name_of(*d.theirs)));
   } else if (done == others_done && like(0, 1) && like(1, 0)) {
-    operation.push_back(fmt::format("{} does these two the other way round", name_of(mine)));
+    operation.push_back(fmt::format("{} does these two the other way round", name_of(*d.mine)));
   }
   if (!d.coverage.empty()) {
     operation.push_back("an earlier one may differ: " + d.coverage);

@@ -357,7 +357,7 @@ class Finder {
     path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(place[p]));
     const auto least = std::ranges::min_element(
         path, {}, [](const Process* q) { return q->header.rank.value_or(INT64_MAX); });
-    std::ranges::rotate(path, least);
+    std::rotate(path.begin(), least, path.end());
     Problem found{.kind = "hang",
                   .severity = Severity::error,
                   .ranks = ranks_of(path),

@@ -24,7 +24,8 @@ struct CallKey {
   std::optional<std::int64_t> comm;
   Mode mode = Mode::direct;
 
-  auto operator<=>(const CallKey&) const = default;
+  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
+  auto operator<=>(const CallKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct CallSums {
@@ -39,7 +40,7 @@ struct ChannelKey {
   std::int64_t peer = 0;
   bool send = false;
 
-  auto operator<=>(const ChannelKey&) const = default;
+  auto operator<=>(const ChannelKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Channel {

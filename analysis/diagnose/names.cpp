@@ -12,6 +12,10 @@ namespace tprof::diagnose {
 
 using read::Process;
 
+namespace {
+constexpr std::size_t kLength = 100;  // of a list; half of 10,000 ranks fill no screen
+}  // namespace
+
 std::string name_of(const Process& p) {
   return p.header.rank ? fmt::format("rank {}", *p.header.rank)
                        : fmt::format("pid {} on {}", p.header.pid, p.header.host);
@@ -25,18 +29,18 @@ std::vector<std::int64_t> ranks_of(const std::vector<const Process*>& processes)
   return {ranks.begin(), ranks.end()};
 }
 
-std::string names_of(const std::vector<const Process*>& processes) {
-  constexpr std::size_t kLength = 100;  // of the list; half of 10,000 ranks fill no screen
-  const auto ranks = ranks_of(processes);
-  std::string names;
-  if (!ranks.empty()) {
-    std::string list = report::ranges(ranks);
-    if (list.size() > kLength) {
-      list.resize(list.rfind(',', kLength));
-      list += fmt::format(",... ({} ranks)", report::thousands(ranks.size()));
-    }
-    names = (ranks.size() == 1 ? "rank " : "ranks ") + list;
+std::string names_of(const std::vector<std::int64_t>& ranks) {
+  if (ranks.empty()) return "";
+  std::string list = report::ranges(ranks);
+  if (list.size() > kLength) {
+    list.resize(list.rfind(',', kLength));
+    list += fmt::format(",... ({} ranks)", report::thousands(ranks.size()));
   }
+  return (ranks.size() == 1 ? "rank " : "ranks ") + list;
+}
+
+std::string names_of(const std::vector<const Process*>& processes) {
+  std::string names = names_of(ranks_of(processes));
   std::size_t without = 0;
   for (const Process* p : processes) {
     if (p->header.rank) continue;

@@ -17,6 +17,8 @@ std::vector<std::int64_t> ranks_of(const std::vector<const read::Process*>& proc
 // "ranks 0-3,7", with the processes that have no rank named behind.
 std::string names_of(const std::vector<const read::Process*>& processes);
 
+std::string names_of(const std::vector<std::int64_t>& ranks);  // sorted, each once; none: ""
+
 std::string utc(std::int64_t realtime_ns);  // "2026-01-01 12:00:00.123 UTC"
 
 // "[256.00 KiB, 512.00 KiB)": the calls of one bytes_class.

@@ -14,7 +14,7 @@ Json or_null(const std::string& text) {
 Json ranks_of(const diagnose::Communicator& c) {
   Json ranks = Json::array();
   for (const diagnose::Member& m : c.members) {
-    ranks.push_back(m.process->header.rank ? Json(*m.process->header.rank) : Json());
+    ranks.push_back(m.rank() ? Json(*m.rank()) : Json());
   }
   return ranks;
 }
