@@ -5,15 +5,14 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include <cstdint>
 #include <cstdio>
 
 namespace {
 
-// Takes the addresses that the library had, if they are free.
+// Takes the addresses that the library had, if they are free: it comes back at others.
 void occupy(const void* library) {
-  auto* at = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(library));
-  mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  static_cast<void>(mmap(const_cast<void*>(library), 4096, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
 }
 
 }  // namespace
