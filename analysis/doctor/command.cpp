@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using diagnose::Problem;
 using diagnose::Severity;
 
 constexpr std::array<std::string_view, 10> kContainers = {
@@ -177,7 +176,7 @@ class Examination {
 
   Closure libraries(const fs::path& path, const Elf& elf) {
     loader_ = elf.interpreter;
-    const Closure closure = libraries_of(path, loader_, preload_list(library_));
+    Closure closure = libraries_of(path, loader_, preload_list(library_));
     for (const std::string& line : closure.complaints) {
       const bool version = line.find("version `GLIBC") != std::string::npos;
       found(version ? "old_glibc" : "loader", Severity::error, line,

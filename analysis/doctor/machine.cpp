@@ -200,7 +200,7 @@ std::string newest(const std::set<std::string>& versions) {
 
 std::string preload_list(const Library& library) {
   const char* set = std::getenv("LD_PRELOAD");
-  const std::string others = set == nullptr ? "" : set;
+  std::string others = set == nullptr ? "" : set;
   if (others.find(library.path.filename().string()) != std::string::npos) return others;
   return library.path.string() + (others.empty() ? "" : ":" + others);
 }

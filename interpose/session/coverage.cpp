@@ -95,11 +95,14 @@ void note_interposers(Head& head) {
     if (first == nullptr || !defines(first)) continue;
     const Object other = object_of(first);
     if (other.base == nullptr || other.base == self.base) continue;
+    if (other.path != nullptr && std::strchr(other.path, '/') != nullptr) {
+      note(head, Note::interposer, other.path);
+      continue;
+    }
+    // The program, by the name under which it was called.
     char program[256];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program);
-    const bool is_program = other.path == nullptr || std::strchr(other.path, '/') == nullptr;
-    note(head, Note::interposer,
-         is_program && n > 0 ? std::string_view(program, static_cast<std::size_t>(n)) : other.path);
+    if (n > 0) note(head, Note::interposer, {program, static_cast<std::size_t>(n)});
   }
 }
 
