@@ -37,6 +37,7 @@ bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
 Output::Output(const View& view, int fd, std::uint64_t offset)
     : view_(view),
       fd_(fd),
+      file_(file_of(fd)),
       drain_(view),
       last_ledger_ns_(now_ns()),
       ledger_every_ns_(kFirstLedgerNs),
@@ -95,6 +96,7 @@ bool Output::end() {
   footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";
   const std::uint64_t end_offset = progress_.offset + text_.size();
+  if (!still_ours()) return false;
   if (text_.failed() || !reserve(end_offset) || !write_at(progress_.offset, text_.view())) {
     complain("cannot close the trace, tprof recover may: ", std::strerror(errno));
     return false;
@@ -113,7 +115,7 @@ bool Output::end() {
 
 void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
-  const bool fits = text_.size() == 0 || reserve(end_offset + closing_bytes_);
+  const bool fits = text_.size() == 0 || (still_ours() && reserve(end_offset + closing_bytes_));
   if (fits && !text_.failed() && write_at(progress_.offset, text_.view())) {
     next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
@@ -134,6 +136,13 @@ void Output::flush(std::uint64_t events) {
   next_.world = progress_.world;
   next_.streams = progress_.streams;
   commit(next_);
+}
+
+bool Output::still_ours() const {
+  if (file_of(fd_) == file_) return true;
+  complain(
+      "the program closed the trace's descriptor: no more lines, tprof recover has the counts");
+  return false;
 }
 
 // Blocks for the file up to `until`. False: there is no room. True where nobody can know it before

@@ -5,6 +5,7 @@
 #include "interpose/format/drain.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/text.h"
+#include "interpose/session/disk_space.h"
 
 namespace tprof {
 
@@ -35,6 +36,7 @@ class Output {
  private:
   void ledger(const ClockAnchor& clock);
   void flush(std::uint64_t events);
+  bool still_ours() const;
   bool reserve(std::uint64_t until);
   void commit(const Progress& next);
   bool write_at(std::uint64_t offset, std::string_view text) const;
@@ -42,6 +44,7 @@ class Output {
 
   View view_;
   int fd_;
+  FileId file_;
   Drain drain_;
   Sums sums_;
   Text text_;

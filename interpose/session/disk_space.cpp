@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,12 @@ bool unsupported() {
 }
 
 }  // namespace
+
+FileId file_of(int fd) {
+  struct statx file;  // fstat is a symbol of glibc 2.33
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &file) != 0) return {};
+  return {std::uint64_t{file.stx_dev_major} << 32 | file.stx_dev_minor, file.stx_ino};
+}
 
 bool size_allowed(std::uint64_t size) {
   rlimit limit{};

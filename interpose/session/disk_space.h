@@ -5,6 +5,14 @@
 
 namespace tprof {
 
+// Which file a descriptor stands for. A program that closes all descriptors closes ours, and its
+// next open() gets the number.
+struct FileId {
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+FileId file_of(int fd);  // zeros: none
+
 // Whether a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
 // SIGXFSZ.
 bool size_allowed(std::uint64_t size);

@@ -33,6 +33,7 @@ bool Mapping::open(int fd) {
   }
   if (base_ == nullptr) return false;
   fd_ = fd;
+  file_ = file_of(fd);
   const std::uint64_t bytes = round_up(sizeof(Head));
   if (!back_by_file(0, bytes) && !back_by_memory(0, bytes)) {
     close();
@@ -43,7 +44,7 @@ bool Mapping::open(int fd) {
 }
 
 bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
-  return fd_ >= 0 && !file_ended_ && grow_file(fd_, offset, bytes) &&
+  return fd_ >= 0 && !file_ended_ && file_of(fd_) == file_ && grow_file(fd_, offset, bytes) &&
          mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_, static_cast<off_t>(offset)) != MAP_FAILED;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "disk_space.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/view.h"
 
@@ -36,6 +37,7 @@ class Mapping {
   void* base_ = nullptr;
   std::uint64_t size_ = 0;  // of the address range
   int fd_ = -1;
+  FileId file_;
   bool file_ended_ = false;
   SpinLock growing_;  // segments join the file in the order of their offsets
 };

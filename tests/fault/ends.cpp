@@ -1,5 +1,6 @@
 // How a traced process ends, after 150 rounds on two threads, one of which lives on.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -84,6 +85,14 @@ int end(std::string_view how, std::string_view where) {
     caller.rounds(50);
   }
   if (where == "11 s later") step_clock("trouble_monotonic_step_ns", 11'000'000'000);
+  if (where == "closed") {
+    // As one that becomes a daemon in place; the next file gets the number of one of ours.
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
+    for (int fd = 3; fd < 100; ++fd) {
+      if (open("own-file", O_RDWR | O_CREAT, 0666) < 0) fail("open");
+    }
+    caller.rounds(50);
+  }
   if (where == "late") {
     g_static.caller = &caller;
     std::atexit(call_at_exit);

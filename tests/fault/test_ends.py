@@ -85,6 +85,15 @@ def test_end_inside_a_group_that_fills_the_ring(how, tmp_path, built):
     assert len([line for line in lines if line["ph"] == "B"]) <= 64
 
 
+def test_a_program_that_closes_all_descriptors(tmp_path, built, monkeypatch):
+    """Its own next file gets our number: nothing of ours is written there, and no count is lost."""
+    monkeypatch.chdir(tmp_path)
+    traced = runs.run(tmp_path, runs.client("end", "return", "closed"))
+    assert traced.code == 6 and (tmp_path / "own-file").stat().st_size == 0
+    assert len(traced.complaints()) == 1 and "closed the trace's descriptor" in traced.stderr
+    check(traced, closes=False)
+
+
 # The client's calls are the same each time: its two threads make 19 all-reduces, then the last.
 LAST_ALL_REDUCE = "20"
 
