@@ -37,7 +37,7 @@ std::vector<Function> functions(const match::Job& job) {
                    everywhere ? std::vector<std::int64_t>() : diagnose::ranks_of(use.processes)});
   }
   // Those that move data first; the others count no calls.
-  std::ranges::stable_partition(all, [](const Function& f) { return f.calls != 0; });
+  std::stable_partition(all.begin(), all.end(), [](const Function& f) { return f.calls != 0; });
   return all;
 }
 
