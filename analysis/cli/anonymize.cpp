@@ -131,9 +131,6 @@ void note_running(const read::Trace& trace) {
 
 int anonymize(const Options& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
-  for (const read::Skipped& skipped : traces.skipped) {
-    fmt::print(stderr, "tprof: {}\n", report::printable(skipped.reason));
-  }
   std::uint64_t bytes = 0;
   for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
   Folder folder(o.output);
@@ -151,6 +148,9 @@ int anonymize(const Options& o) {
     }
   }
   folder.keep();
+  for (const read::Skipped& skipped : traces.skipped) {
+    fmt::print(stderr, "tprof: {}\n", report::printable(skipped.reason));
+  }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (all.left_out != 0) {
     fmt::print(stderr, "tprof: note: {} lines left out: they are not the contract's\n",

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "report/text.h"
+
 namespace tprof::cli {
 namespace {
 
@@ -31,7 +33,7 @@ constexpr int kNotExecutable = 126;
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(argv[0], argv.data());
   const int error = errno;
-  fmt::print(stderr, "tprof: {}: {}\n", command[0], std::strerror(error));
+  fmt::print(stderr, "tprof: {}: {}\n", report::printable(command[0]), std::strerror(error));
   _exit(error == ENOENT ? kNotFound : kNotExecutable);
 }
 

@@ -156,7 +156,14 @@ Trace load(const std::filesystem::path& file) {
                    "the file ends here; its ring file says that " + std::to_string(rest.cut) +
                        " bytes were written: it is a copy, or was cut");
   }
-  Trace whole = scan({file, rest.cut, std::move(rest.lines)});
+  Trace whole;
+  try {
+    whole = scan({file, rest.cut, std::move(rest.lines)});
+  } catch (const BadInput& e) {
+    // The file alone was read well.
+    throw BadInput(ring->path(), std::string("damaged: of its lines, behind byte ") +
+                                     std::to_string(rest.cut) + " of the rank file: " + e.what());
+  }
   if (rest.running) whole.processes[0].end = End::running;
   return whole;
 }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "read/error.h"
+#include "read/ring_layout.h"
 
 namespace tprof::read {
 namespace {
@@ -93,6 +94,7 @@ std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
   ring.base_ = base;
   ring.size_ = size;
   check(file, ring.view().head());
+  check_layout(file, ring.view());
   return ring;
 }
 

@@ -183,7 +183,7 @@ std::string problem_list(const Summary& s) {
   for (const diagnose::Problem& p : s.problems) {
     out += fmt::format("  {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
                        printable(p.text));
-    if (!p.next.empty()) out += fmt::format("    -> {}\n", p.next);
+    if (!p.next.empty()) out += fmt::format("    -> {}\n", printable(p.next));
   }
   return out;
 }

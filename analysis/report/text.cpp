@@ -32,10 +32,12 @@ Character first_character(std::string_view s) {
   return {code, length};
 }
 
-// C0, DEL, C1, line separators, and the marks that reorder text (Unicode 15, UAX #9).
+// C0, DEL, C1, line separators, the marks that reorder text (Unicode 15, UAX #9), and what is there
+// without being seen: a byte order mark, annotations, tags.
 bool harmful(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
+         (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
 }  // namespace

@@ -10,13 +10,20 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "buckets.h"
+#include "copy_in_use.h"
 
 namespace tprof {
 
 enum class Mode : std::uint8_t { direct, captured, replayed };
 inline constexpr const char* kModeNames[] = {"direct", "captured", "replayed"};
+
+constexpr std::string_view mode_name(Mode mode) {
+  const auto i = static_cast<std::size_t>(mode);
+  return i < sizeof kModeNames / sizeof *kModeNames ? kModeNames[i] : "?";
+}
 
 // What a row counts. All zero: row not in use (function numbers start at 1).
 struct LedgerKey {
@@ -93,10 +100,8 @@ inline LedgerKey key_of(const LedgerRow& row) {
 inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64_t>& committed) {
   for (;;) {
     const std::uint64_t seen = committed.load(std::memory_order_acquire);
-    LedgerSlot a;
-    LedgerSlot b;
-    std::memcpy(&a, &row.slot[0], sizeof a);
-    std::memcpy(&b, &row.slot[1], sizeof b);
+    const auto a = copy_in_use(row.slot[0]);
+    const auto b = copy_in_use(row.slot[1]);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (committed.load(std::memory_order_relaxed) != seen) continue;
     const bool a_valid = a.txn != 0 && a.txn <= seen;

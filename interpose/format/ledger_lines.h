@@ -61,14 +61,21 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t index) {
   const Graph* g = view.graph(index);
   if (g == nullptr) return;
-  collect(view, sums, false);
+  // Of this graph only: there may be thousands, and a line for each.
+  sums.all.clear();
+  view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
+    const LedgerKey key = key_of(row);
+    if (key.mode != Mode::captured || key.graph != index) return;
+    const LedgerValues values = read_row(row, thread.committed);
+    if (values.calls + values.failed != 0) sums.all.push_back({key, values, 0});
+  });
+  merge_totals(sums.all);
   open_line(out, view, "tprof_graph", 'M', 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
       << ",\"calls\":[";
   bool first = true;
   for (const Total& t : sums.all) {
-    if (t.key.mode != Mode::captured || t.key.graph != index) continue;
     if (!first) out << ',';
     first = false;
     row_key(out, view, t.key);
@@ -120,7 +127,7 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     if (!first) out << ',';
     first = false;
     row_key(out, view, t.key);
-    out << ",\"mode\":\"" << kModeNames[static_cast<int>(t.key.mode)] << '"';
+    out << ",\"mode\":\"" << mode_name(t.key.mode) << '"';
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
         << ",\"device_ns\":0,\"device_timed\":0,\"failed\":" << t.values.failed

@@ -86,8 +86,9 @@ struct ThreadArea {
   std::atomic<std::uint64_t> head;                   // records opened so far
   std::uint64_t ring;                                // offset
   std::uint64_t capacity;                            // records, a power of two
-  std::uint64_t level[kLedgerLevels];                // offsets of ledger levels, 0: none
-  std::atomic<std::uint32_t> tid;                    // owner, 0: free for another thread
+  // Offsets of ledger levels, 0: none. A level is zero when it appears.
+  std::atomic<std::uint64_t> level[kLedgerLevels];
+  std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread
   // Written by the writer after a commit: the recording thread may reuse records below it.
   alignas(64) std::atomic<std::uint64_t> tail;
   // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so

@@ -55,23 +55,29 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   return key;
 }
 
-// Adds, for every launch of an executable graph, what was captured into its source.
+// Adds what was captured into each graph as often as its executables were launched.
 inline void add_replays(const View& view, Pages<Total>& totals) {
+  const std::uint32_t graphs = View::entries(view.head().graphs) + 1;
+  if (graphs == 1) return;
+  Pages<std::uint64_t> launches;  // by captured graph
+  for (std::uint32_t i = 0; i < graphs; ++i) launches.push_back(0);
+  if (launches.failed()) return;
+  for (const Total& t : totals) {
+    if (t.key.function != kMetaLaunch) continue;
+    const Graph* executable = view.graph(t.key.graph);
+    if (executable == nullptr || executable->source >= graphs) continue;
+    launches.data()[executable->source] += t.values.calls;
+  }
   const std::size_t rows = totals.size();
   for (std::size_t i = 0; i < rows; ++i) {
-    const Total launch = totals.begin()[i];
-    if (launch.key.function != kMetaLaunch) continue;
-    const Graph* executable = view.graph(launch.key.graph);
-    if (executable == nullptr) continue;
-    for (std::size_t j = 0; j < rows; ++j) {
-      Total replay = totals.begin()[j];
-      if (replay.key.mode != Mode::captured || replay.key.graph != executable->source) continue;
-      replay.key.mode = Mode::replayed;
-      replay.values = {replay.values.calls * launch.values.calls,
-                       replay.values.count * launch.values.calls, 0, 0, 0};
-      replay.unfinished = 0;
-      totals.push_back(replay);
-    }
+    Total replay = totals.begin()[i];
+    if (replay.key.mode != Mode::captured || replay.key.graph >= graphs) continue;
+    const std::uint64_t n = launches.data()[replay.key.graph];
+    if (n == 0) continue;
+    replay.key.mode = Mode::replayed;
+    replay.values = {replay.values.calls * n, replay.values.count * n, 0, 0, 0};
+    replay.unfinished = 0;
+    totals.push_back(replay);
   }
 }
 
@@ -103,10 +109,13 @@ void each_open_call(const View& view, F&& f) {
     if (t == nullptr) continue;
     const auto look = [&](const Record& at) {
       const std::uint64_t committed = t->committed.load(std::memory_order_acquire);
-      const Record r = at;
+      const auto r = copy_in_use(at);
       std::atomic_thread_fence(std::memory_order_acquire);
       if (r.function == kMetaVoid || (r.txn != 0 && r.txn <= committed)) return;
-      if (at.function != r.function || at.start_ns != r.start_ns || at.txn != r.txn) return;
+      const auto again = copy_in_use(at);
+      if (again.function != r.function || again.start_ns != r.start_ns || again.txn != r.txn) {
+        return;
+      }
       f(r, *t);
     };
     if (const Record* ring = view.ring(*t)) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-// Each target defines it; libFuzzer or replay_main.cpp calls it.
+// Each target defines it; libFuzzer calls it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace tprof::fuzz {
