@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 #include <set>
 
 #include "cli/commands.h"
@@ -14,22 +13,8 @@
 #include "report/text.h"
 
 namespace tprof::cli {
-namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kExamples = R"(
-Examples:
-  tprof anonymize tprof-traces/train-20260101-120000-0 -o for-the-issue
-  tprof anonymize trace.json.gz -o for-the-issue
-Hosts, runs, commands, folders, names of threads and communicators, GPU ids and values of settings
-become host-1, run-1 and so on, the same in all files. Counts, times, ranks, process ids and the
-names of libraries stay. Look at the result before you publish it.)";
-
-struct Options {
-  std::vector<fs::path> paths;
-  fs::path output;
-};
 
 // rank-00003.json as the library would have named it; other names are the user's.
 std::string name_for(const read::Trace& trace, std::set<std::string>& taken) {
@@ -129,7 +114,9 @@ void note_running(const read::Trace& trace) {
   }
 }
 
-int anonymize(const Options& o) {
+}  // namespace
+
+int anonymize(const AnonymizeOptions& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
   std::uint64_t bytes = 0;
   for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
@@ -160,21 +147,6 @@ int anonymize(const Options& o) {
              report::printable(o.output.string()), traces.traces.size(),
              traces.traces.size() == 1 ? "file" : "files", report::bytes(all.bytes));
   return kOk;
-}
-
-}  // namespace
-
-Run add_anonymize(CLI::App& app) {
-  auto o = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("anonymize", "A copy of traces without hosts, paths and commands");
-  command->footer(kExamples);
-  command->add_option("PATH", o->paths, "folder of rank files, rank files, or merged traces")
-      ->required();
-  command->add_option("-o,--output", o->output, "a new folder for the copies")
-      ->required()
-      ->option_text("DIR");
-  return [o, command] { return command->parsed() ? anonymize(*o) : -1; };
 }
 
 }  // namespace tprof::cli

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
 #include <set>
 
 #include "align/offsets.h"
@@ -19,20 +18,8 @@
 #include "report/text.h"
 
 namespace tprof::cli {
+
 namespace {
-
-constexpr const char* kExamples = R"(
-Examples:
-  tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
-  tprof merge DIR -o first-node.json --ranks 0-7
-Open the result in https://ui.perfetto.dev, or give it to tprof summary.)";
-
-struct Options {
-  std::vector<std::filesystem::path> paths;
-  std::filesystem::path output;
-  std::string ranks;
-  std::string run;
-};
 
 // Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
 // get pids behind the last rank.
@@ -84,7 +71,9 @@ std::vector<trace_export::Part> parts_of(
   return parts;
 }
 
-int merge(const Options& o) {
+}  // namespace
+
+int merge(const MergeOptions& o) {
   let_writes_fail();
   std::vector<read::TraceFile> files = read::trace_files(o.paths);
   std::error_code ignored;
@@ -126,22 +115,6 @@ int merge(const Options& o) {
              chosen.size() == 1 ? "process" : "processes",
              report::bytes(std::filesystem::file_size(o.output, ignored)));
   return kOk;
-}
-
-}  // namespace
-
-Run add_merge(CLI::App& app) {
-  auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("merge", "One Perfetto trace from all ranks");
-  command->footer(kExamples);
-  command->add_option("PATH", o->paths, "folder of rank files, or rank files")->required();
-  command->add_option("-o,--output", o->output, "the merged trace; FILE.gz is compressed")
-      ->required()
-      ->option_text("FILE");
-  command->add_option("--ranks", o->ranks, "only these, such as 0-3,7")->option_text("LIST");
-  command->add_option("--run", o->run, "which run, where the files are of several")
-      ->option_text("ID");
-  return [o, command] { return command->parsed() ? merge(*o) : -1; };
 }
 
 }  // namespace tprof::cli

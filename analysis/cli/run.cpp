@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -14,29 +13,10 @@
 #include "report/text.h"
 
 namespace tprof::cli {
-namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kExamples = R"(
-Examples:
-  tprof run -- torchrun --nproc_per_node 8 train.py
-  tprof run --quota 1GiB --ranks 0-7 -- python -m torch.distributed.run train.py
-  srun tprof run --out /shared/traces/run1 -- python train.py
-The command's standard output is its own; the summary goes to standard error. Rank files of processes
-that were killed are recovered first. tprof exits as the command did.)";
-
-struct Options {
-  fs::path out;
-  std::string run_id;
-  std::string events;
-  std::string quota;
-  std::string ranks;
-  bool quiet = false;
-  std::vector<std::string> command;
-};
-
-std::vector<Setting> settings(const Options& o, const fs::path& library, const fs::path& folder,
+std::vector<Setting> settings(const RunOptions& o, const fs::path& library, const fs::path& folder,
                               const std::string& run_id) {
   const std::string others = process_env("LD_PRELOAD");
   std::vector<Setting> all = {
@@ -100,7 +80,9 @@ void finish(const fs::path& folder, const std::string& run_id, bool speak) {
   if (speak) print_summary(folder, run_id);
 }
 
-int run(const Options& o) {
+}  // namespace
+
+int run(const RunOptions& o) {
   const Launch launch = launch_of(process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id
@@ -120,29 +102,6 @@ int run(const Options& o) {
     fs::remove(folder, not_empty);
   }
   exit_like(status);
-}
-
-}  // namespace
-
-Run add_run(CLI::App& app) {
-  auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", "Runs a command and traces it");
-  command->footer(kExamples);
-  command->positionals_at_end();
-  command->add_option("--out", o->out, "folder for the traces (default tprof-traces/<command>-...)")
-      ->option_text("DIR");
-  command->add_option("--run-id", o->run_id, "name of the run (default: the launcher's, or random)")
-      ->option_text("ID");
-  command->add_option("--events", o->events, "TPROF_EVENTS: a line per call, or counts only")
-      ->check(CLI::IsMember({"on", "off", "all"}))
-      ->option_text("on|off|all");
-  command->add_option("--quota", o->quota, "TPROF_QUOTA: bytes of lines per process, 0: no limit")
-      ->option_text("SIZE");
-  command->add_option("--ranks", o->ranks, "TPROF_RANKS: which ranks write lines, such as 0-7,64")
-      ->option_text("LIST");
-  command->add_flag("--quiet", o->quiet, "no summary at the end");
-  command->add_option("CMD", o->command, "the command and its arguments, behind --")->required();
-  return [o, command] { return command->parsed() ? run(*o) : -1; };
 }
 
 }  // namespace tprof::cli
