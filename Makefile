@@ -16,7 +16,7 @@ test:
 sanitize:
 	@scripts/sanitize
 fuzz:
-	@scripts/fuzz $(SECONDS)
+	@scripts/fuzz $(or $(SECONDS),60) $(SEED)
 demo:
 	@scripts/demo
 bench:
