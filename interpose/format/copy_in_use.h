@@ -18,7 +18,7 @@ __attribute__((no_sanitize("thread"))) inline T copy_in_use(const T& from) {
                 alignof(T) >= alignof(std::uint64_t));
   using Word [[gnu::may_alias]] = std::uint64_t;
   const auto* at = reinterpret_cast<const volatile Word*>(&from);
-  std::uint64_t words[sizeof(T) / sizeof(Word)];
+  std::uint64_t words[sizeof(T) / sizeof(Word)]{};
   for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) words[i] = at[i];
   T to;
   std::memcpy(&to, words, sizeof to);

@@ -165,8 +165,8 @@ TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncc
   TPROF_REAL_NCCL(ncclCommSplit)
   Thread* t = tprof::recording_thread();
   if (t == nullptr) return real(comm, color, key, newcomm, config);
-  const Birth birth{comms::ChildKind::split, color,
-                    color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm, config};
+  const Birth birth{comms::ChildKind::split, color, color == NCCL_SPLIT_NOCOLOR ? nullptr : newcomm,
+                    config};
   return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
                     [&] { return real(comm, color, key, newcomm, config); });
 }
