@@ -162,6 +162,7 @@ void create_ring(const Process& process, RankFile& file) {
     file.ring_path[0] = '\0';
     return;
   }
+  file.ring_id = file_of(file.ring_fd);
   // Tells readers that we live, in other pid namespaces too. The kernel gives it back when we die.
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -180,8 +181,15 @@ bool create_rank_file(const Config& config, const Process& process, RankFile& fi
     complain("not tracing: cannot create a file in ", file.directory, why);
     return false;
   }
+  file.id = file_of(file.fd);
   create_ring(process, file);
   return true;
+}
+
+void leave_files(RankFile& file) {
+  if (file.fd >= 0 && file_of(file.fd) == file.id) close(file.fd);
+  if (file.ring_fd >= 0 && file_of(file.ring_fd) == file.ring_id) close(file.ring_fd);
+  file.fd = file.ring_fd = -1;
 }
 
 void drop_ring_file(RankFile& file) {

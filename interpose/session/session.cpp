@@ -101,10 +101,7 @@ void leave_parents_session() {
   writer::after_fork();
   // The parent's files, also where another thread was only making them: nothing of ours may be
   // written there.
-  for (int* fd : {&g_file.fd, &g_file.ring_fd}) {
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-  }
+  leave_files(g_file);
   g_mapping.close();
   if (g_started.load(std::memory_order_relaxed)) {
     g_started.store(false, std::memory_order_relaxed);
