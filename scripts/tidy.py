@@ -1,8 +1,8 @@
 """clang-tidy over every source of ours that the build compiles: tidy.py BUILD FOLDER...
 
 Reading the headers of a file takes seconds, so a file that was found clean is not looked at again
-until something changes that the verdict depends on: its preprocessed text, its flags, .clang-tidy,
-clang-tidy itself.
+until something changes that the verdict depends on: its preprocessed text, its flags, the .clang-tidy
+files, clang-tidy itself.
 """
 
 import concurrent.futures
@@ -62,7 +62,8 @@ def main() -> int:
         return 1
     (build / ".tidy").mkdir(exist_ok=True)
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
-    common = version + (REPO / ".clang-tidy").read_bytes()
+    configurations = [REPO / folder / ".clang-tidy" for folder in ("", *sys.argv[2:])]
+    common = version + b"".join(path.read_bytes() for path in configurations if path.exists())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         looks = [pool.submit(look_at, f, entry, build, common) for f, entry in files.items()]
         complaints = [look.result() for look in looks]

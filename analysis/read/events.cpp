@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kInProgress = 7;  // ncclInProgress: accepted
 // A quarter of what a process's base may be: sums of a base and some of these are no overflow.
-constexpr double kLatestMicros = static_cast<double>(kLatestNs / 4) / 1000;
+constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
 std::int64_t time_ns(const object& o, std::string_view key) {
   double micros = 0;

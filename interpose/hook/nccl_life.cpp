@@ -171,8 +171,10 @@ TPROF_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncc
                     [&] { return real(comm, color, key, newcomm, config); });
 }
 
-// Since 2.27. Called by the ranks that stay, with the same list.
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
 extern "C" ncclResult_t ncclCommShrink(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
+#endif
+// Called by the ranks that stay, with the same list.
 TPROF_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm,
                                          ncclConfig_t* config, int flags) {
   TPROF_REAL_NCCL(ncclCommShrink)

@@ -40,7 +40,7 @@ void make_communicator(ncclComm_t comm, int nranks) {
 }
 
 void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
-  const ncclComm_t own = handle(1000 + number);
+  ncclComm_t own = handle(1000 + number);
   make_communicator(own, 2);
   std::vector<char> pinned(64);
   for (int step = 0; step < kSteps; ++step) {
@@ -60,7 +60,7 @@ void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
       counts.sends += 3;
     }
     if (step % 50 == 0) {
-      const ncclComm_t brief = handle(100'000 + number * kSteps + static_cast<unsigned>(step));
+      ncclComm_t brief = handle(100'000 + number * kSteps + static_cast<unsigned>(step));
       make_communicator(brief, 3);
       test::all_gather(*t, brief, 1);
       ++counts.all_gathers;
@@ -74,7 +74,7 @@ void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
 
 void run_generations(Counts& counts) {
   recording_thread();  // starts the session
-  const ncclComm_t world = handle(1);
+  ncclComm_t world = handle(1);
   make_communicator(world, 8);
   std::atomic<bool> training{true};
   // As the writer reads for its ledger lines, and more often.

@@ -38,7 +38,7 @@ struct Task {
   size_t count;
   ncclDataType_t type;
   ncclRedOp_t reduction = ncclSum;
-  std::shared_ptr<UserReduction> scaling;
+  std::shared_ptr<UserReduction> scaling{};
   int peer = 0;  // or root
 };
 
