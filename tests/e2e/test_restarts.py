@@ -13,7 +13,10 @@ RANKS = 2
 def test_elastic_restart(built, tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
     command += [f"--nproc_per_node={RANKS}", "--monitor-interval=0.1", str(CLIENTS / "restarted.py")]
-    traced = start(command, tmp_path / "run", preload=True)
+    # Else the restarted ranks share a store with the dead ones and may read their NCCL id, and wait
+    # for them forever, traced or not: https://github.com/pytorch/pytorch/issues/135712.
+    own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    traced = start(command, tmp_path / "run", preload=True, **own_store)
     assert traced.code == 0, traced.stderr
     assert traced.lines() == [f"[rank {rank}] 12 steps, started again" for rank in range(RANKS)]
     names = {f"rank-{rank:05}{again}.json" for rank in range(RANKS) for again in ("", ".r1")}

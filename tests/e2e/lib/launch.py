@@ -11,6 +11,7 @@ from lib.build import CLIENTS, LIBTPROF, STANDIN
 
 # A rank that hangs must not hold the suite; the slowest client needs a tenth of this.
 TIME_LIMIT_S = 120
+TORCHRUN_GRACE_S = 40  # after a SIGTERM it waits 30 s for its workers, then kills them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,7 @@ def environment(folder: pathlib.Path, preload: bool) -> dict[str, str]:
 
 
 def start(command: list[str], folder: pathlib.Path, preload: bool, **extra_env: str) -> Run:
-    """Runs a command to its end; a command past the time limit is killed with all its children."""
+    """Runs a command to its end; past the time limit it is ended with all its children."""
     folder.mkdir(parents=True)
     (folder / "tally").mkdir()
     env = environment(folder, preload) | extra_env
@@ -59,9 +60,14 @@ def start(command: list[str], folder: pathlib.Path, preload: bool, **extra_env: 
         try:
             stdout, stderr = process.communicate(timeout=TIME_LIMIT_S)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
-            stderr += f"\n(killed after {TIME_LIMIT_S} s)"
+            # torchrun's workers have sessions of their own: only torchrun can end them.
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                stdout, stderr = process.communicate(timeout=TORCHRUN_GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                stdout, stderr = process.communicate()
+            stderr += f"\n(ended after {TIME_LIMIT_S} s)"
     return Run(process.returncode, stdout, stderr, folder / "traces", folder / "tally")
 
 
