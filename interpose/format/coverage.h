@@ -132,6 +132,15 @@ inline bool serves(const Head& head, std::string_view path) {
   return false;
 }
 
+// Whether wrapped functions of the CUDA runtime were passed on to anything at all: it may be linked
+// into a library that exports it.
+inline bool cudart_serves(const Head& head) {
+  for (const Function& f : head.function) {
+    if (f.library != 0 && bounded_text(f.name).starts_with("cuda")) return true;
+  }
+  return false;
+}
+
 // A second NCCL through which nothing came was called past us, or not at all; a first one may
 // simply not have been called yet.
 inline bool applies(const Head& head, const NotedObject& noted) {
@@ -142,7 +151,8 @@ inline bool applies(const Head& head, const NotedObject& noted) {
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
     alike += head.note[i].note == static_cast<std::uint8_t>(kind) ? 1 : 0;
   }
-  return note == Note::driver ? alike == 0 : alike > 1 && !serves(head, bounded_text(noted.path));
+  return note == Note::driver ? alike == 0 && !cudart_serves(head)
+                              : alike > 1 && !serves(head, bounded_text(noted.path));
 }
 
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]

@@ -8,8 +8,8 @@
 
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
-
 #include "interpose/session/keep_errno.h"
+#include "mapped_symbols.h"
 
 namespace tprof::resolve {
 namespace {
@@ -59,9 +59,13 @@ bool is_ours(const void* address) {
          self.dli_fbase == other.dli_fbase;
 }
 
+bool may_open() {
+  return g_may_open.load(std::memory_order_relaxed);
+}
+
 // dlsym in an object that is mapped already, without keeping it mapped.
 void* lookup(const char* object, const char* name) {
-  if (!g_may_open.load(std::memory_order_relaxed)) return nullptr;
+  if (!may_open()) return symbol_in(object, name);
   void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* found = dlsym(handle, name);
@@ -70,6 +74,7 @@ void* lookup(const char* object, const char* name) {
 }
 
 void* through_object_of(const void* address, const char* name) {
+  if (!may_open()) return symbol_near(address, name);
   Dl_info info;
   link_map* map = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
@@ -111,7 +116,7 @@ void note_library(Fn fn, const char* path) {
 // The wrappers remember its functions: a library that the program closes must not go, or another
 // one would be called at its addresses.
 void keep_mapped(const char* path) {
-  if (!g_may_open.load(std::memory_order_relaxed)) return;
+  if (!may_open()) return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -123,7 +128,7 @@ void* search(Fn fn, const void* return_address) {
     if (!is_ours(found)) return found;
   }
   if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
-    if (!g_may_open.load(std::memory_order_relaxed)) return found;
+    if (!may_open()) return found;
   }
   if (info(fn).library == Library::nccl) {
     for (const char* soname : kNcclNames) {
