@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-OURS = {"libcudart.so.13", "libnccl.so.2", "libcuda.so.1"}
+OURS = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libnccl.so.2", "libcuda.so.1"}
 CUDA = re.compile(r"lib(cu|nv)")
 NODES = {"NVSHMEM": "libnvshmem_host"}  # the others are named after their library
 PREFIXES = {"curand": "libcurand", "cusparseLt": "libcusparseLt", "cuFile": "libcufile",

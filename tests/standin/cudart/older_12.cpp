@@ -1,0 +1,89 @@
+// In libcudart.so.12 only: names with a version, which CUDA 13 gave the plain name, and structures.
+#include <cstring>
+
+#include "cudart/entry.h"
+#include "cudart/older.h"
+
+using namespace standin;
+
+namespace {
+
+struct DeviceProp12 : DeviceProp11 {
+  int hostRegisterSupported, unused[3], memoryPoolsSupported, rest[71];
+};
+static_assert(sizeof(DeviceProp12) == 1032);
+
+}  // namespace
+
+extern "C" {
+
+NOW(cudaFuncGetAttributes);
+NOW(cudaGraphAddDependencies);
+NOW(cudaGraphExecUpdate);
+NOW(cudaGraphInstantiate);
+NOW(cudaGraphNodeGetDependencies);
+NOW(cudaStreamGetCaptureInfo);
+NOW(cudaStreamUpdateCaptureDependencies);
+
+cudaError_t version(int* version) OLD(cudaRuntimeGetVersion);
+cudaError_t version(int* version) {
+  *version = 12090;
+  return cudaSuccess;
+}
+cudaError_t driver_version(int* version) OLD(cudaDriverGetVersion);
+cudaError_t driver_version(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t properties(DeviceProp12* properties, int device) OLD(cudaGetDeviceProperties_v2);
+cudaError_t properties(DeviceProp12* properties, int device) {
+  if (const cudaError_t error = old_device_properties(properties, device)) return error;
+  std::memset(&properties->hostRegisterSupported, 0, sizeof *properties - sizeof(DeviceProp11));
+  properties->hostRegisterSupported = properties->memoryPoolsSupported = 1;
+  return cudaSuccess;
+}
+
+// As today.
+#define SAME(name, result, parameters, ...) \
+  result same_##name parameters OLD(name);  \
+  result same_##name parameters {           \
+    return __VA_ARGS__;                     \
+  }
+
+SAME(cudaFuncGetAttributes, cudaError_t, (cudaFuncAttributes * a, const void* f),
+     now_cudaFuncGetAttributes(a, f))
+SAME(cudaGetDriverEntryPoint, cudaError_t,
+     (const char* name, void** function, unsigned long long flags,
+      cudaDriverEntryPointQueryResult* status),
+     cudaGetDriverEntryPointByVersion(name, function, 12090, flags, status))
+SAME(cudaGraphInstantiate, cudaError_t, (cudaGraphExec_t * e, cudaGraph_t g, unsigned long long f),
+     now_cudaGraphInstantiate(e, g, f))
+SAME(cudaGraphExecUpdate, cudaError_t,
+     (cudaGraphExec_t e, cudaGraph_t g, cudaGraphExecUpdateResultInfo* r),
+     now_cudaGraphExecUpdate(e, g, r))
+SAME(cudaEventElapsedTime_v2, cudaError_t, (float* ms, cudaEvent_t start, cudaEvent_t end),
+     cudaEventElapsedTime(ms, start, end))
+SAME(cudaGraphAddDependencies_v2, cudaError_t,
+     (cudaGraph_t g, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+      const cudaGraphEdgeData* edges, size_t count),
+     now_cudaGraphAddDependencies(g, from, to, edges, count))
+SAME(cudaGraphNodeGetDependencies_v2, cudaError_t,
+     (cudaGraphNode_t node, cudaGraphNode_t* after, cudaGraphEdgeData* edges, size_t* count),
+     now_cudaGraphNodeGetDependencies(node, after, edges, count))
+SAME(cudaStreamGetCaptureInfo_v3, cudaError_t,
+     (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+      cudaGraph_t* graph, const cudaGraphNode_t** after, const cudaGraphEdgeData** edges,
+      size_t* count),
+     now_cudaStreamGetCaptureInfo(stream, status, id, graph, after, edges, count))
+SAME(cudaStreamGetCaptureInfo_v3_ptsz, cudaError_t,
+     (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+      cudaGraph_t* graph, const cudaGraphNode_t** after, const cudaGraphEdgeData** edges,
+      size_t* count),
+     now_cudaStreamGetCaptureInfo(per_thread(stream), status, id, graph, after, edges, count))
+SAME(cudaStreamUpdateCaptureDependencies_v2, cudaError_t,
+     (cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges, size_t count,
+      unsigned flags),
+     now_cudaStreamUpdateCaptureDependencies(stream, nodes, edges, count, flags))
+
+}  // extern "C"
