@@ -106,7 +106,7 @@ class Folder {
 // What the reader of the output can't know any more.
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
-    if (p.end != read::End::running) continue;
+    if (p.end != read::End::running || p.lane != 0) continue;
     fmt::print(stderr, "tprof: note: {} of {} is still running: its counts are as of now\n",
                p.header.rank ? fmt::format("rank {}", *p.header.rank)
                              : fmt::format("pid {}", p.header.pid),

@@ -12,9 +12,11 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/rank_list.h"
+#include "diagnose/names.h"
 #include "diagnose/problems.h"
 #include "export/chrome.h"
 #include "read/error.h"
+#include "report/header_text.h"
 #include "report/text.h"
 
 namespace tprof::cli {
@@ -34,9 +36,10 @@ std::map<const read::Process*, trace_export::Member> placements(
     const read::Header& h = p->header;
     const bool by_rank = h.rank && used.insert(*h.rank).second;
     const std::int64_t pid = by_rank ? *h.rank : next_pid++;
-    const std::string title = by_rank  ? fmt::format("rank {}", *h.rank)
-                              : h.rank ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
-                                       : fmt::format("pid {}", h.pid);
+    const std::string title = p->lanes > 1 ? diagnose::name_of(*p)
+                              : by_rank    ? fmt::format("rank {}", *h.rank)
+                              : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
+                                           : fmt::format("pid {}", h.pid);
     members[p] = {p, trace_export::Placement{pid, align::shift_ns(*p, base), base},
                   h.host.empty() ? title : title + " on " + h.host,
                   static_cast<std::int64_t>(members.size())};
@@ -86,9 +89,13 @@ int merge(const MergeOptions& o) {
   std::vector<const read::Process*> chosen = job.processes;
   if (!o.ranks.empty()) {
     const RankList ranks = RankList::parse(o.ranks);
-    std::erase_if(chosen, [&](const read::Process* p) {
-      return !p->header.rank || !ranks.contains(*p->header.rank);
-    });
+    // A process that holds several ranks comes as a whole: its header and its ledger are theirs
+    // all.
+    std::set<const read::Process*> wanted;
+    for (const read::Process* p : chosen) {
+      if (p->header.rank && ranks.contains(*p->header.rank)) wanted.insert(p - p->lane);
+    }
+    std::erase_if(chosen, [&](const read::Process* p) { return !wanted.contains(p - p->lane); });
     if (chosen.empty()) {
       throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
     }
@@ -110,9 +117,8 @@ int merge(const MergeOptions& o) {
     fmt::print(stderr, "tprof: {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
                report::printable(p.text));
   }
-  fmt::print(stderr, "{}: {} {}, {}; open it in https://ui.perfetto.dev\n",
-             report::printable(o.output.string()), chosen.size(),
-             chosen.size() == 1 ? "process" : "processes",
+  fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
+             report::printable(o.output.string()), report::how_many(chosen),
              report::bytes(std::filesystem::file_size(o.output, ignored)));
   return kOk;
 }

@@ -155,13 +155,9 @@ std::vector<std::int64_t> ranks_of(const Members& members) {
 }
 
 std::string names_of(const Members& members) {
-  std::vector<const Process*> without_rank;
-  for (const Member* m : members) {
-    if (!m->rank()) without_rank.push_back(m->process);
-  }
-  const std::string named = diagnose::names_of(ranks_of(members));
-  const std::string others = diagnose::names_of(without_rank);
-  return named + (named.empty() || others.empty() ? "" : ", ") + others;
+  std::vector<const Process*> processes;
+  for (const Member* m : members) processes.push_back(m->process);
+  return diagnose::names_of(processes);
 }
 
 std::string others_name(const Split& s) {

@@ -19,13 +19,7 @@ struct Member {
   const read::Collectives* done = nullptr;  // null: no ledger, or its counts are lower bounds only
 
   std::uint64_t count() const { return done->count; }
-  // In the world. A process may hold several ranks (ncclCommInitAll): then its communicator over
-  // all of them tells which this is, another one only whose it is.
-  std::optional<std::int64_t> rank() const {
-    const read::Header& h = process->header;
-    const bool several = h.lane_ranks.size() > 1;
-    return several && comm->nranks == h.world_size.value_or(comm->nranks) ? comm->rank : h.rank;
-  }
+  std::optional<std::int64_t> rank() const { return process->header.rank; }  // in the world
   bool closed() const { return process->end == read::End::closed; }
 };
 

@@ -182,7 +182,7 @@ void dropped(const match::Job& job, std::vector<Problem>& found) {
     if (!p.footer) return false;
     std::uint64_t n = 0;
     for (const auto& [reason, events] : p.footer->dropped) {
-      reasons[reason] += events;
+      if (p.lane == 0) reasons[reason] += events;  // the process's
       n += events;
     }
     return n != 0;

@@ -169,6 +169,7 @@ void ledgers_that_decrease(const match::Job& job, const Facts& facts, std::vecto
   for (const Process* p : job.processes) {
     const auto of_process = facts.find(p);
     if (of_process == facts.end() || of_process->second.decreased.empty()) continue;
+    if (p->lane != 0) continue;  // the file's
     found.push_back({.kind = "ledger_decreased",
                      .severity = Severity::error,
                      .ranks = ranks_of({p}),

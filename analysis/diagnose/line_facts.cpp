@@ -79,10 +79,15 @@ Facts facts_of(const read::Trace& trace, const std::set<const read::Process*>& o
   read::MetadataParser metadata(trace.source.file);
   std::map<std::int64_t, read::Ledger> before;  // by epoch, of the process that is being read
   std::size_t place = 0;                        // of that process in the file, from 1
-  const auto process = [&]() -> LineFacts* {
-    if (place == 0 || place > trace.processes.size()) return nullptr;
-    const auto found = all.find(&trace.processes[place - 1]);
-    return found == all.end() ? nullptr : &found->second;
+  // Of all ranks of the process that a line is in.
+  const auto facts_at = [&](std::uint64_t offset) {
+    std::vector<LineFacts*> facts;
+    const read::Process* last = read::owner_at(trace, offset);
+    if (last == nullptr) return facts;
+    for (const read::Process* p = last - last->lane; p <= last; ++p) {
+      if (const auto found = all.find(p); found != all.end()) facts.push_back(&found->second);
+    }
+    return facts;
   };
   read::read_lines(
       trace, {.wanted = [&](const read::Process& p) { return all.contains(&p); },
@@ -94,15 +99,17 @@ Facts facts_of(const read::Trace& trace, const std::set<const read::Process*>& o
                       place = metadata.processes().size();
                       before.clear();
                     }
-                    LineFacts* facts = process();
-                    if (facts == nullptr) return;
+                    if (place == 0) return;
                     read::Process& now = metadata.processes().back();
-                    facts->clock = now.header.clock;
+                    const auto lanes = facts_at(line.offset);
+                    for (LineFacts* facts : lanes) facts->clock = now.header.clock;
                     if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
                     for (const auto& [epoch, ledger] : now.ledgers) {
                       const auto old = before.find(epoch);
-                      if (old != before.end())
+                      if (old == before.end()) continue;
+                      for (LineFacts* facts : lanes) {
                         compare(old->second, ledger, line.offset, facts->decreased);
+                      }
                     }
                     before = now.ledgers;
                   }});

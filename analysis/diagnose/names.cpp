@@ -17,6 +17,9 @@ constexpr std::size_t kLength = 100;  // of a list; half of 10,000 ranks fill no
 }  // namespace
 
 std::string name_of(const Process& p) {
+  if (p.lanes > 1) {
+    return fmt::format("rank {} (device {} of pid {})", *p.header.rank, p.device, p.header.pid);
+  }
   return p.header.rank ? fmt::format("rank {}", *p.header.rank)
                        : fmt::format("pid {} on {}", p.header.pid, p.header.host);
 }
@@ -40,6 +43,7 @@ std::string names_of(const std::vector<std::int64_t>& ranks) {
 }
 
 std::string names_of(const std::vector<const Process*>& processes) {
+  if (processes.size() == 1) return name_of(*processes[0]);
   std::string names = names_of(ranks_of(processes));
   std::size_t without = 0;
   for (const Process* p : processes) {

@@ -9,7 +9,8 @@
 
 namespace tprof::diagnose {
 
-std::string name_of(const read::Process& process);  // "rank 3", or "pid 17 on node7"
+std::string name_of(
+    const read::Process& process);  // "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
 
 // Of those that have one; sorted, each once.
 std::vector<std::int64_t> ranks_of(const std::vector<const read::Process*>& processes);

@@ -26,7 +26,7 @@ std::vector<Function> functions(const match::Job& job) {
     if (!p->footer) continue;
     for (const read::BoundFunction& f : p->footer->functions) {
       Use& use = uses[{f.name, f.library}];
-      use.calls += f.calls;
+      if (p->lane == 0) use.calls += f.calls;  // the process's
       use.processes.push_back(p);
     }
   }

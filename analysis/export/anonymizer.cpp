@@ -45,7 +45,6 @@ struct Field {
 namespace {
 
 constexpr Field kDevice[] = {{"device"}, {"uuid", Take::name, "GPU"}, {"pci", Take::name, "pci"}};
-constexpr Field kLane[] = {{"rank"}, {"device"}};
 constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"tprof_version", Take::plain},
                              {"run_id", Take::name, "run"},
@@ -65,7 +64,6 @@ constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"cudart_version"},
                              {"cudart_path", Take::library},
                              {"devices", Take::object, {}, kDevice},
-                             {"lanes", Take::object, {}, kLane},
                              {"config", Take::settings},
                              {"env", Take::settings},
                              {"ring", Take::nothing}};
@@ -77,6 +75,7 @@ constexpr Field kRow[] = {{"bucket", Take::word},
                           {"name", Take::function},
                           {"dtype", Take::word},
                           {"comm"},
+                          {"device"},
                           {"bytes_class"},
                           {"mode", Take::word},
                           {"calls"},

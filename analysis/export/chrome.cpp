@@ -8,6 +8,8 @@
 #include "format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
+#include "read/lanes.h"
+#include "read/metadata.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -19,6 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Slot {
   read::Block block;
   LineEditor editor;
+  simdjson::dom::parser parser;
   std::string text;
   Piece piece;
   std::future<void> work;
@@ -55,22 +58,51 @@ class Pipeline {
   std::size_t next_ = 0;
 };
 
-// The member whose lines stand at `offset`: from its header on to the next one's.
+// The member whose lines stand at `offset`: from its header on to the next one's. Where a process
+// holds several ranks the last of them.
 const Member& member_at(const Part& part, std::uint64_t offset) {
   auto next = std::ranges::upper_bound(part.members, offset, {},
                                        [](const Member& m) { return m.process->offset; });
   return next == part.members.begin() ? *next : *std::prev(next);
 }
 
+// Which ranks of a process that holds several a line goes to: a call to its own, a thread's name to
+// all, since it may work for all; the rest to the first.
+std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
+                                     simdjson::dom::parser& parser) {
+  const Member* first = &last - last.process->lane;
+  if (line.text.starts_with("{\"name\":\"thread_name\"")) {
+    std::vector<const Member*> all;
+    for (const Member* m = first; m <= &last; ++m) all.push_back(m);
+    return all;
+  }
+  if (read::is_metadata(line.text)) return {first};
+  read::object event;
+  if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {
+    throw read::Malformed("expected one JSON object on this line");
+  }
+  const read::object args = read::object_of(event, "args");
+  const read::Process& owner = read::lane_of_call(
+      *last.process, read::optional_integer(args, "comm"), read::optional_integer(args, "device"));
+  return {first + owner.lane};
+}
+
 void edit(const Part& part, Slot& slot) {
   slot.text.clear();
-  read::each_line(slot.block, [&](const read::Line& line) {
-    const Member& member = member_at(part, line.offset);
+  const auto put = [&](const read::Line& line, const Member& member) {
     if (!member.to) return;
     const std::size_t before = slot.text.size();
     slot.text += ",\n";
+    if (!slot.editor.edit(line, *member.to, slot.text)) slot.text.resize(before);
+  };
+  read::each_line(slot.block, [&](const read::Line& line) {
+    const Member& member = member_at(part, line.offset);
     try {
-      if (!slot.editor.edit(line, *member.to, slot.text)) slot.text.resize(before);
+      if (member.process->lanes == 1) {
+        put(line, member);
+      } else {
+        for (const Member* m : lanes_for(member, line, slot.parser)) put(line, *m);
+      }
     } catch (const read::Malformed& e) {
       throw read::BadInput(part.trace->source.file, line.offset, e.what());
     }

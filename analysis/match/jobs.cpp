@@ -15,10 +15,11 @@ namespace {
 using Processes = std::vector<const read::Process*>;
 
 void refuse_copies(const Processes& processes) {
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, const read::Process*> seen;
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::size_t>, const read::Process*>
+      seen;
   for (const read::Process* p : processes) {
     const read::Header& h = p->header;
-    const auto [first, fresh] = seen.try_emplace({h.boot_id, h.pid, h.start_ns}, p);
+    const auto [first, fresh] = seen.try_emplace({h.boot_id, h.pid, h.start_ns, p->lane}, p);
     if (fresh) continue;
     throw read::BadInput(p->file, "holds the same process as " + first->second->file + " (host " +
                                       h.host + ", pid " + std::to_string(h.pid) +
@@ -94,7 +95,6 @@ Job job_of(Processes processes) {
     if (h.world_size) job.world_size = std::max(job.world_size.value_or(0), *h.world_size);
     if (h.rank && (job.ranks.empty() || job.ranks.back() != *h.rank)) job.ranks.push_back(*h.rank);
     if (h.rank) held.insert(*h.rank);
-    held.insert(h.lane_ranks.begin(), h.lane_ranks.end());
   }
   for (std::int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
     if (!held.contains(rank)) job.missing.push_back(rank);

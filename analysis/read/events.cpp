@@ -5,6 +5,7 @@
 
 #include "read/error.h"
 #include "read/json.h"
+#include "read/lanes.h"
 #include "read/metadata.h"
 
 namespace tprof::read {
@@ -46,6 +47,7 @@ std::optional<Event> event_of(const object& line) {
   if (is_copy(e.bucket)) {
     if (e.dtype.empty()) e.dtype = "byte";
     e.count = e.bytes;
+    e.device = optional_integer(args, "device");
     return e;
   }
   e.comm = optional_integer(args, "comm");
@@ -56,13 +58,16 @@ std::optional<Event> event_of(const object& line) {
   return e;
 }
 
-// The process that a line of the trace belongs to: the last whose header came before it.
+bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
+  return std::any_of(&last - last.lane, &last + 1, wanted);
+}
+
+}  // namespace
+
 const Process* owner_at(const Trace& trace, std::uint64_t offset) {
   const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
   return next == trace.processes.begin() ? nullptr : &*std::prev(next);
 }
-
-}  // namespace
 
 void read_lines(const Trace& trace, const LineReader& reader) {
   simdjson::dom::parser parser;
@@ -74,14 +79,18 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         if (reader.metadata) reader.metadata(line);
         return;
       }
-      const Process* owner = owner_at(trace, line.offset);
-      if (owner == nullptr || !reader.event || (reader.wanted && !reader.wanted(*owner))) return;
+      const Process* last = owner_at(trace, line.offset);
+      if (last == nullptr || !reader.event) return;
+      if (reader.wanted && !any_lane(*last, reader.wanted)) return;
       try {
         object o;
         if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
           throw Malformed("expected one JSON object on this line");
         }
-        if (const auto e = event_of(o)) reader.event(*owner, *e);
+        const auto e = event_of(o);
+        if (!e) return;
+        const Process& owner = lane_of_call(*last, e->comm, e->device);
+        if (!reader.wanted || reader.wanted(owner)) reader.event(owner, *e);
       } catch (const Malformed& e) {
         throw BadInput(trace.source.file, line.offset, e.what());
       }

@@ -23,11 +23,16 @@ struct Event {
   std::uint64_t count = 0;
   std::string dtype;
   std::uint64_t bytes = 0;
+  std::optional<std::int64_t> device;  // of a copy
   std::optional<std::int64_t> peer;
   std::string reduce;  // empty: none
 
   bool collective() const { return comm && bucket != Bucket::P2P; }
 };
+
+// The process that a line of the trace belongs to: the last whose header came before it; of lanes
+// the last. Null: the line stands before all of them.
+const Process* owner_at(const Trace& trace, std::uint64_t offset);
 
 struct LineReader {
   // Whose lines are wanted; empty: everybody's.

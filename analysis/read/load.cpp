@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "read/error.h"
+#include "read/lanes.h"
 #include "read/metadata.h"
 #include "read/ring.h"
 
@@ -134,13 +135,7 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
   return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
 }
 
-}  // namespace
-
-std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header) {
-  return rank_file.parent_path() / header.ring;
-}
-
-Trace load(const std::filesystem::path& file) {
+Trace load_file(const std::filesystem::path& file) {
   if (auto closed = load_ends(file)) return std::move(*closed);
   Trace trace = scan({file, Source{}.cut, {}});
   if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
@@ -166,6 +161,22 @@ Trace load(const std::filesystem::path& file) {
   }
   if (rest.running) whole.processes[0].end = End::running;
   return whole;
+}
+
+}  // namespace
+
+std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header) {
+  return rank_file.parent_path() / header.ring;
+}
+
+Trace load(const std::filesystem::path& file) {
+  Trace trace = load_file(file);
+  std::vector<Process> lanes;
+  for (Process& p : trace.processes) {
+    for (Process& lane : lanes_of(std::move(p))) lanes.push_back(std::move(lane));
+  }
+  trace.processes = std::move(lanes);
+  return trace;
 }
 
 }  // namespace tprof::read

@@ -11,8 +11,8 @@
 namespace tprof::read {
 
 struct Trace {
-  Source source;  // for reading its lines
-  std::vector<Process> processes;
+  Source source;                   // for reading its lines
+  std::vector<Process> processes;  // in the order of the file, one for each rank
   bool merged = false;
 };
 

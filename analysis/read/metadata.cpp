@@ -94,12 +94,6 @@ Header header(const object& args) {
           {integer_or(o, "device", -1), text_or_empty(o, "uuid"), text_or_empty(o, "pci")});
     }
   }
-  if (find(args, "lanes")) {
-    for (const object& o : objects_of(args, "lanes")) {
-      const auto rank = optional_integer_in(o, "rank", 0, kMaxRanks - 1);
-      if (rank) h.lane_ranks.push_back(*rank);
-    }
-  }
   h.config = settings(args, "config");
   h.env = settings(args, "env");
   h.ring = text_or_empty(args, "ring");
@@ -136,6 +130,7 @@ Row row(const object& o) {
   r.name = text(o, "name");
   r.dtype = text(o, "dtype");
   r.comm = optional_integer(o, "comm");
+  r.device = optional_integer(o, "device");
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
   r.amounts = {.calls = count(o, "calls"),
@@ -254,6 +249,7 @@ void MetadataParser::dispatch(const Line& line) {
   } else if (name == "tprof_identity") {
     const object args = object_of(top, "args");
     identity(args, p.header);
+    p.header.identified = true;
   } else {
     return;  // groups, graphs and sites belong to the events
   }

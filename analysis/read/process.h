@@ -31,6 +31,7 @@ struct Header {
   std::string run_id;  // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
+  bool identified = false;  // rank and world size are not the launcher's: a tprof_identity line's
   std::optional<std::int64_t> local_rank;
   std::int64_t restart = 0;
   std::string host;
@@ -45,7 +46,6 @@ struct Header {
   std::optional<std::int64_t> cudart_version;
   std::string cudart_path;
   std::vector<Device> devices;
-  std::vector<std::int64_t> lane_ranks;  // all ranks that the process holds
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> env;
   std::string ring;  // path of the ring file, empty: none
@@ -89,6 +89,7 @@ struct Row {
   std::string name;
   std::string dtype;
   std::optional<std::int64_t> comm;
+  std::optional<std::int64_t> device;  // of a copy
   std::int64_t bytes_class = -1;
   Mode mode = Mode::direct;
   Amounts amounts;
@@ -152,6 +153,11 @@ struct Process {
   std::optional<Footer> footer;
   End end = End::lost;
   bool cut = false;  // the last line of the file is not whole
+  // A process that holds several ranks is as many of these, one behind the other (lanes.h). What is
+  // the whole process's (header, clock, footer) stands in each.
+  std::size_t lane = 0;
+  std::size_t lanes = 1;
+  std::int64_t device = -1;  // where there are several
 };
 
 }  // namespace tprof::read

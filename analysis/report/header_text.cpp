@@ -75,8 +75,8 @@ void hosts(std::string& out, const match::Job& job) {
     } else {
       ++host.without_rank;
     }
-    host.ranks.insert(host.ranks.end(), p->header.lane_ranks.begin(), p->header.lane_ranks.end());
     for (const read::Device& d : p->header.devices) host.devices.insert(d.device);
+    if (p->lanes > 1) host.devices.insert(p->device);
   }
   std::size_t shown = 0;
   for (auto& [name, host] : hosts) {
@@ -117,6 +117,13 @@ void times(std::string& out, const match::Job& job) {
 }
 
 }  // namespace
+
+std::string how_many(const std::vector<const Process*>& processes) {
+  const auto n = static_cast<std::size_t>(
+      std::ranges::count(processes, std::size_t{0}, [](const Process* p) { return p->lane; }));
+  const std::string held = fmt::format("{} {}", n, n == 1 ? "process" : "processes");
+  return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
+}
 
 std::string header_text(const match::Job& job) {
   std::string out = fmt::format("tprof {}  run {}\n", kVersion, printable(job.label));

@@ -76,7 +76,7 @@ Summary summarise(const match::Job& job, const read::Traces& traces,
       if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
     }
     stats::add_ops(s.ops, *p);
-    if (!p->footer) continue;
+    if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }

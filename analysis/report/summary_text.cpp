@@ -195,9 +195,7 @@ std::string to_text(const Summary& s, const TextOptions& options) {
   const auto section = [&](std::string_view title, const std::string& text) {
     if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
   };
-  const std::size_t processes = s.job->processes.size();
-  section(fmt::format("Totals over {} {}", processes, processes == 1 ? "process" : "processes"),
-          bucket_table(s));
+  section("Totals over " + how_many(s.job->processes), bucket_table(s));
   if (options.per_rank) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};

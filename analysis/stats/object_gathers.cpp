@@ -5,7 +5,9 @@
 #include <map>
 
 #include "read/error.h"
+#include "read/events.h"
 #include "read/json.h"
+#include "read/lanes.h"
 
 namespace tprof::stats {
 namespace {
@@ -66,17 +68,17 @@ std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trac
   while (reader.next(block)) {
     read::each_line(block, [&](const read::Line& line) {
       if (!line.text.starts_with("{\"name\":\"ncclAllGather\"")) return;
-      // The lines of a process stand between its header and the next one's.
-      const auto next =
-          std::ranges::upper_bound(trace.processes, line.offset, {}, &read::Process::offset);
-      if (next == trace.processes.begin()) return;
-      const auto process = static_cast<std::size_t>(next - trace.processes.begin() - 1);
+      const read::Process* last = read::owner_at(trace, line.offset);
+      if (last == nullptr) return;
       try {
         read::object event;
         if (parser.parse(line.text.data(), line.text.size(), false).get(event) != 0) {
           throw read::Malformed("expected one JSON object on this line");
         }
-        if (read::text(event, "ph") == "X") take(event, gathers[process]);
+        if (read::text(event, "ph") != "X") return;
+        const auto comm = read::optional_integer(read::object_of(event, "args"), "comm");
+        const read::Process& owner = read::lane_of_call(*last, comm, std::nullopt);
+        take(event, gathers[static_cast<std::size_t>(&owner - trace.processes.data())]);
       } catch (const read::Malformed& e) {
         throw read::BadInput(trace.source.file, line.offset, e.what());
       }

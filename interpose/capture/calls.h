@@ -190,7 +190,7 @@ cudaError_t copy_call(Thread& t, const CopyArgs& a, F&& real) {
 
   const auto key =
       key_words(static_cast<std::uint8_t>(kFunction), bucket, kDtypeByte,
-                graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), 0, graph);
+                graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), r.comm, graph);
 
   const cudaError_t result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));

@@ -155,7 +155,6 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   library(out, "nccl", kNccl, 1, "ncclGetVersion");
   library(out, "cudart", kCudart, 3, "cudaRuntimeGetVersion");
   devices(out);
-  out << ",\"lanes\":[]";
   environment(out, "config", config.redact,
               [](std::string_view name) { return name.starts_with("TPROF_"); });
   environment(out, "env", config.redact, [](std::string_view name) {

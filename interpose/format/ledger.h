@@ -34,7 +34,7 @@ struct LedgerKey {
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
   std::uint8_t waiting;     // 1: calls of an open group that found the ring full
   std::uint8_t reserved[2];
-  std::uint32_t comm;   // 0: none
+  std::uint32_t comm;   // as in a record: communicator, copies: device + 1; 0: none
   std::uint32_t graph;  // captured: the graph it was captured into; kMetaLaunch: the executable
 
   // The key as two words, the form in which the hot path makes and compares it.

@@ -46,8 +46,13 @@ inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
       << function_name(view, key.function) << "\",\"dtype\":\""
       << dtype_name(key.dtype, view.head().copy_element_size) << "\",\"comm\":";
-  out.number_or_null(key.comm != 0, key.comm)
-      << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
+  const bool copy = is_copy(key.bucket);
+  out.number_or_null(key.comm != 0 && !copy, key.comm);
+  if (copy) {
+    out << ",\"device\":";
+    out.number_or_null(key.comm != 0, key.comm - 1);
+  }
+  out << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
 }
 
 inline void row_amounts(Text& out, const View& view, const Total& t) {

@@ -51,7 +51,7 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   key.dtype = r.dtype;
   key.mode = r.captured ? Mode::captured : Mode::direct;
   key.bytes_class = bytes_class(amount(view, r.function, r.bucket, r.dtype, r.comm, r.count).bytes);
-  key.comm = is_copy(r.bucket) ? 0 : r.comm;
+  key.comm = r.comm;
   return key;
 }
 

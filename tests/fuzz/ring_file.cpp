@@ -26,7 +26,7 @@ constexpr const char* kRankFile =
     R"("run_id":"r","rank":0,"world_size":2,"local_rank":0,"restart":0,"host":"h","boot_id":)"
     R"("00000000-0000-0000-0000-000000000000","pid":4711,"start_ns":1,"command":"c","base_time_ns":)"
     R"(1763683200000000000,"clock":[[0,1763683200000000000,48]],"nccl_version":22809,"nccl_path":)"
-    R"("libnccl.so.2","cudart_version":13000,"cudart_path":"libcudart.so.13","devices":[],"lanes":[],)"
+    R"("libnccl.so.2","cudart_version":13000,"cudart_path":"libcudart.so.13","devices":[],)"
     R"("config":{},"env":{},"ring":".rank.ring"}},
 )";
 

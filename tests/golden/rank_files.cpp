@@ -143,10 +143,10 @@ class RankFile {
         ",\"clock\":[[0,%" PRId64
         ",48]],\"nccl_version\":22809,\"nccl_path\":\"/usr/lib/libnccl.so.2\","
         "\"cudart_version\":13000,\"cudart_path\":\"/usr/lib/libcudart.so.13\",\"devices\":"
-        "[{\"device\":%d,\"uuid\":\"GPU-%d\",\"pci\":\"0000:%02x:00.0\"}],\"lanes\":[{\"rank\":%d,"
-        "\"device\":%d}],\"config\":{\"TPROF_EVENTS\":\"on\"},\"env\":{},\"ring\":null}},\n",
+        "[{\"device\":%d,\"uuid\":\"GPU-%d\",\"pci\":\"0000:%02x:00.0\"}],\"config\":{\"TPROF_"
+        "EVENTS\":\"on\"},\"env\":{},\"ring\":null}},\n",
         rank_, rank_, ranks_, device, rank_ / kRanksPerHost, rank_ / kRanksPerHost, tid(),
-        base - 1000000000, base, base, device, rank_, device, rank_, device);
+        base - 1000000000, base, base, device, rank_, device);
     std::fprintf(out_,
                  "{\"name\":\"tprof_stream\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":"
                  "{\"stream\":1,\"handle\":\"0x5581c0\"}},\n",
@@ -168,6 +168,7 @@ class RankFile {
         "\"reason\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"rows\":[",
         rank_, reason, now_ / 1000, now_ % 1000);
     const char* comma = "";
+    const std::string copies = "null,\"device\":" + std::to_string(rank_ % kRanksPerHost);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const Call& c = kStep[i];
       const Amounts& a = rows_[i];
@@ -178,8 +179,9 @@ class RankFile {
           "\"mode\":\"direct\",\"calls\":%" PRIu64 ",\"count\":%" PRIu64 ",\"elements\":%" PRIu64
           ",\"bytes\":%" PRIu64 ",\"host_ns\":%" PRIu64 ",\"host_ns_max\":%" PRIu64
           ",\"device_ns\":0,\"device_timed\":0,\"failed\":0,\"unfinished\":0}",
-          comma, c.bucket, c.name, c.dtype, c.copy ? "null" : "1", log2_of(a.bytes / a.calls),
-          a.calls, a.count, a.elements, a.bytes, a.host_ns, a.host_ns_max);
+          comma, c.bucket, c.name, c.dtype, c.copy ? copies.c_str() : "1",
+          log2_of(a.bytes / a.calls), a.calls, a.count, a.elements, a.bytes, a.host_ns,
+          a.host_ns_max);
       comma = ",";
     }
     // Equal on all ranks, as real signatures are.

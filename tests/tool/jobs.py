@@ -219,7 +219,7 @@ class _RankFile:
             "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
             "base_time_ns": base, "clock": [[0, base, 48]], "nccl_version": 22809,
             "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
-            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [], "lanes": [],
+            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [],
             "config": {}, "env": {}, "ring": None,
         }  # fmt: skip
         yield self._line("tprof_header", header)
@@ -282,7 +282,9 @@ class _RankFile:
             element = DTYPES[dtype][1] if dtype in DTYPES else 1
             rows.append({
                 "bucket": BUCKETS[function], "name": function, "dtype": dtype,
-                "comm": self.number.get(comm), "bytes_class": bytes_class, "mode": mode,
+                "comm": self.number.get(comm),
+                **({} if comm is not None else {"device": self.rank % 8}),
+                "bytes_class": bytes_class, "mode": mode,
                 "calls": calls + error.get(function, 0), "count": count,
                 "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
                 "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,

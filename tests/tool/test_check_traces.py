@@ -112,37 +112,3 @@ def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_pat
     # With time to come back, it only runs.
     found = json.loads(tprof("check", tmp_path / "traces", "--json", "--stuck-after", "1e6").stdout)
     assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
-
-
-def test_ranks_that_one_process_holds_are_told_apart(tprof, tmp_path):
-    """ncclCommInitAll: both ranks of the communicator are in one file, as communicators 1 and 2."""
-    job = jobs.healthy(2, 20, 3, [[0, 1]], point_to_point=False, copies=False)
-    job.ranks[1].ops = job.ranks[1].ops[:-1]
-    files = sorted(job.write(tmp_path / "job").iterdir())
-    first, second = (
-        [json.loads(line.rstrip(",")) for line in file.read_text().splitlines() if line not in "[]"]
-        for file in files
-    )
-    merged = []
-    for line in first:
-        if line["name"] == "tprof_header":
-            line["args"]["lanes"] = [{"rank": 0, "device": 0}, {"rank": 1, "device": 1}]
-        others = [other for other in second if other["name"] == line["name"]]
-        if line["name"] == "tprof_comm":
-            others[0]["args"]["comm"] = 2
-            merged.append(others[0] | {"pid": 0})
-        if line["name"] == "tprof_ledger":
-            place = len([m for m in merged if m["name"] == "tprof_ledger"])
-            for kind in ("rows", "comms"):
-                for entry in others[place]["args"][kind]:
-                    line["args"][kind].append(entry | {"comm": 2})
-        merged.append(line)
-        if line["ph"] == "X":
-            other = next((o for o in others if o["args"]["seq"] == line["args"]["seq"]), None)
-            if other:
-                merged.append(other | {"pid": 0, "args": other["args"] | {"comm": 2}})
-    files[1].unlink()
-    files[0].write_text("[\n" + ",\n".join(json.dumps(line, separators=(",", ":")) for line in merged) + "\n]\n")
-    (finding,) = worse_than_notes(tprof, tmp_path / "job")
-    assert (finding["kind"], finding["ranks"]) == ("mismatch", [0, 1])
-    assert "rank 1 issued 19 collectives, rank 0 20" in finding["text"]

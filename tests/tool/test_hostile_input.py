@@ -34,7 +34,6 @@ def header(**changes):
         "cudart_version": 13000,
         "cudart_path": "c",
         "devices": [{"device": 0, "uuid": "u", "pci": "p"}],
-        "lanes": [{"rank": 0, "device": 0}],
         "config": {"TPROF_EVENTS": "on"},
         "env": {},
         "ring": None,
@@ -159,8 +158,6 @@ def test_the_trace_that_the_others_are_made_from_is_read(summary):
         (header(clock=[[0, 1]]), "clock"),
         (header(clock=[[2**63 - 1, 0, 0]]), "clock"),
         (header(clock={}), "clock"),
-        (header(lanes=[{"rank": -3}]), '"rank"'),
-        (header(lanes=[1]), '"lanes"'),
         (header(schema=1), '"schema"'),
         ('{"name":"tprof_header","ph":"M","pid":0,"tid":0}', '"args"'),
     ],
@@ -363,7 +360,7 @@ def many(line, size, **values):
     return [one.replace("{n}", str(n)) for n in range(size // (len(one) + 2))]
 
 
-SMALL = {"clock": [], "devices": [], "lanes": [], "config": {}}
+SMALL = {"clock": [], "devices": [], "config": {}}
 MIB = 1 << 20
 LARGE = {
     "headers": lambda: array(

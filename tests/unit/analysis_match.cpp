@@ -113,9 +113,3 @@ TEST_CASE("a copy of a file is refused by the names of both") {
   all[1].file = "dir/copy.json";
   CHECK_THROWS_WITH(jobs(all), has_text("dir/copy.json") && has_text("dir/rank-1.json"));
 }
-
-TEST_CASE("ranks that one process holds together are not missing") {
-  std::vector<read::Process> all = {process({.rank = 0, .pid = 1, .world_size = 4})};
-  all[0].header.lane_ranks = {0, 1, 2, 3};
-  CHECK(jobs(all)[0].missing.empty());
-}

@@ -51,7 +51,7 @@ inline std::string header(const HeaderFields& f = {}) {
          std::to_string(f.pid) + R"(,"start_ns":1,"command":"python train.py","base_time_ns":)" +
          f.base + R"(,"clock":[[0,)" + f.base +
          R"(,48]],"nccl_version":22809,"nccl_path":"libnccl.so.2","cudart_version":13000,)"
-         R"("cudart_path":"libcudart.so.13","devices":[],"lanes":[],"config":{},"env":{},"ring":)" +
+         R"("cudart_path":"libcudart.so.13","devices":[],"config":{},"env":{},"ring":)" +
          f.ring + "}},\n";
 }
 

@@ -1,0 +1,151 @@
+"""A process that holds several ranks is, to every command, as many ranks.
+
+The same job is written twice: a file for each rank, and a file for each process with its ranks. What
+the commands say of the counts has to be the same.
+"""
+
+import json
+
+import faults
+import jobs
+import processes
+import pytest
+from conftest import lines_of
+from test_check_different import worse_than_notes
+
+GROUPS = {
+    "one process": [[0, 1, 2, 3]],
+    "two processes": [[0, 1], [2, 3]],
+    "not in order": [[0, 3], [1, 2]],
+    "one with two ranks": [[0], [1, 2], [3]],
+}
+
+
+def with_launcher(groups):
+    """A launcher's number is that of a process: it tells of ranks where all hold as many."""
+    return [False, True] if len(groups) == 2 else [False]
+
+
+@pytest.fixture(scope="module")
+def job():
+    return faults.pin(jobs.healthy(4, 60, 11), 0)
+
+
+def summary(tprof, *paths):
+    result = tprof("summary", *paths, "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tprof, tmp_path, job, groups):
+    expected = summary(tprof, job.write(tmp_path / "ranks"))
+    for launcher in with_launcher(groups):
+        folder = processes.write(job, tmp_path / f"processes{launcher}", groups, launcher)
+        found = summary(tprof, folder)
+        assert found["ranks"] == [0, 1, 2, 3] and found["missing_ranks"] == []
+        for key in ("buckets", "ops", "comms", "dropped", "complete"):
+            assert found[key] == expected[key], key
+        assert [p["kind"] for p in found["problems"]] == [p["kind"] for p in expected["problems"]]
+
+
+def test_the_text_says_ranks_and_processes(tprof, tmp_path, job):
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
+    text = tprof("summary", folder, "--per-rank").stdout
+    assert "Totals over 4 ranks in 2 processes" in text
+    assert "node0  ranks 0-3  GPUs 0-3" in text
+    assert [line.split()[0] for line in text.split("Per rank")[1].split("\n\n")[0].splitlines() if line[2:3].isdigit()] == list("0123")
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_a_healthy_job_is_healthy(tprof, tmp_path, job, groups):
+    for launcher in with_launcher(groups):
+        folder = processes.write(job, tmp_path / f"job{launcher}", groups, launcher)
+        assert worse_than_notes(tprof, folder) == []
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize("plant", [faults.plant_count, faults.plant_skipped, faults.plant_order])
+def test_a_fault_on_one_lane_is_that_ranks(tprof, tmp_path, job, groups, plant):
+    broken = plant(job, 2, 0, 9)
+    folder = processes.write(broken, tmp_path / "job", groups)
+    (finding,) = [f for f in worse_than_notes(tprof, folder) if f["kind"] == "mismatch"]
+    assert (finding["ranks"], finding["seq"]) == ([2], 9)
+    expected = tprof("check", broken.write(tmp_path / "ranks"), "--json").stdout
+    (same,) = [f for f in json.loads(expected)["findings"] if f["kind"] == "mismatch"]
+    who = next(f"(device 2 of pid {4000 + n})" for n, ranks in enumerate(groups) if 2 in ranks)
+    one = next(len(ranks) for ranks in groups if 2 in ranks) == 1
+    assert finding["text"].replace("" if one else f" {who}", "") == same["text"]
+
+
+def test_a_lane_is_named_with_its_device_and_process(tprof, tmp_path, job):
+    folder = processes.write(faults.plant_count(job, 2, 0, 9), tmp_path / "job", [[0, 1, 2, 3]])
+    assert ": rank 2 (device 2 of pid 4000) issued" in tprof("check", folder).stdout
+
+
+def test_a_lane_that_hangs_is_told_from_those_that_wait_in_the_same_process(tprof, tmp_path, job):
+    hung, _ = faults.plant_hung(job, 2, 0, 9)
+    folder = processes.write(hung, tmp_path / "job", [[0, 1], [2, 3]])
+    (finding,) = [f for f in worse_than_notes(tprof, folder) if f["kind"] in ("hang", "stopped")]
+    assert (finding["ranks"], finding["seq"]) == ([2], 9)
+
+
+def test_ranks_that_no_process_holds_are_missing(tprof, tmp_path, job):
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
+    (folder / "node0-4001.json").unlink()
+    result = tprof("summary", folder, "--json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["missing_ranks"] == [2, 3]
+
+
+@pytest.mark.parametrize("fault", [None, faults.plant_count], ids=["healthy", "mismatch"])
+def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tprof, tmp_path, job, fault):
+    job = fault(job, 2, 0, 9) if fault else job
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]], tid=7)
+    merged = tmp_path / "merged.json"
+    assert tprof("merge", folder, "-o", merged).returncode == 0
+    lines = [json.loads(line) for line in lines_of(merged)]
+    for rank in range(4):
+        ours = [line for line in lines if line["pid"] == rank]
+        events = [(line["name"], line["ts"]) for line in ours if line["ph"] == "X"]
+        assert len(events) == len(job.ranks[rank].ops)
+        (name,) = [line["args"]["name"] for line in ours if line["name"] == "process_name"]
+        assert name.startswith(f"rank {rank} (device {rank} of pid {4000 + rank // 2})")
+    for command in ("summary", "check"):
+        of_files = tprof(command, folder, "--json")
+        of_merged = tprof(command, merged, "--json")
+        assert of_merged.stdout == of_files.stdout
+        assert of_merged.returncode == of_files.returncode
+
+
+def test_ranks_of_one_process_are_merged_together(tprof, tmp_path, job):
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
+    merged = tmp_path / "merged.json"
+    assert tprof("merge", folder, "-o", merged, "--ranks", "3").returncode == 0
+    pids = {json.loads(line)["pid"] for line in lines_of(merged) if '"ph":"X"' in line}
+    assert pids == {2, 3}
+
+
+def test_anonymised_lanes_count_the_same(tprof, tmp_path, job):
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
+    assert tprof("anonymize", folder, "-o", tmp_path / "public").returncode == 0
+    found, expected = summary(tprof, tmp_path / "public"), summary(tprof, folder)
+    assert (found["ranks"], found["buckets"]) == (expected["ranks"], expected["buckets"])
+
+
+def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tprof, tmp_path):
+    """Two launched processes, each with a group of its own over two devices (DataParallel)."""
+    folder = tmp_path / "job"
+    for number in (0, 1):
+        job = jobs.healthy(2, 20, 30 + number)
+        path = processes.write(job, tmp_path / f"part{number}", [[0, 1]])
+        (file,) = path.iterdir()
+        text = file.read_text().replace('"rank":null,"world_size":null', f'"rank":{number},"world_size":2')
+        text = "\n".join(line for line in text.split("\n") if "tprof_identity" not in line)
+        text = text.replace('"pid":4000,"start', f'"pid":{4000 + number},"start')
+        text = text.replace(f'"run_id":"job-{30 + number}"', '"run_id":"job"')
+        folder.mkdir(exist_ok=True)
+        (folder / f"rank-{number:05}.json").write_text(text)
+    found = summary(tprof, folder)
+    assert found["ranks"] == [0, 1]
+    assert worse_than_notes(tprof, folder) == []
