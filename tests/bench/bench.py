@@ -14,6 +14,7 @@ import time
 import hot_path
 import instructions
 import line_sizes
+import lttng
 import pytorch
 import tool
 from figures import NotMeasured, table
@@ -21,6 +22,7 @@ from place import Place
 
 PARTS = {
     "hot_path": hot_path,
+    "lttng": lttng,
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,
