@@ -53,6 +53,15 @@ cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned 
                                     cudaDriverEntryPointQueryResult* status) {
   return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, flags, status);
 }
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char* name, void** function,
+                                         unsigned long long flags,
+                                         cudaDriverEntryPointQueryResult* status);
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char* name, void** function,
+                                         unsigned long long flags,
+                                         cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION,
+                                          flags | cudaEnablePerThreadDefaultStream, status);
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;

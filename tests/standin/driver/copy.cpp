@@ -28,60 +28,90 @@ Region rectangle(const CUDA_MEMCPY2D& c) {
           .src_pitch = c.srcPitch};
 }
 
+template <class Box>
+Region block(const Box& c) {
+  const size_t dst_slice = c.dstPitch * c.dstHeight, src_slice = c.srcPitch * c.srcHeight;
+  return {.dst = const_cast<char*>(side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes,
+                                        c.dstY, c.dstPitch)) +
+                 c.dstZ * dst_slice,
+          .src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcPitch) +
+                 c.srcZ * src_slice,
+          .width = c.WidthInBytes,
+          .height = c.Height,
+          .depth = c.Depth,
+          .dst_pitch = c.dstPitch,
+          .src_pitch = c.srcPitch,
+          .dst_slice = dst_slice,
+          .src_slice = src_slice};
+}
+
+// What the caller says of its sides; pointers that it calls unified tell it themselves.
+template <class Box>
+cudaMemcpyKind kind_of(const Box& c) {
+  const CUmemorytype from = c.srcMemoryType, to = c.dstMemoryType;
+  if (from == CU_MEMORYTYPE_UNIFIED || to == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
+  return static_cast<cudaMemcpyKind>((from == CU_MEMORYTYPE_HOST ? 0 : 2) +
+                                     (to == CU_MEMORYTYPE_HOST ? 0 : 1));
+}
+
+// Each under the name that the library exports, and its twin for callers with a default stream of
+// each thread's own.
+CUresult sync_copy(const char* function, const Region& region, cudaMemcpyKind kind, bool twin) {
+  return as_driver(copy(function, region, kind, twin ? cudaStreamPerThread : nullptr, Wait::kYes));
+}
+CUresult async_copy(const char* function, const Region& region, cudaMemcpyKind kind,
+                    CUstream stream, bool twin) {
+  const CUstream own = twin && stream == nullptr ? cudaStreamPerThread : stream;
+  return as_driver(copy(function, region, kind, own, Wait::kNo));
+}
+
+#define ENTRY(function, parameters, call)   \
+  extern "C" CUresult function parameters;  \
+  extern "C" CUresult function parameters { \
+    return call;                            \
+  }                                         \
+  [[maybe_unused]] const EntryPoint entry_##function{#function, reinterpret_cast<void*>(&function)};
+#define SYNC(function, parameters, region, kind)                                      \
+  ENTRY(function, (PARAMETERS parameters), sync_copy(#function, region, kind, false)) \
+  ENTRY(function##_ptds, (PARAMETERS parameters), sync_copy(#function "_ptds", region, kind, true))
+#define ASYNC(function, parameters, region, kind)                  \
+  ENTRY(function, (PARAMETERS parameters, CUstream stream),        \
+        async_copy(#function, region, kind, stream, false))        \
+  ENTRY(function##_ptsz, (PARAMETERS parameters, CUstream stream), \
+        async_copy(#function "_ptsz", region, kind, stream, true))
+#define PARAMETERS(...) __VA_ARGS__
+
 }  // namespace
 
-extern "C" {
+SYNC(cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
+     cudaMemcpyDefault)
+ASYNC(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
+      cudaMemcpyDefault)
+SYNC(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void* src, size_t count),
+     (Region{pointer(dst), src, count}), cudaMemcpyHostToDevice)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void* src, size_t count),
+      (Region{pointer(dst), src, count}), cudaMemcpyHostToDevice)
+SYNC(cuMemcpyDtoH_v2, (void* dst, CUdeviceptr src, size_t count),
+     (Region{dst, pointer(src), count}), cudaMemcpyDeviceToHost)
+ASYNC(cuMemcpyDtoHAsync_v2, (void* dst, CUdeviceptr src, size_t count),
+      (Region{dst, pointer(src), count}), cudaMemcpyDeviceToHost)
+SYNC(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
+     cudaMemcpyDeviceToDevice)
+ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
+      cudaMemcpyDeviceToDevice)
+SYNC(cuMemcpyPeer, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
+     line(dst, src, count), cudaMemcpyDeviceToDevice)
+ASYNC(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
+      line(dst, src, count), cudaMemcpyDeviceToDevice)
+SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
+SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
+ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
+SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
+ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
+SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
+ASYNC(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
 
-CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t count) {
-  return as_driver(copy("cuMemcpy", line(dst, src, count), cudaMemcpyDefault, nullptr, Wait::kYes));
-}
-CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream) {
-  return as_driver(
-      copy("cuMemcpyAsync", line(dst, src, count), cudaMemcpyDefault, stream, Wait::kNo));
-}
-CUresult cuMemcpyHtoD(CUdeviceptr dst, const void* src, size_t count) {
-  return as_driver(copy("cuMemcpyHtoD", {pointer(dst), src, count}, cudaMemcpyHostToDevice, nullptr,
-                        Wait::kYes));
-}
-CUresult cuMemcpyHtoDAsync(CUdeviceptr dst, const void* src, size_t count, CUstream stream) {
-  return as_driver(copy("cuMemcpyHtoDAsync", {pointer(dst), src, count}, cudaMemcpyHostToDevice,
-                        stream, Wait::kNo));
-}
-CUresult cuMemcpyDtoH(void* dst, CUdeviceptr src, size_t count) {
-  return as_driver(copy("cuMemcpyDtoH", {dst, pointer(src), count}, cudaMemcpyDeviceToHost, nullptr,
-                        Wait::kYes));
-}
-CUresult cuMemcpyDtoHAsync(void* dst, CUdeviceptr src, size_t count, CUstream stream) {
-  return as_driver(copy("cuMemcpyDtoHAsync", {dst, pointer(src), count}, cudaMemcpyDeviceToHost,
-                        stream, Wait::kNo));
-}
-CUresult cuMemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t count) {
-  return as_driver(
-      copy("cuMemcpyDtoD", line(dst, src, count), cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
-}
-CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream) {
-  return as_driver(copy("cuMemcpyDtoDAsync", line(dst, src, count), cudaMemcpyDeviceToDevice,
-                        stream, Wait::kNo));
-}
-CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count) {
-  return as_driver(
-      copy("cuMemcpyPeer", line(dst, src, count), cudaMemcpyDeviceToDevice, nullptr, Wait::kYes));
-}
-CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count,
-                           CUstream stream) {
-  return as_driver(copy("cuMemcpyPeerAsync", line(dst, src, count), cudaMemcpyDeviceToDevice,
-                        stream, Wait::kNo));
-}
-CUresult cuMemcpy2D(const CUDA_MEMCPY2D* c) {
-  return as_driver(copy("cuMemcpy2D", rectangle(*c), cudaMemcpyDefault, nullptr, Wait::kYes));
-}
-CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* c) {
-  return as_driver(
-      copy("cuMemcpy2DUnaligned", rectangle(*c), cudaMemcpyDefault, nullptr, Wait::kYes));
-}
-CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* c, CUstream stream) {
-  return as_driver(copy("cuMemcpy2DAsync", rectangle(*c), cudaMemcpyDefault, stream, Wait::kNo));
-}
+extern "C" {
 
 CUresult cuMemsetD8(CUdeviceptr dst, unsigned char value, size_t count) {
   return as_driver(fill({pointer(dst), nullptr, count}, value, 1, nullptr, Wait::kYes));

@@ -23,6 +23,12 @@ CUresult with_stream(CUstream handle, Body body) {
   return stream ? as_driver(body(*stream)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// A function that cuGetProcAddress can give, under the name that the library exports. The others it
+// looks up with dlsym, as the real one never does: a preload must not see what these are.
+struct EntryPoint {
+  EntryPoint(const char* exported, void* function);
+};
+
 }  // namespace standin
 
 // cuda.h gives every name its newest meaning by a macro; the library also exports the older ones.
