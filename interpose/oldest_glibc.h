@@ -13,7 +13,9 @@
 #error "not ported to this architecture"
 #endif
 
+#if !defined(TPROF_DEFINES_DLSYM)
 __asm__(".symver dlsym,dlsym@" TPROF_BASE);
+#endif
 __asm__(".symver dlopen,dlopen@" TPROF_BASE);
 __asm__(".symver dlclose,dlclose@" TPROF_BASE);
 __asm__(".symver dlerror,dlerror@" TPROF_BASE);

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "diagnose/coverage.h"
 #include "doctor/loader.h"
 #include "doctor/program.h"
 #include "doctor/python.h"
 #include "format/coverage.h"
+#include "format/settings.h"
 #include "read/error.h"
 
 namespace tprof::doctor {
@@ -41,6 +43,12 @@ bool is_vendors(std::string_view file) {
 
 bool is_wrapped(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
+}
+
+// Whether an opt-in of the library is on here, where the command would run.
+bool is_set(Setting setting) {
+  const char* value = std::getenv(info(setting).name.data());
+  return value != nullptr && !is_off(value);
 }
 
 class Examination {
@@ -236,13 +244,13 @@ class Examination {
     const bool runtime_inside =
         elf.hidden.contains("cudaMemcpyAsync") || elf.hidden.contains("cudaMemcpy") ||
         (!needs("libcudart.so") && kernels && !elf.wants.contains("__cudaRegisterFatBinary"));
-    if (runtime_inside && !elf.wants.contains("cudaMemcpyAsync") &&
+    if (runtime_inside && !is_set(Setting::driver) && !elf.wants.contains("cudaMemcpyAsync") &&
         !elf.defines.contains("cudaMemcpyAsync")) {
       found("static_cudart", Severity::warning,
             fmt::format("{} has the CUDA runtime linked in (nvcc's default): its copies are not "
                         "counted",
                         path.string()),
-            "link it with nvcc -cudart shared");
+            "set TPROF_DRIVER=1, or link it with nvcc -cudart shared");
     }
     const bool exported = elf.defines.contains("ncclAllGather");
     const bool nccl_inside =
@@ -275,11 +283,11 @@ class Examination {
     if (const auto torch = p.packages.find("torch"); torch != p.packages.end()) {
       pytorch(torch->second, p);
     }
-    if (p.packages.contains("vllm")) {
+    if (p.packages.contains("vllm") && !is_set(Setting::dlsym)) {
       found("pynccl", Severity::note,
             "vLLM takes NCCL's functions with ctypes (pynccl): collectives of its own are not "
             "counted, those of PyTorch are",
-            "compare with a run without pynccl");
+            "set TPROF_DLSYM=1");
     }
     if (p.packages.contains("jax")) known("jax", p.packages.at("jax").string());
     if (p.packages.contains("tensorflow"))
@@ -334,9 +342,13 @@ class Examination {
       report_.functions.push_back({name, s == served_.end() ? "" : s->second});
     }
     if (served_.empty()) {
-      found("nothing_served", Severity::note,
-            "no NCCL and no CUDA runtime is among the libraries that it is linked to",
-            "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards");
+      found(
+          "nothing_served", Severity::note,
+          "no NCCL and no CUDA runtime is among the libraries that it is linked to",
+          is_set(Setting::dlsym)
+              ? "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards"
+              : "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards; if "
+                "it takes their functions with dlsym (ctypes, cffi), set TPROF_DLSYM=1");
     }
   }
 

@@ -89,4 +89,8 @@
   X(cudaGraphInstantiateWithParams) X(cudaGraphInstantiateWithParams_ptsz)      \
   X(cudaGraphLaunch) X(cudaGraphLaunch_ptsz)                                    \
   X(cudaGraphDestroy) X(cudaGraphExecDestroy)
+// Through which programs get at the driver's functions; bodies in hook/entry_point.cpp.
+#define TPROF_CUDART_ENTRY(X)                                                   \
+  X(cudaGetDriverEntryPoint) X(cudaGetDriverEntryPoint_ptsz)                    \
+  X(cudaGetDriverEntryPointByVersion) X(cudaGetDriverEntryPointByVersion_ptsz)
 // clang-format on

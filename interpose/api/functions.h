@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cuda.h"
 #include "cudart.h"
 #include "interpose/format/ring_file.h"
 #include "nccl.h"
@@ -18,15 +19,16 @@ enum class Fn : std::uint8_t {
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
-      TPROF_CUDART_COPY_PEER(X) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
+      TPROF_CUDART_COPY_PEER(X) TPROF_CUDA_COPY(X_TWIN) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
+          TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
-          count_
+              count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions && kFunctionCount <= kMetaThread);
 
-enum class Library : std::uint8_t { nccl, cudart };
+enum class Library : std::uint8_t { nccl, cudart, cuda };
 
 struct FunctionInfo {
   std::string_view name;
@@ -53,11 +55,19 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
             TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
 #undef X_TWIN
 #undef X
+#define X(name) {#name, Library::cuda, true, Order::none, Elements::count, #name},
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+                TPROF_CUDA_COPY(X_TWIN)
+#undef X_TWIN
+#undef X
 #define X(name) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                TPROF_NCCL_LIFE(X)
+                    TPROF_NCCL_LIFE(X)
 #undef X
 #define X(name) {#name, Library::cudart, false, Order::none, Elements::count, #name},
-                    TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X)
+                        TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
+#undef X
+#define X(name) {#name, Library::cuda, false, Order::none, Elements::count, #name},
+                            TPROF_CUDA_ENTRY(X)
 #undef X
 };
 

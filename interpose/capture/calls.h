@@ -48,6 +48,9 @@ constexpr bool accepted(ncclResult_t result) {
 constexpr bool accepted(cudaError_t result) {
   return result == cudaSuccess;
 }
+constexpr bool accepted(CUresult result) {
+  return result == CUDA_SUCCESS;
+}
 
 // Equal on all ranks whatever version of us they run; a constant for each wrapper.
 constexpr std::uint64_t name_hash(std::string_view name) {
@@ -161,7 +164,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
 }
 
 template <Fn kFunction, typename F>
-cudaError_t copy_call(Thread& t, const CopyArgs& a, F&& real) {
+auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   const DepthGuard guard(t);
   constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
   const auto kind = static_cast<unsigned>(a.kind);
@@ -192,7 +195,7 @@ cudaError_t copy_call(Thread& t, const CopyArgs& a, F&& real) {
       key_words(static_cast<std::uint8_t>(kFunction), bucket, kDtypeByte,
                 graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), r.comm, graph);
 
-  const cudaError_t result =
+  const auto result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
   settle(t, r, key, accepted(result), 0, wants_line && !in_ring);
   return result;

@@ -25,7 +25,8 @@ enum class Note : std::uint8_t {
   cupy,
   nccl,    // unseen only where another one serves the wrapped functions
   cudart,  // the same
-  driver,  // unseen only where no shared CUDA runtime is mapped
+  driver,  // unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it
+  dlsym,   // functions were taken from it by address, past the wrappers
   cupti,
   nsys,
   ncu,
@@ -41,12 +42,12 @@ enum class Note : std::uint8_t {
 
 // The contract's words for them.
 inline constexpr std::string_view kNoteNames[] = {
-    "nvshmem",       "cufile",         "mscclpp",        "ucx",
-    "mpi",           "gdrcopy",        "dali",           "jax",
-    "tensorflow",    "cupy",           "second_nccl",    "second_cudart",
-    "static_cudart", "cupti",          "nsys",           "ncu",
-    "sanitizer",     "nvtx_injection", "cuda_injection", "nccl_profiler",
-    "preload",       "preload_before", "interposer"};
+    "nvshmem",       "cufile",    "mscclpp",        "ucx",
+    "mpi",           "gdrcopy",   "dali",           "jax",
+    "tensorflow",    "cupy",      "second_nccl",    "second_cudart",
+    "static_cudart", "dlsym",     "cupti",          "nsys",
+    "ncu",           "sanitizer", "nvtx_injection", "cuda_injection",
+    "nccl_profiler", "preload",   "preload_before", "interposer"};
 static_assert(sizeof kNoteNames / sizeof *kNoteNames == static_cast<std::size_t>(Note::count_));
 
 constexpr std::string_view note_name(Note n) {
@@ -151,8 +152,8 @@ inline bool applies(const Head& head, const NotedObject& noted) {
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
     alike += head.note[i].note == static_cast<std::uint8_t>(kind) ? 1 : 0;
   }
-  return note == Note::driver ? alike == 0 && !cudart_serves(head)
-                              : alike > 1 && !serves(head, bounded_text(noted.path));
+  if (serves(head, bounded_text(noted.path))) return false;
+  return note == Note::driver ? alike == 0 && !cudart_serves(head) : alike > 1;
 }
 
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]

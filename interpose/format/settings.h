@@ -94,6 +94,8 @@ enum class Setting : std::uint8_t {
   run_id,
   ring,
   redact,
+  driver,
+  dlsym,
   disable,
 };
 
@@ -125,6 +127,12 @@ inline constexpr SettingInfo kSettings[] = {
      "records that a thread's ring holds until the writer has them", accept::ring},
     {"TPROF_REDACT", "on", "on or off",
      "command and environment in the header without what looks like a secret", accept::on_off},
+    {"TPROF_DRIVER", "0", "0 or 1",
+     "1: the CUDA driver's copies count too; for programs with the CUDA runtime linked in",
+     accept::any},
+    {"TPROF_DLSYM", "0", "0 or 1",
+     "1: NCCL and the CUDA runtime are seen through dlsym too: ctypes, cffi, CuPy, JAX",
+     accept::any},
     {"TPROF_DISABLE", "0", "0 or 1", "1: the library passes every call through, nothing else",
      accept::any},
 };

@@ -71,7 +71,8 @@ TPROF_EXPORT cudaError_t tprof_cudaGraphInstantiate(cudaGraphExec_t* executable,
                                                     size_t fifth) __asm__("cudaGraphInstantiate");
 TPROF_EXPORT cudaError_t tprof_cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                                     void* third, void* fourth, size_t fifth) {
-  TPROF_REAL(cudaGraphInstantiate, Instantiate, cudaErrorSharedObjectSymbolNotFound)
+  TPROF_REAL_OF(cudaGraphInstantiate, tprof_cudaGraphInstantiate, Instantiate,
+                cudaErrorSharedObjectSymbolNotFound)
   return instantiated(real(executable, graph, third, fourth, fifth), executable, graph);
 }
 

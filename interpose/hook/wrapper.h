@@ -6,18 +6,25 @@
 #include <nccl.h>
 
 #include "interpose/capture/calls.h"
+#include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
 // `real`: the function behind this wrapper, typed by the vendor's own declaration, so that a
 // changed prototype is an error at compile time. Returns `missing` where the process has none.
-#define TPROF_REAL(function, type, missing)                                           \
-  static constinit tprof::resolve::Cache cache{};                                     \
-  const auto real = reinterpret_cast<type>(                                           \
-      tprof::resolve::real(tprof::Fn::function, cache, __builtin_return_address(0))); \
-  if (real == nullptr) [[unlikely]] {                                                 \
-    return missing;                                                                   \
+// `wrapper`: this one, where it is not declared under the function's name and type.
+#define TPROF_REAL(function, type, missing) TPROF_REAL_OF(function, function, type, missing)
+#define TPROF_REAL_OF(function, wrapper, type, missing)                                          \
+  using Thunks = tprof::resolve::Thunks<tprof::Fn::function, type, static_cast<type>(&wrapper)>; \
+  [[gnu::section("tprof_bindable"),                                                              \
+    gnu::used]] static constinit const tprof::resolve::Bindable bindable = {Thunks::binding,     \
+                                                                            Thunks::thunk};      \
+  static constinit tprof::resolve::Cache cache{};                                                \
+  const auto real = reinterpret_cast<type>(                                                      \
+      tprof::resolve::real(tprof::Fn::function, cache, __builtin_return_address(0)));            \
+  if (real == nullptr) [[unlikely]] {                                                            \
+    return missing;                                                                              \
   }
 
 #define TPROF_REAL_NCCL(function) TPROF_REAL(function, decltype(&::function), ncclSystemError)

@@ -120,6 +120,17 @@ void* symbol_near(const void* address, const char* name) {
   return found;
 }
 
+void* symbol_behind(const void* address, const char* name) {
+  void* found = nullptr;
+  bool behind = false;
+  each_object([&](const Object& object) {
+    if (behind) found = object.find(name);
+    behind = behind || object.holds(address);
+    return found != nullptr;
+  });
+  return found;
+}
+
 void* symbol_in(const char* soname, const char* name) {
   void* found = nullptr;
   each_object([&](const Object& object) {

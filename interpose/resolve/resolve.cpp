@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
+#include "binding.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 #include "interpose/session/keep_errno.h"
@@ -29,6 +31,7 @@ std::atomic_flag g_busy = ATOMIC_FLAG_INIT;  // a cache is being extended
 // Sonames by which the libraries may already be mapped, newest first.
 constexpr const char* kNcclNames[] = {"libnccl.so.2", "libtorch_cuda.so"};
 constexpr const char* kCudartNames[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
+constexpr const char* kCudaNames[] = {"libcuda.so.1"};
 
 struct ObjectRange {
   std::uintptr_t at;
@@ -50,13 +53,6 @@ int match_range(dl_phdr_info* object, std::size_t, void* data) {
   range.begin = begin;
   range.end = end;
   return 1;
-}
-
-bool is_ours(const void* address) {
-  Dl_info self;
-  Dl_info other;
-  return dladdr(reinterpret_cast<const void*>(&find), &self) != 0 && dladdr(address, &other) != 0 &&
-         self.dli_fbase == other.dli_fbase;
 }
 
 bool may_open() {
@@ -91,7 +87,11 @@ void* behind_us(const char* name) {
   if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
   const std::string_view path = where.dli_fname;
   const std::string_view file = without_prefix(path, path.rfind('/') + 1);
-  return file.starts_with("libnccl.so") || file.starts_with("libcudart.so") ? nullptr : found;
+  constexpr std::string_view kVendors[] = {"libnccl.so", "libcudart.so", "libcuda.so"};
+  for (const std::string_view vendor : kVendors) {
+    if (file.starts_with(vendor)) return nullptr;
+  }
+  return found;
 }
 
 void publish_function(std::size_t i) {
@@ -130,14 +130,19 @@ void* search(Fn fn, const void* return_address) {
   if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
     if (!may_open()) return found;
   }
-  if (info(fn).library == Library::nccl) {
-    for (const char* soname : kNcclNames) {
+  const auto in_any = [&](std::span<const char* const> sonames) -> void* {
+    for (const char* soname : sonames) {
       if (void* found = lookup(soname, name)) return found;
     }
-  } else {
-    for (const char* soname : kCudartNames) {
-      if (void* found = lookup(soname, name)) return found;
-    }
+    return nullptr;
+  };
+  switch (info(fn).library) {
+    case Library::nccl:
+      return in_any(kNcclNames);
+    case Library::cudart:
+      return in_any(kCudartNames);
+    case Library::cuda:
+      return in_any(kCudaNames);
   }
   return nullptr;
 }
@@ -169,6 +174,22 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
     g_busy.clear(std::memory_order_release);
   }
   return found;
+}
+
+void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
+  Binding* const binding = t_binding;
+  if (binding == nullptr || binding->fn != fn || !is_ours(return_address)) {
+    return find(fn, cache, return_address);
+  }
+  t_binding = nullptr;
+  void* real = binding->real.load(std::memory_order_acquire);
+  if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
+    const KeepErrno keep_errno;
+    Dl_info where;
+    if (dladdr(real, &where) != 0) note_library(fn, where.dli_fname);
+    binding->served.store(true, std::memory_order_relaxed);
+  }
+  return real;
 }
 
 void after_fork() {

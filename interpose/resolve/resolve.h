@@ -28,6 +28,9 @@ struct Cache {
 // by soname. Null if there is no such function in this process.
 [[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
 
+// A thunk's own (binding.h), or else found.
+[[gnu::noinline]] void* bound_or_found(Fn fn, Cache& cache, const void* return_address);
+
 // Budget: 1 ns.
 inline void* real(Fn fn, Cache& cache, const void* return_address) {
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
@@ -36,7 +39,7 @@ inline void* real(Fn fn, Cache& cache, const void* return_address) {
     const Cache::Entry& e = cache.entry[i];
     if (at - e.begin < e.end - e.begin) return e.real;
   }
-  return find(fn, cache, return_address);
+  return bound_or_found(fn, cache, return_address);
 }
 
 // exit() has begun. glibc runs the constructors of an object whose destructors have run again when

@@ -16,6 +16,8 @@ namespace tprof::coverage {
 namespace {
 
 SpinLock g_lock;
+std::atomic<const void*> g_taken[kFunctionCount];  // by address, past us
+std::atomic<bool> g_any_taken{false};
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
 
 void note(Head& head, Note what, std::string_view path) {
@@ -106,6 +108,15 @@ void note_interposers(Head& head) {
   }
 }
 
+void note_taken(Head& head) {
+  for (const auto& taken : g_taken) {
+    const void* address = taken.load(std::memory_order_relaxed);
+    if (address == nullptr) continue;
+    const Object from = object_of(address);
+    if (from.path != nullptr) note(head, Note::dlsym, from.path);
+  }
+}
+
 }  // namespace
 
 void note_environment(Head& head) {
@@ -117,7 +128,14 @@ void note_environment(Head& head) {
   }
 }
 
+void taken(Fn fn, const void* address) {
+  if (!info(fn).data) return;
+  g_taken[static_cast<std::size_t>(fn)].store(address, std::memory_order_relaxed);
+  g_any_taken.store(true, std::memory_order_release);
+}
+
 void note_objects(Head& head) {
+  if (g_any_taken.load(std::memory_order_acquire)) note_taken(head);
   unsigned long long objects = 0;
   dl_iterate_phdr(count_objects, &objects);
   dl_iterate_phdr(note_object, &head);

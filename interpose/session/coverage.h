@@ -2,6 +2,7 @@
 // is made, and at the end. By the thread that asks, since only it may hold the loader's lock.
 #pragma once
 
+#include "interpose/api/functions.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof::coverage {
@@ -11,6 +12,9 @@ void note_environment(Head& head);
 
 // Mapped objects that are known for what they do. Cheap where none was mapped since the last time.
 void note_objects(Head& head);
+
+// The program took `fn` from a library by address: its calls through that pass us by.
+void taken(Fn fn, const void* address);
 
 void after_fork();  // in the child
 

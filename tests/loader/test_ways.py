@@ -67,6 +67,7 @@ HEAPTRACK = "/usr/lib/heaptrack/libheaptrack_preload.so"
 INTO_NOTHING = {"DUMP_HEAPTRACK_OUTPUT": "/dev/null"}
 TWICE = (6, 4)
 NOTHING = (0, 0)
+TAKEN = {"TPROF_DLSYM": "1"}
 PLAIN = REPO / "tests/loader/ways/plain.c"
 UNTOUCHED = (3, "as ever\n")
 PASSED_ON = (0, "interposer: ncclAllGather\n" * 2)
@@ -89,8 +90,12 @@ WAYS_THERE_ARE = [
     Way("both inside a library that exports them", opened("local", "ways_exporting")),
     Way("`dlsym(RTLD_DEFAULT)`", program("ways_taken", "default")),
     Way("`dlsym` on a handle", program("ways_taken", "handle"), counted=NOTHING),
+    Way("`dlsym` on a handle, `TPROF_DLSYM=1`", program("ways_taken", "handle"), env=TAKEN),
     Way("Python's ctypes", (sys.executable, FOREIGN, "ctypes"), counted=NOTHING),
     Way("Python's cffi", (sys.executable, FOREIGN, "cffi"), counted=NOTHING, needs="cffi"),
+    Way("Python's ctypes, `TPROF_DLSYM=1`", (sys.executable, FOREIGN, "ctypes"), env=TAKEN),
+    Way("Python's cffi, `TPROF_DLSYM=1`", (sys.executable, FOREIGN, "cffi"), env=TAKEN,
+        needs="cffi"),
     Way("a library opened with `RTLD_DEEPBIND`", opened("deepbind", "ways_plugin"),
         counted=NOTHING),
     Way("both inside a library, `-Bsymbolic`", opened("local", "ways_symbolic"), counted=NOTHING),

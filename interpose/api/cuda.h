@@ -1,0 +1,95 @@
+// The CUDA driver functions that copy, which are counted with TPROF_DRIVER=1 only: the one list
+// from which wrappers, names, what cuGetProcAddress is to give and the coverage report follow.
+//
+// X(function, twin, name, since, (parameters), (arguments), (how the arguments read as CopyArgs))
+//   function, twin  as the library exports them; the twin is what callers get who compile with, or
+//                   ask for, a default stream of each thread's own
+//   name, since     by which cuGetProcAddress knows both, and the CUDA version (cudaTypedefs.h)
+//                   since when it means this prototype; older ones have 32-bit arguments
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+// cuda.h gives some names their newest meaning by a macro. Here a name is what is exported.
+#undef cuGetProcAddress
+
+// clang-format off
+#define TPROF_CUDA_COPY(X)                                                                                              \
+  X(cuMemcpy, cuMemcpy_ptds, cuMemcpy, 4000,                                                                            \
+    (CUdeviceptr dst, CUdeviceptr src, size_t count),                                                                   \
+    (dst, src, count), ({at(dst), at(src), count, cudaMemcpyDefault, nullptr, true}))                                   \
+  X(cuMemcpyAsync, cuMemcpyAsync_ptsz, cuMemcpyAsync, 4000,                                                             \
+    (CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream),                                                  \
+    (dst, src, count, stream), ({at(dst), at(src), count, cudaMemcpyDefault, stream, false}))                           \
+  X(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD, 3020,                                                          \
+    (CUdeviceptr dst, const void* src, size_t count),                                                                   \
+    (dst, src, count), ({at(dst), src, count, cudaMemcpyHostToDevice, nullptr, true}))                                  \
+  X(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, cuMemcpyHtoDAsync, 3020,                                           \
+    (CUdeviceptr dst, const void* src, size_t count, CUstream stream),                                                  \
+    (dst, src, count, stream), ({at(dst), src, count, cudaMemcpyHostToDevice, stream, false}))                          \
+  X(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 3020,                                                          \
+    (void* dst, CUdeviceptr src, size_t count),                                                                         \
+    (dst, src, count), ({dst, at(src), count, cudaMemcpyDeviceToHost, nullptr, true}))                                  \
+  X(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync, 3020,                                           \
+    (void* dst, CUdeviceptr src, size_t count, CUstream stream),                                                        \
+    (dst, src, count, stream), ({dst, at(src), count, cudaMemcpyDeviceToHost, stream, false}))                          \
+  X(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, cuMemcpyDtoD, 3020,                                                          \
+    (CUdeviceptr dst, CUdeviceptr src, size_t count),                                                                   \
+    (dst, src, count), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                            \
+  X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync, 3020,                                           \
+    (CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream),                                                  \
+    (dst, src, count, stream), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, stream, false}))                    \
+  X(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA, 3020,                                                          \
+    (CUarray dst, size_t offset, CUdeviceptr src, size_t count),                                                        \
+    (dst, offset, src, count), ({nullptr, at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
+  X(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD, 3020,                                                          \
+    (CUdeviceptr dst, CUarray src, size_t offset, size_t count),                                                        \
+    (dst, src, offset, count), ({at(dst), nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
+  X(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA, 3020,                                                          \
+    (CUarray dst, size_t offset, const void* src, size_t count),                                                        \
+    (dst, offset, src, count), ({nullptr, src, count, cudaMemcpyHostToDevice, nullptr, true}))                          \
+  X(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync, 3020,                                           \
+    (CUarray dst, size_t offset, const void* src, size_t count, CUstream stream),                                       \
+    (dst, offset, src, count, stream), ({nullptr, src, count, cudaMemcpyHostToDevice, stream, false}))                  \
+  X(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH, 3020,                                                          \
+    (void* dst, CUarray src, size_t offset, size_t count),                                                              \
+    (dst, src, offset, count), ({dst, nullptr, count, cudaMemcpyDeviceToHost, nullptr, true}))                          \
+  X(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync, 3020,                                           \
+    (void* dst, CUarray src, size_t offset, size_t count, CUstream stream),                                             \
+    (dst, src, offset, count, stream), ({dst, nullptr, count, cudaMemcpyDeviceToHost, stream, false}))                  \
+  X(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA, 3020,                                                          \
+    (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t count),                                     \
+    (dst, dst_offset, src, src_offset, count), ({nullptr, nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))    \
+  X(cuMemcpyPeer, cuMemcpyPeer_ptds, cuMemcpyPeer, 4000,                                                                \
+    (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t count),                     \
+    (dst, dst_context, src, src_context, count), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))  \
+  X(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync, 4000,                                                 \
+    (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t count, CUstream stream),    \
+    (dst, dst_context, src, src_context, count, stream), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, stream, false}))\
+  X(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, cuMemcpy2D, 3020,                                                                \
+    (const CUDA_MEMCPY2D* box),                                                                                         \
+    (box), (box_copy(box, nullptr, true)))                                                                              \
+  X(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync, 3020,                                                 \
+    (const CUDA_MEMCPY2D* box, CUstream stream),                                                                        \
+    (box, stream), (box_copy(box, stream, false)))                                                                      \
+  X(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2DUnaligned, 3020,                                     \
+    (const CUDA_MEMCPY2D* box),                                                                                         \
+    (box), (box_copy(box, nullptr, true)))                                                                              \
+  X(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, cuMemcpy3D, 3020,                                                                \
+    (const CUDA_MEMCPY3D* box),                                                                                         \
+    (box), (box_copy(box, nullptr, true)))                                                                              \
+  X(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync, 3020,                                                 \
+    (const CUDA_MEMCPY3D* box, CUstream stream),                                                                        \
+    (box, stream), (box_copy(box, stream, false)))                                                                      \
+  X(cuMemcpy3DPeer, cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 4000,                                                          \
+    (const CUDA_MEMCPY3D_PEER* box),                                                                                    \
+    (box), (box_copy(box, nullptr, true)))                                                                              \
+  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000,                                           \
+    (const CUDA_MEMCPY3D_PEER* box, CUstream stream),                                                                   \
+    (box, stream), (box_copy(box, stream, false)))
+
+// Through which programs, and every CUDA runtime, reach the others. X(function); bodies in
+// hook/entry_point.cpp.
+#define TPROF_CUDA_ENTRY(X) X(cuGetProcAddress) X(cuGetProcAddress_v2)
+// clang-format on

@@ -1,0 +1,90 @@
+// The wrappers of the CUDA driver's copies, generated from api/cuda.h. Without TPROF_DRIVER=1 they
+// pass every call straight through; with it they count those that come from no wrapper: a call of
+// the runtime and the driver call that it causes are one.
+#include "interpose/session/opt_in.h"
+#include "wrapper.h"
+
+using tprof::CopyArgs;
+using tprof::Fn;
+
+namespace {
+
+const void* at(CUdeviceptr address) {
+  return reinterpret_cast<const void*>(address);
+}
+
+// The current device of a thread that did not set it through a wrapper. The driver keeps it by
+// thread, and its answers touch no error state.
+void ask_device(tprof::Thread& t) {
+  using Query = int (*)(int*);
+  static std::atomic<Query> query{nullptr};
+  Query ask = query.load(std::memory_order_acquire);
+  if (ask == nullptr) {
+    ask = reinterpret_cast<Query>(tprof::resolve::mapped("libcuda.so.1", "cuCtxGetDevice"));
+    if (ask == nullptr) return;
+    query.store(ask, std::memory_order_release);
+  }
+  int device = 0;
+  if (ask(&device) == 0) t.device = device;
+}
+
+tprof::Thread* recording_driver() {
+  if (!tprof::opt_in::driver()) return nullptr;
+  tprof::Thread* t = tprof::recording_thread();
+  if (t != nullptr) ask_device(*t);
+  return t;
+}
+
+bool is_host(CUmemorytype type) {
+  return type == CU_MEMORYTYPE_HOST;
+}
+
+// Where one side of a box lies; null: in an array.
+const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
+  return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : at(device);
+}
+
+// Boxes of the driver are in bytes whatever takes part. A side that is unified is told by its
+// pointer.
+template <typename Box>
+cudaMemcpyKind kind_of(const Box& b) {
+  if (b.dstMemoryType == CU_MEMORYTYPE_UNIFIED || b.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {
+    return cudaMemcpyDefault;
+  }
+  if (is_host(b.srcMemoryType)) {
+    return is_host(b.dstMemoryType) ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+  }
+  return is_host(b.dstMemoryType) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+template <typename Box>
+CopyArgs box_copy(const Box* b, CUstream stream, bool sync) {
+  if (b == nullptr) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream, sync};
+  std::size_t bytes = b->WidthInBytes * b->Height;
+  if constexpr (requires { b->Depth; }) bytes *= b->Depth;
+  return {.dst = side(b->dstMemoryType, b->dstHost, b->dstDevice),
+          .src = side(b->srcMemoryType, b->srcHost, b->srcDevice),
+          .bytes = bytes,
+          .kind = kind_of(*b),
+          .stream = stream,
+          .sync = sync};
+}
+
+}  // namespace
+
+#define WRAPPER(function, prototype, parameters, arguments, reading)                        \
+  TPROF_EXPORT CUresult function parameters {                                               \
+    TPROF_REAL(function, decltype(&::prototype), CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) \
+    tprof::Thread* t = recording_driver();                                                  \
+    if (t == nullptr) return real arguments;                                                \
+    const CopyArgs a = TPROF_UNPAREN reading;                                               \
+    return tprof::copy_call<Fn::function>(*t, a, [&] { return real arguments; });           \
+  }
+
+// cuda.h names the twins only by a macro: they are declared with the plain functions' types.
+#define X(function, twin, name, since, parameters, arguments, reading) \
+  extern "C" decltype(::function) twin;                                \
+  WRAPPER(function, function, parameters, arguments, reading)          \
+  WRAPPER(twin, function, parameters, arguments, reading)
+TPROF_CUDA_COPY(X)
+#undef X

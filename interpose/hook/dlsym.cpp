@@ -1,0 +1,158 @@
+// dlsym and dlvsym, for programs that take NCCL's and CUDA's functions by address.
+//
+// Both jump to the real function, so that RTLD_NEXT and RTLD_DEFAULT mean what they mean to the
+// caller: it is the return address from which the loader takes that. Only where a name of ours is
+// asked of a handle do they answer themselves.
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "interpose/resolve/binding.h"
+#include "interpose/resolve/mapped_symbols.h"
+#include "interpose/session/coverage.h"
+#include "interpose/session/opt_in.h"
+
+// Returned in two registers: where to jump to or, where that is null, what to return.
+struct TprofAnswer {
+  void* jump;
+  void* value;
+};
+extern "C" {
+[[gnu::used, gnu::visibility("hidden")]] TprofAnswer tprof_dlsym(void* handle, const char* name,
+                                                                 const void* caller);
+[[gnu::used, gnu::visibility("hidden")]] TprofAnswer tprof_dlvsym(void* handle, const char* name,
+                                                                  const char* version,
+                                                                  const void* caller);
+}
+
+namespace {
+
+using tprof::Fn;
+using tprof::Library;
+namespace resolve = tprof::resolve;
+
+constexpr char g_here = 0;  // in this library
+
+template <typename Function>
+Function real(const char* name, std::atomic<Function>& known) {
+  Function found = known.load(std::memory_order_acquire);
+  if (found == nullptr) [[unlikely]] {
+    found = reinterpret_cast<Function>(resolve::symbol_behind(&g_here, name));
+    known.store(found, std::memory_order_release);
+  }
+  return found;
+}
+
+using Dlsym = void* (*)(void*, const char*);
+using Dlvsym = void* (*)(void*, const char*, const char*);
+std::atomic<Dlsym> g_dlsym{nullptr};
+std::atomic<Dlvsym> g_dlvsym{nullptr};
+
+// What RTLD_NEXT and RTLD_DEFAULT find is ours already, or another interposer's way to the real
+// one; and what we ask for ourselves is not for a program.
+Fn wanted(const void* handle, const char* name, const void* caller) {
+  if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return Fn::none;
+  const Fn fn = resolve::named(name);
+  return fn == Fn::none || resolve::is_ours(caller) ? Fn::none : fn;
+}
+
+void* given(Fn fn, void* found) {
+  if (found == nullptr || resolve::is_ours(found)) return found;
+  const bool driver = tprof::info(fn).library == Library::cuda;
+  const bool wrap = driver ? tprof::opt_in::driver() : tprof::opt_in::dlsym();
+  void* const result = wrap ? resolve::bind(fn, found) : found;
+  if (result == found && !driver) tprof::coverage::taken(fn, found);
+  return result;
+}
+
+}  // namespace
+
+TprofAnswer tprof_dlsym(void* handle, const char* name, const void* caller) {
+  const auto dlsym = real("dlsym", g_dlsym);
+  const Fn fn = wanted(handle, name, caller);
+  if (fn == Fn::none) return {reinterpret_cast<void*>(dlsym), nullptr};
+  return {nullptr, given(fn, dlsym(handle, name))};
+}
+
+TprofAnswer tprof_dlvsym(void* handle, const char* name, const char* version, const void* caller) {
+  const auto dlvsym = real("dlvsym", g_dlvsym);
+  const Fn fn = wanted(handle, name, caller);
+  if (fn == Fn::none) return {reinterpret_cast<void*>(dlvsym), nullptr};
+  return {nullptr, given(fn, dlvsym(handle, name, version))};
+}
+
+// Each saves its arguments, asks, and jumps or returns.
+#if defined(__x86_64__)
+__asm__(
+    ".text\n"
+    ".macro TPROF_ASK name, ask, caller\n"
+    ".globl \\name\n"
+    ".type \\name, @function\n"
+    "\\name:\n"
+    ".cfi_startproc\n"
+    "endbr64\n"
+    "push %rdi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "push %rsi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "push %rdx\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "mov 24(%rsp), \\caller\n"
+    "call \\ask\n"
+    "mov %rax, %r11\n"
+    "mov %rdx, %rax\n"
+    "pop %rdx\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rsi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rdi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "test %r11, %r11\n"
+    "jz 1f\n"
+    "jmp *%r11\n"
+    "1:\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size \\name, . - \\name\n"
+    ".endm\n"
+    "TPROF_ASK dlsym, tprof_dlsym, %rdx\n"
+    "TPROF_ASK dlvsym, tprof_dlvsym, %rcx\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".text\n"
+    ".macro TPROF_ASK name, ask, caller\n"
+    ".globl \\name\n"
+    ".type \\name, @function\n"
+    "\\name:\n"
+    ".cfi_startproc\n"
+    "hint #34\n"  // bti c
+    "stp x29, x30, [sp, #-48]!\n"
+    ".cfi_def_cfa_offset 48\n"
+    ".cfi_offset x29, -48\n"
+    ".cfi_offset x30, -40\n"
+    "mov x29, sp\n"
+    "stp x0, x1, [sp, #16]\n"
+    "str x2, [sp, #32]\n"
+    "mov \\caller, x30\n"
+    "bl \\ask\n"
+    "mov x16, x0\n"
+    "mov x17, x1\n"
+    "ldp x0, x1, [sp, #16]\n"
+    "ldr x2, [sp, #32]\n"
+    "ldp x29, x30, [sp], #48\n"
+    ".cfi_restore x29\n"
+    ".cfi_restore x30\n"
+    ".cfi_def_cfa_offset 0\n"
+    "cbz x16, 1f\n"
+    "br x16\n"
+    "1:\n"
+    "mov x0, x17\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size \\name, . - \\name\n"
+    ".endm\n"
+    "TPROF_ASK dlsym, tprof_dlsym, x2\n"
+    "TPROF_ASK dlvsym, tprof_dlvsym, x3\n");
+#else
+#error "not ported to this architecture"
+#endif

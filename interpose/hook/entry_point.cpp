@@ -1,0 +1,121 @@
+// The wrappers of the functions that give a program the driver's functions. Every CUDA runtime,
+// also one that is linked in, reaches the driver this way. With TPROF_DRIVER=1 what they give is
+// wrapped.
+#include "interpose/session/opt_in.h"
+#include "wrapper.h"
+
+using tprof::Fn;
+namespace resolve = tprof::resolve;
+
+namespace {
+
+// What a name means to callers built for a CUDA version: to be exact, as the wrong prototype would
+// corrupt them. Newer majors may have given names new prototypes: they are passed through.
+constexpr int kNewestKnown = 14000;  // not included
+struct EntryPoint {
+  std::string_view name;
+  int since, until;
+  Fn function, per_thread;
+};
+constexpr EntryPoint kEntryPoints[] = {
+    {"cuGetProcAddress", 11030, 12000, Fn::cuGetProcAddress, Fn::cuGetProcAddress},
+    {"cuGetProcAddress", 12000, kNewestKnown, Fn::cuGetProcAddress_v2, Fn::cuGetProcAddress_v2},
+#define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
+    TPROF_CUDA_COPY(X)
+#undef X
+};
+constexpr int kTwinsSince = 7000;
+
+Fn entry_point(std::string_view name, int version, bool per_thread) {
+  for (const EntryPoint& e : kEntryPoints) {
+    if (name != e.name || version < e.since || version >= e.until) continue;
+    return per_thread && version >= kTwinsSince ? e.per_thread : e.function;
+  }
+  return Fn::none;
+}
+
+void wrap(void** function, const char* name, int version, bool per_thread) {
+  if (!tprof::opt_in::driver() || function == nullptr || name == nullptr) return;
+  const Fn fn = entry_point(name, version, per_thread);
+  if (fn != Fn::none) *function = resolve::bind(fn, *function);
+}
+
+// The flags that say which default stream is meant, equal for the driver and for the runtime.
+constexpr unsigned long long kLegacy = 1;
+constexpr unsigned long long kPerThread = 2;
+bool own_stream(unsigned long long flags, bool twin) {
+  return (flags & (kLegacy | kPerThread)) == 0 ? twin : (flags & kPerThread) != 0;
+}
+
+// Of the runtime that `real` belongs to: what its cudaGetDriverEntryPoint asks the driver for.
+int runtime_version(const void* real) {
+  using Query = cudaError_t (*)(int*);
+  const auto ask = reinterpret_cast<Query>(resolve::sibling(real, "cudaRuntimeGetVersion"));
+  int version = 0;
+  return ask != nullptr && ask(&version) == cudaSuccess ? version : 0;
+}
+
+}  // namespace
+
+// cuda.h declares it under a macro only.
+extern "C" CUresult cuGetProcAddress(const char* name, void** function, int version,
+                                     cuuint64_t flags);
+TPROF_EXPORT CUresult cuGetProcAddress(const char* name, void** function, int version,
+                                       cuuint64_t flags) {
+  TPROF_REAL(cuGetProcAddress, decltype(&::cuGetProcAddress),
+             CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
+  const CUresult result = real(name, function, version, flags);
+  if (result == CUDA_SUCCESS) wrap(function, name, version, own_stream(flags, false));
+  return result;
+}
+
+TPROF_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version,
+                                          cuuint64_t flags,
+                                          CUdriverProcAddressQueryResult* status) {
+  TPROF_REAL(cuGetProcAddress_v2, decltype(&::cuGetProcAddress_v2),
+             CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
+  const CUresult result = real(name, function, version, flags, status);
+  if (result == CUDA_SUCCESS) wrap(function, name, version, own_stream(flags, false));
+  return result;
+}
+
+// The runtime's, which ask the driver for the name at their own version, or at a given one. Their
+// last argument came with CUDA 12.0; it is passed on whatever it is.
+using Status = void*;
+using EntryPointOf = cudaError_t (*)(const char*, void**, unsigned long long, Status);
+using EntryPointByVersion = cudaError_t (*)(const char*, void**, unsigned, unsigned long long,
+                                            Status);
+
+#define X(function, twin)                                                                          \
+  TPROF_EXPORT cudaError_t tprof_##function(                                                       \
+      const char* name, void** entry, unsigned long long flags, Status status) __asm__(#function); \
+  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry,                        \
+                                            unsigned long long flags, Status status) {             \
+    TPROF_REAL_OF(function, tprof_##function, EntryPointOf, cudaErrorSharedObjectSymbolNotFound)   \
+    const cudaError_t result = real(name, entry, flags, status);                                   \
+    if (result == cudaSuccess && tprof::opt_in::driver()) {                                        \
+      const int version = runtime_version(reinterpret_cast<const void*>(real));                    \
+      wrap(entry, name, version, own_stream(flags, twin));                                         \
+    }                                                                                              \
+    return result;                                                                                 \
+  }
+X(cudaGetDriverEntryPoint, false)
+X(cudaGetDriverEntryPoint_ptsz, true)
+#undef X
+
+#define X(function, twin)                                                                     \
+  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry, unsigned version, \
+                                            unsigned long long flags,                         \
+                                            Status status) __asm__(#function);                \
+  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry, unsigned version, \
+                                            unsigned long long flags, Status status) {        \
+    TPROF_REAL_OF(function, tprof_##function, EntryPointByVersion,                            \
+                  cudaErrorSharedObjectSymbolNotFound)                                        \
+    const cudaError_t result = real(name, entry, version, flags, status);                     \
+    if (result == cudaSuccess)                                                                \
+      wrap(entry, name, static_cast<int>(version), own_stream(flags, twin));                  \
+    return result;                                                                            \
+  }
+X(cudaGetDriverEntryPointByVersion, false)
+X(cudaGetDriverEntryPointByVersion_ptsz, true)
+#undef X

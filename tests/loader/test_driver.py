@@ -1,0 +1,109 @@
+"""TPROF_DRIVER=1: copies through the driver, whoever calls it, against the stand-in's own tally."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
+LIBTPROF = BUILD / "libtprof.so"
+STANDIN = BUILD / "standin"
+FORWARDING = STANDIN / "forwarding"
+WAYS = ["linked", "dlsym", "address", "address_v1", "entry_point", "entry_point_by_version"]
+
+
+def tally_reader():
+    path = REPO / "tests/standin/tally.py"
+    spec = importlib.util.spec_from_file_location("standin_tally", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Run:
+    """A program on the stand-in, under the preload."""
+
+    def __init__(self, folder, *command, libraries=(STANDIN,), **variables):
+        self.traces, tally = folder / "traces", folder / "tally"
+        tally.mkdir(parents=True)
+        env = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(LIBTPROF)}
+        env |= {"LD_LIBRARY_PATH": ":".join(map(str, libraries)), "STANDIN_TALLY": str(tally)}
+        env |= {"TPROF_OUTPUT_DIR": str(self.traces), "TPROF_EVENTS": "all"} | variables
+        command = [BUILD / command[0], *command[1:]]
+        self.done = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (self.done.returncode, self.done.stderr) == (0, "")
+        (self.tally,) = tally_reader().read_all(tally)
+
+    def lines(self):
+        (file,) = self.traces.iterdir()
+        return [json.loads(x.rstrip(",")) for x in file.read_text().splitlines() if x[:1] == "{"]
+
+    def ledger(self, named=lambda name: name):
+        """(function, direction, mode) -> [calls, bytes, failed]"""
+        (closing,) = [x["args"] for x in self.lines() if x["name"] == "tprof_ledger"]
+        return added(
+            ((named(row["name"]), row["bucket"], row["mode"]), row["calls"], row["bytes"], row["failed"])
+            for row in closing["rows"]
+        )
+
+    def counted(self):
+        """The same of what the stand-in was asked for."""
+        return added(
+            ((row["function"], row["kind"], row["mode"]), row["returned"], row["bytes"], row["failed"])
+            for row in self.tally["rows"]
+        )
+
+    def unseen(self):
+        (footer,) = [x["args"] for x in self.lines() if x["name"] == "tprof_footer"]
+        return [noted["kind"] for noted in footer["coverage"]["unseen"]]
+
+
+def added(rows):
+    table = {}
+    for key, *figures in rows:
+        table[key] = [a + b for a, b in zip(table.get(key, [0, 0, 0]), figures, strict=True)]
+    return table
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_copy_of_the_driver_counts_as_it_was_asked_for(tmp_path, way):
+    run = Run(tmp_path, "driver_copies", way, TPROF_DRIVER="1")
+    assert run.ledger() == run.counted()
+    assert sum(calls for calls, _, _ in run.counted().values()) == 39
+    assert sum(failed for _, _, failed in run.counted().values()) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_the_setting_nothing_of_the_driver_counts(tmp_path, way):
+    run = Run(tmp_path, "driver_copies", way)
+    assert not run.traces.exists()
+    assert len(run.counted()) > 20
+
+
+def test_a_runtime_that_is_linked_in_is_seen_through_the_driver(tmp_path):
+    run = Run(tmp_path, "runtime_copies_static", TPROF_DRIVER="1")
+    assert run.ledger() == run.counted()
+    assert run.unseen() == []
+    devices = {x["args"]["device"] for x in run.lines() if x["ph"] == "X"}
+    assert devices == {1}  # the driver's answer: no wrapped function told
+
+
+def test_without_the_setting_a_runtime_that_is_linked_in_is_said_to_be_unseen(tmp_path):
+    assert not Run(tmp_path, "runtime_copies_static").traces.exists()
+
+
+def test_a_call_of_the_runtime_and_the_driver_call_that_it_causes_are_one(tmp_path):
+    libraries = [FORWARDING, STANDIN]
+    run = Run(tmp_path, "runtime_copies_shared", libraries=libraries, TPROF_DRIVER="1")
+    assert run.ledger(named=lambda _: "") == added(
+        (("", *key[1:]), *figures) for key, figures in run.counted().items()
+    )
+    names = {name for name, *_ in run.ledger()}
+    assert {"cudaMemcpy", "cudaMemcpyAsync_ptsz"} <= names
+    assert not names & {"cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2"}
