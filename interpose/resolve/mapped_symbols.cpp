@@ -1,39 +1,43 @@
 #include "mapped_symbols.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
 #include <cstdint>
-#include <cstring>
 
 namespace tprof::resolve {
 namespace {
 
+// Not strcmp: while dlsym is looked for, it may be a sanitizer's that is not ready yet.
+bool same(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
 // What its dynamic section tells of an object.
 class Object {
  public:
-  explicit Object(const dl_phdr_info& info) : info_(info) {
-    for (int i = 0; i < info.dlpi_phnum; ++i) {
-      if (info.dlpi_phdr[i].p_type == PT_DYNAMIC)
-        dynamic_ = at<ElfW(Dyn)>(info.dlpi_phdr[i].p_vaddr);
+  explicit Object(const dl_phdr_info& info)
+      : base_(info.dlpi_addr), segments_(info.dlpi_phdr), segment_count_(info.dlpi_phnum) {
+    for (int i = 0; i < segment_count_; ++i) {
+      if (segments_[i].p_type == PT_DYNAMIC) dynamic_ = at<ElfW(Dyn)>(segments_[i].p_vaddr);
     }
-    if (dynamic_ == nullptr) return;
-    symbols_ = table<ElfW(Sym)>(DT_SYMTAB);
-    strings_ = table<char>(DT_STRTAB);
-    hash_ = table<std::uint32_t>(DT_GNU_HASH);
+    find_tables();
   }
+  explicit Object(const link_map& map) : base_(map.l_addr), dynamic_(map.l_ld) { find_tables(); }
 
   bool holds(const void* address) const {
-    const auto here = reinterpret_cast<std::uintptr_t>(address) - info_.dlpi_addr;
-    for (int i = 0; i < info_.dlpi_phnum; ++i) {
-      const auto& segment = info_.dlpi_phdr[i];
+    const auto here = reinterpret_cast<std::uintptr_t>(address) - base_;
+    for (int i = 0; i < segment_count_; ++i) {
+      const auto& segment = segments_[i];
       if (segment.p_type == PT_LOAD && here - segment.p_vaddr < segment.p_memsz) return true;
     }
     return false;
   }
 
   bool is_named(const char* soname) const {
-    return each(DT_SONAME, [&](const char* own) { return std::strcmp(own, soname) == 0; });
+    return each(DT_SONAME, [&](const char* own) { return same(own, soname); });
   }
   bool needs(const Object& other) const {
     return each(DT_NEEDED, [&](const char* name) { return other.is_named(name); });
@@ -57,7 +61,7 @@ class Object {
       const std::uint32_t its = chain[i - first];
       const auto& symbol = symbols_[i];
       if ((its | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
-          (symbol.st_info & 0xf) == STT_FUNC && std::strcmp(strings_ + symbol.st_name, name) == 0) {
+          (symbol.st_info & 0xf) == STT_FUNC && same(strings_ + symbol.st_name, name)) {
         return const_cast<char*>(at<char>(symbol.st_value));
       }
       if ((its & 1) != 0) return nullptr;
@@ -65,9 +69,16 @@ class Object {
   }
 
  private:
+  void find_tables() {
+    if (dynamic_ == nullptr) return;
+    symbols_ = table<ElfW(Sym)>(DT_SYMTAB);
+    strings_ = table<char>(DT_STRTAB);
+    hash_ = table<std::uint32_t>(DT_GNU_HASH);
+  }
+
   template <typename T>
   const T* at(ElfW(Addr) offset) const {
-    return reinterpret_cast<const T*>(info_.dlpi_addr + offset);
+    return reinterpret_cast<const T*>(base_ + offset);
   }
   // glibc relocates these entries where the section can be written.
   template <typename T>
@@ -75,7 +86,7 @@ class Object {
     for (const ElfW(Dyn)* d = dynamic_; d->d_tag != DT_NULL; ++d) {
       if (d->d_tag != tag) continue;
       const ElfW(Addr) p = d->d_un.d_ptr;
-      return p < info_.dlpi_addr ? at<T>(p) : reinterpret_cast<const T*>(p);
+      return p < base_ ? at<T>(p) : reinterpret_cast<const T*>(p);
     }
     return nullptr;
   }
@@ -88,7 +99,9 @@ class Object {
     return false;
   }
 
-  const dl_phdr_info& info_;
+  ElfW(Addr) base_;
+  const ElfW(Phdr) * segments_ = nullptr;
+  int segment_count_ = 0;
   const ElfW(Dyn) * dynamic_ = nullptr;
   const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
@@ -121,13 +134,13 @@ void* symbol_near(const void* address, const char* name) {
 }
 
 void* symbol_behind(const void* address, const char* name) {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
   void* found = nullptr;
-  bool behind = false;
-  each_object([&](const Object& object) {
-    if (behind) found = object.find(name);
-    behind = behind || object.holds(address);
-    return found != nullptr;
-  });
+  while (found == nullptr && map != nullptr && (map = map->l_next) != nullptr) {
+    found = Object(*map).find(name);
+  }
   return found;
 }
 

@@ -9,7 +9,8 @@ namespace tprof::resolve {
 void* symbol_near(const void* address, const char* name);
 
 // The function `name` of the first object behind the one that `address` lies in, or null: what
-// dlsym(RTLD_NEXT) would give there, for finding dlsym.
+// dlsym(RTLD_NEXT) would give there, for finding dlsym. Calls nothing that a sanitizer intercepts:
+// its first own call of dlsym comes before its interceptors work.
 void* symbol_behind(const void* address, const char* name);
 
 // The function `name` of the mapped object whose soname is `soname`, or null.
