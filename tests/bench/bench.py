@@ -15,6 +15,7 @@ import hot_path
 import instructions
 import line_sizes
 import lttng
+import opt_in
 import pytorch
 import tool
 from figures import NotMeasured, table
@@ -23,6 +24,7 @@ from place import Place
 PARTS = {
     "hot_path": hot_path,
     "lttng": lttng,
+    "opt_in": opt_in,
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,

@@ -1,0 +1,121 @@
+// What the hooks cost that are off unless asked for (TPROF_DRIVER, TPROF_DLSYM), beside the floor
+// and the same call without us; on null libraries.
+//
+//   bench_opt_in REPETITIONS
+//
+// Prints JSON: {variant: [CPU nanoseconds a call, one figure a repetition]}. Nothing is recorded of
+// the first repetitions.
+#include <cuda.h>
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "ring_watch.h"
+#include "variants.h"
+
+namespace {
+
+using namespace tprof::bench;
+
+constexpr std::uint64_t kCalls = 8192;  // half a ring
+
+#if defined(__x86_64__)
+constexpr const char* kOldestGlibc = "GLIBC_2.2.5";
+#else
+constexpr const char* kOldestGlibc = "GLIBC_2.17";
+#endif
+
+using Copy = decltype(&::cuMemcpyHtoDAsync_v2);
+using Dlsym = void* (*)(void*, const char*);
+
+template <typename F>
+F taken(void* library, const char* name) {
+  return reinterpret_cast<F>(dlsym(library, name));
+}
+
+Copy by_name() {
+  void* found = nullptr;
+  if (cuGetProcAddress_v2("cuMemcpyHtoDAsync", &found, 3020, 0, nullptr) != CUDA_SUCCESS) {
+    std::exit(1);
+  }
+  return reinterpret_cast<Copy>(found);
+}
+
+struct Measured {
+  const char* name;
+  std::function<void()> calls;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::size_t repetitions = std::strtoull(argv[1], nullptr, 10);
+  std::atomic<std::uint64_t> number{0};
+  Caller caller(new_communicator(), number);
+  void* nccl = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  const auto gather = taken<decltype(&::ncclAllGather)>(nccl, "ncclAllGather");
+  const auto bare = taken<Copy>(driver, "bare_copy");
+  const auto linked = taken<Copy>(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2");
+  const Copy given = by_name();
+  const Dlsym ours = &dlsym;
+  const auto real = reinterpret_cast<Dlsym>(dlvsym(libc, "dlsym", kOldestGlibc));
+  if (gather == nullptr || bare == nullptr || linked == nullptr || real == nullptr) return 1;
+
+  char bytes[64] = {};
+  ncclComm_t comm = new_communicator();
+  const auto copies = [&](Copy copy) {
+    return [&bytes, copy] {
+      for (std::uint64_t i = 0; i < kCalls; ++i) copy(0, bytes, sizeof bytes, nullptr);
+    };
+  };
+  const auto lookups = [&](Dlsym look, const char* name) {
+    return [look, libc, name] {
+      for (std::uint64_t i = 0; i < kCalls; ++i) {
+        asm volatile("" ::"r"(look(libc, name)));
+      }
+    };
+  };
+  const Measured all[] = {
+      {"floor", [&] { caller.calls(Variant::floor, kCalls); }},
+      {"ncclAllGather by pointer",
+       [&] {
+         for (std::uint64_t i = 0; i < kCalls; ++i) {
+           gather(bytes, bytes, 16, ncclInt8, comm, nullptr);
+         }
+       }},
+      {"bare driver copy", copies(bare)},
+      {"driver copy, linked", copies(linked)},
+      {"driver copy, by pointer", copies(given)},
+      {"bare dlsym", lookups(real, "strlen")},
+      {"dlsym", lookups(ours, "strlen")},
+  };
+  constexpr std::size_t kVariants = std::size(all);
+  std::vector<double> ns[kVariants];
+  RingWatch watch;
+  caller.calls(Variant::all_gather, 1);
+  watch.open();
+  constexpr std::size_t kWarm = 2;
+  for (std::size_t r = 0; r < repetitions + kWarm; ++r) {
+    for (std::size_t v = 0; v < kVariants; ++v) {
+      const Measured& m = all[(v + r) % kVariants];
+      watch.wait_until_drained();
+      const std::uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+      m.calls();
+      const std::uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+      if (r >= kWarm) {
+        ns[&m - all].push_back(static_cast<double>(end - start) / static_cast<double>(kCalls));
+      }
+    }
+  }
+  for (std::size_t v = 0; v < kVariants; ++v) {
+    std::printf("%s\"%s\":[", v == 0 ? "{" : "],\n", all[v].name);
+    for (std::size_t r = 0; r < repetitions; ++r) {
+      std::printf("%s%.2f", r == 0 ? "" : ",", ns[v][r]);
+    }
+  }
+  std::printf("]}\n");
+}

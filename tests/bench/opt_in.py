@@ -1,0 +1,39 @@
+"""What the hooks cost that are off unless asked for, and what they cost those who did not ask."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+from figures import Figure
+from place import Place
+
+REPETITIONS = 15
+ON = {"TPROF_DRIVER": "1", "TPROF_DLSYM": "1"}
+
+
+def client(place: Place, **env: str) -> dict[str, list[float]]:
+    done = subprocess.run(
+        [place.build / "bench_opt_in", str(REPETITIONS)],
+        env=place.environment(place.empty_folder("traces"), **env),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def figures(place: Place) -> Iterator[Figure]:
+    on = client(place, **ON)
+    for name in ("ncclAllGather by pointer", "driver copy, linked", "driver copy, by pointer"):
+        yield Figure(
+            f"recorded {name}", "ns CPU", on[name], "floor", on["floor"], compare="ratio", limit=2
+        )
+    yield difference("dlsym, TPROF_DLSYM=1", on["dlsym"], "bare", on["bare dlsym"], 20)
+    off = client(place)
+    yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
+    name = "driver copy, linked"
+    yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)
+
+
+def difference(name: str, values: list, peer: str, peer_values: list, limit: float) -> Figure:
+    return Figure(name, "ns CPU", values, peer, peer_values, compare="difference", limit=limit)
