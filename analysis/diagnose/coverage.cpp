@@ -65,6 +65,16 @@ constexpr KindMeaning kMeanings[] = {
       "pointers "
       "are not counted",
       "set TPROF_DLSYM=1"}},
+    {"unsized_array",
+     {Severity::note,
+      "copies of boxes of it are counted as calls of 0 bytes: the format does not tell the size of "
+      "an element",
+      "take their bytes as not counted"}},
+    {"unknown_cudart",
+     {Severity::warning,
+      "batches of copies and prefetches that it served are not counted: which CUDA version it is "
+      "could not be told, and their arguments depend on it",
+      "use NVIDIA's libcudart.so.11.0, .12 or .13"}},
     {"nsys",
      {Severity::note, "Nsight Systems is in the process: counts stay exact, times include its work",
       ""}},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "communicators.h"
+#include "copy_args.h"
 #include "graphs.h"
 #include "groups.h"
 #include "interpose/api/functions.h"
@@ -32,15 +33,6 @@ struct NcclArgs {
   Reduce reduce = Reduce::none;
 };
 
-struct CopyArgs {
-  const void* dst;
-  const void* src;
-  std::size_t bytes;
-  cudaMemcpyKind kind;
-  cudaStream_t stream;
-  bool sync;
-};
-
 // ncclInProgress: accepted, under way on a non-blocking communicator.
 constexpr bool accepted(ncclResult_t result) {
   return result == ncclSuccess || result == static_cast<ncclResult_t>(7);
@@ -60,8 +52,8 @@ constexpr std::uint64_t name_hash(std::string_view name) {
 }
 
 // The ledger's part of one finished call.
-inline void enter(Transaction& transaction, LedgerKey::Words key, const Record& r, bool ok,
-                  std::uint64_t signature_name) {
+[[gnu::always_inline]] inline void enter(Transaction& transaction, LedgerKey::Words key,
+                                         const Record& r, bool ok, std::uint64_t signature_name) {
   LedgerValues& v = transaction.values(key);
   if (!ok) {
     ++v.failed;
@@ -163,41 +155,59 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   return result;
 }
 
-template <Fn kFunction, typename F>
-auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
-  const DepthGuard guard(t);
-  constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
+[[gnu::always_inline]] inline Bucket bucket_of(const CopyArgs& a) {
+  static constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
   const auto kind = static_cast<unsigned>(a.kind);
-  const Bucket bucket =
-      kind < std::size(kDirections) ? kDirections[kind] : memory::direction(a.dst, a.src);
-  const std::uint32_t graph = graphs::capturing(a.stream);
-  const bool wants_line = kBuckets[static_cast<std::size_t>(bucket)].lines ||
-                          session::config().events == EventLines::all;
+  return kind < std::size(kDirections) ? kDirections[kind] : memory::direction(a.dst, a.src);
+}
 
-  bool in_ring = false;
-  Record& r = next_record(t, wants_line, in_ring);
+[[gnu::always_inline]] inline HostMemory host_memory_of(Bucket bucket, const CopyArgs& a) {
+  if (bucket == Bucket::H2D) return memory::kind_of(a.src);
+  if (bucket == Bucket::D2H) return memory::kind_of(a.dst);
+  return HostMemory::unknown;
+}
+
+[[gnu::always_inline]] inline bool wants_line(Bucket bucket) {
+  return kBuckets[static_cast<std::size_t>(bucket)].lines ||
+         session::config().events == EventLines::all;
+}
+
+[[gnu::always_inline]] inline void describe_copy(Record& r, const Thread& t, Bucket bucket,
+                                                 std::uint64_t bytes, cudaStream_t stream) {
   r.txn = 0;
   set_outcome(r, 0, 0);
-  r.count = a.bytes;
-  r.stream = reinterpret_cast<std::uintptr_t>(a.stream);
+  r.count = bytes;
+  r.stream = reinterpret_cast<std::uintptr_t>(stream);
   r.seq = 0;
   r.peer = kNoPeer;
   r.group = 0;
   r.comm = static_cast<std::uint32_t>(t.device) + 1;
   r.bucket = bucket;
   r.dtype = kDtypeByte;
-  HostMemory host = HostMemory::unknown;
-  if (bucket == Bucket::H2D) host = memory::kind_of(a.src);
-  if (bucket == Bucket::D2H) host = memory::kind_of(a.dst);
-  set_flags(r, graph != 0, false, a.sync, host, Reduce::none);
+}
 
-  const auto key =
-      key_words(static_cast<std::uint8_t>(kFunction), bucket, kDtypeByte,
-                graph != 0 ? Mode::captured : Mode::direct, bytes_class(a.bytes), r.comm, graph);
+[[gnu::always_inline]] inline LedgerKey::Words copy_key(Fn fn, Bucket bucket, std::uint64_t bytes,
+                                                        std::uint32_t device, std::uint32_t graph) {
+  return key_words(static_cast<std::uint8_t>(fn), bucket, kDtypeByte,
+                   graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), device, graph);
+}
+
+template <Fn kFunction, typename F>
+auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
+  const DepthGuard guard(t);
+  const Bucket bucket = bucket_of(a);
+  const std::uint32_t graph = graphs::capturing(a.stream);
+  const bool line = wants_line(bucket);
+
+  bool in_ring = false;
+  Record& r = next_record(t, line, in_ring);
+  describe_copy(r, t, bucket, a.bytes, a.stream);
+  set_flags(r, graph != 0, false, a.sync, host_memory_of(bucket, a), Reduce::none);
+  const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, graph);
 
   const auto result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
-  settle(t, r, key, accepted(result), 0, wants_line && !in_ring);
+  settle(t, r, key, accepted(result), 0, line && !in_ring);
   return result;
 }
 

@@ -58,7 +58,7 @@ void threads_after_fork();  // in the child
 // The row of `key` in this thread's ledger. Never null: see the overflow row in thread.cpp.
 [[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
 
-inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
+[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
   LedgerRow*& cached = t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
   if (cached == nullptr || cached->key_low.load(std::memory_order_relaxed) != key.low ||
       cached->key_high != key.high) [[unlikely]] {
@@ -121,7 +121,7 @@ class [[nodiscard]] Transaction {
 
 // The place for the next record: in the ring, or the spare one if the ring is full or the call is
 // to have no line. `in_ring` says which.
-inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
+[[gnu::always_inline]] inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
   ThreadArea& area = *t.area;
   const std::uint64_t head = area.head.load(std::memory_order_relaxed);
   const std::uint64_t used = head - area.tail.load(std::memory_order_acquire);
@@ -136,7 +136,8 @@ inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
 }
 
 // Makes an open record visible. It must be whole but for txn (0) and what the call will tell.
-inline void publish(Thread& t, Record& r, std::uint8_t function, bool in_ring) {
+[[gnu::always_inline]] inline void publish(Thread& t, Record& r, std::uint8_t function,
+                                           bool in_ring) {
   std::atomic_ref<std::uint8_t>(r.function).store(function, std::memory_order_release);
   if (!in_ring) return;
   ThreadArea& area = *t.area;

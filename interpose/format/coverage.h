@@ -27,6 +27,8 @@ enum class Note : std::uint8_t {
   cudart,  // the same
   driver,  // unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it
   dlsym,   // functions were taken from it by address, past the wrappers
+  unsized_array,   // calls on it count as 0 bytes
+  unknown_cudart,  // calls to it whose arguments depend on its version are not counted
   cupti,
   nsys,
   ncu,
@@ -42,12 +44,12 @@ enum class Note : std::uint8_t {
 
 // The contract's words for them.
 inline constexpr std::string_view kNoteNames[] = {
-    "nvshmem",       "cufile",    "mscclpp",        "ucx",
-    "mpi",           "gdrcopy",   "dali",           "jax",
-    "tensorflow",    "cupy",      "second_nccl",    "second_cudart",
-    "static_cudart", "dlsym",     "cupti",          "nsys",
-    "ncu",           "sanitizer", "nvtx_injection", "cuda_injection",
-    "nccl_profiler", "preload",   "preload_before", "interposer"};
+    "nvshmem",        "cufile",         "mscclpp",       "ucx",        "mpi",
+    "gdrcopy",        "dali",           "jax",           "tensorflow", "cupy",
+    "second_nccl",    "second_cudart",  "static_cudart", "dlsym",      "unsized_array",
+    "unknown_cudart", "cupti",          "nsys",          "ncu",        "sanitizer",
+    "nvtx_injection", "cuda_injection", "nccl_profiler", "preload",    "preload_before",
+    "interposer"};
 static_assert(sizeof kNoteNames / sizeof *kNoteNames == static_cast<std::size_t>(Note::count_));
 
 constexpr std::string_view note_name(Note n) {

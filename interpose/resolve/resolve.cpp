@@ -79,6 +79,46 @@ void* through_object_of(const void* address, const char* name) {
   return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
 }
 
+// The number behind `prefix` in the soname of a mapped object, 0 if it has another name.
+int version_in_soname(const link_map& map, std::string_view prefix) {
+  const char* strings = nullptr;
+  std::size_t name = 0;
+  for (const ElfW(Dyn)* d = map.l_ld; d != nullptr && d->d_tag != DT_NULL; ++d) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address, which the loader has relocated
+    if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+    if (d->d_tag == DT_SONAME) name = d->d_un.d_val;
+  }
+  if (strings == nullptr || name == 0) return 0;
+  std::string_view soname = strings + name;
+  if (!soname.starts_with(prefix)) return 0;
+  // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
+  const std::size_t digits = soname.find(".so.");
+  if (digits == std::string_view::npos) return 0;
+  int version = 0;
+  for (soname.remove_prefix(digits + 4); !soname.empty(); soname.remove_prefix(1)) {
+    if (soname[0] < '0' || soname[0] > '9' || version > 99) break;
+    version = version * 10 + (soname[0] - '0');
+  }
+  return version;
+}
+
+// Of the one CUDA runtime in the process; 0 where there are several.
+int version_of_only_runtime() {
+  if (!g_may_open.load(std::memory_order_relaxed)) return 0;
+  int only = 0;
+  for (const char* soname : kCudartNames) {
+    void* handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    link_map* map = nullptr;
+    const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
+    const int version = found ? version_in_soname(*map, "libcudart") : 0;
+    dlclose(handle);
+    if (only != 0) return 0;
+    only = version;
+  }
+  return only;
+}
+
 // Another interposer behind us, which any caller would get if we were not there. Not NCCL or CUDA
 // itself: of these two versions may be mapped, and whose it is depends on the caller.
 void* behind_us(const char* name) {
@@ -190,6 +230,24 @@ void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
     binding->served.store(true, std::memory_order_relaxed);
   }
   return real;
+}
+
+int find_version(const void* address, VersionCache& cache) {
+  const KeepErrno keep_errno;
+  Dl_info info;
+  link_map* map = nullptr;
+  int version = 0;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0) {
+    version = version_in_soname(*map, "libcudart");
+  }
+  if (version == 0) version = version_of_only_runtime();
+  dlerror();
+  if (version > 0 && version < 256) {
+    cache.known.store(
+        reinterpret_cast<std::uintptr_t>(address) << 8 | static_cast<std::uint64_t>(version),
+        std::memory_order_relaxed);
+  }
+  return version;
 }
 
 void after_fork() {

@@ -20,20 +20,6 @@ std::atomic<const void*> g_taken[kFunctionCount];  // by address, past us
 std::atomic<bool> g_any_taken{false};
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
 
-void note(Head& head, Note what, std::string_view path) {
-  NotedObject entry{static_cast<std::uint8_t>(what), {}};
-  path = prefix(path, sizeof entry.path - 1);
-  std::memcpy(entry.path, path.data(), path.size());
-  const SpinGuard guard(g_lock);
-  const std::uint32_t n = head.notes.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    if (std::memcmp(&head.note[i], &entry, sizeof entry) == 0) return;
-  }
-  if (n == kMaxNotes) return;
-  head.note[n] = entry;
-  head.notes.store(n + 1, std::memory_order_release);
-}
-
 int note_object(dl_phdr_info* object, std::size_t, void* data) {
   if (object->dlpi_adds == g_objects_seen.load(std::memory_order_relaxed)) return 1;
   const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
@@ -118,6 +104,20 @@ void note_taken(Head& head) {
 }
 
 }  // namespace
+
+void note(Head& head, Note what, std::string_view path) {
+  NotedObject entry{static_cast<std::uint8_t>(what), {}};
+  path = prefix(path, sizeof entry.path - 1);
+  std::memcpy(entry.path, path.data(), path.size());
+  const SpinGuard guard(g_lock);
+  const std::uint32_t n = head.notes.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (std::memcmp(&head.note[i], &entry, sizeof entry) == 0) return;
+  }
+  if (n == kMaxNotes) return;
+  head.note[n] = entry;
+  head.notes.store(n + 1, std::memory_order_release);
+}
 
 void note_environment(Head& head) {
   note_preloads(head);

@@ -2,10 +2,15 @@
 // is made, and at the end. By the thread that asks, since only it may hold the loader's lock.
 #pragma once
 
+#include <string_view>
+
 #include "interpose/api/functions.h"
-#include "interpose/format/ring_file.h"
+#include "interpose/format/coverage.h"
 
 namespace tprof::coverage {
+
+// Once however often it is said.
+void note(Head& head, Note what, std::string_view path);
 
 // Other preloads, tools that variables bring in, and who comes before us: does not change.
 void note_environment(Head& head);

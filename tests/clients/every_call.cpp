@@ -6,6 +6,9 @@
 
 #include <cstdio>
 
+// The one-dimensional copies of arrays are exported by every version.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 // The per-thread default stream's entry points have no declaration of their own in C.
 extern "C" {
 decltype(cudaMemcpy) cudaMemcpy_ptds;
@@ -25,6 +28,28 @@ decltype(cudaMemcpy2DFromArray) cudaMemcpy2DFromArray_ptds;
 decltype(cudaMemcpy2DToArrayAsync) cudaMemcpy2DToArrayAsync_ptsz;
 decltype(cudaMemcpy2DFromArrayAsync) cudaMemcpy2DFromArrayAsync_ptsz;
 decltype(cudaMemcpy2DArrayToArray) cudaMemcpy2DArrayToArray_ptds;
+decltype(cudaMemcpyToArray) cudaMemcpyToArray_ptds;
+decltype(cudaMemcpyToArrayAsync) cudaMemcpyToArrayAsync_ptsz;
+decltype(cudaMemcpyFromArray) cudaMemcpyFromArray_ptds;
+decltype(cudaMemcpyFromArrayAsync) cudaMemcpyFromArrayAsync_ptsz;
+decltype(cudaMemcpyArrayToArray) cudaMemcpyArrayToArray_ptds;
+decltype(cudaMemcpy3DBatchAsync) cudaMemcpy3DBatchAsync_ptsz;
+cudaError_t cudaMemcpyBatchAsync_ptsz(void* const*, const void* const*, const size_t*, size_t,
+                                      cudaMemcpyAttributes*, size_t*, size_t, cudaStream_t);
+decltype(cudaMemPrefetchAsync) cudaMemPrefetchAsync_ptsz;
+cudaError_t cudaMemPrefetchBatchAsync_ptsz(void**, size_t*, size_t, cudaMemLocation*, size_t*,
+                                           size_t, unsigned long long, cudaStream_t);
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void**, size_t*, size_t, cudaMemLocation*,
+                                                     size_t*, size_t, unsigned long long,
+                                                     cudaStream_t);
+// The header overloads these.
+cudaError_t entry_point(const char*, void**, unsigned long long,
+                        cudaDriverEntryPointQueryResult*) __asm__("cudaGetDriverEntryPoint");
+decltype(entry_point) cudaGetDriverEntryPoint_ptsz;
+cudaError_t entry_point_by_version(
+    const char*, void**, unsigned, unsigned long long,
+    cudaDriverEntryPointQueryResult*) __asm__("cudaGetDriverEntryPointByVersion");
+decltype(entry_point_by_version) cudaGetDriverEntryPointByVersion_ptsz;
 decltype(cudaGraphLaunch) cudaGraphLaunch_ptsz;
 decltype(cudaGraphInstantiateWithParams) cudaGraphInstantiateWithParams_ptsz;
 decltype(cudaStreamBeginCapture) cudaStreamBeginCapture_ptsz;
@@ -66,6 +91,27 @@ cudaMemcpy3DPeerParms PeerBox() {
 
 const cudaMemcpy3DParms box = Box();
 const cudaMemcpy3DPeerParms peer_box = PeerBox();
+
+cudaDriverEntryPointQueryResult found;
+
+// Batches of one.
+void* targets[] = {target};
+const void* sources[] = {source};
+size_t sizes[] = {64};
+size_t zero = 0;
+cudaMemcpyAttributes attributes = {cudaMemcpySrcAccessOrderStream, {}, {}, 0};
+cudaMemLocation location = {cudaMemLocationTypeHost, 0};
+
+cudaMemcpy3DBatchOp Operation() {
+  cudaMemcpy3DBatchOp operation{};
+  operation.src.type = operation.dst.type = cudaMemcpyOperandTypePointer;
+  operation.src.op.ptr = {source, 16, 4, {}};
+  operation.dst.op.ptr = {target, 16, 4, {}};
+  operation.extent = {8, 2, 2};
+  operation.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  return operation;
+}
+cudaMemcpy3DBatchOp operation = Operation();
 
 struct Call {
   const char* name;
@@ -169,6 +215,32 @@ const Call kCudaCalls[] = {
     CALL(cudaMemcpyFromSymbol_ptds, target, source, 64, 0, cudaMemcpyDeviceToHost),
     CALL(cudaMemcpyFromSymbolAsync, target, source, 64, 0, cudaMemcpyDeviceToHost, stream),
     CALL(cudaMemcpyFromSymbolAsync_ptsz, target, source, 64, 0, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaMemcpyToArray, nullptr, 0, 0, source, 64, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpyToArray_ptds, nullptr, 0, 0, source, 64, cudaMemcpyHostToDevice),
+    CALL(cudaMemcpyToArrayAsync, nullptr, 0, 0, source, 64, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpyToArrayAsync_ptsz, nullptr, 0, 0, source, 64, cudaMemcpyHostToDevice, stream),
+    CALL(cudaMemcpyFromArray, target, nullptr, 0, 0, 64, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpyFromArray_ptds, target, nullptr, 0, 0, 64, cudaMemcpyDeviceToHost),
+    CALL(cudaMemcpyFromArrayAsync, target, nullptr, 0, 0, 64, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaMemcpyFromArrayAsync_ptsz, target, nullptr, 0, 0, 64, cudaMemcpyDeviceToHost, stream),
+    CALL(cudaMemcpyArrayToArray, nullptr, 0, 0, nullptr, 0, 0, 64, cudaMemcpyDeviceToDevice),
+    CALL(cudaMemcpyArrayToArray_ptds, nullptr, 0, 0, nullptr, 0, 0, 64, cudaMemcpyDeviceToDevice),
+    CALL(cudaMemcpyBatchAsync, targets, sources, sizes, 1, &attributes, &zero, 1, stream),
+    CALL(cudaMemcpyBatchAsync_ptsz, targets, sources, sizes, 1, &attributes, &zero, 1, stream),
+    CALL(cudaMemcpy3DBatchAsync, 1, &operation, 0, stream),
+    CALL(cudaMemcpy3DBatchAsync_ptsz, 1, &operation, 0, stream),
+    CALL(cudaMemPrefetchAsync, source, 64, location, 0, stream),
+    CALL(cudaMemPrefetchAsync_ptsz, source, 64, location, 0, stream),
+    CALL(cudaMemPrefetchBatchAsync, targets, sizes, 1, &location, &zero, 1, 0, stream),
+    CALL(cudaMemPrefetchBatchAsync_ptsz, targets, sizes, 1, &location, &zero, 1, 0, stream),
+    CALL(cudaMemDiscardAndPrefetchBatchAsync, targets, sizes, 1, &location, &zero, 1, 0, stream),
+    CALL(cudaMemDiscardAndPrefetchBatchAsync_ptsz, targets, sizes, 1, &location, &zero, 1, 0,
+         stream),
+    {"cudaGetDriverEntryPoint", [] { return int{entry_point("cuInit", &pointer, 0, &found)}; }},
+    CALL(cudaGetDriverEntryPoint_ptsz, "cuInit", &pointer, 0, &found),
+    {"cudaGetDriverEntryPointByVersion",
+     [] { return int{entry_point_by_version("cuInit", &pointer, 12000, 0, &found)}; }},
+    CALL(cudaGetDriverEntryPointByVersion_ptsz, "cuInit", &pointer, 12000, 0, &found),
     CALL(cudaStreamBeginCapture, stream, cudaStreamCaptureModeGlobal),
     CALL(cudaStreamBeginCapture_ptsz, stream, cudaStreamCaptureModeGlobal),
     CALL(cudaStreamBeginCaptureToGraph, stream, graph, nullptr, nullptr, 0,

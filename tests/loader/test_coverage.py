@@ -48,33 +48,7 @@ NCCL_NOT_COVERED = {
     "ncclCommGrow": "life: a grown communicator is met at its first call, with an id of its own",
 }
 
-_ARRAYS = "moves between arrays (textures): no training framework calls it"
-_ABI = "its prototype differs between CUDA 12 and 13: a wrapper would corrupt one of them"
-_BOX = "three-dimensional: neither PyTorch, DeepSpeed nor nccl-tests call it"
-CUDART_NOT_COVERED = {
-    "cudaMemcpy3D": _BOX,
-    "cudaMemcpy3DAsync": _BOX,
-    "cudaMemcpy3DPeer": _BOX,
-    "cudaMemcpy3DPeerAsync": _BOX,
-    "cudaMemcpyBatchAsync": _ABI,
-    "cudaMemcpy3DBatchAsync": _ABI,
-    "cudaMemcpyWithAttributesAsync": "since CUDA 13.1",
-    "cudaMemcpy3DWithAttributesAsync": "since CUDA 13.1",
-    "cudaMemPrefetchAsync": _ABI,
-    "cudaMemPrefetchAsync_v2": _ABI,
-    "cudaMemPrefetchBatchAsync": _ABI,
-    "cudaMemDiscardAndPrefetchBatchAsync": _ABI,
-    "cudaMemcpyToArray": _ARRAYS,
-    "cudaMemcpyFromArray": _ARRAYS,
-    "cudaMemcpyArrayToArray": _ARRAYS,
-    "cudaMemcpyToArrayAsync": _ARRAYS,
-    "cudaMemcpyFromArrayAsync": _ARRAYS,
-    "cudaMemcpy2DToArray": _ARRAYS,
-    "cudaMemcpy2DFromArray": _ARRAYS,
-    "cudaMemcpy2DArrayToArray": _ARRAYS,
-    "cudaMemcpy2DToArrayAsync": _ARRAYS,
-    "cudaMemcpy2DFromArrayAsync": _ARRAYS,
-}
+CUDART_NOT_COVERED: dict[str, str] = {}
 
 
 def header(name: str) -> str:

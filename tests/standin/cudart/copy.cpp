@@ -1,7 +1,10 @@
 // The copies and fills of the runtime, all of them one Region each.
 #include "engine/copy.h"
 
+#include <algorithm>
+
 #include "cudart/entry.h"
+#include "engine/array.h"
 #include "engine/device.h"
 
 using namespace standin;
@@ -18,22 +21,63 @@ Region rows(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size
           .src_pitch = src_pitch};
 }
 
-char* at(const cudaPitchedPtr& p, const cudaPos& position) {
-  return static_cast<char*>(p.ptr) + position.z * p.pitch * p.ysize + position.y * p.pitch +
-         position.x;
+// One side of a box: positions count the elements of an array, and bytes elsewhere.
+struct Side {
+  char* at;
+  size_t pitch, slice;
+  size_t element;  // 0: no array
+};
+
+Side side(cudaArray_t array, const cudaPitchedPtr& p, const cudaPos& position) {
+  if (array) {
+    const size_t element = array->element();
+    return {array->base + position.z * array->slice() + position.y * array->pitch() +
+                position.x * element,
+            array->pitch(), array->slice(), element};
+  }
+  return {static_cast<char*>(p.ptr) + position.z * p.pitch * p.ysize + position.y * p.pitch +
+              position.x,
+          p.pitch, p.pitch * p.ysize, 0};
+}
+
+// The extent counts the elements of an array where one takes part.
+Region box(const Side& dst, const Side& src, const cudaExtent& extent) {
+  const size_t element = std::max({dst.element, src.element, size_t{1}});
+  return {.dst = dst.at,
+          .src = src.at,
+          .width = extent.width * element,
+          .height = extent.height,
+          .depth = extent.depth,
+          .dst_pitch = dst.pitch,
+          .src_pitch = src.pitch,
+          .dst_slice = dst.slice,
+          .src_slice = src.slice};
 }
 
 template <class Parms>
 Region box(const Parms& p) {
-  return {.dst = at(p.dstPtr, p.dstPos),
-          .src = at(p.srcPtr, p.srcPos),
-          .width = p.extent.width,
-          .height = p.extent.height,
-          .depth = p.extent.depth,
-          .dst_pitch = p.dstPtr.pitch,
-          .src_pitch = p.srcPtr.pitch,
-          .dst_slice = p.dstPtr.pitch * p.dstPtr.ysize,
-          .src_slice = p.srcPtr.pitch * p.srcPtr.ysize};
+  return box(side(p.dstArray, p.dstPtr, p.dstPos), side(p.srcArray, p.srcPtr, p.srcPos), p.extent);
+}
+
+// An operand of a batch: lengths that are 0 are those of the copy.
+Side side(const cudaMemcpy3DOperand& o, const cudaExtent& extent, size_t element) {
+  if (o.type == cudaMemcpyOperandTypeArray) {
+    const cudaOffset3D& offset = o.op.array.offset;
+    return side(o.op.array.array, {}, {offset.x, offset.y, offset.z});
+  }
+  const auto& p = o.op.ptr;
+  const size_t pitch = (p.rowLength ? p.rowLength : extent.width) * element;
+  return {static_cast<char*>(p.ptr), pitch, pitch * (p.layerHeight ? p.layerHeight : extent.height),
+          0};
+}
+
+size_t element_of(const cudaMemcpy3DOperand& o) {
+  return o.type == cudaMemcpyOperandTypeArray ? o.op.array.array->element() : 1;
+}
+
+Region box(const cudaMemcpy3DBatchOp& o) {
+  const size_t element = std::max(element_of(o.src), element_of(o.dst));
+  return box(side(o.dst, o.extent, element), side(o.src, o.extent, element), o.extent);
 }
 
 Region box(const cudaPitchedPtr& p, const cudaExtent& extent) {
@@ -108,6 +152,27 @@ cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, con
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t count, cudaMemLocation, unsigned,
                                  cudaStream_t stream) {
   return done(prefetch("cudaMemPrefetchAsync", pointer, count, stream));
+}
+
+cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
+                                   unsigned long long flags, cudaStream_t stream) {
+  if (!operations || count == 0 || flags != 0) return done(cudaErrorInvalidValue);
+  std::vector<Region> regions;
+  for (size_t i = 0; i < count; ++i) regions.push_back(box(operations[i]));
+  return done(copy_batch("cudaMemcpy3DBatchAsync", regions, stream));
+}
+cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
+                                      cudaMemLocation*, size_t*, size_t, unsigned long long,
+                                      cudaStream_t stream) {
+  if (!pointers || !sizes || count == 0) return done(cudaErrorInvalidValue);
+  return done(prefetch_batch("cudaMemPrefetchBatchAsync", pointers, sizes, count, stream));
+}
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
+                                                cudaMemLocation*, size_t*, size_t,
+                                                unsigned long long, cudaStream_t stream) {
+  if (!pointers || !sizes || count == 0) return done(cudaErrorInvalidValue);
+  return done(
+      prefetch_batch("cudaMemDiscardAndPrefetchBatchAsync", pointers, sizes, count, stream));
 }
 
 cudaError_t cudaMemset(void* dst, int value, size_t count) {

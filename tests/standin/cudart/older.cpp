@@ -13,6 +13,7 @@ extern "C" {
 NOW(cudaGetDeviceProperties);
 NOW(cudaGraphAddDependencies);
 NOW(cudaGraphNodeGetDependencies);
+NOW(cudaMemPrefetchAsync);
 NOW(cudaPointerGetAttributes);
 NOW(cudaStreamGetCaptureInfo);
 NOW(cudaStreamUpdateCaptureDependencies);
@@ -78,6 +79,18 @@ cudaError_t old_update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count
     OLD(cudaStreamUpdateCaptureDependencies);
 cudaError_t old_update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count, unsigned flags) {
   return now_cudaStreamUpdateCaptureDependencies(stream, nodes, nullptr, count, flags);
+}
+
+// To a device, not to any location, and without flags.
+cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream)
+    OLD(cudaMemPrefetchAsync);
+cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream) {
+  return now_cudaMemPrefetchAsync(address, size, {cudaMemLocationTypeDevice, device}, 0, stream);
+}
+cudaError_t old_prefetch_ptsz(const void* address, size_t size, int device, cudaStream_t stream)
+    OLD(cudaMemPrefetchAsync_ptsz);
+cudaError_t old_prefetch_ptsz(const void* address, size_t size, int device, cudaStream_t stream) {
+  return old_prefetch(address, size, device, per_thread(stream));
 }
 
 }  // extern "C"

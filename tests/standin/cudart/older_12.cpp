@@ -1,4 +1,5 @@
 // In libcudart.so.12 only: names with a version, which CUDA 13 gave the plain name, and structures.
+#include <cstdint>
 #include <cstring>
 
 #include "cudart/entry.h"
@@ -22,6 +23,11 @@ NOW(cudaGraphAddDependencies);
 NOW(cudaGraphExecUpdate);
 NOW(cudaGraphInstantiate);
 NOW(cudaGraphNodeGetDependencies);
+NOW(cudaMemPrefetchAsync);
+NOW(cudaMemcpy3DBatchAsync);
+cudaError_t now_copies(void* const*, const void* const*, const size_t*, size_t,
+                       cudaMemcpyAttributes*, size_t*, size_t,
+                       cudaStream_t) __asm__("standin_cudaMemcpyBatchAsync");
 NOW(cudaStreamGetCaptureInfo);
 NOW(cudaStreamUpdateCaptureDependencies);
 
@@ -62,6 +68,12 @@ SAME(cudaGraphInstantiate, cudaError_t, (cudaGraphExec_t * e, cudaGraph_t g, uns
 SAME(cudaGraphExecUpdate, cudaError_t,
      (cudaGraphExec_t e, cudaGraph_t g, cudaGraphExecUpdateResultInfo* r),
      now_cudaGraphExecUpdate(e, g, r))
+SAME(cudaMemPrefetchAsync_v2, cudaError_t,
+     (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
+     now_cudaMemPrefetchAsync(p, n, l, f, stream))
+SAME(cudaMemPrefetchAsync_v2_ptsz, cudaError_t,
+     (const void* p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t stream),
+     now_cudaMemPrefetchAsync(p, n, l, f, per_thread(stream)))
 SAME(cudaEventElapsedTime_v2, cudaError_t, (float* ms, cudaEvent_t start, cudaEvent_t end),
      cudaEventElapsedTime(ms, start, end))
 SAME(cudaGraphAddDependencies_v2, cudaError_t,
@@ -85,5 +97,29 @@ SAME(cudaStreamUpdateCaptureDependencies_v2, cudaError_t,
      (cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges, size_t count,
       unsigned flags),
      now_cudaStreamUpdateCaptureDependencies(stream, nodes, edges, count, flags))
+
+// These told which copy of the batch was refused, SIZE_MAX where it was none of them.
+#define BATCH(name, parameters, ...)                    \
+  cudaError_t batch_##name parameters OLD(name);        \
+  cudaError_t batch_##name parameters {                 \
+    const cudaError_t error = __VA_ARGS__;              \
+    if (error != cudaSuccess && fail) *fail = SIZE_MAX; \
+    return error;                                       \
+  }
+
+BATCH(cudaMemcpyBatchAsync,
+      (void** d, const void** s, size_t* n, size_t count, cudaMemcpyAttributes* a, size_t* i,
+       size_t na, size_t* fail, cudaStream_t stream),
+      now_copies(d, s, n, count, a, i, na, stream))
+BATCH(cudaMemcpyBatchAsync_ptsz,
+      (void** d, const void** s, size_t* n, size_t count, cudaMemcpyAttributes* a, size_t* i,
+       size_t na, size_t* fail, cudaStream_t stream),
+      now_copies(d, s, n, count, a, i, na, per_thread(stream)))
+BATCH(cudaMemcpy3DBatchAsync,
+      (size_t n, cudaMemcpy3DBatchOp* o, size_t* fail, unsigned long long f, cudaStream_t stream),
+      now_cudaMemcpy3DBatchAsync(n, o, f, stream))
+BATCH(cudaMemcpy3DBatchAsync_ptsz,
+      (size_t n, cudaMemcpy3DBatchOp* o, size_t* fail, unsigned long long f, cudaStream_t stream),
+      now_cudaMemcpy3DBatchAsync(n, o, f, per_thread(stream)))
 
 }  // extern "C"

@@ -34,6 +34,8 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
                        cudaStream_t stream);
 // Managed memory on its way: nothing to do, but it counts.
 cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t stream);
+cudaError_t prefetch_batch(const char* function, const void* const* pointers, const size_t* sizes,
+                           size_t count, cudaStream_t stream);
 
 cudaError_t fill(const Region& region, unsigned value, size_t value_size, cudaStream_t stream,
                  Wait wait);

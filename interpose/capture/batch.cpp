@@ -1,0 +1,189 @@
+#include "batch.h"
+
+#include <dlfcn.h>
+
+#include <span>
+
+#include "box.h"
+#include "interpose/format/coverage.h"
+#include "interpose/session/coverage.h"
+
+namespace tprof {
+namespace {
+
+// cudaMemcpy3DBatchOp, which is equal in CUDA 12.8 to 13.2 and missing before.
+struct Operand {
+  int type;  // cudaMemcpyOperandTypeArray: 2
+  union {
+    const void* pointer;
+    const void* array;
+  };
+  std::size_t row_or_offset[3];  // and the hint where the pointer's memory is
+};
+struct Operation {
+  Operand src, dst;
+  cudaExtent extent;
+  int source_order;
+  unsigned flags;
+};
+#if CUDART_VERSION >= 12080
+static_assert(sizeof(Operand) == sizeof(cudaMemcpy3DOperand) &&
+              offsetof(Operand, pointer) == offsetof(cudaMemcpy3DOperand, op) &&
+              sizeof(Operation) == sizeof(cudaMemcpy3DBatchOp) &&
+              offsetof(Operation, dst) == offsetof(cudaMemcpy3DBatchOp, dst) &&
+              offsetof(Operation, extent) == offsetof(cudaMemcpy3DBatchOp, extent));
+#endif
+constexpr int kArray = 2;
+
+std::size_t number(Word w) {
+  return reinterpret_cast<std::size_t>(w);
+}
+Batch on(Word stream) {
+  Batch batch;
+  batch.stream = static_cast<cudaStream_t>(stream);
+  return batch;
+}
+Batch unknown() {
+  Batch batch;
+  batch.known = false;
+  return batch;
+}
+
+constexpr int kOldest = 11;
+constexpr int kNewest = 13;  // whose prototypes are known
+constexpr bool is_old(int cuda) {
+  return cuda >= kOldest && cuda < kNewest;
+}
+
+}  // namespace
+
+void Batch::add(Bucket bucket, HostMemory host, std::uint64_t bytes) {
+  for (Part& p : std::span(part, parts)) {
+    if (p.bucket != bucket) continue;
+    p.bytes += bytes;
+    if (p.host != host) p.host = HostMemory::unknown;
+    return;
+  }
+  part[parts++] = {bucket, host, bytes};
+}
+
+void Batch::add(const CopyArgs& copy) {
+  const Bucket bucket = bucket_of(copy);
+  add(bucket, host_memory_of(bucket, copy), copy.bytes);
+}
+
+Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream) {
+  Batch batch = on(stream);
+  if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
+  for (std::size_t i = 0; i < number(count); ++i) {
+    batch.add({.dst = static_cast<const void* const*>(dsts)[i],
+               .src = static_cast<const void* const*>(srcs)[i],
+               .bytes = static_cast<const std::size_t*>(sizes)[i],
+               .kind = cudaMemcpyDefault,
+               .stream = batch.stream,
+               .sync = false});
+  }
+  return batch;
+}
+
+// CUDA 12 has an argument more, failIdx, before the stream.
+Batch copies_12(int cuda, Word dsts, Word srcs, Word sizes, Word count, Word eighth, Word ninth) {
+  if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
+  return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
+}
+
+Batch boxes(Word operations, Word count, Word stream) {
+  Batch batch = on(stream);
+  if (operations == nullptr) return batch;
+  for (const Operation& o : std::span(static_cast<const Operation*>(operations), number(count))) {
+    const void* dst_array = o.dst.type == kArray ? o.dst.array : nullptr;
+    const void* src_array = o.src.type == kArray ? o.src.array : nullptr;
+    batch.add({.dst = dst_array == nullptr ? o.dst.pointer : nullptr,
+               .src = src_array == nullptr ? o.src.pointer : nullptr,
+               .bytes = box_bytes(o.extent, dst_array, src_array),
+               .kind = cudaMemcpyDefault,
+               .stream = batch.stream,
+               .sync = false});
+  }
+  return batch;
+}
+
+// The same in CUDA 12: (count, operations, failIdx, flags, stream); 13: without failIdx.
+Batch boxes_12(int cuda, Word count, Word operations, Word fourth, Word fifth) {
+  if (is_old(cuda)) return boxes(operations, count, fifth);
+  return cuda == kNewest ? boxes(operations, count, fourth) : unknown();
+}
+
+Batch prefetch(Word bytes, Word stream) {
+  Batch batch = on(stream);
+  batch.add(Bucket::MANAGED, HostMemory::unknown, number(bytes));
+  return batch;
+}
+
+// CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
+Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth) {
+  if (is_old(cuda)) return prefetch(bytes, fourth);
+  return cuda == kNewest ? prefetch(bytes, fifth) : unknown();
+}
+
+Batch prefetches(Word sizes, Word count, Word stream) {
+  Batch batch = on(stream);
+  if (sizes == nullptr) return batch;
+  for (const std::size_t bytes : std::span(static_cast<const std::size_t*>(sizes), number(count))) {
+    batch.add(Bucket::MANAGED, HostMemory::unknown, bytes);
+  }
+  return batch;
+}
+
+void note_unknown_version(const void* real) {
+  Dl_info where{};
+  if (dladdr(real, &where) == 0 || where.dli_fname == nullptr) return;
+  coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
+}
+
+// A part without a place in the ring waits in the ledger, as a call of an open group does.
+void open_batch(Thread& t, Fn fn, const Batch& batch, std::uint32_t graph, OpenBatch& open) {
+  open.start_ns = now_ns();
+  bool all_in_ring = true;
+  for (std::size_t i = 0; i < batch.parts; ++i) {
+    const Batch::Part& part = batch.part[i];
+    Record& r = open.call[i];
+    r = {};
+    describe_copy(r, t, part.bucket, part.bytes, batch.stream);
+    set_flags(r, graph != 0, false, false, part.host, Reduce::none);
+    r.start_ns = open.start_ns;
+    open.key[i] = copy_key(fn, part.bucket, part.bytes, r.comm, graph);
+    open.wants_line[i] = wants_line(part.bucket);
+    bool in_ring = false;
+    Record& place = next_record(t, open.wants_line[i], in_ring);
+    open.record[i] = in_ring ? &place : nullptr;
+    all_in_ring = all_in_ring && in_ring;
+    if (!in_ring) continue;
+    place = r;
+    publish(t, place, static_cast<std::uint8_t>(fn), true);
+  }
+  if (all_in_ring) return;
+  Transaction transaction(t);
+  for (std::size_t i = 0; i < batch.parts; ++i) {
+    if (open.record[i] == nullptr) ++transaction.values(waiting(open.key[i])).calls;
+  }
+}
+
+void close_batch(Thread& t, const Batch& batch, OpenBatch& open, cudaError_t result) {
+  const std::uint64_t duration = now_ns() - open.start_ns;
+  Transaction transaction(t);
+  for (std::size_t i = 0; i < batch.parts; ++i) {
+    Record* record = open.record[i];
+    set_outcome(open.call[i], duration, static_cast<std::uint16_t>(result));
+    enter(transaction, open.key[i], open.call[i], accepted(result), 0);
+    if (record == nullptr) {
+      --transaction.values(waiting(open.key[i])).calls;
+      if (open.wants_line[i]) count_ring_drop(transaction);
+      continue;
+    }
+    set_outcome(*record, duration, static_cast<std::uint16_t>(result));
+    transaction.close(*record);
+  }
+}
+
+}  // namespace tprof

@@ -1,0 +1,11 @@
+// The wrappers of the CUDA runtime's copies of boxes and arrays, generated from api/cudart.h. Apart
+// from the others so that how many there are does not bear on what the compiler makes of those.
+#include "copy_wrapper.h"
+#include "interpose/capture/box.h"
+
+using tprof::box_copy;
+
+// The header's word on the one-dimensional copies of arrays, which every version still exports.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+TPROF_CUDART_COPY_ARRAY(TPROF_COPY_WRAPPERS)

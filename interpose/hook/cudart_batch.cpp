@@ -1,0 +1,68 @@
+// The wrappers of the CUDA runtime's batches of copies, and of those of its copies whose arguments
+// differ between versions of CUDA, generated from api/cudart.h.
+#include "interpose/capture/batch.h"
+
+#include "wrapper.h"
+
+namespace tprof {
+namespace {
+
+// NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
+const Word kOne = reinterpret_cast<Word>(1);
+
+}  // namespace
+}  // namespace tprof
+
+// As functions of other names, since their prototypes are not those of any one header.
+#define WRAPPER(function, parameters, arguments, reading)                                       \
+  namespace tprof {                                                                             \
+  TPROF_EXPORT cudaError_t any_##function parameters __asm__(#function);                        \
+  TPROF_EXPORT cudaError_t any_##function parameters {                                          \
+    using Type = cudaError_t(*) parameters;                                                     \
+    TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound)          \
+    Thread* t = recording_thread();                                                             \
+    if (t == nullptr) return real arguments;                                                    \
+    static constinit resolve::VersionCache version{};                                           \
+    [[maybe_unused]] const int cuda = resolve::version(reinterpret_cast<void*>(real), version); \
+    const Batch batch = TPROF_UNPAREN reading;                                                  \
+    if (!batch.known) [[unlikely]]                                                              \
+      note_unknown_version(reinterpret_cast<void*>(real));                                      \
+    return batch_call(*t, Fn::function, batch, [&] { return real arguments; });                 \
+  }                                                                                             \
+  }
+
+#define X(function, twin, parameters, arguments, reading) \
+  WRAPPER(function, parameters, arguments, reading)       \
+  WRAPPER(twin, parameters, arguments, reading)
+TPROF_CUDART_BATCH(X)
+#undef X
+
+// What the readings take CUDA 13's arguments for: a header that declares others fails here.
+#if CUDART_VERSION >= 13000
+extern "C" {
+cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
+                                 size_t count, cudaMemcpyAttributes* attributes, size_t* indices,
+                                 size_t attributes_count, cudaStream_t stream);
+cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations,
+                                   unsigned long long flags, cudaStream_t stream);
+cudaError_t cudaMemPrefetchAsync(const void* address, size_t bytes, cudaMemLocation location,
+                                 unsigned int flags, cudaStream_t stream);
+cudaError_t cudaMemPrefetchBatchAsync(void** addresses, size_t* sizes, size_t count,
+                                      cudaMemLocation* locations, size_t* indices,
+                                      size_t locations_count, unsigned long long flags,
+                                      cudaStream_t stream);
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** addresses, size_t* sizes, size_t count,
+                                                cudaMemLocation* locations, size_t* indices,
+                                                size_t locations_count, unsigned long long flags,
+                                                cudaStream_t stream);
+}
+static_assert(sizeof(cudaMemLocation) == sizeof(tprof::Word), "travels in one register");
+#endif
+#if CUDART_VERSION >= 13020
+extern "C" {
+cudaError_t cudaMemcpyWithAttributesAsync(void* dst, const void* src, size_t size,
+                                          cudaMemcpyAttributes* attributes, cudaStream_t stream);
+cudaError_t cudaMemcpy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation,
+                                            unsigned long long flags, cudaStream_t stream);
+}
+#endif

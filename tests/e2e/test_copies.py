@@ -1,0 +1,96 @@
+"""Every copy of the CUDA runtime against the stand-in's tally: boxes, arrays, batches, prefetches."""
+
+import collections
+import re
+
+import pytest
+from lib import figures, rankfile
+from lib.build import BUILD
+from lib.launch import start
+
+
+@pytest.fixture(scope="module", params=["on", "all", "off"])
+def copies(request, built, tmp_path_factory):
+    """With event lines, with those of all copies, with none."""
+    folder = tmp_path_factory.mktemp("copies") / "run"
+    run = start([str(BUILD / "copies")], folder, preload=True, TPROF_EVENTS=request.param)
+    assert (run.code, run.stdout, run.stderr) == (0, "", "")
+    (file,) = rankfile.read_folder(run.traces)
+    (tally,) = figures.read_tallies(run.tally)
+    return request.param, file, tally
+
+
+def of_plain_names(table: dict) -> dict:
+    """The stand-in counts a per-thread twin under the name of the function."""
+    merged: dict = {}
+    for (bucket, name, *rest), values in table.items():
+        key = (bucket, re.sub(r"_pt(ds|sz)$", "", name), *rest)
+        sums = merged.setdefault(key, dict.fromkeys(figures.FIGURES, 0))
+        for figure, value in values.items():
+            sums[figure] += value
+    return merged
+
+
+def test_ledger_equals_the_tally(copies):
+    _, file, tally = copies
+    ours, theirs = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
+    assert figures.difference(ours, theirs) == ""
+    modes = {key[4] for key in theirs}
+    assert modes == {"direct", "captured", "replayed"}
+    assert {key[0] for key in theirs} == {"H2D", "D2H", "D2D", "H2H", "MANAGED"}
+    assert sum(values["failed"] for values in theirs.values()) > 5
+    assert file.footer["coverage"]["unseen"] == []
+
+
+def test_every_function_was_called(copies):
+    """Those that this CUDA runtime has."""
+    _, file, tally = copies
+    here = (BUILD / "standin" / "libcudart.so.13").read_bytes()
+    wrapped = {f["name"] for f in file.footer["coverage"]["functions"] if f["calls"] != 0}
+    family = re.compile(rb"\0(cudaMem(?:cpy(?:3D|2D\w*Array|\w*Array|Batch)|Prefetch|DiscardAnd)\w*)")
+    names = {m.decode() for m in family.findall(here)} - {"cudaMemcpy3DPeerAsync_v2"}
+    assert {"cudaMemcpy3D", "cudaMemcpyBatchAsync_ptsz", "cudaMemPrefetchAsync"} <= names
+    assert sorted(names - wrapped) == []
+
+
+def test_lines_add_up_to_the_ledger(copies):
+    events, file, _ = copies
+    with_lines = {"on": {"H2D", "D2H"}, "off": set()}.get(events)
+    ledger = {
+        key: value
+        for key, value in figures.of_ledger(file).items()
+        if key[4] == "direct" and (with_lines is None or key[0] in with_lines)
+    }
+    assert figures.difference(figures.of_lines(file), ledger) == ""
+
+
+def test_batch_is_one_call_for_each_direction_in_it(copies):
+    """Three batches: all five directions, one, and one again; one refused."""
+    _, file, _ = copies
+    rows = collections.defaultdict(lambda: [0, 0, 0])
+    for row in file.ledger_rows():
+        if row["name"].startswith("cudaMemcpyBatchAsync"):
+            for place, figure in enumerate(("calls", "bytes", "failed")):
+                rows[row["bucket"]][place] += row[figure]
+    assert dict(rows) == {
+        "H2D": [3, 300 + 100 + 300, 1],
+        "D2D": [1, 300, 1],
+        "D2H": [1, 400, 1],
+        "MANAGED": [1, 500, 1],
+        "H2H": [1, 600, 1],
+    }
+
+
+def test_array_whose_format_tells_no_size_is_counted_and_said(built, tmp_path):
+    run = start([str(BUILD / "copies"), "planes"], tmp_path / "run", preload=True)
+    assert (run.code, run.stderr) == (0, "")
+    (file,) = rankfile.read_folder(run.traces)
+    (tally,) = figures.read_tallies(run.tally)
+    ours, theirs = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
+    assert {key: value["calls"] for key, value in ours.items()} == {
+        key: value["calls"] for key, value in theirs.items()
+    }
+    assert {value["bytes"] for value in ours.values()} == {0}
+    assert file.footer["coverage"]["unseen"] == [
+        {"path": "CUDA array of format 0xb0", "kind": "unsized_array"}
+    ]

@@ -1,0 +1,52 @@
+// A CUDA runtime that has the functions of newer.h and remembers their arguments: a wrapper that
+// lost one would show. Built under two sonames, one of which no version has yet.
+#include "newer.h"
+
+namespace {
+
+unsigned long long g_sum;
+
+template <typename T>
+unsigned long long word(T argument) {
+  return reinterpret_cast<unsigned long long>(argument);
+}
+
+}  // namespace
+
+extern "C" {
+
+unsigned long long last_arguments() {
+  return g_sum;
+}
+cudaError_t with_attributes(void* dst, const void*, size_t size, cudaMemcpyAttributes* attributes,
+                            cudaStream_t stream) {
+  g_sum += (dst != nullptr ? 1 : 0) + size + word(attributes) + word(stream);
+  return cudaSuccess;
+}
+cudaError_t with_attributes_ptsz(void* dst, const void* src, size_t size,
+                                 cudaMemcpyAttributes* attributes, cudaStream_t stream) {
+  return with_attributes(dst, src, size, attributes, stream);
+}
+cudaError_t box_with_attributes(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
+                                cudaStream_t stream) {
+  g_sum += operation->extent.width + flags + word(stream);
+  return cudaSuccess;
+}
+cudaError_t box_with_attributes_ptsz(cudaMemcpy3DBatchOp* operation, unsigned long long flags,
+                                     cudaStream_t stream) {
+  return box_with_attributes(operation, flags, stream);
+}
+cudaError_t copies(void* const*, const void* const*, const size_t* sizes, size_t count,
+                   cudaMemcpyAttributes* attributes, size_t* indices, size_t attributes_count,
+                   cudaStream_t stream) {
+  g_sum += sizes[0] + count + word(attributes) + word(indices) + attributes_count + word(stream);
+  return cudaSuccess;
+}
+cudaError_t prefetch(const void*, size_t size, cudaMemLocation location, unsigned flags,
+                     cudaStream_t stream) {
+  g_sum += size + static_cast<unsigned>(location.type) * 10 + static_cast<unsigned>(location.id) +
+           flags + word(stream);
+  return cudaSuccess;
+}
+
+}  // extern "C"

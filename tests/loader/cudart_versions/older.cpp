@@ -1,0 +1,103 @@
+// Batches of copies and prefetches with the arguments that they had in CUDA 11 and 12, on the
+// stand-in for those. Fails by line where a result, or what came back through an argument, is not
+// what it has to be.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+cudaError_t old_prefetch(const void*, size_t, int device,
+                         cudaStream_t) __asm__("cudaMemPrefetchAsync");
+cudaError_t old_prefetch_ptsz(const void*, size_t, int device,
+                              cudaStream_t) __asm__("cudaMemPrefetchAsync_ptsz");
+#if OLD_CUDA == 12
+cudaError_t prefetch_2(const void*, size_t, cudaMemLocation, unsigned flags,
+                       cudaStream_t) __asm__("cudaMemPrefetchAsync_v2");
+cudaError_t prefetch_2_ptsz(const void*, size_t, cudaMemLocation, unsigned flags,
+                            cudaStream_t) __asm__("cudaMemPrefetchAsync_v2_ptsz");
+using Batch = cudaError_t(void**, const void**, size_t*, size_t count, cudaMemcpyAttributes*,
+                          size_t*, size_t, size_t* failed, cudaStream_t);
+Batch old_copies __asm__("cudaMemcpyBatchAsync");
+Batch old_copies_ptsz __asm__("cudaMemcpyBatchAsync_ptsz");
+using BoxBatch = cudaError_t(size_t count, cudaMemcpy3DBatchOp*, size_t* failed,
+                             unsigned long long flags, cudaStream_t);
+BoxBatch old_boxes __asm__("cudaMemcpy3DBatchAsync");
+BoxBatch old_boxes_ptsz __asm__("cudaMemcpy3DBatchAsync_ptsz");
+#endif
+}
+
+namespace {
+
+void check(bool right, int line) {
+  if (right) return;
+  std::printf("line %d\n", line);
+  std::exit(1);
+}
+#define CHECK(condition) check(condition, __LINE__)
+#define OK(call) check((call) == cudaSuccess, __LINE__)
+#define REFUSED(call) check((call) != cudaSuccess, __LINE__)
+
+cudaStream_t stream;
+void* managed;
+
+void prefetches() {
+  OK(old_prefetch(managed, 1000, 0, stream));
+  OK(old_prefetch(managed, 700, 0, nullptr));
+  OK(old_prefetch_ptsz(managed, 300, 0, nullptr));
+  REFUSED(old_prefetch(&stream, 8, 0, stream));
+}
+
+#if OLD_CUDA == 12
+void newer() {
+  const cudaMemLocation location = {cudaMemLocationTypeHost, 0};
+  OK(prefetch_2(managed, 500, location, 0, stream));
+  OK(prefetch_2_ptsz(managed, 200, location, 0, nullptr));
+
+  char sent[100];
+  char back[100] = {};
+  std::memset(sent, 'x', sizeof sent);
+  void* device = nullptr;
+  OK(cudaMalloc(&device, 1000));
+  void* to[] = {device, static_cast<char*>(device) + 100};
+  const void* from[] = {sent, static_cast<char*>(device) + 500};
+  size_t sizes[] = {100, 200};
+  cudaMemcpyAttributes attributes = {cudaMemcpySrcAccessOrderStream, {}, {}, 0};
+  size_t first = 0;
+  size_t failed = 7;
+  OK(old_copies(to, from, sizes, 2, &attributes, &first, 1, &failed, stream));
+  OK(old_copies_ptsz(to, from, sizes, 1, &attributes, &first, 1, &failed, nullptr));
+  CHECK(failed == 7);
+  REFUSED(old_copies(to, from, sizes, 2, &attributes, &first, 1, &failed, nullptr));
+  CHECK(failed == SIZE_MAX);
+
+  cudaMemcpy3DBatchOp operation = {};
+  operation.src.type = operation.dst.type = cudaMemcpyOperandTypePointer;
+  operation.src.op.ptr = {device, 10, 5, {}};
+  operation.dst.op.ptr = {back, 10, 5, {}};
+  operation.extent = {10, 5, 2};
+  operation.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  failed = 7;
+  OK(old_boxes(1, &operation, &failed, 0, stream));
+  OK(old_boxes_ptsz(1, &operation, &failed, 0, nullptr));
+  CHECK(failed == 7);
+  REFUSED(old_boxes(1, &operation, &failed, 0, nullptr));
+  OK(cudaDeviceSynchronize());
+  CHECK(std::memcmp(back, sent, sizeof sent) == 0);
+}
+#else
+void newer() {}
+#endif
+
+}  // namespace
+
+int main() {
+  CHECK(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);  // as NVIDIA's runtime does
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaMallocManaged(&managed, 1000, cudaMemAttachGlobal));
+  prefetches();
+  newer();
+}
