@@ -1,10 +1,10 @@
 # Thin targets over CMake and scripts/. `make` alone needs what `scripts/bootstrap build` installs;
-# test, demo, bench, soak, fuzz and lint install what they need.
+# test, test-matrix, demo, bench, soak, fuzz and lint install what they need.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all test demo bench soak sanitize fuzz lint clean distclean
+.PHONY: all test test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
 
@@ -13,6 +13,8 @@ $(BUILD)/build.ninja: CMakeLists.txt
 
 test:
 	@scripts/test
+test-matrix:
+	@scripts/test-matrix $(ROWS)
 sanitize:
 	@scripts/sanitize
 fuzz:

@@ -16,7 +16,10 @@ LIBTPROF = BUILD / "libtprof.so"
 OLDEST_GLIBC = (2, 28)
 # How programs take functions by address; jumps to the real ones (hook/dlsym.cpp).
 DYNAMIC_LINKER = {"dlsym", "dlvsym"}
-LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0"} | {
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
 
 
 def readelf(*options: str) -> str:

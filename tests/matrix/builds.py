@@ -1,0 +1,125 @@
+"""The library and the tool, built by each compiler; for aarch64 its unit tests run under qemu."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import training
+import venvs
+from lib.build import BUILD, STANDIN
+from lib.launch import start
+from outcome import Failed, Outcome
+from rows import Row, Run
+
+CROSS = ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64")
+CROSS_COMPILERS = (
+    "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc",
+    "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
+)
+ROOT = "/usr/aarch64-linux-gnu"
+CALLS_END = 7  # how `fault_client calls` ends when all went well
+# The client that calls every collective; it runs in the PyTorch that the tests have.
+COLLECTIVES = Run("collectives.py", 2)
+
+
+def run(row: Row, venv: pathlib.Path, build: pathlib.Path, folder: pathlib.Path) -> Outcome:
+    needed = {
+        ("g++", "aarch64"): ("aarch64-linux-gnu-g++", "qemu-aarch64"),
+        ("clang++", "x86-64"): ("clang++",),
+    }.get((row.client, row.version), ("g++",))
+    missing = [tool for tool in needed if not shutil.which(tool)]
+    if missing:
+        raise Failed(f"{' and '.join(missing)} not installed: scripts/bootstrap matrix")
+    return aarch64(folder) if row.version == "aarch64" else native(row.client, folder)
+
+
+def do(*command: str, expected: int = 0) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != expected:
+        raise Failed(f"{command[0]} {command[1]}: {(done.stdout + done.stderr)[-600:]}")
+    return done.stdout
+
+
+def cache_of(build: pathlib.Path) -> str:
+    return (build / "CMakeCache.txt").read_text()
+
+
+def headers() -> list[str]:
+    """Those of CUDA and NCCL that the build itself uses."""
+    entry = r"^(TPROF_(?:CUDA|NCCL)_INCLUDE):PATH=(.+)$"
+    found = re.findall(entry, cache_of(BUILD), re.MULTILINE)
+    return [f"-D{name}={path}" for name, path in found]
+
+
+def make(folder: pathlib.Path, options: tuple[str, ...], *targets: str) -> None:
+    do("cmake", "-S", str(venvs.REPO), "-B", str(folder), "-G", "Ninja", *options, *headers())
+    do("cmake", "--build", str(folder), "--target", *targets)
+
+
+def version_of(compiler: str) -> str:
+    return re.search(r"\d+\.\d+\.\d+", do(compiler, "--version"))[0]
+
+
+def native(compiler: str, folder: pathlib.Path) -> Outcome:
+    build = folder / "build"
+    used = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache_of(BUILD), re.MULTILINE)[1]
+    if os.path.realpath(used) == os.path.realpath(shutil.which(compiler)):
+        build = BUILD  # nothing to build twice
+    c = {"g++": "gcc", "clang++": "clang"}[compiler]
+    options = (f"-DCMAKE_C_COMPILER={c}", f"-DCMAKE_CXX_COMPILER={compiler}")
+    programs = ("unit_interpose", "unit_analysis")
+    make(build, options if build != BUILD else (), "libtprof.so", "tprof", *programs)
+    for program in programs:
+        do(str(build / program))
+    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = venvs.REPO / "tests" / "clients" / COLLECTIVES.script
+    launched = start(
+        [*agent, f"--nproc_per_node={COLLECTIVES.ranks}", str(script)],
+        folder / "run",
+        True,
+        LD_LIBRARY_PATH=str(STANDIN),
+        LD_PRELOAD=str(build / "libtprof.so"),
+    )
+    if launched.code != 0:
+        raise Failed(f"{COLLECTIVES} ended with {launched.code}: {training.why(launched)}")
+    calls, difference = training.compare(launched, COLLECTIVES)
+    summary = do(str(build / "tprof"), "summary", str(launched.traces))
+    if "Totals over" not in summary:
+        raise Failed(f"tprof summary says {summary[-300:]}")
+    ran = f"unit tests of the library and the tool; {COLLECTIVES}"
+    return Outcome(ran, calls, difference, version_of(compiler))
+
+
+def aarch64(folder: pathlib.Path) -> Outcome:
+    """Its unit tests, and a program of four threads that says how many calls returned to it."""
+    build, traces = folder / "build", folder / "traces"
+    programs = ("unit_interpose", "session_threads")
+    options = (*CROSS, *CROSS_COMPILERS)
+    make(build, options, "libtprof.so", "fault_client", *programs)
+    emulated = ("qemu-aarch64", "-L", ROOT)
+    for program in programs:
+        do(*emulated, str(build / program))
+
+    folder.joinpath("counts").mkdir()
+    preload = ("-E", f"LD_PRELOAD={build / 'libtprof.so'}", "-E", f"TPROF_OUTPUT_DIR={traces}")
+    counts = ("-E", f"FAULT_COUNTS={folder / 'counts'}")
+    client = (str(build / "fault_client"), "calls", "1000", "4")
+    said = do(*emulated, *preload, *counts, *client, expected=CALLS_END)
+    calls = int(re.fullmatch(r"(\d+) calls returned\n", said)[1])
+    summary = json.loads(do(str(BUILD / "tprof"), "summary", "--json", str(traces)))
+
+    library = build / "libtprof.so"
+    versions = do("aarch64-linux-gnu-readelf", "-W", "-V", str(library))
+    newest = max(tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", versions))
+    if newest > (2, 28):
+        raise Failed(f"libtprof.so needs glibc {'.'.join(map(str, newest))}")
+    ran = (
+        f"cross-built; {' and '.join(programs)} and a traced program under qemu;"
+        f" needs glibc {newest[0]}.{newest[1]}"
+    )
+    difference = abs(summary["buckets"]["ALL"]["calls"] - calls)
+    return Outcome(ran, calls, difference, version_of("aarch64-linux-gnu-g++"))

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs rows of the table, one at a time, and writes results.md. See scripts/test-matrix."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))  # its lib/ reads tallies and rank files
+
+import builds  # noqa: E402
+import nccl  # noqa: E402
+import table  # noqa: E402
+import training  # noqa: E402
+import venvs  # noqa: E402
+from lib.build import BUILD  # noqa: E402
+from outcome import Failed  # noqa: E402
+from rows import ROWS, Row, selected  # noqa: E402
+
+KINDS = {"nccl": nccl, "training": training, "builds": builds}
+RESULTS = HERE / "results.md"
+
+
+def run_row(row: Row):
+    folder = venvs.folder_of(row)
+    shutil.rmtree(folder / "runs", ignore_errors=True)
+    venv = folder if row.kind == "builds" else venvs.make(row)
+    return KINDS[row.kind].run(row, venv, BUILD, folder / "runs")
+
+
+def remove(row: Row, to_come: list[Row]) -> None:
+    """What no row that is still to come stands on."""
+    needed = {other.base for other in to_come}
+    for done in (row, *(other for other in ROWS if other.key == row.base)):
+        if done.key not in needed:
+            shutil.rmtree(venvs.folder_of(done), ignore_errors=True)
+
+
+def without_paths(text: str) -> str:
+    """For the table, which is committed: this machine's folders mean nothing elsewhere."""
+    for path in (str(BUILD), str(venvs.REPO), os.path.expanduser("~")):
+        text = text.replace(path + "/", "")
+    return " ".join(text.replace("|", "/").split())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/test-matrix", description=__doc__)
+    parser.add_argument("rows", nargs="*", help="client, client==version or kind; all")
+    parser.add_argument("--list", action="store_true", help="the rows, nothing is run")
+    parser.add_argument("--again", action="store_true", help="rows that were run here too")
+    parser.add_argument("--keep", action="store_true", help="environments are not removed")
+    args = parser.parse_args()
+    rows = selected(args.rows)
+    if args.list:
+        print("\n".join(f"{row.key}  {row.beside}" for row in rows))
+        return 0
+
+    place = BUILD / "matrix"
+    bad = []
+    for number, row in enumerate(rows):
+        done = place / f"{row.client}-{row.version}.done"
+        state = repr(row)
+        if not args.again and done.exists() and done.read_text() == state:
+            print(f"{row.key}: was run here (--again runs it once more)")
+            continue
+        started = time.monotonic()
+        outcome, trouble = None, ""
+        try:
+            outcome = run_row(row)
+        except (Failed, venvs.CannotInstall) as error:
+            trouble = without_paths(str(error))
+        table.write(RESULTS, row, table.cells(row, outcome, trouble))
+        if not args.keep:
+            remove(row, rows[number + 1 :])
+        seconds = time.monotonic() - started
+        if outcome is None or outcome.difference:
+            bad.append(row.key)
+        else:
+            done.write_text(state)
+        text = trouble or f"{outcome.ran}: {outcome.calls} calls, difference {outcome.difference}"
+        print(f"{row.key}: {text} ({seconds:.0f} s)", flush=True)
+    print(f"test-matrix: {len(rows) - len(bad)} passed, {len(bad)} failed, of {len(ROWS)} rows")
+    for key in bad:
+        print(f"test-matrix: {key} FAILED or differs")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The committed table: of all rows, with no difference, and with nothing of the machine it is from."""
+
+import pathlib
+import re
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+import rows  # noqa: E402
+import table  # noqa: E402
+from outcome import Outcome  # noqa: E402
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results.md"
+ROW = rows.nccl(12, "2.17.1")[0]
+
+
+def test_the_committed_table_has_no_row_that_differs():
+    written = table.read(RESULTS)
+    assert {(row.client, row.version) for row in rows.NCCL} <= written.keys()
+    for cells in written.values():
+        assert cells[5] in ("0", "-"), cells
+
+
+def test_the_committed_table_names_no_place():
+    assert not re.search(r"(^|[\s(])/\w|https?:", RESULTS.read_text())
+
+
+def test_a_row_that_is_run_again_replaces_its_line_and_no_other(tmp_path):
+    path = tmp_path / "results.md"
+    other = rows.nccl(12, "2.16.5")[0]
+    table.write(path, ROW, table.cells(ROW, Outcome("something", 7, 1)))
+    table.write(path, other, table.cells(other, Outcome("this", 1000, 0)))
+    table.write(path, ROW, table.cells(ROW, Outcome("something", 8, 0)))
+    lines = [line for line in path.read_text().splitlines() if line.startswith("| nvidia")]
+    assert [line.split(" | ")[1:6] for line in lines] == [
+        ["2.16.5", "CUDA 12", "this", "1,000", "0"],
+        ["2.17.1", "CUDA 12", "something", "8", "0"],
+    ]
+
+
+def test_what_could_not_be_run_says_why(tmp_path):
+    path = tmp_path / "results.md"
+    table.write(path, ROW, table.cells(ROW, None, "no such library"))
+    assert "| **not run**: no such library | - | - |" in path.read_text()
+
+
+def test_rows_are_chosen_by_client_version_and_kind():
+    assert rows.selected([]) == rows.ROWS
+    assert [row.key for row in rows.selected(["torch==2.8.0"])] == ["torch==2.8.0"]
+    assert {row.client for row in rows.selected(["nccl"])} == {
+        "nvidia-nccl-cu11",
+        "nvidia-nccl-cu12",
+        "nvidia-nccl-cu13",
+    }
+    with pytest.raises(SystemExit, match="no row is called torhc"):
+        rows.selected(["torhc"])
+
+
+def test_every_nccl_minor_since_2_16_has_a_row():
+    minors = {row.version.split(".")[1] for row in rows.NCCL}
+    assert minors == {str(minor) for minor in range(16, 33)}
