@@ -13,6 +13,9 @@
 
 // cuda.h gives some names their newest meaning by a macro. Here a name is what is exported.
 #undef cuGetProcAddress
+#undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
+#undef cuMemPrefetchAsync
 
 // clang-format off
 #define TPROF_CUDA_COPY(X)                                                                                              \
@@ -88,6 +91,36 @@
   X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 4000,                                           \
     (const CUDA_MEMCPY3D_PEER* box, CUstream stream),                                                                   \
     (box, stream), (box_copy(box, stream, false)))
+
+// Copies of which a call makes many, and prefetches: X(function, twin, name, since, until,
+// (parameters), (arguments), (how they read as a Batch)). `until` is the version from which on
+// cuGetProcAddress means another prototype by that name. The arguments are passed on as they travel,
+// each in a register or a place on the stack.
+#define TPROF_CUDA_BATCH(X)                                                                                                             \
+  X(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync, 12080, 13000,                                                      \
+    (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices, Word attributes_count, Word fail_index, Word stream), \
+    (dsts, srcs, sizes, count, attributes, indices, attributes_count, fail_index, stream), (copies(dsts, srcs, sizes, count, stream)))  \
+  X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kNewestKnown,                                         \
+    (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices, Word attributes_count, Word stream),                  \
+    (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))              \
+  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, 13000,                                                \
+    (Word count, Word operations, Word fail_index, Word flags, Word stream),                                                            \
+    (count, operations, fail_index, flags, stream), (boxes(operations, count, stream)))                                                 \
+  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kNewestKnown,                                   \
+    (Word count, Word operations, Word flags, Word stream),                                                                             \
+    (count, operations, flags, stream), (boxes(operations, count, stream)))                                                             \
+  X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, 12020,                                                       \
+    (Word address, Word bytes, Word device, Word stream),                                                                               \
+    (address, bytes, device, stream), (prefetch(bytes, stream)))                                                                        \
+  X(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync, 13000, kNewestKnown,                                         \
+    (Word address, Word bytes, Word location, Word flags, Word stream),                                                                 \
+    (address, bytes, location, flags, stream), (prefetch(bytes, stream)))                                                               \
+  X(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync, 13000, kNewestKnown,                                \
+    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
+    (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))                  \
+  X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, kNewestKnown,  \
+    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
+    (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))
 
 // Through which programs, and every CUDA runtime, reach the others. X(function); bodies in
 // hook/entry_point.cpp.

@@ -1,6 +1,7 @@
 // The wrappers of the CUDA driver's copies, generated from api/cuda.h. Without TPROF_DRIVER=1 they
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
+#include "interpose/capture/batch.h"
 #include "interpose/session/opt_in.h"
 #include "wrapper.h"
 
@@ -87,4 +88,24 @@ CopyArgs box_copy(const Box* b, CUstream stream, bool sync) {
   WRAPPER(function, function, parameters, arguments, reading)          \
   WRAPPER(twin, function, parameters, arguments, reading)
 TPROF_CUDA_COPY(X)
+#undef X
+
+// As functions of other names, since no one header has all their prototypes.
+#define BATCH(function, parameters, arguments, reading)                                      \
+  namespace tprof {                                                                          \
+  TPROF_EXPORT CUresult any_##function parameters __asm__(#function);                        \
+  TPROF_EXPORT CUresult any_##function parameters {                                          \
+    using Type = CUresult(*) parameters;                                                     \
+    TPROF_REAL_OF(function, any_##function, Type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) \
+    Thread* t = recording_driver();                                                          \
+    if (t == nullptr) return real arguments;                                                 \
+    const auto call = [&] { return static_cast<cudaError_t>(real arguments); };              \
+    const Batch batch = TPROF_UNPAREN reading;                                               \
+    return static_cast<CUresult>(batch_call(*t, Fn::function, batch, call));                 \
+  }                                                                                          \
+  }
+#define X(function, twin, name, since, until, parameters, arguments, reading) \
+  BATCH(function, parameters, arguments, reading)                             \
+  BATCH(twin, parameters, arguments, reading)
+TPROF_CUDA_BATCH(X)
 #undef X

@@ -23,6 +23,12 @@ constexpr EntryPoint kEntryPoints[] = {
 #define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
     TPROF_CUDA_COPY(X)
 #undef X
+#define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
+        TPROF_CUDA_BATCH(X)
+#undef X
+    // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
+    // versions the same name may mean the older prototype: it is passed through.
+    {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
 };
 constexpr int kTwinsSince = 7000;
 

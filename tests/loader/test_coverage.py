@@ -54,7 +54,8 @@ CUDART_NOT_COVERED: dict[str, str] = {}
 def header(name: str) -> str:
     """Without its comments, from where CMake found it for this build."""
     cache = (BUILD / "CMakeCache.txt").read_text()
-    variable = {"nccl.h": "TPROF_NCCL_INCLUDE", "cuda_runtime_api.h": "TPROF_CUDA_INCLUDE"}[name]
+    variable = {"nccl.h": "TPROF_NCCL_INCLUDE", "cuda_runtime_api.h": "TPROF_CUDA_INCLUDE",
+                "cuda.h": "TPROF_CUDA_INCLUDE"}[name]
     folder = re.search(rf"^{variable}:PATH=(.+)$", cache, re.MULTILINE).group(1)
     text = (pathlib.Path(folder) / name).read_text(errors="replace")
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
@@ -79,6 +80,18 @@ def test_every_copy_of_cuda_runtime_api_h_is_wrapped_or_explained():
     names = {re.sub(r"_pt[ds]s?z?$", "", name) for name in declared if not name.endswith("_ptsz")}
     assert {"cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpy2DAsync"} <= names
     assert sorted(names - wrapped() - CUDART_NOT_COVERED.keys()) == []
+
+
+def test_every_copy_of_cuda_h_is_wrapped():
+    """Under the names that the library exports: with a number where a prototype has changed."""
+    text = header("cuda.h")
+    declared = set(re.findall(r"\b(cuMem(?:cpy|Prefetch|DiscardAndPrefetch)\w*)\s*\(", text))
+    renamed = dict(re.findall(r"#define (cuMem\w+)\s+__CUDA_API_PT[DS][SZ]\((\w+)\)", text))
+    names = {renamed.get(name, name) for name in declared}
+    # The prototypes of CUDA 3.1 and older have 32-bit addresses.
+    names -= {name.removesuffix("_v2") for name in names if name.endswith("_v2")}
+    assert {"cuMemcpyHtoD_v2", "cuMemcpyAsync", "cuMemPrefetchAsync_v2"} <= names
+    assert sorted(names - wrapped()) == []
 
 
 def test_the_exceptions_are_not_wrapped_by_now():

@@ -12,6 +12,9 @@
 #include <vector>
 
 #undef cuGetProcAddress
+#undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
+#undef cuMemPrefetchAsync
 
 // cuda.h declares the twins by a macro only.
 extern "C" {
@@ -22,6 +25,12 @@ decltype(cuMemcpyDtoHAsync_v2) cuMemcpyDtoHAsync_v2_ptsz;
 decltype(cuMemcpy2DAsync_v2) cuMemcpy2DAsync_v2_ptsz;
 decltype(cuMemcpy3D_v2) cuMemcpy3D_v2_ptds;
 CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
+// Those of CUDA 12.
+CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*,
+                            size_t*, size_t, size_t*, CUstream);
+CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long,
+                              CUstream);
+CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 }
 
 namespace {
@@ -158,6 +167,55 @@ int main(int argc, char** argv) {
   check(TWIN(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync)(host, a, 47, nullptr), "DtoHAsync_ptsz");
   check(TWIN(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync)(&from2, stream), "2DAsync_ptsz");
   check(TWIN(cuMemcpy3D_v2_ptds, cuMemcpy3D)(&to3), "3D_ptds");
+
+  // Batches, with both prototypes: two directions in one call.
+  CUdeviceptr dsts[] = {a, b, at(pinned)};
+  CUdeviceptr srcs[] = {at(pinned), at(pinned), b};
+  size_t sizes[] = {53, 59, 61};
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  size_t first = 0, failed = 0;
+  if (way != "entry_point") {
+    check(FUNCTION(cuMemcpyBatchAsync, cuMemcpyBatchAsync, 12080)(dsts, srcs, sizes, 3, &attributes,
+                                                                  &first, 1, &failed, stream),
+          "BatchAsync");
+    check(FUNCTION(cuMemPrefetchAsync, cuMemPrefetchAsync, 8000)(managed, 67, 2, stream),
+          "PrefetchAsync");
+  }
+  check(FUNCTION(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000)(dsts, srcs, sizes, 3,
+                                                                   &attributes, &first, 1, stream),
+        "BatchAsync_v2");
+  CUDA_MEMCPY3D_BATCH_OP operation{};
+  operation.dst.type = operation.src.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  operation.dst.op.ptr = {a, 64, 8, {}};
+  operation.src.op.ptr = {at(pinned), 64, 8, {}};
+  operation.extent = {12, 5, 3};
+  operation.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  if (way != "entry_point") {
+    check(FUNCTION(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080)(1, &operation, &failed, 0,
+                                                                      stream),
+          "3DBatchAsync");
+  }
+  check(FUNCTION(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000)(1, &operation, 0, stream),
+        "3DBatchAsync_v2");
+  const CUmemLocation location{CU_MEM_LOCATION_TYPE_DEVICE, 2};
+  check(
+      FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 13000)(managed, 71, location, 0, stream),
+      "PrefetchAsync_v2");
+  if (way == "address") {
+    // As CUDA 12.2's runtime asks.
+    check(FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020)(managed, 73, location, 0,
+                                                                     stream),
+          "PrefetchAsync_v2");
+  }
+  CUdeviceptr one[] = {managed};
+  CUmemLocation where = location;
+  check(FUNCTION(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000)(one, sizes, 1, &where,
+                                                                          &first, 1, 0, stream),
+        "PrefetchBatchAsync");
+  check(FUNCTION(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync, 13000)(
+            one, sizes, 1, &where, &first, 1, 0, stream),
+        "DiscardAndPrefetchBatchAsync");
 
   // Refused: a pitch that is too small.
   to2.srcPitch = to2.dstPitch = 1;

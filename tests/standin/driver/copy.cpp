@@ -65,20 +65,15 @@ CUresult async_copy(const char* function, const Region& region, cudaMemcpyKind k
   return as_driver(copy(function, region, kind, own, Wait::kNo));
 }
 
-#define ENTRY(function, parameters, call)   \
-  extern "C" CUresult function parameters;  \
-  extern "C" CUresult function parameters { \
-    return call;                            \
-  }                                         \
-  [[maybe_unused]] const EntryPoint entry_##function{#function, reinterpret_cast<void*>(&function)};
-#define SYNC(function, parameters, region, kind)                                      \
-  ENTRY(function, (PARAMETERS parameters), sync_copy(#function, region, kind, false)) \
-  ENTRY(function##_ptds, (PARAMETERS parameters), sync_copy(#function "_ptds", region, kind, true))
-#define ASYNC(function, parameters, region, kind)                  \
-  ENTRY(function, (PARAMETERS parameters, CUstream stream),        \
-        async_copy(#function, region, kind, stream, false))        \
-  ENTRY(function##_ptsz, (PARAMETERS parameters, CUstream stream), \
-        async_copy(#function "_ptsz", region, kind, stream, true))
+#define SYNC(function, parameters, region, kind)                                              \
+  STANDIN_ENTRY(function, (PARAMETERS parameters), sync_copy(#function, region, kind, false)) \
+  STANDIN_ENTRY(function##_ptds, (PARAMETERS parameters),                                     \
+                sync_copy(#function "_ptds", region, kind, true))
+#define ASYNC(function, parameters, region, kind)                          \
+  STANDIN_ENTRY(function, (PARAMETERS parameters, CUstream stream),        \
+                async_copy(#function, region, kind, stream, false))        \
+  STANDIN_ENTRY(function##_ptsz, (PARAMETERS parameters, CUstream stream), \
+                async_copy(#function "_ptsz", region, kind, stream, true))
 #define PARAMETERS(...) __VA_ARGS__
 
 }  // namespace

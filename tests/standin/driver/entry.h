@@ -31,6 +31,15 @@ struct EntryPoint {
 
 }  // namespace standin
 
+// One that it can give.
+#define STANDIN_ENTRY(function, parameters, ...)                      \
+  extern "C" CUresult function parameters;                            \
+  extern "C" CUresult function parameters {                           \
+    return __VA_ARGS__;                                               \
+  }                                                                   \
+  [[maybe_unused]] static const standin::EntryPoint given_##function{ \
+      #function, reinterpret_cast<void*>(&function)};
+
 // cuda.h gives every name its newest meaning by a macro; the library also exports the older ones.
 #undef cuDeviceGetUuid
 #undef cuStreamGetCaptureInfo

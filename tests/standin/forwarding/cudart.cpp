@@ -17,37 +17,44 @@
 namespace {
 
 // Functions of the driver, named as the real runtime asks for them: name, version, flags, type.
-#define DRIVER(X)                                                                                \
-  X(set_device, "cuDevicePrimaryCtxRetain", 7000, 0, CUresult (*)(CUcontext*, CUdevice))         \
-  X(set_context, "cuCtxSetCurrent", 4000, 0, CUresult (*)(CUcontext))                            \
-  X(alloc, "cuMemAlloc", 3020, 0, CUresult (*)(CUdeviceptr*, size_t))                            \
-  X(host_alloc, "cuMemHostAlloc", 2020, 0, CUresult (*)(void**, size_t, unsigned))               \
-  X(free, "cuMemFree", 3020, 0, CUresult (*)(CUdeviceptr))                                       \
-  X(free_host, "cuMemFreeHost", 2000, 0, CUresult (*)(void*))                                    \
-  X(stream_create, "cuStreamCreate", 2000, 0, CUresult (*)(CUstream*, unsigned))                 \
-  X(stream_wait, "cuStreamSynchronize", 2000, 0, CUresult (*)(CUstream))                         \
-  X(copy, "cuMemcpy", 4000, 0, Copy)                                                             \
-  X(copy_own, "cuMemcpy", 7000, 2, Copy)                                                         \
-  X(copy_async, "cuMemcpyAsync", 4000, 0, CopyAsync)                                             \
-  X(copy_async_own, "cuMemcpyAsync", 7000, 2, CopyAsync)                                         \
-  X(h2d, "cuMemcpyHtoD", 3020, 0, CUresult (*)(CUdeviceptr, const void*, size_t))                \
-  X(h2d_own, "cuMemcpyHtoD", 7000, 2, CUresult (*)(CUdeviceptr, const void*, size_t))            \
-  X(h2d_async, "cuMemcpyHtoDAsync", 3020, 0,                                                     \
-    CUresult (*)(CUdeviceptr, const void*, size_t, CUstream))                                    \
-  X(h2d_async_own, "cuMemcpyHtoDAsync", 7000, 2,                                                 \
-    CUresult (*)(CUdeviceptr, const void*, size_t, CUstream))                                    \
-  X(d2h, "cuMemcpyDtoH", 3020, 0, CUresult (*)(void*, CUdeviceptr, size_t))                      \
-  X(d2h_async, "cuMemcpyDtoHAsync", 3020, 0, CUresult (*)(void*, CUdeviceptr, size_t, CUstream)) \
-  X(d2d, "cuMemcpyDtoD", 3020, 0, Copy)                                                          \
-  X(d2d_async, "cuMemcpyDtoDAsync", 3020, 0, CopyAsync)                                          \
-  X(peer, "cuMemcpyPeer", 4000, 0,                                                               \
-    CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t))                        \
-  X(peer_async, "cuMemcpyPeerAsync", 4000, 0,                                                    \
-    CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))              \
-  X(box2, "cuMemcpy2DUnaligned", 3020, 0, CUresult (*)(const CUDA_MEMCPY2D*))                    \
-  X(box2_async, "cuMemcpy2DAsync", 3020, 0, CUresult (*)(const CUDA_MEMCPY2D*, CUstream))        \
-  X(box3, "cuMemcpy3D", 3020, 0, CUresult (*)(const CUDA_MEMCPY3D*))                             \
-  X(box3_async, "cuMemcpy3DAsync", 3020, 0, CUresult (*)(const CUDA_MEMCPY3D*, CUstream))
+#define DRIVER(X)                                                                                 \
+  X(set_device, "cuDevicePrimaryCtxRetain", 7000, 0, CUresult (*)(CUcontext*, CUdevice))          \
+  X(set_context, "cuCtxSetCurrent", 4000, 0, CUresult (*)(CUcontext))                             \
+  X(alloc, "cuMemAlloc", 3020, 0, CUresult (*)(CUdeviceptr*, size_t))                             \
+  X(host_alloc, "cuMemHostAlloc", 2020, 0, CUresult (*)(void**, size_t, unsigned))                \
+  X(free, "cuMemFree", 3020, 0, CUresult (*)(CUdeviceptr))                                        \
+  X(free_host, "cuMemFreeHost", 2000, 0, CUresult (*)(void*))                                     \
+  X(stream_create, "cuStreamCreate", 2000, 0, CUresult (*)(CUstream*, unsigned))                  \
+  X(stream_wait, "cuStreamSynchronize", 2000, 0, CUresult (*)(CUstream))                          \
+  X(copy, "cuMemcpy", 4000, 0, Copy)                                                              \
+  X(copy_own, "cuMemcpy", 7000, 2, Copy)                                                          \
+  X(copy_async, "cuMemcpyAsync", 4000, 0, CopyAsync)                                              \
+  X(copy_async_own, "cuMemcpyAsync", 7000, 2, CopyAsync)                                          \
+  X(h2d, "cuMemcpyHtoD", 3020, 0, CUresult (*)(CUdeviceptr, const void*, size_t))                 \
+  X(h2d_own, "cuMemcpyHtoD", 7000, 2, CUresult (*)(CUdeviceptr, const void*, size_t))             \
+  X(h2d_async, "cuMemcpyHtoDAsync", 3020, 0,                                                      \
+    CUresult (*)(CUdeviceptr, const void*, size_t, CUstream))                                     \
+  X(h2d_async_own, "cuMemcpyHtoDAsync", 7000, 2,                                                  \
+    CUresult (*)(CUdeviceptr, const void*, size_t, CUstream))                                     \
+  X(d2h, "cuMemcpyDtoH", 3020, 0, CUresult (*)(void*, CUdeviceptr, size_t))                       \
+  X(d2h_async, "cuMemcpyDtoHAsync", 3020, 0, CUresult (*)(void*, CUdeviceptr, size_t, CUstream))  \
+  X(d2d, "cuMemcpyDtoD", 3020, 0, Copy)                                                           \
+  X(d2d_async, "cuMemcpyDtoDAsync", 3020, 0, CopyAsync)                                           \
+  X(peer, "cuMemcpyPeer", 4000, 0,                                                                \
+    CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t))                         \
+  X(peer_async, "cuMemcpyPeerAsync", 4000, 0,                                                     \
+    CUresult (*)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))               \
+  X(box2, "cuMemcpy2DUnaligned", 3020, 0, CUresult (*)(const CUDA_MEMCPY2D*))                     \
+  X(box2_async, "cuMemcpy2DAsync", 3020, 0, CUresult (*)(const CUDA_MEMCPY2D*, CUstream))         \
+  X(box3, "cuMemcpy3D", 3020, 0, CUresult (*)(const CUDA_MEMCPY3D*))                              \
+  X(box3_async, "cuMemcpy3DAsync", 3020, 0, CUresult (*)(const CUDA_MEMCPY3D*, CUstream))         \
+  X(begin_capture, "cuStreamBeginCapture", 10010, 0, CUresult (*)(CUstream, CUstreamCaptureMode)) \
+  X(end_capture, "cuStreamEndCapture", 10000, 0, CUresult (*)(CUstream, CUgraph*))                \
+  X(instantiate, "cuGraphInstantiateWithFlags", 11040, 0,                                         \
+    CUresult (*)(CUgraphExec*, CUgraph, unsigned long long))                                      \
+  X(launch, "cuGraphLaunch", 10000, 0, CUresult (*)(CUgraphExec, CUstream))                       \
+  X(graph_destroy, "cuGraphDestroy", 10000, 0, CUresult (*)(CUgraph))                             \
+  X(exec_destroy, "cuGraphExecDestroy", 10000, 0, CUresult (*)(CUgraphExec))
 
 using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, size_t);
 using CopyAsync = CUresult (*)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
@@ -244,6 +251,26 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
   const CUDA_MEMCPY3D b = block(*p);
   return result(driver().box3_async.function(&b, stream));
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return result(driver().begin_capture.function(stream, static_cast<CUstreamCaptureMode>(mode)));
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return result(driver().end_capture.function(stream, graph));
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                          unsigned long long flags) {
+  return result(driver().instantiate.function(exec, graph, flags));
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return result(driver().launch.function(exec, stream));
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return result(driver().graph_destroy.function(graph));
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return result(driver().exec_destroy.function(exec));
 }
 
 }  // extern "C"

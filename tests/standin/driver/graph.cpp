@@ -1,0 +1,58 @@
+// Stream capture and graphs, as far as a runtime that is linked in needs them.
+#include "engine/graph.h"
+
+#include "driver/entry.h"
+#include "engine/device.h"
+
+using namespace standin;
+
+extern "C" {
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return with_stream(stream, [&](CUstream_st& s) {
+    return begin_capture(s, static_cast<cudaStreamCaptureMode>(mode), nullptr);
+  });
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return with_stream(stream, [&](CUstream_st& s) { return end_capture(s, graph); });
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
+  if (!out || !graph) return CUDA_ERROR_INVALID_VALUE;
+  auto* exec = new CUgraphExec_st;
+  fill_exec(*exec, *graph, current_device());
+  *out = exec;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  if (!exec) return CUDA_ERROR_INVALID_VALUE;
+  return with_stream(stream, [&](CUstream_st& s) { return launch_graph(*exec, s); });
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+  if (!graph) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(engine_mutex());
+  delete graph;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  if (!exec) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(engine_mutex());
+  for (const StreamRef& lane : exec->lanes) {
+    if (lane) destroy_stream(lane.get());
+  }
+  delete exec;
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"
+
+namespace {
+#define GIVEN(function) \
+  const EntryPoint given_##function{#function, reinterpret_cast<void*>(&function)};
+GIVEN(cuStreamBeginCapture_v2)
+GIVEN(cuStreamEndCapture)
+GIVEN(cuGraphInstantiateWithFlags)
+GIVEN(cuGraphLaunch)
+GIVEN(cuGraphDestroy)
+GIVEN(cuGraphExecDestroy)
+}  // namespace
