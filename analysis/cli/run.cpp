@@ -23,6 +23,10 @@ std::vector<Setting> settings(const RunOptions& o, const fs::path& library, cons
       {"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
       {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
       {"TPROF_RUN_ID", run_id}};
+  // Never over a user's tool: NVTX has one place only.
+  if (process_env("NVTX_INJECTION64_PATH").empty()) {
+    all.emplace_back("NVTX_INJECTION64_PATH", library.string());
+  }
   if (!o.events.empty()) all.emplace_back("TPROF_EVENTS", o.events);
   if (!o.quota.empty()) all.emplace_back("TPROF_QUOTA", o.quota);
   if (!o.ranks.empty()) all.emplace_back("TPROF_RANKS", o.ranks);

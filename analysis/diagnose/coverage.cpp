@@ -54,6 +54,11 @@ constexpr KindMeaning kMeanings[] = {
       "a further CUDA runtime, and no wrapped call was passed on to it: it is called past the "
       "dynamic linker, or not at all",
       "set TPROF_DLSYM=1, or let all use one CUDA runtime"}},
+    {"uncalled_cudart",
+     {Severity::note,
+      "none of the CUDA runtime's wrapped functions was called: what it copies, if anything, comes "
+      "past the dynamic linker (dlsym, ctypes, RTLD_DEEPBIND)",
+      "set TPROF_DLSYM=1, or link with the shared CUDA runtime"}},
     {"static_cudart",
      {Severity::warning,
       "the CUDA driver is loaded, but no libcudart.so: copies go through a CUDA runtime that is "
@@ -62,8 +67,7 @@ constexpr KindMeaning kMeanings[] = {
     {"dlsym",
      {Severity::warning,
       "functions of it were taken with dlsym (ctypes, cffi, CuPy, JAX): calls through such "
-      "pointers "
-      "are not counted",
+      "pointers are not counted",
       "set TPROF_DLSYM=1"}},
     {"unsized_array",
      {Severity::note,
@@ -125,6 +129,38 @@ void noted(const match::Job& job, std::vector<Problem>& found) {
          .text = fmt::format("{}{}: {}", list, all ? "" : " (" + names_of(processes) + ")", m.text),
          .next = std::string(m.next)});
   }
+}
+
+// NCCL told of calls that no wrapper saw.
+void missed(const match::Job& job, std::vector<Problem>& found) {
+  struct Calls {
+    std::uint64_t missed = 0, counted = 0;
+  };
+  std::map<std::string, Calls> calls;
+  std::vector<const Process*> holders;
+  for (const Process* p : job.processes) {
+    if (!p->footer || !p->footer->missed || p->footer->missed->empty()) continue;
+    holders.push_back(p);
+    for (const auto& [name, n] : *p->footer->missed) calls[name].missed += n;
+    for (const read::BoundFunction& f : p->footer->functions) {
+      if (p->footer->missed->contains(f.name)) calls[f.name].counted += f.calls;
+    }
+  }
+  if (holders.empty()) return;
+  std::string list;
+  for (const auto& [name, n] : calls) {
+    list += fmt::format("{}{} of {} (counted: {})", list.empty() ? "" : ", ", n.missed, name,
+                        n.counted);
+  }
+  const bool all = holders.size() == job.processes.size();
+  found.push_back(
+      {.kind = "missed",
+       .severity = Severity::warning,
+       .ranks = ranks_of(holders),
+       .text = fmt::format("NCCL's NVTX ranges tell of calls that passed libtprof.so by{}: {}",
+                           all ? "" : " (" + names_of(holders) + ")", list),
+       .next = "set TPROF_DLSYM=1 for calls taken with dlsym (ctypes, cffi); those through "
+               "RTLD_DEEPBIND, or of an NCCL that is linked in, are not counted"});
 }
 
 void misspelt(const match::Job& job, std::vector<Problem>& found) {
@@ -210,6 +246,7 @@ void settings(const std::map<std::string, std::string>& variables,
 
 void coverage(const match::Job& job, std::vector<Problem>& found) {
   noted(job, found);
+  missed(job, found);
   misspelt(job, found);
   versions(job, &read::Header::nccl_version, "NCCL", found);
   versions(job, &read::Header::cudart_version, "the CUDA runtime", found);

@@ -64,6 +64,11 @@ Report of_trace(const match::Job& job) {
   fact_of_each(r, job, "command", [](const Process& p) { return p.header.command; });
   fact_of_each(r, job, "NCCL", [](const Process& p) { return p.header.nccl_path; });
   fact_of_each(r, job, "CUDA", [](const Process& p) { return p.header.cudart_path; });
+  fact_of_each(r, job, "cross-check", [](const Process& p) -> std::string {
+    if (!p.footer || !p.footer->missed) return "";
+    return p.footer->missed->empty() ? "every call that NCCL told of (NVTX) passed libtprof.so"
+                                     : "NCCL told of calls (NVTX) that passed libtprof.so by";
+  });
   const auto unknown =
       std::ranges::count_if(job.processes, [](const Process* p) { return !p->footer; });
   if (unknown != 0) {

@@ -97,8 +97,10 @@ constexpr Field kLedger[] = {{"epoch"},
                              {"rows", Take::object, {}, kRow},
                              {"comms", Take::object, {}, kCollectives}};
 constexpr Field kFunction[] = {{"name", Take::function}, {"library", Take::library}, {"calls"}};
+constexpr Field kMissed[] = {{"name", Take::function}, {"calls"}};
 constexpr Field kFound[] = {{"path", Take::library}, {"kind", Take::plain}};
 constexpr Field kCoverage[] = {{"functions", Take::object, {}, kFunction},
+                               {"missed", Take::object, {}, kMissed},
                                {"unseen", Take::object, {}, kFound},
                                {"tools", Take::object, {}, kFound}};
 constexpr Field kFooter[] = {{"dropped", Take::counts},

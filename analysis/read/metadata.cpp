@@ -191,6 +191,12 @@ Footer footer(const object& args) {
   for (const object& o : objects_of(coverage, "functions")) {
     f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
   }
+  if (find(coverage, "missed")) {
+    f.missed.emplace();
+    for (const object& o : objects_of(coverage, "missed")) {
+      (*f.missed)[text(o, "name")] += count(o, "calls");
+    }
+  }
   f.unseen = noted(coverage, "unseen");
   f.tools = noted(coverage, "tools");
   f.complete = flag(args, "complete");

@@ -128,6 +128,8 @@ struct Footer {
   std::map<std::string, std::uint64_t> dropped;  // by reason
   std::uint64_t self_cost_ns = 0;
   std::vector<BoundFunction> functions;
+  // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.
+  std::optional<std::map<std::string, std::uint64_t>> missed;
   std::vector<Noted> unseen;  // what can move data past the wrappers
   std::vector<Noted> tools;
   bool complete = false;

@@ -144,18 +144,26 @@ inline bool cudart_serves(const Head& head) {
   return false;
 }
 
-// A second NCCL through which nothing came was called past us, or not at all; a first one may
-// simply not have been called yet.
-inline bool applies(const Head& head, const NotedObject& noted) {
+// What a noted object means, in the contract's words; none where it is ordinary. A second NCCL
+// through which nothing came was called past us, or not at all; a first one may simply not have
+// been called yet. A CUDA runtime of which nothing was called, not even to allocate, where calls of
+// NCCL were, is a strange thing also where it is the only one.
+inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   const auto note = static_cast<Note>(noted.note);
-  if (note != Note::nccl && note != Note::cudart && note != Note::driver) return true;
-  const Note kind = note == Note::driver ? Note::cudart : note;
+  if (note != Note::nccl && note != Note::cudart && note != Note::driver) return note_name(note);
+  const Note alike_to = note == Note::driver ? Note::cudart : note;
   std::uint32_t alike = 0;
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
-    alike += head.note[i].note == static_cast<std::uint8_t>(kind) ? 1 : 0;
+    alike += head.note[i].note == static_cast<std::uint8_t>(alike_to) ? 1 : 0;
   }
-  if (serves(head, bounded_text(noted.path))) return false;
-  return note == Note::driver ? alike == 0 && !cudart_serves(head) : alike > 1;
+  if (serves(head, bounded_text(noted.path))) return "";
+  if (note == Note::driver) return alike == 0 && !cudart_serves(head) ? note_name(note) : "";
+  if (alike > 1) return note_name(note);
+  if (note == Note::nccl || cudart_serves(head)) return "";
+  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
+    if (head.note[i].note == static_cast<std::uint8_t>(Note::dlsym)) return "";  // that is why
+  }
+  return "uncalled_cudart";
 }
 
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]
@@ -165,10 +173,11 @@ inline void notes_array(Text& out, const Head& head, bool tools) {
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
     const NotedObject& noted = head.note[i];
     const auto note = static_cast<Note>(noted.note);
-    if (is_tool(note) != tools || !applies(head, noted)) continue;
+    const std::string_view kind = kind_of(head, noted);
+    if (is_tool(note) != tools || kind.empty()) continue;
     out << (first ? "{\"path\":" : ",{\"path\":");
     first = false;
-    out.string(bounded_text(noted.path)) << ",\"kind\":\"" << note_name(note) << "\"}";
+    out.string(bounded_text(noted.path)) << ",\"kind\":\"" << kind << "\"}";
   }
   out << ']';
 }

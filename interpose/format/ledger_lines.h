@@ -157,6 +157,23 @@ inline std::uint64_t ring_drops(const Sums& sums) {
 // a part of the counts gone.
 enum class Complete : std::uint8_t { yes, no, partial };
 
+// Calls of NCCL that it told of by its NVTX ranges and that no wrapper saw. Nothing where its
+// ranges did not arrive: then nobody knows.
+inline void missed_array(Text& out, const View& view) {
+  const Head& head = view.head();
+  if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
+  out << ",\"missed\":[";
+  bool first = true;
+  for (std::uint32_t n = 1; n < head.functions && n < kMaxFunctions; ++n) {
+    const std::uint64_t calls = head.function[n].missed.load(std::memory_order_relaxed);
+    if (calls == 0) continue;
+    out << (first ? "{\"name\":\"" : ",{\"name\":\"")
+        << function_name(view, static_cast<std::uint8_t>(n)) << "\",\"calls\":" << calls << '}';
+    first = false;
+  }
+  out << ']';
+}
+
 // The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
 inline void footer_line(Text& out, const View& view, const Sums& sums, const Progress& progress,
                         Complete complete) {
@@ -187,7 +204,9 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
     first = false;
     out.string({path, strnlen(path, sizeof head.library[0])}) << ",\"calls\":" << calls << '}';
   }
-  out << "],\"unseen\":";
+  out << ']';
+  missed_array(out, view);
+  out << ",\"unseen\":";
   notes_array(out, head, false);
   out << ",\"tools\":";
   notes_array(out, head, true);

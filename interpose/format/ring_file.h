@@ -43,7 +43,8 @@ struct Function {
   Elements elements;
   bool collective;       // takes part in seq and signature
   std::uint8_t library;  // 1-based index into Head::libraries, 0: never called
-  std::uint8_t reserved[13];
+  std::uint8_t reserved[5];
+  std::atomic<std::uint64_t> missed;  // calls that passed the wrappers by, as far as it is known
 };
 static_assert(sizeof(Function) == 64);
 
@@ -161,6 +162,7 @@ struct Head {
   char library[kMaxLibraries][256];  // paths
   std::atomic<std::uint32_t> notes;  // published after the entry is whole
   NotedObject note[kMaxNotes];
+  std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
   CommitBlock commit[2];
 };
 

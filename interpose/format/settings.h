@@ -96,6 +96,7 @@ enum class Setting : std::uint8_t {
   redact,
   driver,
   dlsym,
+  nvtx,
   disable,
 };
 
@@ -133,6 +134,9 @@ inline constexpr SettingInfo kSettings[] = {
     {"TPROF_DLSYM", "0", "0 or 1",
      "1: NCCL and the CUDA runtime are seen through dlsym too: ctypes, cffi, CuPy, JAX",
      accept::any},
+    {"TPROF_NVTX", "on", "on or off",
+     "compare with NCCL's own NVTX ranges, where NVTX_INJECTION64_PATH names the library",
+     accept::on_off},
     {"TPROF_DISABLE", "0", "0 or 1", "1: the library passes every call through, nothing else",
      accept::any},
 };

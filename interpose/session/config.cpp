@@ -70,6 +70,10 @@ bool disabled_by_environment() {
   return !is_off(environment(info(Setting::disable).name.data()));
 }
 
+bool nvtx_by_environment() {
+  return environment(info(Setting::nvtx).name.data()) != "off";
+}
+
 bool rank_in_list(const char* list, std::int64_t rank) {
   bool found = false;
   each_range(list, [&](std::int64_t first, std::int64_t last) {
@@ -93,6 +97,7 @@ Config read_config() {
   parse_bytes(in_force(Setting::ring), records);
   c.ring_records = static_cast<std::uint32_t>(records);
   c.redact = in_force(Setting::redact) == "on";
+  in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
   name_unknown_settings();
   return c;
 }

@@ -23,6 +23,9 @@ struct Config {
 // TPROF_DISABLE is set to something true: cheap enough for any process.
 bool disabled_by_environment();
 
+// TPROF_NVTX. A bad value is spoken of when tracing starts.
+bool nvtx_by_environment();
+
 // A bad value costs one line on standard error and the default is used; so does a variable that
 // is not a setting but is named as one.
 Config read_config();

@@ -122,9 +122,12 @@ void note(Head& head, Note what, std::string_view path) {
 void note_environment(Head& head) {
   note_preloads(head);
   note_interposers(head);
+  const Object self = object_of(reinterpret_cast<const void*>(&note_environment));
+  const std::string_view ours = self.path == nullptr ? "" : file_name(self.path);
   for (const KnownVariable& variable : kToolVariables) {
     const char* value = std::getenv(variable.name);
-    if (value != nullptr && *value != '\0') note(head, variable.note, value);
+    if (value == nullptr || *value == '\0' || file_name(value) == ours) continue;
+    note(head, variable.note, value);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "interpose/capture/communicators.h"
 #include "interpose/capture/graphs.h"
 #include "interpose/capture/memory.h"
+#include "interpose/capture/missed.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
@@ -181,6 +182,7 @@ bool start_in_files(const Process& process) {
     complain("no ring file in ", g_file.directory, ": a kill would lose what is not written yet");
   }
   resolve::publish(g_mapping.head());
+  missed::publish(g_mapping.head());
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/model.h"
 #include "nccl/entry.h"
 #include "nccl/group.h"
+#include "nccl/nvtx_range.h"
 #include "nccl/reduce.h"
 
 using namespace standin;
@@ -36,6 +37,8 @@ ncclResult_t check(const ncclComm& comm, Task& task) {
 // `name` is a literal: what the program called.
 ncclResult_t enqueue(const char* name, ncclComm_t handle, const Task& task,
                      cudaStream_t stream_handle) {
+  // ncclBcast has no range of its own.
+  const NvtxRange range(task.function == Function::kBroadcast ? "ncclBroadcast" : name);
   const CommRef comm = find_comm(handle);
   const StreamRef stream = find_stream(stream_handle);
   Call call{.comm = comm, .stream = stream, .task = task};
