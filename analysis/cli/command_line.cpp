@@ -136,6 +136,21 @@ Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable inpu
   return [o, command] { return command->parsed() ? doctor(*o) : -1; };
 }
 
+Run add_coverage(CLI::App& app) {
+  auto o = std::make_shared<CoverageOptions>();
+  CLI::App* command =
+      app.add_subcommand("coverage", "Every function that is counted, how, and what is not");
+  command->footer(R"(
+Examples:
+  tprof coverage
+  tprof coverage --json | jq -r '.functions[] | select(.buckets | index("MANAGED")) | .name'
+It is the libtprof.so beside this program that tells. since: the version of NCCL or CUDA that brought
+a function; 2.7 and 3.2 are the oldest that are known, and may stand for older ones.
+What of it a program used, and what moved data past it, says tprof doctor DIR.)");
+  command->add_flag("--json", o->json, "for programs (schema tprof-coverage/1)");
+  return [o, command] { return command->parsed() ? coverage(*o) : -1; };
+}
+
 Run add_recover(CLI::App& app) {
   auto o = std::make_shared<RecoverOptions>();
   CLI::App* command =
@@ -181,9 +196,9 @@ int execute(int argc, char** argv) {
     return fmt::format("tprof: {} (tprof --help tells more)\n", report::printable(e.what()));
   });
   // In the order in which --help lists them.
-  const std::vector<Run> commands = {add_run(app),      add_merge(app),  add_summary(app),
-                                     add_check(app),    add_doctor(app), add_recover(app),
-                                     add_anonymize(app)};
+  const std::vector<Run> commands = {add_run(app),     add_merge(app),    add_summary(app),
+                                     add_check(app),   add_doctor(app),   add_coverage(app),
+                                     add_recover(app), add_anonymize(app)};
   try {
     app.parse(argc, argv);
     for (const Run& command : commands) {

@@ -59,6 +59,11 @@ struct DoctorOptions {
 };
 int doctor(const DoctorOptions& o);
 
+struct CoverageOptions {
+  bool json = false;
+};
+int coverage(const CoverageOptions& o);
+
 struct RecoverOptions {
   std::vector<fs::path> paths;
   bool force = false;

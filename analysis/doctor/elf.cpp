@@ -118,6 +118,7 @@ class Reader {
           elf_.constants =
               image_.bytes(s.sh_offset, std::min<std::uint64_t>(s.sh_size, kMaxConstants));
         }
+        if (name == "tprof_functions") elf_.function_list = image_.bytes(s.sh_offset, s.sh_size);
         return;
       default:
         return;

@@ -26,7 +26,8 @@ struct Elf {
 
   // Whether its constants hold `text`: what a stripped file still tells.
   bool mentions(std::string_view text) const { return constants.find(text) != std::string::npos; }
-  std::string constants;  // .rodata, up to a bound
+  std::string constants;      // .rodata, up to a bound
+  std::string function_list;  // of a libtprof.so: interpose/api/function_list.cpp
 };
 
 // Nothing where the file is no ELF file. Throws BadInput where it is a damaged one, or unreadable.

@@ -166,37 +166,37 @@
       .sync = false}))
 
 // Copies of which a call makes many, and functions whose prototypes differ between versions of
-// CUDA: X(function, twin, (parameters), (arguments), (how they read as a Batch)).
+// CUDA: X(function, twin, buckets, (parameters), (arguments), (how they read as a Batch)).
 // Every argument is passed on as a Word, also one that only some versions have: the caller's stack
 // holds something there, which a library that does not know the argument never looks at. What they
 // mean follows from `cuda`, the version of the library that serves the call.
 #define TPROF_CUDART_BATCH(X)                                                                      \
-  X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz,                                               \
+  X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, BY_DIRECTION,                                 \
     (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices,                  \
      Word attributes_count, Word eighth, Word ninth),                                              \
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),              \
     (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))                                    \
-  X(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz,                                           \
+  X(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, BY_DIRECTION,                             \
     (Word count, Word operations, Word third, Word fourth, Word fifth),                            \
     (count, operations, third, fourth, fifth), (boxes_12(cuda, count, operations, fourth, fifth))) \
-  X(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz,                             \
+  X(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz, BY_DIRECTION,               \
     (Word dst, Word src, Word size, Word attributes, Word stream),                                 \
     (dst, src, size, attributes, stream), (copies(&dst, &src, &size, kOne, stream)))               \
-  X(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz,                         \
+  X(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz, BY_DIRECTION,           \
     (Word operation, Word flags, Word stream), (operation, flags, stream),                         \
     (boxes(operation, kOne, stream)))                                                              \
-  X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz,                                               \
+  X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, MANAGED_ONLY,                                 \
     (Word address, Word bytes, Word third, Word fourth, Word fifth),                               \
     (address, bytes, third, fourth, fifth), (prefetch_12(cuda, bytes, fourth, fifth)))             \
-  X(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync_v2_ptsz,                                         \
+  X(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync_v2_ptsz, MANAGED_ONLY,                           \
     (Word address, Word bytes, Word location, Word flags, Word stream),                            \
     (address, bytes, location, flags, stream), (prefetch(bytes, stream)))                          \
-  X(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz,                                     \
+  X(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz, MANAGED_ONLY,                       \
     (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count,   \
      Word flags, Word stream),                                                                     \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream),                 \
     (prefetches(sizes, count, stream)))                                                            \
-  X(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz,                 \
+  X(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz, MANAGED_ONLY,   \
     (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count,   \
      Word flags, Word stream),                                                                     \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream),                 \

@@ -54,7 +54,9 @@ def test_needs_no_symbol_of_nccl_or_cuda():
 def test_it_asks_and_makes_nothing_of_its_own_accord():
     """What it looks up besides the functions that it stands in front of: questions only. No stream,
     no event, no context, no synchronisation, nothing that sets the runtime's last error."""
-    text = re.findall(rb"[\x20-\x7e]{4,}", LIBTPROF.read_bytes())
+    listed = rb"since\tncclAllGather\t.*?\0"  # for `tprof coverage`: names that are not looked up
+    code = re.sub(listed, b"\0", LIBTPROF.read_bytes(), flags=re.DOTALL)
+    text = re.findall(rb"[\x20-\x7e]{4,}", code)
     names = {t.decode() for t in text if re.fullmatch(rb"(p?nccl|cu|cuda)[A-Z]\w+", t)}
     assert "ncclAllGather" in names
     # The driver knows most of its copies by names of their own (cuGetProcAddress).

@@ -1,16 +1,21 @@
-"""What the vendor's headers declare that moves data, and no row of the tables covers.
+"""What the vendors' libraries export that moves data, and no row of the tables covers: nothing, or it
+stands with its reason in interpose/api/uncovered.h, which `tprof coverage` prints.
 
-The lists below are the exceptions, each with its reason. A function of a newer header that is in
-neither fails here by name.
+A function of a newer header or export list that is in neither fails here by name.
 """
 
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+
+import pytest
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
+EXPORTS = REPO / "tests/standin/symbols"  # of the real libraries
 
 NCCL_MOVES_NO_DATA = {
     "ncclMemAlloc": "allocates",
@@ -37,75 +42,146 @@ NCCL_MOVES_NO_DATA = {
     "ncclCommRevoke": "ends calls, moves none",
     "ncclCommSuspend": "frees memory",
     "ncclCommResume": "allocates memory",
-    "ncclCommInitRankScalable": "life: wrapped",
-    "ncclSignal": "a signal without data",
-    "ncclWaitSignal": "waits",
     "ncclSetEncryption": "settings",
     "ncclDevCommCreate": "for calls made on the device",
     "ncclDevCommDestroy": "for calls made on the device",
 }
-NCCL_NOT_COVERED = {
-    "ncclCommGrow": "life: a grown communicator is met at its first call, with an id of its own",
-}
 
-CUDART_NOT_COVERED: dict[str, str] = {}
+# By their names they move data.
+MOVES = re.compile(r"(cu|cuda)[A-Z]\w*(cpy|Copy|Prefetch|Decompress)\w*")
+
+
+@pytest.fixture(scope="module")
+def coverage() -> dict:
+    done = subprocess.run(
+        [BUILD / "tprof", "coverage", "--json"], capture_output=True, text=True, check=True
+    )
+    report = json.loads(done.stdout)
+    assert report["schema"] == "tprof-coverage/1"
+    return report
+
+
+def wrapped(report: dict) -> set[str]:
+    return {f["name"] for f in report["functions"]}
+
+
+def left_out(report: dict) -> dict[str, str]:
+    return {f["name"]: f["reason"] for f in report["not_covered"]}
+
+
+def plain(name: str) -> str:
+    """Without the per-thread twin's suffix and the version's."""
+    return re.sub(r"(_v\d)?(_pt(ds|sz))?$", "", name)
 
 
 def header(name: str) -> str:
     """Without its comments, from where CMake found it for this build."""
     cache = (BUILD / "CMakeCache.txt").read_text()
-    variable = {"nccl.h": "TPROF_NCCL_INCLUDE", "cuda_runtime_api.h": "TPROF_CUDA_INCLUDE",
-                "cuda.h": "TPROF_CUDA_INCLUDE"}[name]
+    variable = "TPROF_NCCL_INCLUDE" if name == "nccl.h" else "TPROF_CUDA_INCLUDE"
     folder = re.search(rf"^{variable}:PATH=(.+)$", cache, re.MULTILINE).group(1)
     text = (pathlib.Path(folder) / name).read_text(errors="replace")
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
 
-def wrapped() -> set[str]:
-    done = subprocess.run([BUILD / "wrapped_functions"], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+def exports(library: str) -> set[str]:
+    lines = (EXPORTS / f"{library}.txt").read_text().splitlines()
+    return {line.split()[0] for line in lines if line and not line.startswith("#")}
 
 
-def test_every_function_of_nccl_h_is_wrapped_or_explained():
+def test_every_function_of_nccl_h_is_wrapped_or_explained(coverage):
     declared = set(re.findall(r"\b(nccl[A-Z]\w*)\s*\((?=[^;{]*\)\s*;)", header("nccl.h")))
     assert {"ncclAllGather", "ncclSend", "ncclCommSplit", "ncclMemAlloc"} <= declared
-    explained = NCCL_MOVES_NO_DATA.keys() | NCCL_NOT_COVERED.keys()
-    assert sorted(declared - wrapped() - explained) == []
+    explained = NCCL_MOVES_NO_DATA.keys() | left_out(coverage).keys()
+    assert sorted(declared - wrapped(coverage) - explained) == []
 
 
-def test_every_copy_of_cuda_runtime_api_h_is_wrapped_or_explained():
-    declared = re.findall(
-        r"\b(cudaMem(?:cpy|Prefetch|DiscardAndPrefetch)\w*)\s*\(", header("cuda_runtime_api.h")
-    )
-    names = {re.sub(r"_pt[ds]s?z?$", "", name) for name in declared if not name.endswith("_ptsz")}
-    assert {"cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpy2DAsync"} <= names
-    assert sorted(names - wrapped() - CUDART_NOT_COVERED.keys()) == []
+@pytest.mark.parametrize(
+    "library", ["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcuda.so.1"]
+)
+def test_every_export_that_moves_data_is_wrapped_or_explained(library, coverage):
+    moving = {name for name in exports(library) if MOVES.fullmatch(name)}
+    assert len(moving) > 40
+    missing = moving - wrapped(coverage)
+    assert sorted(name for name in missing if plain(name) not in left_out(coverage)) == []
 
 
-def test_every_copy_of_cuda_h_is_wrapped():
-    """Under the names that the library exports: with a number where a prototype has changed."""
-    text = header("cuda.h")
-    declared = set(re.findall(r"\b(cuMem(?:cpy|Prefetch|DiscardAndPrefetch)\w*)\s*\(", text))
-    renamed = dict(re.findall(r"#define (cuMem\w+)\s+__CUDA_API_PT[DS][SZ]\((\w+)\)", text))
-    names = {renamed.get(name, name) for name in declared}
-    # The prototypes of CUDA 3.1 and older have 32-bit addresses.
-    names -= {name.removesuffix("_v2") for name in names if name.endswith("_v2")}
-    assert {"cuMemcpyHtoD_v2", "cuMemcpyAsync", "cuMemPrefetchAsync_v2"} <= names
-    assert sorted(names - wrapped()) == []
+@pytest.mark.parametrize("name", ["cuda_runtime_api.h", "cuda.h"])
+def test_every_copy_that_a_header_declares_is_wrapped_or_explained(name, coverage):
+    text = header(name)
+    declared = {m for m in re.findall(r"\b(\w+)\s*\(", text) if MOVES.fullmatch(m)}
+    # The newest meaning of a name has a suffix in the library.
+    newest = dict(re.findall(r"#\s*define\s+(cu\w+)\s+(cu\w+)\b", text))
+    declared = {newest.get(m, m) for m in declared}
+    assert len(declared) > 30
+    missing = declared - wrapped(coverage)
+    assert sorted(m for m in missing if plain(m) not in left_out(coverage)) == []
 
 
-def test_the_exceptions_are_not_wrapped_by_now():
-    stale = (NCCL_NOT_COVERED.keys() | CUDART_NOT_COVERED.keys()) & wrapped()
-    assert sorted(stale) == []
-
-
-def test_every_wrapped_copy_has_its_per_thread_twin():
+def test_every_wrapped_copy_has_its_per_thread_twin(coverage):
     """Programs built with --default-stream=per-thread call only the twins."""
-    twins = set(re.findall(r"\b(cuda\w+_pt(?:ds|sz))\b", header("cuda_runtime_api.h")))
-    declared = re.findall(r"__CUDART_API_PT(DS|SZ)\((cudaMemcpy\w*|cudaGraphLaunch|cudaStream(?:Begin|End)Capture\w*)\)",
-                          header("cuda_runtime_api.h"))
-    twins |= {f"{name}_pt{suffix.lower()}" for suffix, name in declared}
+    everything = set().union(*(exports(path.stem) for path in EXPORTS.glob("libcud*.txt")))
+    twins = {name for name in everything if re.search(r"_pt(ds|sz)$", name)}
     assert "cudaMemcpyAsync_ptsz" in twins
-    rows = wrapped()
+    rows = wrapped(coverage)
     missing = {t for t in twins if t.rsplit("_", 1)[0] in rows and t not in rows}
     assert sorted(missing) == []
+
+
+def test_what_is_left_out_is_there_and_not_wrapped_by_now(coverage):
+    names = left_out(coverage)
+    assert all(names.values())
+    assert sorted(names.keys() & wrapped(coverage)) == []
+    libraries = [path.stem for path in EXPORTS.glob("lib*.txt")]
+    known = {plain(name) for library in libraries for name in exports(library)}
+    newer = {"cuMemcpyWithAttributesAsync", "cuMemcpy3DWithAttributesAsync"}  # CUDA 13.2
+    assert sorted(names.keys() - known - newer) == []
+
+
+def test_the_list_is_what_the_library_wraps(coverage):
+    rows = subprocess.run(
+        [BUILD / "wrapped_functions"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    names = [f["name"] for f in coverage["functions"]]
+    assert sorted(names) == sorted(rows)
+    assert {f["library"] for f in coverage["functions"]} == {"nccl", "cudart", "cuda"}
+    for f in coverage["functions"]:
+        assert (f["needs"] == "TPROF_DRIVER=1") == (f["library"] == "cuda"), f
+        assert (f["elements"] is None) == (f["buckets"] == []), f
+
+
+def test_versions_are_those_of_cuptis_list(coverage):
+    """CUPTI names a function's callback after the version that brought it."""
+    try:
+        text = header("cupti_runtime_cbid.h")
+    except FileNotFoundError:
+        pytest.skip("no cupti_runtime_cbid.h beside the headers")
+    since: dict[str, int] = {}
+    for name, version in re.findall(r"CBID_(cuda\w+?)_v(\d+)\b", text):
+        since[name] = min(since.get(name, 10**9), int(version))
+    checked = 0
+    for f in coverage["functions"]:
+        if f["name"] in since and f["library"] == "cudart":
+            number = since[f["name"]]
+            assert f["since"] == f"{number // 1000}.{number % 1000 // 10}", f
+            checked += 1
+    assert checked > 60
+    assert [f["name"] for f in coverage["functions"] if f["since"] is None] == []
+
+
+def test_the_text_names_everything(coverage):
+    done = subprocess.run(
+        [BUILD / "tprof", "coverage"], capture_output=True, text=True, check=True
+    )
+    words = set(done.stdout.split())
+    assert wrapped(coverage) | left_out(coverage).keys() <= words
+
+
+def test_a_library_without_the_list_is_refused_in_one_line(tmp_path):
+    tool = pathlib.Path(shutil.copy(BUILD / "tprof", tmp_path))
+    library = tmp_path / "libtprof.so"
+    subprocess.run(
+        ["objcopy", "--remove-section=tprof_functions", BUILD / "libtprof.so", library], check=True
+    )
+    done = subprocess.run([tool, "coverage"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and str(library) in done.stderr

@@ -1,0 +1,141 @@
+#include "doctor/functions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "read/error.h"
+#include "report/text.h"
+
+namespace tprof::doctor {
+namespace {
+
+using report::printable;
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(at), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28.
+std::string version(std::string_view library, std::string_view text) {
+  unsigned number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return library == "nccl" ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
+                           : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+std::string_view plain(std::string_view name) {
+  for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+std::string_view title(std::string_view library) {
+  if (library == "nccl") return "NCCL";
+  return library == "cudart" ? "CUDA runtime" : "CUDA driver";
+}
+
+std::string counts_as(const WrappedFunction& f) {
+  if (f.buckets.empty()) return "followed, counts nothing itself";
+  return fmt::format("{}", fmt::join(f.buckets, ", "));
+}
+
+std::string elements(const WrappedFunction& f) {
+  if (f.elements == "count_times_ranks") return "count x ranks";
+  return f.elements == "bytes" ? "bytes / element size" : f.elements;
+}
+
+}  // namespace
+
+FunctionList parse_functions(std::string_view file, std::string_view text) {
+  FunctionList list;
+  std::map<std::string, std::string, std::less<>> since;
+  for (const std::string_view line : split(text.substr(0, text.find('\0')), '\n')) {
+    const std::vector<std::string_view> f = split(line, '\t');
+    if (f.size() >= 3 && f[0] == "wrapped") {
+      WrappedFunction w{std::string(f[1]), std::string(f[2]), {}, {}, {}, {}};
+      for (const std::string_view bucket : split(f.size() > 3 ? f[3] : "", ',')) {
+        w.buckets.emplace_back(bucket);
+      }
+      if (f.size() > 4) w.elements = f[4];
+      if (f.size() > 5) w.needs = f[5];
+      list.wrapped.push_back(std::move(w));
+    } else if (f.size() == 3 && f[0] == "since") {
+      since.emplace(f[1], f[2]);
+    } else if (f.size() == 4 && f[0] == "not") {
+      list.left_out.push_back({std::string(f[1]), std::string(f[2]), std::string(f[3])});
+    } else {
+      throw read::BadInput(file, "expected a list of functions of this version in it");
+    }
+  }
+  if (list.wrapped.empty()) {
+    throw read::BadInput(file, "expected a libtprof.so that lists its functions: it is older");
+  }
+  for (WrappedFunction& w : list.wrapped) {
+    auto found = since.find(w.name);
+    // The driver's twins have no version of their own in the table.
+    if (found == since.end() && w.library == "cuda") found = since.find(plain(w.name));
+    if (found != since.end()) w.since = version(w.library, found->second);
+  }
+  return list;
+}
+
+std::string to_text(const FunctionList& list) {
+  std::string out;
+  for (const std::string_view library : {"nccl", "cudart", "cuda"}) {
+    using enum report::Table::Align;
+    report::Table table(
+        {{"function", left}, {"since", left}, {"counts as", left}, {"elements", left}});
+    std::size_t rows = 0;
+    std::string needs;
+    for (const WrappedFunction& f : list.wrapped) {
+      if (f.library != library) continue;
+      ++rows;
+      needs = f.needs;
+      table.row({printable(f.name), f.since.empty() ? "?" : f.since, counts_as(f), elements(f)});
+    }
+    out += fmt::format("{}{}: {} functions{}\n", out.empty() ? "" : "\n", title(library), rows,
+                       needs.empty() ? "" : ", passed through without " + printable(needs));
+    out += table.str();
+  }
+  out += "\nNot covered\n";
+  using enum report::Table::Align;
+  report::Table table({{"function", left}, {"why", left}});
+  for (const LeftOutFunction& f : list.left_out)
+    table.row({printable(f.name), printable(f.reason)});
+  return out + table.str();
+}
+
+std::string to_json(const FunctionList& list) {
+  using Json = nlohmann::ordered_json;
+  const auto or_null = [](const std::string& s) { return s.empty() ? Json() : Json(s); };
+  Json j;
+  j["schema"] = "tprof-coverage/1";
+  Json& functions = j["functions"] = Json::array();
+  for (const WrappedFunction& f : list.wrapped) {
+    functions.push_back({{"library", f.library},
+                         {"name", f.name},
+                         {"since", or_null(f.since)},
+                         {"buckets", f.buckets},
+                         {"elements", or_null(f.elements)},
+                         {"needs", or_null(f.needs)}});
+  }
+  Json& left_out = j["not_covered"] = Json::array();
+  for (const LeftOutFunction& f : list.left_out) {
+    left_out.push_back({{"library", f.library}, {"name", f.name}, {"reason", f.reason}});
+  }
+  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::doctor

@@ -1,0 +1,58 @@
+// What the newest NCCL, CUDA runtime and CUDA driver export that moves data, or whose name says so,
+// and that no row of the tables wraps: X(library, function, reason). Of functions with twins and
+// versions (_ptsz, _ptds, _v2) the plain name stands for all that no row wraps. A test holds this
+// list against the export lists and the headers; `tprof coverage` prints it.
+#pragma once
+
+// clang-format off
+#define TPROF_NCCL_UNCOVERED(X)                                                                                        \
+  X(nccl, ncclCommGrow, "makes a communicator, which is met at its first call, with an id of its own on each rank")    \
+  X(nccl, ncclSignal, "a signal without data")                                                                         \
+  X(nccl, ncclWaitSignal, "waits; the data is counted where it was put")
+
+#define TPROF_CUDART_UNCOVERED(X)                                                                                      \
+  X(cudart, cudaGraphAddMemcpyNode, "a node of a graph made by hand")                                                  \
+  X(cudart, cudaGraphAddMemcpyNode1D, "a node of a graph made by hand")                                                \
+  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "a node of a graph made by hand")                                        \
+  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "a node of a graph made by hand")                                          \
+  X(cudart, cudaGraphMemcpyNodeSetParams, "changes a node of a graph made by hand")                                    \
+  X(cudart, cudaGraphMemcpyNodeSetParams1D, "changes a node of a graph made by hand")                                  \
+  X(cudart, cudaGraphMemcpyNodeSetParamsFromSymbol, "changes a node of a graph made by hand")                          \
+  X(cudart, cudaGraphMemcpyNodeSetParamsToSymbol, "changes a node of a graph made by hand")                            \
+  X(cudart, cudaGraphExecMemcpyNodeSetParams, "changes a node of an executable graph")                                 \
+  X(cudart, cudaGraphExecMemcpyNodeSetParams1D, "changes a node of an executable graph")                               \
+  X(cudart, cudaGraphExecMemcpyNodeSetParamsFromSymbol, "changes a node of an executable graph")                       \
+  X(cudart, cudaGraphExecMemcpyNodeSetParamsToSymbol, "changes a node of an executable graph")                         \
+  X(cudart, cudaGraphMemcpyNodeGetParams, "asks")                                                                      \
+  X(cudart, cudaGraphKernelNodeCopyAttributes, "copies settings, no data")                                             \
+  X(cudart, cudaStreamCopyAttributes, "copies settings, no data")
+
+#define TPROF_CUDA_UNCOVERED(X)                                                                                        \
+  X(cuda, cuMemcpyWithAttributesAsync, "the runtime's cudaMemcpyWithAttributesAsync is counted, the driver's own is not") \
+  X(cuda, cuMemcpy3DWithAttributesAsync, "the runtime's cudaMemcpy3DWithAttributesAsync is counted, the driver's own is not") \
+  X(cuda, cuMemBatchDecompressAsync, "decompresses within the device")                                                 \
+  X(cuda, cuMemcpyHtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyHtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \
+  X(cuda, cuMemcpyDtoH, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyDtoHAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \
+  X(cuda, cuMemcpyDtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyDtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \
+  X(cuda, cuMemcpyDtoA, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyAtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyHtoA, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyHtoAAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \
+  X(cuda, cuMemcpyAtoH, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpyAtoHAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \
+  X(cuda, cuMemcpyAtoA, "of CUDA before 3.2, with addresses of 32 bits")                                               \
+  X(cuda, cuMemcpy2D, "of CUDA before 3.2, with addresses of 32 bits")                                                 \
+  X(cuda, cuMemcpy2DAsync, "of CUDA before 3.2, with addresses of 32 bits")                                            \
+  X(cuda, cuMemcpy2DUnaligned, "of CUDA before 3.2, with addresses of 32 bits")                                        \
+  X(cuda, cuMemcpy3D, "of CUDA before 3.2, with addresses of 32 bits")                                                 \
+  X(cuda, cuMemcpy3DAsync, "of CUDA before 3.2, with addresses of 32 bits")                                            \
+  X(cuda, cuGraphAddMemcpyNode, "a node of a graph made through the driver")                                           \
+  X(cuda, cuGraphMemcpyNodeSetParams, "changes a node of a graph made through the driver")                             \
+  X(cuda, cuGraphExecMemcpyNodeSetParams, "changes a node of an executable graph made through the driver")             \
+  X(cuda, cuGraphMemcpyNodeGetParams, "asks")                                                                          \
+  X(cuda, cuGraphKernelNodeCopyAttributes, "copies settings, no data")                                                 \
+  X(cuda, cuStreamCopyAttributes, "copies settings, no data")
+// clang-format on
