@@ -78,6 +78,7 @@ class Object {
 
   template <typename T>
   const T* at(ElfW(Addr) offset) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
     return reinterpret_cast<const T*>(base_ + offset);
   }
   // glibc relocates these entries where the section can be written.
@@ -86,7 +87,7 @@ class Object {
     for (const ElfW(Dyn)* d = dynamic_; d->d_tag != DT_NULL; ++d) {
       if (d->d_tag != tag) continue;
       const ElfW(Addr) p = d->d_un.d_ptr;
-      return p < base_ ? at<T>(p) : reinterpret_cast<const T*>(p);
+      return at<T>(p < base_ ? p : p - base_);
     }
     return nullptr;
   }

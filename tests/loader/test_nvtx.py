@@ -141,3 +141,9 @@ def test_tprof_run_asks_for_the_ranges_unless_a_tool_of_the_users_does(tmp_path,
         env=env, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == str(users or in_force)
+
+
+def test_a_preload_that_was_lost_on_the_way_shows(tmp_path):
+    """A launcher that takes LD_PRELOAD away and leaves the rest: NVTX brings the library in alone."""
+    run(tmp_path, [BUILD / "tests/loader/ways/ways_linked"], LD_PRELOAD=None)
+    assert missed(tmp_path) == [{"ncclAllGather": 2, "ncclAllReduce": 1}]

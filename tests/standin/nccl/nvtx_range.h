@@ -20,7 +20,7 @@ class [[nodiscard]] NvtxRange {
 
  private:
   static nvtxDomainHandle_t domain() {
-    static const nvtxDomainHandle_t own = nvtxDomainCreateA("NCCL");
+    static nvtxDomainRegistration_st* const own = nvtxDomainCreateA("NCCL");
     return own;
   }
 };
