@@ -1,7 +1,10 @@
 """Every copy of the CUDA runtime against the stand-in's tally: boxes, arrays, batches, prefetches."""
 
 import collections
+import json
 import re
+import signal
+import subprocess
 
 import pytest
 from lib import figures, rankfile
@@ -94,3 +97,23 @@ def test_array_whose_format_tells_no_size_is_counted_and_said(built, tmp_path):
     assert file.footer["coverage"]["unseen"] == [
         {"path": "CUDA array of format 0xb0", "kind": "unsized_array"}
     ]
+
+
+@pytest.mark.parametrize("events", ["on", "all", "off"])
+def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, built, tmp_path):
+    """Directions with a line have an open record, the others wait in the ledger."""
+    run = start(
+        [str(BUILD / "copies")],
+        tmp_path / "run",
+        preload=True,
+        TPROF_EVENTS=events,
+        RANK="0",
+        STANDIN_DIE="0:cudaMemcpyBatchAsync:1",
+    )
+    assert run.code == -signal.SIGKILL
+    summary = subprocess.run(
+        [BUILD / "tprof", "summary", "--json", run.traces], capture_output=True, text=True
+    )
+    buckets = json.loads(summary.stdout)["buckets"]
+    directions = ("H2D", "D2H", "D2D", "H2H", "MANAGED")
+    assert {name: buckets[name]["unfinished"] for name in directions} == dict.fromkeys(directions, 1)
