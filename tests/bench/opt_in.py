@@ -30,6 +30,9 @@ def figures(place: Place) -> Iterator[Figure]:
         )
     yield difference("dlsym, TPROF_DLSYM=1", on["dlsym"], "bare", on["bare dlsym"], 20)
     off = client(place)
+    ranges = "NVTX range of NCCL's"
+    heard = client(place, NVTX_INJECTION64_PATH=str(place.preload))
+    yield difference(ranges, heard[ranges], "not listened to", off[ranges], 20)
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
     name = "driver copy, linked"
     yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)
