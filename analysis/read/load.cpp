@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "read/error.h"
@@ -173,7 +174,8 @@ Trace load(const std::filesystem::path& file) {
   Trace trace = load_file(file);
   std::vector<Process> lanes;
   for (Process& p : trace.processes) {
-    for (Process& lane : lanes_of(std::move(p))) lanes.push_back(std::move(lane));
+    std::vector<Process> ranks = lanes_of(std::move(p));
+    std::move(ranks.begin(), ranks.end(), std::back_inserter(lanes));
   }
   trace.processes = std::move(lanes);
   return trace;
