@@ -37,7 +37,7 @@ void take(const read::Event& e, LineFacts& facts) {
   if (!e.comm) return;
   if (e.collective()) {
     facts.collectives[*e.comm].add(e.seq);
-  } else {
+  } else if (e.name == "ncclSend" || e.name == "ncclRecv") {  // one-sided calls have no other end
     Channel& channel = facts.channels[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}];
     channel.seqs.add(e.seq);
     channel.bytes += e.bytes;

@@ -90,7 +90,8 @@ void totals(const Communicator& c, std::vector<Problem>& found) {
     processes.push_back(m.process);
     stats::each_row(*m.process, [&](const read::Row& row) {
       if (row.comm != m.comm->comm || row.bucket != Bucket::P2P) return;
-      (row.name == "ncclSend" ? sent : received) += row.amounts.calls;
+      if (row.name == "ncclSend") sent += row.amounts.calls;
+      if (row.name == "ncclRecv") received += row.amounts.calls;
     });
   }
   if (sent == received) return;

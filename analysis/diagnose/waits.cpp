@@ -131,7 +131,8 @@ class Finder {
   }
 
   void point_to_point(const OpenCall& call) {
-    if (call.collective || call.communicator == nullptr || !call.peer || !call.seq) return;
+    const bool two_sided = call.function == "ncclSend" || call.function == "ncclRecv";
+    if (!two_sided || call.communicator == nullptr || !call.peer || !call.seq) return;
     const Communicator& c = *call.communicator;
     const auto other =
         std::ranges::find(c.members, *call.peer, [](const Member& m) { return m.comm->rank; });

@@ -67,9 +67,9 @@ constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"config", Take::settings},
                              {"env", Take::settings},
                              {"ring", Take::nothing}};
-constexpr Field kComm[] = {{"comm"},   {"id", Take::hex}, {"name", Take::name, "name"},
-                           {"nranks"}, {"rank"},          {"device"},
-                           {"parent"}};
+constexpr Field kComm[] = {
+    {"comm"},   {"id", Take::hex}, {"name", Take::name, "name"}, {"nranks"},          {"rank"},
+    {"device"}, {"parent"},        {"birth", Take::hex},         {"alias", Take::hex}};
 constexpr Field kGroup[] = {{"group"}, {"ts"}, {"dur"}, {"result"}, {"calls"}, {"simulated"}};
 constexpr Field kRow[] = {{"bucket", Take::word},
                           {"name", Take::function},

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "read/error.h"
+#include "read/joined_ids.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
@@ -102,6 +103,7 @@ Traces load_all(const std::vector<TraceFile>& files,
                         ? ""
                         : ", and " + std::to_string(result.skipped.size() - 1) + " more"));
   }
+  join_ids(result.traces);
   return result;
 }
 

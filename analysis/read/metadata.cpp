@@ -109,6 +109,8 @@ Comm comm(const object& args) {
   c.rank = integer_in(args, "rank", 0, c.nranks - 1);
   c.device = integer_or(args, "device", -1);
   c.parent = optional_integer(args, "parent");
+  c.birth = text_or_empty(args, "birth");
+  c.alias = text_or_empty(args, "alias");
   return c;
 }
 

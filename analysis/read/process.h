@@ -54,6 +54,8 @@ struct Header {
 struct Comm {
   std::int64_t comm = 0;  // local to the process
   std::string id;         // equal on all ranks
+  std::string alias{};    // the id that some of them know it by (ncclCommGrow), empty: none
+  std::string birth{};    // with the parent's id it makes the id of a child, empty: none
   std::optional<std::string> name;
   std::int64_t nranks = 0;
   std::int64_t rank = 0;

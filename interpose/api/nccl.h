@@ -10,6 +10,9 @@
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 32, 0)
 using ncclCollConfig_t = struct ncclCollConfig;  // only ever passed on
 #endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+using ncclWaitSignalDesc_t = struct ncclWaitSignalDesc;  // the same
+#endif
 
 namespace tprof {
 
@@ -77,12 +80,20 @@ enum class Order : unsigned char { none, collective, send, recv };
     (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclWindow_t window, size_t offset, int signal, int context,            \
      unsigned int flags, ncclComm_t comm, cudaStream_t stream),                                                                               \
     (buffer, count, type, peer, window, offset, signal, context, flags, comm, stream),                                                        \
-    ({buffer, nullptr, count, type, comm, stream, peer}))
+    ({buffer, nullptr, count, type, comm, stream, peer}))                                                                                     \
+  X(ncclSignal, none, P2P, count,                                                                                                             \
+    (int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream),                                            \
+    (peer, signal, context, flags, comm, stream),                                                                                             \
+    ({nullptr, nullptr, 0, ncclInt8, comm, stream, peer}))                                                                                    \
+  X(ncclWaitSignal, none, P2P, count,                                                                                                         \
+    (int descriptors, ncclWaitSignalDesc_t* signals, ncclComm_t comm, cudaStream_t stream),                                                   \
+    (descriptors, signals, comm, stream),                                                                                                     \
+    ({nullptr, nullptr, 0, ncclInt8, comm, stream}))
 
 // What a communicator's life consists of: X(function). Bodies in hook/nccl_life.cpp.
 #define TPROF_NCCL_LIFE(X)                                                                 \
   X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                                \
   X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)                \
-  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink)                                    \
-  X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)
+  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) X(ncclCommGrow)                    \
+  X(ncclCommRevoke) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)
 // clang-format on

@@ -126,7 +126,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   const auto* send = static_cast<const char*>(a.send);
   const auto* recv = static_cast<const char*>(a.recv);
   const std::uint64_t own = comm == 0 ? 0 : static_cast<std::uint64_t>(state.rank) * size;
-  bool in_place = send == recv;
+  bool in_place = function.order != Order::none && send == recv;
   if constexpr (kBucket == Bucket::ALLGATHER) in_place = send == recv + own;
   if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
   set_flags(r, graph != 0, in_place, false, HostMemory::unknown, a.reduce);

@@ -59,7 +59,7 @@ bool ask(const void* real, ncclComm_t handle, Identity& identity) {
 }
 
 std::uint32_t take_in(const Child& child, ncclComm_t handle, const void* real) {
-  Identity identity{child.id, child.parent, 0, 0, 0, child.name};
+  Identity identity{child.ids, 0, 0, 0, child.name};
   return ask(real, handle, identity) ? add(handle, identity) : 0;
 }
 
@@ -89,17 +89,17 @@ std::uint64_t id_of(const ncclUniqueId& unique_id) {
   return mix64(h);
 }
 
-std::uint64_t child_id(std::uint64_t parent, ChildKind kind, std::uint32_t ordinal,
-                       std::int64_t colour) {
-  std::uint64_t h = mix64(parent ^ static_cast<std::uint64_t>(kind));
-  h = mix64(h ^ ordinal);
+std::uint64_t birth_of(ChildKind kind, std::uint32_t ordinal, std::int64_t colour) {
+  const std::uint64_t h = mix64(static_cast<std::uint64_t>(kind) << 32 ^ ordinal);
   return mix64(h ^ static_cast<std::uint64_t>(colour));
 }
 
 std::uint32_t add(ncclComm_t handle, const Identity& identity) {
   Communicator entry{};
-  entry.id = identity.id;
-  entry.parent = identity.parent;
+  entry.id = identity.ids.id;
+  entry.alias = identity.ids.alias;
+  entry.birth = identity.ids.birth;
+  entry.parent = identity.ids.parent;
   entry.nranks = identity.nranks;
   entry.rank = identity.rank;
   entry.device = identity.device;
@@ -140,7 +140,7 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
   if (index == 0) index = take_in_late(handle, real);
   if (index == 0) {
     // Made before we could see it, or by a function that we do not wrap.
-    Identity identity{mix64(reinterpret_cast<std::uintptr_t>(handle)), 0, 0, 0, 0, nullptr};
+    Identity identity{{mix64(reinterpret_cast<std::uintptr_t>(handle))}, 0, 0, 0, nullptr};
     if (ask(real, handle, identity)) index = add(handle, identity);
   }
   t.last_comm = handle;

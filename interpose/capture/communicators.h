@@ -38,12 +38,23 @@ inline std::uint32_t take_ordinal(std::uint32_t parent, ChildKind kind) {
 }
 
 std::uint64_t id_of(const ncclUniqueId& unique_id);
-std::uint64_t child_id(std::uint64_t parent, ChildKind kind, std::uint32_t ordinal,
-                       std::int64_t colour);
+// What its kind, ordinal and colour (or who is left out) make of a child; its id follows from the
+// parent's, so that a reader who learns another id of the parent knows the child's as well.
+std::uint64_t birth_of(ChildKind kind, std::uint32_t ordinal, std::int64_t colour);
+inline std::uint64_t child_id(std::uint64_t parent, std::uint64_t birth) {
+  return mix64(parent ^ birth);
+}
+
+// How a communicator is called: see format/ring_file.h.
+struct Ids {
+  std::uint64_t id;
+  std::uint64_t alias = 0;
+  std::uint64_t birth = 0;
+  std::uint32_t parent = 0;
+};
 
 struct Identity {
-  std::uint64_t id;
-  std::uint32_t parent;
+  Ids ids;
   std::int32_t nranks;
   std::int32_t rank;
   std::int32_t device;
@@ -64,12 +75,12 @@ inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
   return find_slow(t, handle, real);
 }
 
-// A child of ncclCommSplit. `place` is where NCCL puts its handle: at once, or when the group ends,
-// or (non-blocking) some time later. `group`: the thread's group, 0 outside.
+// A communicator made by ncclCommSplit, Shrink or Grow. `place` is where NCCL puts its handle: at
+// once, or when the group ends, or (non-blocking) some time later. `group`: the thread's group, 0
+// outside.
 struct Child {
   ncclComm_t* place;
-  std::uint64_t id;
-  std::uint32_t parent;
+  Ids ids;
   std::uint32_t group;
   const char* name;  // commName, or null
 };

@@ -40,7 +40,16 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   }
   out << ",\"nranks\":" << c->nranks << ",\"rank\":" << c->rank << ",\"device\":" << c->device
       << ",\"parent\":";
-  out.number_or_null(c->parent != 0, c->parent) << "}},\n";
+  out.number_or_null(c->parent != 0, c->parent);
+  if (c->birth != 0) {
+    out << ",\"birth\":\"";
+    out.hex16(c->birth) << '"';
+  }
+  if (c->alias != 0) {
+    out << ",\"alias\":\"";
+    out.hex16(c->alias) << '"';
+  }
+  out << "}},\n";
 }
 
 // Corrects rank and world size where the launcher told neither.

@@ -49,13 +49,15 @@ struct Function {
 static_assert(sizeof(Function) == 64);
 
 struct Communicator {
-  std::uint64_t id;      // equal on all its ranks
+  std::uint64_t id;      // equal on all its ranks, but see `alias`
+  std::uint64_t alias;   // the id that some of its ranks know it by, 0: none (ncclCommGrow)
+  std::uint64_t birth;   // of a child: id = mix64(parent's id ^ birth)
   std::uint32_t parent;  // communicator of this process, 0: none
   std::int32_t nranks;
   std::int32_t rank;
   std::int32_t device;
   bool has_name;
-  char name[103];
+  char name[87];
 };
 static_assert(sizeof(Communicator) == 128);
 

@@ -30,18 +30,20 @@ ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
   const DepthGuard guard(t);
   const ncclResult_t result = real();
   if (accepted(result) && comm != nullptr && *comm != nullptr) {
-    comms::add(*comm, {comms::id_of(unique_id), 0, nranks, rank, t.device, name});
+    comms::add(*comm, {{comms::id_of(unique_id)}, nranks, rank, t.device, name});
     tprof::session::look_around();
   }
   return result;
 }
 
-// How a communicator comes from another: by split or shrink, with its colour or who is left out.
+// How a communicator comes from another: by split, shrink or grow, with its colour or who is left
+// out.
 struct Birth {
   comms::ChildKind kind;
   std::int64_t colour;
   ncclComm_t* place;  // where NCCL puts the child's handle; null: this rank gets none
   const ncclConfig_t* config;
+  const ncclUniqueId* unique_id = nullptr;  // that ranks know it by who are not in the parent
 };
 
 template <typename F>
@@ -55,9 +57,12 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   const std::uint32_t ordinal = comms::take_ordinal(parent, birth.kind);
   if (birth.place == nullptr) return result;
   const auto* entry = tprof::session::mapping().view().comm(parent);
-  const std::uint64_t id = comms::child_id(entry->id, birth.kind, ordinal, birth.colour);
-  comms::add_child({birth.place, id, parent, t.group, config_name(birth.config)},
-                   result == ncclSuccess, real_address);
+  comms::Ids ids{.id = 0, .birth = comms::birth_of(birth.kind, ordinal, birth.colour)};
+  ids.id = comms::child_id(entry->id, ids.birth);
+  if (birth.unique_id != nullptr) ids.alias = comms::id_of(*birth.unique_id);
+  ids.parent = parent;
+  comms::add_child({birth.place, ids, t.group, config_name(birth.config)}, result == ncclSuccess,
+                   real_address);
   return result;
 }
 
@@ -155,7 +160,7 @@ TPROF_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int*
   std::memcpy(own.internal, words, sizeof words);
   for (int i = 0; i < ndev; ++i) {
     const int device = devlist == nullptr ? i : devlist[i];
-    comms::add(comm[i], {comms::id_of(own), 0, ndev, i, device, nullptr});
+    comms::add(comm[i], {{comms::id_of(own)}, ndev, i, device, nullptr});
   }
   return result;
 }
@@ -187,6 +192,40 @@ TPROF_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int n, 
   const Birth birth{comms::ChildKind::shrink, static_cast<std::int64_t>(without), newcomm, config};
   return make_child(*t, comm, birth, reinterpret_cast<const void*>(real),
                     [&] { return real(comm, excluded, n, newcomm, config, flags); });
+}
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+extern "C" ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*,
+                                     ncclConfig_t*);
+#endif
+// Ranks of the parent pass no id but for the root, which passes both; new ranks have no parent.
+TPROF_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId* id,
+                                       int rank, ncclComm_t* newcomm, ncclConfig_t* config) {
+  TPROF_REAL_NCCL(ncclCommGrow)
+  Thread* t = tprof::recording_thread();
+  if (t == nullptr) return real(comm, nranks, id, rank, newcomm, config);
+  const auto grow = [&] { return real(comm, nranks, id, rank, newcomm, config); };
+  const auto* address = reinterpret_cast<const void*>(real);
+  if (comm != nullptr) {
+    return make_child(*t, comm, {comms::ChildKind::grow, 0, newcomm, config, id}, address, grow);
+  }
+  const DepthGuard guard(*t);
+  const ncclResult_t result = grow();
+  if (accepted(result) && newcomm != nullptr && id != nullptr) {
+    comms::add_child({newcomm, {comms::id_of(*id)}, t->group, config_name(config)},
+                     result == ncclSuccess, address);
+    tprof::session::look_around();
+  }
+  return result;
+}
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
+extern "C" ncclResult_t ncclCommRevoke(ncclComm_t, int);
+#endif
+// Ends what is under way; the communicator stays, and can be split, shrunk or destroyed.
+TPROF_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+  TPROF_REAL_NCCL(ncclCommRevoke)
+  return real(comm, flags);
 }
 
 TPROF_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {

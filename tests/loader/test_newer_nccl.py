@@ -5,6 +5,8 @@ import os
 import pathlib
 import subprocess
 
+import pytest
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
 CLIENT = BUILD / "newer_nccl_client"
@@ -14,6 +16,8 @@ EXPECTED = {
     ("ALLGATHER", "ncclAllGatherConfig", "float32"): (3, 15, 30, 120),
     ("REDUCE", "ncclReduceConfig", "int8"): (3, 18, 18, 18),
     ("P2P", "ncclPutSignal", "float64"): (3, 21, 21, 168),
+    ("P2P", "ncclSignal", "int8"): (3, 0, 0, 0),
+    ("P2P", "ncclWaitSignal", "int8"): (3, 0, 0, 0),
 }
 
 
@@ -35,3 +39,59 @@ def test_newer_functions_get_all_their_arguments_and_are_counted(tmp_path):
     assert counted == EXPECTED
     # One-sided calls have no part in the order of collectives.
     assert [comm["collectives"] for comm in ledger["comms"]] == [6]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """The traces of four ranks, of which two were there from the start."""
+    folder = tmp_path_factory.mktemp("grown")
+    for rank, world in ((0, 2), (1, 2), (2, 3), (3, 4)):
+        env = {"LD_PRELOAD": str(BUILD / "libtprof.so"), "TPROF_OUTPUT_DIR": str(folder)}
+        env |= {"RANK": str(rank), "WORLD_SIZE": str(world)}
+        subprocess.run([BUILD / "newer_nccl_grow", str(rank)], env=env, check=True)
+    return folder
+
+
+def tool(*arguments):
+    command = [str(BUILD / "tprof"), *map(str, arguments)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["files", "merged"])
+def test_a_grown_communicator_is_one_to_ranks_that_know_it_by_different_names(grown, merged, tmp_path):
+    """Also what is split from it, and what is grown from that."""
+    path = grown
+    if merged:
+        path = tmp_path / "merged.json"
+        subprocess.run([BUILD / "tprof", "merge", grown, "-o", path], capture_output=True, check=True)
+    found = [
+        (c["nranks"], c["ranks"], c["collectives"], c["calls"])
+        for c in tool("summary", path, "--json")["comms"]
+    ]
+    assert sorted(found) == [
+        (2, [0, 1], 1, 2),
+        (3, [0, 1, 2], 2, 6),
+        (3, [0, 1, 2], 3, 9),
+        (4, [0, 1, 2, 3], 4, 16),
+    ]
+    assert tool("check", path, "--json")["healthy"]
+
+
+def test_one_sided_calls_have_no_other_end_to_miss(tmp_path):
+    env = {"LD_PRELOAD": str(BUILD / "libtprof.so"), "TPROF_OUTPUT_DIR": str(tmp_path)}
+    for rank in (0, 1):
+        ranked = env | {"RANK": str(rank), "WORLD_SIZE": "2"}
+        for events in ("on", "off"):
+            subprocess.run(
+                [CLIENT],
+                env=ranked | {"TPROF_EVENTS": events, "TPROF_OUTPUT_DIR": str(tmp_path / events)},
+                capture_output=True,
+                check=True,
+            )
+            text = (tmp_path / events / f"rank-{rank:05}.json").read_text()
+            (tmp_path / events / f"rank-{rank:05}.json").write_text(
+                text.replace('"nranks":2,"rank":0', f'"nranks":2,"rank":{rank}')
+            )
+    for events in ("on", "off"):
+        kinds = {f["kind"] for f in tool("check", tmp_path / events, "--json")["findings"]}
+        assert kinds <= {"dropped"}

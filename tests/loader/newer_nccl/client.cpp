@@ -15,6 +15,9 @@ int main() {
     ncclAllGatherConfig(data, data, 5, ncclFloat32, comm, stream, config);
     ncclReduceConfig(data, data, 6, ncclInt8, ncclMax, 1, comm, stream, config);
     ncclPutSignal(data, 7, ncclFloat64, 1, nullptr, 1, 2, 3, 4, comm, stream);
+    ncclSignal(1, 2, 3, 4, comm, stream);
+    ncclWaitSignalDesc_t wanted{1, 1, 2, 3};
+    ncclWaitSignal(1, &wanted, comm, stream);
   }
   std::printf("%llu\n", last_arguments());
 }

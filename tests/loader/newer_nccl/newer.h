@@ -13,8 +13,17 @@ ncclResult_t ncclReduceConfig(const void*, void*, size_t, ncclDataType_t, ncclRe
 }
 #endif
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
-extern "C" ncclResult_t ncclPutSignal(const void*, size_t, ncclDataType_t, int, ncclWindow_t,
-                                      size_t, int, int, unsigned int, ncclComm_t, cudaStream_t);
+struct ncclWaitSignalDesc_t {
+  int opCnt, peer, sigIdx, ctx;
+};
+extern "C" {
+ncclResult_t ncclPutSignal(const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int,
+                           unsigned int, ncclComm_t, cudaStream_t);
+ncclResult_t ncclSignal(int, int, int, unsigned int, ncclComm_t, cudaStream_t);
+ncclResult_t ncclWaitSignal(int, ncclWaitSignalDesc_t*, ncclComm_t, cudaStream_t);
+ncclResult_t ncclCommGetUniqueId(ncclComm_t, ncclUniqueId*);
+ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*, ncclConfig_t*);
+}
 #endif
 
 // Of this library only: the sum of the arguments that arrived.

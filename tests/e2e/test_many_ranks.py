@@ -1,0 +1,112 @@
+"""Several ranks in one process, on the stand-in: each counts as if it had a process of its own."""
+
+import collections
+import json
+import subprocess
+
+import pytest
+from lib import figures, rankfile
+from lib.build import BUILD
+from lib.launch import TIME_LIMIT_S, environment
+
+STEPS = 5
+
+# processes, arguments; ranks
+SHAPES = {
+    "one thread of four": (1, ("--devices", "4"), 4),
+    "InitAll": (1, ("--devices", "4", "--all", "1"), 4),
+    "two threads of two": (1, ("--threads", "2", "--devices", "2"), 4),
+    "four threads": (1, ("--threads", "4"), 4),
+    "two processes of two": (2, ("--devices", "2"), 4),
+}
+
+
+def launch(folder, processes, arguments, **extra):
+    (folder / "tally").mkdir(parents=True)
+    env = environment(folder, preload=True) | {"PROCESSES": str(processes)} | extra
+    env["MANY_RANKS_ID"] = str(folder / "id")
+    command = [BUILD / "many_ranks", *arguments, "--steps", str(STEPS)]
+    running = [
+        subprocess.Popen(command, env=env | {"PROCESS": str(p)}, stderr=subprocess.PIPE, text=True)
+        for p in range(processes)
+    ]
+    for process in running:
+        _, stderr = process.communicate(timeout=TIME_LIMIT_S)
+        assert (process.returncode, stderr) == (0, "")
+    return folder
+
+
+@pytest.fixture(scope="module", params=SHAPES.values(), ids=SHAPES)
+def run(request, built, tmp_path_factory):
+    processes, arguments, ranks = request.param
+    return launch(tmp_path_factory.mktemp("run"), processes, arguments), processes, ranks
+
+
+def tprof(*arguments):
+    result = subprocess.run([BUILD / "tprof", *arguments], capture_output=True, text=True)
+    return result.returncode, result.stdout
+
+
+def test_every_communicator_of_every_rank_counts_what_the_tally_says(run):
+    folder, processes, _ = run
+    tallies = {tally["pid"]: tally for tally in figures.read_tallies(folder / "tally")}
+    files = rankfile.read_folder(folder / "traces")
+    assert len(files) == processes
+    for file in files:
+        tally = tallies[file.header["pid"]]
+        # Threads make them in any order: told apart by size and rank.
+        theirs = {c["ordinal"]: (c["nranks"], c["rank"], c["id"]) for c in tally["comms"]}
+        ours = {c["comm"]: (c["nranks"], c["rank"], c["id"]) for c in file.comms}
+        assert len(ours) == len(theirs)
+
+        def by_member(table, members):
+            named = collections.defaultdict(lambda: dict.fromkeys(figures.FIGURES, 0))
+            for (*key, comm, mode), values in table.items():
+                size, rank, _ = members.get(comm, (0, 0, 0))
+                # Halves of equal size and rank add up.
+                for name in figures.FIGURES:
+                    named[*key, size, rank, mode][name] += values[name]
+            return dict(named)
+
+        places = dict(enumerate(ours.values(), start=1))
+        assert not figures.difference(
+            by_member(figures.of_ledger(file), places),
+            by_member(figures.of_tally(tally), theirs),
+        )
+
+
+def test_summary_says_of_each_rank_what_it_did(run):
+    folder, _, ranks = run
+    code, text = tprof("summary", folder / "traces", "--json")
+    found = json.loads(text)
+    assert code == 0, found["problems"]
+    assert (found["ranks"], found["missing_ranks"]) == (list(range(ranks)), [])
+    per_rank = {name: bucket["per_rank"] for name, bucket in found["buckets"].items() if bucket}
+    assert per_rank["ALLGATHER"]["bytes"] == [STEPS * 64 * ranks * 4] * ranks
+    assert per_rank["RESHARDING"]["bytes"] == [STEPS * 32 * ranks * 4] * ranks
+    assert per_rank["ALLREDUCE"]["calls"] == [STEPS] * ranks
+    assert per_rank["H2D"]["calls"] == [STEPS * (r + 1) for r in range(ranks)]
+    assert per_rank["H2D"]["bytes"] == [STEPS * 256 * (r + 1) ** 2 for r in range(ranks)]
+    assert sorted((c["nranks"], c["ranks"]) for c in found["comms"]) == [
+        (2, [0, 2]),
+        (2, [1, 3]),
+        (4, [0, 1, 2, 3]),
+    ]
+
+
+def test_check_finds_nothing_where_nothing_is(run):
+    folder, *_ = run
+    code, text = tprof("check", folder / "traces", "--json")
+    assert code == 0, text
+
+
+@pytest.mark.parametrize("shape", ["one thread of four", "two processes of two"])
+def test_the_rank_that_differs_is_named(built, tmp_path, shape):
+    processes, arguments, _ = SHAPES[shape]
+    folder = launch(tmp_path / "run", processes, (*arguments, "--odd", "2"))
+    code, text = tprof("check", folder / "traces", "--json")
+    (finding,) = [f for f in json.loads(text)["findings"] if f["kind"] == "mismatch"]
+    assert code == 1
+    # Two collectives a step on the world: the reduce-scatter of the third is number 5.
+    assert (finding["ranks"], finding["seq"], finding["function"]) == ([2], 5, "ncclReduceScatter")
+    assert "rank 2 (device 2 of pid " in finding["text"]
