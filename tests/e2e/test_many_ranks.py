@@ -50,7 +50,7 @@ def tprof(*arguments):
 def test_every_communicator_of_every_rank_counts_what_the_tally_says(run):
     folder, processes, _ = run
     tallies = {tally["pid"]: tally for tally in figures.read_tallies(folder / "tally")}
-    files = rankfile.read_folder(folder / "traces")
+    files = [rankfile.read(file) for file in (folder / "traces").iterdir()]
     assert len(files) == processes
     for file in files:
         tally = tallies[file.header["pid"]]

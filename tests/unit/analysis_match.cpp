@@ -28,7 +28,10 @@ read::Process process(const Given& g) {
   p.header.world_size = g.world_size;
   for (const std::string& id : g.comms) {
     const auto number = static_cast<std::int64_t>(p.comms.size()) + 1;
-    p.comms[number] = {.comm = number, .id = id, .nranks = 2};
+    read::Comm& comm = p.comms[number];
+    comm.comm = number;
+    comm.id = id;
+    comm.nranks = 2;
   }
   return p;
 }
