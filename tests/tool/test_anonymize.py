@@ -72,7 +72,8 @@ def with_names_everywhere():
         '"name":"python"': f'"name":"{NAME}"',
         '"name":"tp"': f'"name":"{NAME}"',
         '"name":"rank 0"': f'"name":"rank 0 on {NAME}"',
-        '"unseen":[]': f'"unseen":[{{"path":"/{NAME}/libucp.so.0","kind":"ucx"}}]',
+        '"unseen":[]': f'"missed":[{{"name":"ncclSend","calls":3}},{{"name":"{NAME}","calls":4}}],'
+        f'"unseen":[{{"path":"/{NAME}/libucp.so.0","kind":"ucx"}}]',
         '"tools":[]': f'"tools":[{{"path":"/{NAME}/{NAME}.so","kind":"preload"}}]',
         '"dropped":{': f'"dropped":{{"{NAME}":1,',
         '"host_memory":"pinned"': f'"host_memory":"{NAME}","label":"{NAME}"',
@@ -110,6 +111,8 @@ def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
     coverage = by_name["tprof_footer"]["coverage"]
     assert [entry["kind"] for entry in coverage["unseen"] + coverage["tools"]] == ["ucx", "preload"]
     assert coverage["unseen"][0]["path"].endswith("/libucp.so.0")
+    assert coverage["missed"][0] == {"name": "ncclSend", "calls": 3}
+    assert coverage["missed"][1]["calls"] == 4
 
 
 def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tprof, schema, tmp_path):
