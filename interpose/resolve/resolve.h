@@ -29,7 +29,7 @@ struct Cache {
 [[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
 
 // A thunk's own (binding.h), or else found.
-[[gnu::noinline]] void* bound_or_found(Fn fn, Cache& cache, const void* return_address);
+[[gnu::cold, gnu::noinline]] void* bound_or_found(Fn fn, Cache& cache, const void* return_address);
 
 // Budget: 1 ns.
 inline void* real(Fn fn, Cache& cache, const void* return_address) {

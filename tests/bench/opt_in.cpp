@@ -74,12 +74,12 @@ int main(int argc, char** argv) {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   const auto gather = taken<decltype(&::ncclAllGather)>(nccl, "ncclAllGather");
-  const auto bare = taken<Copy>(driver, "bare_copy");
+  const auto bare_copy = taken<Copy>(driver, "bare_copy");
   const auto linked = taken<Copy>(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2");
   const Copy given = by_name();
   const Dlsym ours = &dlsym;
   const auto real = reinterpret_cast<Dlsym>(dlvsym(libc, "dlsym", kOldestGlibc));
-  if (gather == nullptr || bare == nullptr || linked == nullptr || real == nullptr) return 1;
+  if (gather == nullptr || bare_copy == nullptr || linked == nullptr || real == nullptr) return 1;
 
   char bytes[64] = {};
   ncclComm_t comm = new_communicator();
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
            gather(bytes, bytes, 16, ncclInt8, comm, nullptr);
          }
        }},
-      {"bare driver copy", copies(bare)},
+      {"bare driver copy", copies(bare_copy)},
       {"driver copy, linked", copies(linked)},
       {"driver copy, by pointer", copies(given)},
       {"bare dlsym", lookups(real, "strlen")},

@@ -61,7 +61,7 @@ CUresult sync_copy(const char* function, const Region& region, cudaMemcpyKind ki
 }
 CUresult async_copy(const char* function, const Region& region, cudaMemcpyKind kind,
                     CUstream stream, bool twin) {
-  const CUstream own = twin && stream == nullptr ? cudaStreamPerThread : stream;
+  CUstream own = twin && stream == nullptr ? cudaStreamPerThread : stream;
   return as_driver(copy(function, region, kind, own, Wait::kNo));
 }
 

@@ -168,6 +168,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaMalloc(void** p, size_t size) {
   CUdeviceptr out = 0;
   const CUresult r = driver().alloc.function(&out, size);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
   *p = reinterpret_cast<void*>(out);
   return result(r);
 }
