@@ -67,7 +67,7 @@ namespace {
   TPROF_CUDA_ENTRY(X)
 #undef X
 #define X(library, name, reason) "not\t" #library "\t" #name "\t" reason "\n"
-  TPROF_NCCL_UNCOVERED(X) TPROF_CUDART_UNCOVERED(X) TPROF_CUDA_UNCOVERED(X);
+  TPROF_CUDART_UNCOVERED(X) TPROF_CUDA_UNCOVERED(X);
 #undef X
 // clang-format on
 

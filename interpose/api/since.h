@@ -26,6 +26,8 @@
   X(ncclSend, 20700) \
   X(ncclRecv, 20700) \
   X(ncclPutSignal, 22900) \
+  X(ncclSignal, 22900) \
+  X(ncclWaitSignal, 22900) \
   X(cudaMemcpy, 3020) \
   X(cudaMemcpy_ptds, 7000) \
   X(cudaMemcpyAsync, 3020) \
@@ -97,6 +99,8 @@
   X(ncclCommInitAll, 20700) \
   X(ncclCommSplit, 21800) \
   X(ncclCommShrink, 22700) \
+  X(ncclCommGrow, 22900) \
+  X(ncclCommRevoke, 22800) \
   X(ncclCommFinalize, 21400) \
   X(ncclCommDestroy, 20700) \
   X(ncclCommAbort, 20700) \

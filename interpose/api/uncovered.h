@@ -5,11 +5,6 @@
 #pragma once
 
 // clang-format off
-#define TPROF_NCCL_UNCOVERED(X)                                                                                        \
-  X(nccl, ncclCommGrow, "makes a communicator, which is met at its first call, with an id of its own on each rank")    \
-  X(nccl, ncclSignal, "a signal without data")                                                                         \
-  X(nccl, ncclWaitSignal, "waits; the data is counted where it was put")
-
 #define TPROF_CUDART_UNCOVERED(X)                                                                                      \
   X(cudart, cudaGraphAddMemcpyNode, "a node of a graph made by hand")                                                  \
   X(cudart, cudaGraphAddMemcpyNode1D, "a node of a graph made by hand")                                                \
