@@ -141,6 +141,7 @@ void missed(const match::Job& job, std::vector<Problem>& found) {
   for (const Process* p : job.processes) {
     if (!p->footer || !p->footer->missed || p->footer->missed->empty()) continue;
     holders.push_back(p);
+    if (p->lane != 0) continue;  // the process's
     for (const auto& [name, n] : *p->footer->missed) calls[name].missed += n;
     for (const read::BoundFunction& f : p->footer->functions) {
       if (p->footer->missed->contains(f.name)) calls[f.name].counted += f.calls;

@@ -1,0 +1,102 @@
+// Threads in numbers, short ones, and ones that call where few expect it. Says how many calls it
+// made; each is an all-gather of 8 float32 on one communicator that all threads share.
+//
+//   many_threads MODE N
+//   MODE: shared     16 threads at once, N calls each
+//         short      N threads, 16 at a time, one call each; then says how large the ring file is
+//         destructor N threads that call in destructors of keys made before and after our own
+//         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <latch>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kAtOnce = 16;
+
+ncclComm_t g_comm = nullptr;
+std::atomic<unsigned long> g_calls{0};
+pthread_key_t g_before;
+pthread_key_t g_after;
+
+void call() {
+  static float data[64];
+  if (ncclAllGather(data, data, 8, ncclFloat32, g_comm, nullptr) != ncclSuccess) std::_Exit(99);
+  ++g_calls;
+}
+
+void call_in_destructor(void*) {
+  call();
+}
+
+template <typename F>
+void at_once(int threads, const F& f) {
+  std::vector<std::thread> running;
+  std::latch all_here(threads);
+  for (int i = 0; i < threads; ++i) {
+    running.emplace_back([&] {
+      all_here.arrive_and_wait();
+      f();
+    });
+  }
+  for (std::thread& t : running) t.join();
+}
+
+void* leave_a_group_open(void*) {
+  ncclGroupStart();
+  call();
+  call();
+  pthread_exit(nullptr);
+}
+
+std::uintmax_t ring_bytes() {
+  for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
+    if (entry.path().extension() == ".ring") return entry.file_size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const std::string_view mode = argv[1];
+  const int n = std::atoi(argv[2]);
+  pthread_key_create(&g_before, call_in_destructor);
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  if (ncclCommInitRank(&g_comm, 1, id, 0) != ncclSuccess) return 1;
+  pthread_key_create(&g_after, call_in_destructor);
+  if (mode == "shared") {
+    at_once(kAtOnce, [&] {
+      for (int i = 0; i < n; ++i) call();
+    });
+  } else if (mode == "short") {
+    for (int i = 0; i < n; i += kAtOnce) at_once(kAtOnce, call);
+    std::printf("ring %ju\n", ring_bytes());
+  } else if (mode == "destructor") {
+    for (int i = 0; i < n; ++i) {
+      std::thread([] {
+        pthread_setspecific(g_before, &g_comm);
+        pthread_setspecific(g_after, &g_comm);
+        call();
+      }).join();
+    }
+  } else {
+    for (int i = 0; i < n; ++i) {
+      pthread_t thread;
+      if (pthread_create(&thread, nullptr, leave_a_group_open, nullptr) != 0) return 1;
+      pthread_join(thread, nullptr);
+    }
+    call();
+  }
+  std::printf("calls %lu\n", g_calls.load());
+}

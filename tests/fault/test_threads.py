@@ -1,0 +1,56 @@
+"""Threads in numbers: the ledger is exact, areas are used again, and memory stays bounded."""
+
+import runs
+
+GATHER = ("ALLGATHER", "ncclAllGather", "float32")
+MANY = str(runs.BUILD / "many_threads")
+
+
+def run(folder, mode, n, **env):
+    traced = runs.run(folder, [MANY, mode, str(n)], **env)
+    assert (traced.code, traced.stderr) == (0, "")
+    said = dict(line.split() for line in traced.stdout.splitlines())
+    return traced.only_rank_file(), {key: int(value) for key, value in said.items()}
+
+
+def assert_all_counted(lines, calls):
+    assert runs.ledger(lines) == {GATHER: (calls, calls * 8, 0, 0)}
+    dropped = sum(runs.footer(lines)["dropped"].values())
+    events = runs.events(lines)
+    assert len(events) + dropped == calls
+    seqs = [event["args"]["seq"] for event in events]
+    assert len(set(seqs)) == len(seqs) and all(0 <= seq < calls for seq in seqs)
+    (comm,) = runs.named(lines, "tprof_ledger")[-1]["comms"]
+    assert comm["collectives"] == calls
+
+
+def test_sixteen_threads_on_one_communicator(tmp_path, built):
+    """Also with rings so small that most calls find them full."""
+    for ring in ("16384", "64"):
+        lines, said = run(tmp_path / ring, "shared", 2000, TPROF_RING=ring)
+        assert said["calls"] == 16 * 2000
+        assert_all_counted(lines, said["calls"])
+
+
+def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path, built):
+    lines, said = run(tmp_path, "short", 10_000)
+    assert said["calls"] == 10_000
+    assert_all_counted(lines, said["calls"])
+    assert runs.footer(lines)["dropped"] == {}
+    # 1 MiB a thread that was there at the same time, as the README says, and 4 MiB besides; a
+    # thread that has been joined may still be giving its area back.
+    assert 0 < said["ring"] < (4 + 2 * 16) * 1.1 * 2**20
+
+
+def test_calls_in_the_destructors_of_a_thread(tmp_path, built):
+    """Of keys that are older and younger than ours: before and after its area is given back."""
+    lines, said = run(tmp_path, "destructor", 200)
+    assert said["calls"] == 3 * 200
+    assert_all_counted(lines, said["calls"])
+
+
+def test_threads_that_end_within_a_group(tmp_path, built):
+    """What they issued is neither executed nor forgotten."""
+    lines, said = run(tmp_path, "exit", 10)
+    assert said["calls"] == 2 * 10 + 1
+    assert runs.ledger(lines) == {GATHER: (1, 8, 0, 20)}
