@@ -79,6 +79,26 @@ constexpr KindMeaning kMeanings[] = {
       "batches of copies and prefetches that it served are not counted: which CUDA version it is "
       "could not be told, and their arguments depend on it",
       "use NVIDIA's libcudart.so.11.0, .12 or .13"}},
+    {"graph_unknown",
+     {Severity::warning,
+      "CUDA graphs were launched that were made, in part or as a whole, by calls that were not "
+      "seen (of the driver, or of a runtime that is linked in), or there were too many different "
+      "ones: what those held is not counted",
+      "make graphs through the shared CUDA runtime"}},
+    {"graph_edited",
+     {Severity::warning,
+      "copies in CUDA graphs were changed, enabled or removed by handles that are not known to us "
+      "(of clones, of graphs that updated an executable): their counts are as before the change",
+      "change the graph that was instantiated, or capture it anew"}},
+    {"graph_conditional",
+     {Severity::warning,
+      "CUDA graphs with conditional nodes were launched: how often copies and collectives in them "
+      "ran only the device knows, and they are not counted",
+      "take the counts as lower bounds; or launch what is in them as graphs of their own"}},
+    {"graph_device_launch",
+     {Severity::warning,
+      "CUDA graphs that kernels can launch: those launches are not counted, the host's are",
+      "take the counts as lower bounds; or launch them from the host"}},
     {"nsys",
      {Severity::note, "Nsight Systems is in the process: counts stay exact, times include its work",
       ""}},

@@ -211,12 +211,79 @@
   X(cudaStreamBeginCapture) X(cudaStreamBeginCapture_ptsz)                      \
   X(cudaStreamBeginCaptureToGraph) X(cudaStreamBeginCaptureToGraph_ptsz)        \
   X(cudaStreamEndCapture) X(cudaStreamEndCapture_ptsz)                          \
+  X(cudaGraphCreate) X(cudaGraphClone) X(cudaGraphAddChildGraphNode)            \
+  X(cudaGraphDestroyNode) X(cudaGraphDestroy)                                   \
   X(cudaGraphInstantiate) X(cudaGraphInstantiateWithFlags)                      \
   X(cudaGraphInstantiateWithParams) X(cudaGraphInstantiateWithParams_ptsz)      \
-  X(cudaGraphLaunch) X(cudaGraphLaunch_ptsz)                                    \
-  X(cudaGraphDestroy) X(cudaGraphExecDestroy)
+  X(cudaGraphExecUpdate) X(cudaGraphExecChildGraphNodeSetParams)                \
+  X(cudaGraphNodeSetEnabled) X(cudaGraphExecDestroy)                            \
+  X(cudaGraphLaunch) X(cudaGraphLaunch_ptsz)
 // Through which programs get at the driver's functions; bodies in hook/entry_point.cpp.
 #define TPROF_CUDART_ENTRY(X)                                                   \
   X(cudaGetDriverEntryPoint) X(cudaGetDriverEntryPoint_ptsz)                    \
   X(cudaGetDriverEntryPointByVersion) X(cudaGetDriverEntryPointByVersion_ptsz)
 // clang-format on
+
+// Copies that are put into a graph by hand, or changed there: they count as captured when that is
+// done, and under this function's name as replayed with every launch.
+// X(function, (parameters), (arguments), (how the arguments read as CopyArgs), (where the copy is))
+#define TPROF_CUDART_NODE_ARGS(to, from, size) \
+  ({.dst = to, .src = from, .bytes = size, .kind = kind, .stream = nullptr, .sync = false})
+#define TPROF_CUDART_NODE(X)                                                                       \
+  X(cudaGraphAddMemcpyNode,                                                                        \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,            \
+     const cudaMemcpy3DParms* p),                                                                  \
+    (node, graph, after, n, p), ({box_copy(p, nullptr, false)}), copy_added(graph, *node, call))   \
+  X(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node, const cudaMemcpy3DParms* p), (node, p),   \
+    ({box_copy(p, nullptr, false)}), copy_changed(node, call))                                     \
+  X(cudaGraphExecMemcpyNodeSetParams,                                                              \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, const cudaMemcpy3DParms* p),                \
+    (executable, node, p), ({box_copy(p, nullptr, false)}), copy_changed(executable, node, call))  \
+  X(cudaGraphAddMemcpyNode1D,                                                                      \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, void* dst, \
+     const void* src, size_t count, cudaMemcpyKind kind),                                          \
+    (node, graph, after, n, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),       \
+    copy_added(graph, *node, call))                                                                \
+  X(cudaGraphAddMemcpyNodeToSymbol,                                                                \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,            \
+     const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind),       \
+    (node, graph, after, n, symbol, src, count, offset, kind),                                     \
+    TPROF_CUDART_NODE_ARGS(nullptr, src, count), copy_added(graph, *node, call))                   \
+  X(cudaGraphAddMemcpyNodeFromSymbol,                                                              \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, void* dst, \
+     const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind),                        \
+    (node, graph, after, n, dst, symbol, count, offset, kind),                                     \
+    TPROF_CUDART_NODE_ARGS(dst, nullptr, count), copy_added(graph, *node, call))                   \
+  X(cudaGraphMemcpyNodeSetParams1D,                                                                \
+    (cudaGraphNode_t node, void* dst, const void* src, size_t count, cudaMemcpyKind kind),         \
+    (node, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),                        \
+    copy_changed(node, call))                                                                      \
+  X(cudaGraphMemcpyNodeSetParamsToSymbol,                                                          \
+    (cudaGraphNode_t node, const void* symbol, const void* src, size_t count, size_t offset,       \
+     cudaMemcpyKind kind),                                                                         \
+    (node, symbol, src, count, offset, kind), TPROF_CUDART_NODE_ARGS(nullptr, src, count),         \
+    copy_changed(node, call))                                                                      \
+  X(cudaGraphMemcpyNodeSetParamsFromSymbol,                                                        \
+    (cudaGraphNode_t node, void* dst, const void* symbol, size_t count, size_t offset,             \
+     cudaMemcpyKind kind),                                                                         \
+    (node, dst, symbol, count, offset, kind), TPROF_CUDART_NODE_ARGS(dst, nullptr, count),         \
+    copy_changed(node, call))                                                                      \
+  X(cudaGraphExecMemcpyNodeSetParams1D,                                                            \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, void* dst, const void* src, size_t count,   \
+     cudaMemcpyKind kind),                                                                         \
+    (executable, node, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),            \
+    copy_changed(executable, node, call))                                                          \
+  X(cudaGraphExecMemcpyNodeSetParamsToSymbol,                                                      \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, const void* symbol, const void* src,        \
+     size_t count, size_t offset, cudaMemcpyKind kind),                                            \
+    (executable, node, symbol, src, count, offset, kind),                                          \
+    TPROF_CUDART_NODE_ARGS(nullptr, src, count), copy_changed(executable, node, call))             \
+  X(cudaGraphExecMemcpyNodeSetParamsFromSymbol,                                                    \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, void* dst, const void* symbol,              \
+     size_t count, size_t offset, cudaMemcpyKind kind),                                            \
+    (executable, node, dst, symbol, count, offset, kind),                                          \
+    TPROF_CUDART_NODE_ARGS(dst, nullptr, count), copy_changed(executable, node, call))
+
+// The same for nodes of any kind, by their parameters; bodies in hook/cudart_node.cpp.
+#define TPROF_CUDART_ANY_NODE(X) \
+  X(cudaGraphAddNode) X(cudaGraphAddNode_v2) X(cudaGraphNodeSetParams) X(cudaGraphExecNodeSetParams)

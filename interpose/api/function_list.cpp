@@ -37,6 +37,9 @@ namespace {
   TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN)
 #undef X_TWIN
 #undef X
+#define X(name, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "")
+  TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
+#undef X
 #define X(name, ...) WRAPPED("cudart", name, "D2D", "bytes", "")
   TPROF_CUDART_COPY_PEER(X)
 #undef X

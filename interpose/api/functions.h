@@ -20,7 +20,8 @@ enum class Fn : std::uint8_t {
 #define X_TWIN(name, twin, ...) name, twin,
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
-          TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
+          TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X) TPROF_CUDA_COPY(X_TWIN)
+              TPROF_CUDA_BATCH(X_TWIN) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
               TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
@@ -54,7 +55,7 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
             TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
-                TPROF_CUDART_BATCH(X_TWIN)
+                TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
 #undef X_TWIN
 #undef X
 #define X(name) {#name, Library::cuda, true, Order::none, Elements::count, #name},

@@ -126,6 +126,29 @@
   X(cudaGraphLaunch_ptsz, 10000) \
   X(cudaGraphDestroy, 10000) \
   X(cudaGraphExecDestroy, 10000) \
+  X(cudaGraphCreate, 10000) \
+  X(cudaGraphClone, 10000) \
+  X(cudaGraphAddChildGraphNode, 10000) \
+  X(cudaGraphDestroyNode, 10000) \
+  X(cudaGraphExecUpdate, 10020) \
+  X(cudaGraphExecChildGraphNodeSetParams, 11010) \
+  X(cudaGraphNodeSetEnabled, 11060) \
+  X(cudaGraphAddMemcpyNode, 10000) \
+  X(cudaGraphMemcpyNodeSetParams, 10000) \
+  X(cudaGraphExecMemcpyNodeSetParams, 10020) \
+  X(cudaGraphAddMemcpyNode1D, 11010) \
+  X(cudaGraphAddMemcpyNodeToSymbol, 11010) \
+  X(cudaGraphAddMemcpyNodeFromSymbol, 11010) \
+  X(cudaGraphMemcpyNodeSetParams1D, 11010) \
+  X(cudaGraphMemcpyNodeSetParamsToSymbol, 11010) \
+  X(cudaGraphMemcpyNodeSetParamsFromSymbol, 11010) \
+  X(cudaGraphExecMemcpyNodeSetParams1D, 11010) \
+  X(cudaGraphExecMemcpyNodeSetParamsToSymbol, 11010) \
+  X(cudaGraphExecMemcpyNodeSetParamsFromSymbol, 11010) \
+  X(cudaGraphAddNode, 12020) \
+  X(cudaGraphAddNode_v2, 12030) \
+  X(cudaGraphNodeSetParams, 12020) \
+  X(cudaGraphExecNodeSetParams, 12020) \
   X(cudaGetDriverEntryPoint, 11030) \
   X(cudaGetDriverEntryPoint_ptsz, 11030) \
   X(cudaGetDriverEntryPointByVersion, 12050) \

@@ -6,18 +6,6 @@
 
 // clang-format off
 #define TPROF_CUDART_UNCOVERED(X)                                                                                      \
-  X(cudart, cudaGraphAddMemcpyNode, "a node of a graph made by hand")                                                  \
-  X(cudart, cudaGraphAddMemcpyNode1D, "a node of a graph made by hand")                                                \
-  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "a node of a graph made by hand")                                        \
-  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "a node of a graph made by hand")                                          \
-  X(cudart, cudaGraphMemcpyNodeSetParams, "changes a node of a graph made by hand")                                    \
-  X(cudart, cudaGraphMemcpyNodeSetParams1D, "changes a node of a graph made by hand")                                  \
-  X(cudart, cudaGraphMemcpyNodeSetParamsFromSymbol, "changes a node of a graph made by hand")                          \
-  X(cudart, cudaGraphMemcpyNodeSetParamsToSymbol, "changes a node of a graph made by hand")                            \
-  X(cudart, cudaGraphExecMemcpyNodeSetParams, "changes a node of an executable graph")                                 \
-  X(cudart, cudaGraphExecMemcpyNodeSetParams1D, "changes a node of an executable graph")                               \
-  X(cudart, cudaGraphExecMemcpyNodeSetParamsFromSymbol, "changes a node of an executable graph")                       \
-  X(cudart, cudaGraphExecMemcpyNodeSetParamsToSymbol, "changes a node of an executable graph")                         \
   X(cudart, cudaGraphMemcpyNodeGetParams, "asks")                                                                      \
   X(cudart, cudaGraphKernelNodeCopyAttributes, "copies settings, no data")                                             \
   X(cudart, cudaStreamCopyAttributes, "copies settings, no data")

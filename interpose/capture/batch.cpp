@@ -142,7 +142,7 @@ void note_unknown_version(const void* real) {
 }
 
 // A part without a place in the ring waits in the ledger, as a call of an open group does.
-void open_batch(Thread& t, Fn fn, const Batch& batch, std::uint32_t graph, OpenBatch& open) {
+void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open) {
   open.start_ns = now_ns();
   bool all_in_ring = true;
   for (std::size_t i = 0; i < batch.parts; ++i) {
@@ -150,9 +150,9 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, std::uint32_t graph, OpenB
     Record& r = open.call[i];
     r = {};
     describe_copy(r, t, part.bucket, part.bytes, batch.stream);
-    set_flags(r, graph != 0, false, false, part.host, Reduce::none);
+    set_flags(r, captured, false, false, part.host, Reduce::none);
     r.start_ns = open.start_ns;
-    open.key[i] = copy_key(fn, part.bucket, part.bytes, r.comm, graph);
+    open.key[i] = copy_key(fn, part.bucket, part.bytes, r.comm, captured);
     open.wants_line[i] = wants_line(part.bucket);
     bool in_ring = false;
     Record& place = next_record(t, open.wants_line[i], in_ring);

@@ -51,18 +51,23 @@ struct OpenBatch {
   bool wants_line[Batch::kDirections];
   std::uint64_t start_ns;
 };
-void open_batch(Thread& t, Fn fn, const Batch& batch, std::uint32_t graph, OpenBatch& open);
+void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open);
 void close_batch(Thread& t, const Batch& batch, OpenBatch& open, cudaError_t result);
 
 template <typename F>
 cudaError_t batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   if (!batch.known || batch.parts == 0) return real();
   const DepthGuard guard(t);
-  const std::uint32_t graph = graphs::capturing(batch.stream);
+  const graphs::Capture capture = graphs::capturing(batch.stream);
   OpenBatch open;
-  open_batch(t, fn, batch, graph, open);
+  open_batch(t, fn, batch, static_cast<bool>(capture), open);
   const cudaError_t result = real();
   close_batch(t, batch, open, result);
+  if (capture && accepted(result)) {
+    for (std::size_t i = 0; i < batch.parts; ++i) {
+      graphs::captured_batch(capture.graph, {open.key[i], batch.part[i].bytes});
+    }
+  }
   return result;
 }
 

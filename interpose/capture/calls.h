@@ -103,7 +103,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   constexpr bool kCollective = function.order == Order::collective;
   constexpr std::uint64_t kName = kCollective ? name_hash(function.operation) : 0;
   const DepthGuard guard(t);
-  const std::uint32_t graph = graphs::capturing(a.stream);
+  const GraphId graph = graphs::capturing(a.stream).graph;
   const std::uint32_t comm = comms::find(t, a.comm, real_address);
   comms::State& state = comms::state(comm);
 
@@ -141,17 +141,19 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
 
   const auto key =
       key_words(static_cast<std::uint8_t>(kFunction), kBucket, r.dtype,
-                graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), comm, graph);
+                graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), comm, 0);
 
   const ncclResult_t result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
   if (t.group_depth != 0) {
-    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter}, r);
+    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter, graph}, r);
     return result;
   }
   const bool ok = accepted(result);
   settle(t, r, key, ok, kName, !in_ring);
   if (!ok) comms::give_back(counter, r.seq);
+  if (graph != 0 && ok) [[unlikely]]
+    graphs::captured_call(graph, {key, a.count});
   return result;
 }
 
@@ -187,40 +189,69 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
 }
 
 [[gnu::always_inline]] inline LedgerKey::Words copy_key(Fn fn, Bucket bucket, std::uint64_t bytes,
-                                                        std::uint32_t device, std::uint32_t graph) {
+                                                        std::uint32_t device, bool captured) {
   return key_words(static_cast<std::uint8_t>(fn), bucket, kDtypeByte,
-                   graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), device, graph);
+                   captured ? Mode::captured : Mode::direct, bytes_class(bytes), device, 0);
 }
 
+// A copy that is made now, or that the real call puts into a graph.
 template <Fn kFunction, typename F>
-auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
-  const DepthGuard guard(t);
+[[gnu::always_inline]] inline auto record_copy(Thread& t, const CopyArgs& a, bool captured,
+                                               graphs::Call& call, F&& real) {
   const Bucket bucket = bucket_of(a);
-  const std::uint32_t graph = graphs::capturing(a.stream);
   const bool line = wants_line(bucket);
 
   bool in_ring = false;
   Record& r = next_record(t, line, in_ring);
   describe_copy(r, t, bucket, a.bytes, a.stream);
-  set_flags(r, graph != 0, false, a.sync, host_memory_of(bucket, a), Reduce::none);
-  const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, graph);
+  set_flags(r, captured, false, a.sync, host_memory_of(bucket, a), Reduce::none);
+  call = {copy_key(kFunction, bucket, a.bytes, r.comm, captured), a.bytes};
 
   const auto result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
-  settle(t, r, key, accepted(result), 0, line && !in_ring);
+  settle(t, r, call.key, accepted(result), 0, line && !in_ring);
   return result;
 }
 
-// A graph launch has a line of its own and a ledger row that multiplies what was captured.
+template <Fn kFunction, typename F>
+auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
+  const DepthGuard guard(t);
+  const graphs::Capture capture = graphs::capturing(a.stream);
+  graphs::Call call;
+  const auto result =
+      record_copy<kFunction>(t, a, static_cast<bool>(capture), call, std::forward<F>(real));
+  if (capture && accepted(result)) [[unlikely]]
+    graphs::captured_copy(capture, a.stream, call);
+  return result;
+}
+
+// A copy that is put into a graph by hand: `placed` is told where it is, once it is there.
+template <Fn kFunction, typename F, typename G>
+cudaError_t node_call(Thread& t, const CopyArgs& a, F&& real, G&& placed) {
+  const DepthGuard guard(t);
+  graphs::Call call;
+  const cudaError_t result = record_copy<kFunction>(t, a, true, call, std::forward<F>(real));
+  if (accepted(result)) placed(call);
+  return result;
+}
+
+// A graph launch has a line of its own and a ledger row that multiplies what it executes. One that
+// is captured becomes a part of another graph.
 template <typename F>
 cudaError_t launch_call(Thread& t, cudaGraphExec_t handle, cudaStream_t stream, F&& real) {
   const DepthGuard guard(t);
+  if (const graphs::Capture capture = graphs::capturing(stream)) [[unlikely]] {
+    const cudaError_t result = real();
+    if (accepted(result)) graphs::captured_launch(capture.graph, handle);
+    return result;
+  }
+  const std::uint32_t launched = graphs::launchable(t, handle);
   bool in_ring = false;
   Record& r = next_record(t, true, in_ring);
   r = {};
   r.peer = kNoPeer;
   r.stream = reinterpret_cast<std::uintptr_t>(stream);
-  r.comm = graphs::executable(handle);
+  r.comm = launched;
   const auto key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, r.comm);
 
   const cudaError_t result = timed(t, r, kMetaLaunch, in_ring, std::forward<F>(real));

@@ -56,11 +56,14 @@ void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
     }
   }
   // No memory to wait with: count it now rather than never.
-  Transaction transaction(t);
-  enter(transaction, g.key, g.call, accepted(static_cast<ncclResult_t>(g.call.result)),
-        g.name_hash);
-  transaction.close(r);
-  if (g.record == nullptr) count_ring_drop(transaction);
+  const bool ok = accepted(static_cast<ncclResult_t>(g.call.result));
+  {
+    Transaction transaction(t);
+    enter(transaction, g.key, g.call, ok, g.name_hash);
+    transaction.close(r);
+    if (g.record == nullptr) count_ring_drop(transaction);
+  }
+  if (ok && g.graph != 0) graphs::captured_call(g.graph, {g.key, g.call.count});
 }
 
 void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
@@ -88,6 +91,10 @@ void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclRe
       transaction.close(*g.record);
     }
     push_group_record(t, transaction, start_ns, dur_ns, result, simulated, t.pending->size());
+  }
+  for (const GroupedCall& g : *t.pending) {
+    if (g.graph == 0 || !ok || !accepted(static_cast<ncclResult_t>(g.call.result))) continue;
+    graphs::captured_call(g.graph, {g.key, g.call.count});
   }
   if (!ok) {
     for (std::size_t i = t.pending->size(); i-- != 0;) {

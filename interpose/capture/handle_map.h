@@ -55,6 +55,7 @@ class HandleMap {
       if (at == kEmpty) return;
       if (at != key) continue;
       key_[i].store(kErased, std::memory_order_release);
+      forget_erased(i);
       return;
     }
   }
@@ -65,6 +66,16 @@ class HandleMap {
   }
 
  private:
+  // Places that were erased are empty again where no search goes on behind them: handles that come
+  // and go for ever would else fill the table with them.
+  void forget_erased(std::uint32_t i) {
+    if (key_[(i + 1) % N].load(std::memory_order_relaxed) != kEmpty) return;
+    while (key_[i].load(std::memory_order_relaxed) == kErased) {
+      key_[i].store(kEmpty, std::memory_order_release);
+      i = (i + N - 1) % N;
+    }
+  }
+
   static constexpr std::uintptr_t kEmpty = 0;
   static constexpr std::uintptr_t kErased = 1;
   static std::uint32_t slot(std::uintptr_t key) {

@@ -19,6 +19,7 @@ struct GroupedCall {
   LedgerKey::Words key;
   std::uint64_t name_hash;              // for the signature; 0: not a collective
   std::atomic<std::uint64_t>* counter;  // that its seq was taken from, or null
+  std::uint32_t graph;                  // that it is captured into, or 0
 };
 
 inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;

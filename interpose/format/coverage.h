@@ -29,6 +29,10 @@ enum class Note : std::uint8_t {
   dlsym,   // functions were taken from it by address, past the wrappers
   unsized_array,   // calls on it count as 0 bytes
   unknown_cudart,  // calls to it whose arguments depend on its version are not counted
+  graph_unknown,   // launches of CUDA graphs, from here on
+  graph_edited,
+  graph_conditional,
+  graph_device_launch,
   cupti,
   nsys,
   ncu,
@@ -43,13 +47,36 @@ enum class Note : std::uint8_t {
 };
 
 // The contract's words for them.
-inline constexpr std::string_view kNoteNames[] = {
-    "nvshmem",        "cufile",         "mscclpp",       "ucx",        "mpi",
-    "gdrcopy",        "dali",           "jax",           "tensorflow", "cupy",
-    "second_nccl",    "second_cudart",  "static_cudart", "dlsym",      "unsized_array",
-    "unknown_cudart", "cupti",          "nsys",          "ncu",        "sanitizer",
-    "nvtx_injection", "cuda_injection", "nccl_profiler", "preload",    "preload_before",
-    "interposer"};
+inline constexpr std::string_view kNoteNames[] = {"nvshmem",
+                                                  "cufile",
+                                                  "mscclpp",
+                                                  "ucx",
+                                                  "mpi",
+                                                  "gdrcopy",
+                                                  "dali",
+                                                  "jax",
+                                                  "tensorflow",
+                                                  "cupy",
+                                                  "second_nccl",
+                                                  "second_cudart",
+                                                  "static_cudart",
+                                                  "dlsym",
+                                                  "unsized_array",
+                                                  "unknown_cudart",
+                                                  "graph_unknown",
+                                                  "graph_edited",
+                                                  "graph_conditional",
+                                                  "graph_device_launch",
+                                                  "cupti",
+                                                  "nsys",
+                                                  "ncu",
+                                                  "sanitizer",
+                                                  "nvtx_injection",
+                                                  "cuda_injection",
+                                                  "nccl_profiler",
+                                                  "preload",
+                                                  "preload_before",
+                                                  "interposer"};
 static_assert(sizeof kNoteNames / sizeof *kNoteNames == static_cast<std::size_t>(Note::count_));
 
 constexpr std::string_view note_name(Note n) {

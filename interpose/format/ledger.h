@@ -17,7 +17,8 @@
 
 namespace tprof {
 
-enum class Mode : std::uint8_t { direct, captured, replayed };
+// in_graph: what one launch of a graph executes. Only here, and never in a line of the ledger.
+enum class Mode : std::uint8_t { direct, captured, replayed, in_graph };
 inline constexpr const char* kModeNames[] = {"direct", "captured", "replayed"};
 
 constexpr std::string_view mode_name(Mode mode) {
@@ -35,7 +36,7 @@ struct LedgerKey {
   std::uint8_t waiting;     // 1: calls of an open group that found the ring full
   std::uint8_t reserved[2];
   std::uint32_t comm;   // as in a record: communicator, copies: device + 1; 0: none
-  std::uint32_t graph;  // captured: the graph it was captured into; kMetaLaunch: the executable
+  std::uint32_t graph;  // in_graph: the graph whose launches execute it; kMetaLaunch: what launched
 
   // The key as two words, the form in which the hot path makes and compares it.
   struct Words {

@@ -27,7 +27,7 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
   }
   sums.rows.clear();
   for (Total t : sums.all) {
-    if (t.key.function >= kMetaThread) continue;
+    if (t.key.function >= kMetaThread || t.key.mode == Mode::in_graph) continue;
     if (t.values.calls + t.values.failed + t.unfinished == 0) continue;
     t.key.graph = 0;
     sums.rows.push_back(t);
@@ -62,19 +62,21 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
       << ",\"elements\":" << a.elements << ",\"bytes\":" << a.bytes;
 }
 
-// What was captured into graph `index`; an executable's line names its source only.
+// What a launch of graph `index` executes; an executable's line names its source only.
 inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t index) {
   const Graph* g = view.graph(index);
   if (g == nullptr) return;
   // Of this graph only: there may be thousands, and a line for each.
   sums.all.clear();
-  view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
-    const LedgerKey key = key_of(row);
-    if (key.mode != Mode::captured || key.graph != index) return;
-    const LedgerValues values = read_row(row, thread.committed);
-    if (values.calls + values.failed != 0) sums.all.push_back({key, values, 0});
-  });
-  merge_totals(sums.all);
+  if (g->kind == GraphKind::content) {
+    view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
+      const LedgerKey key = key_of(row);
+      if (key.mode != Mode::in_graph || key.graph != index) return;
+      const LedgerValues values = read_row(row, thread.committed);
+      if (values.calls != 0) sums.all.push_back({key, values, 0});
+    });
+    merge_totals(sums.all);
+  }
   open_line(out, view, "tprof_graph", 'M', 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)

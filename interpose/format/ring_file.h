@@ -67,12 +67,14 @@ struct NotedObject {
   char path[255];
 };
 
-enum class GraphKind : std::uint32_t { captured, executable };
+// content: what a launch executes, as the ledger's rows of Mode::in_graph. executable: one that
+// executes such a content, until it is changed and gets another entry.
+enum class GraphKind : std::uint32_t { content, executable };
 struct Graph {
   GraphKind kind;
-  std::uint32_t source;                 // executable: the captured graph that it runs
+  std::uint32_t source;                 // executable: the content
   std::uint64_t made_ns;                // CLOCK_MONOTONIC
-  std::atomic<std::uint32_t> complete;  // 0: still being captured
+  std::atomic<std::uint32_t> complete;  // 0: its rows are not yet in the ledger
   std::uint32_t reserved;
 };
 

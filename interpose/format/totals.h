@@ -55,23 +55,25 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   return key;
 }
 
-// Adds what was captured into each graph as often as its executables were launched.
+// Adds what is in each graph as often as it was launched, itself or as an executable's content.
 inline void add_replays(const View& view, Pages<Total>& totals) {
   const std::uint32_t graphs = View::entries(view.head().graphs) + 1;
   if (graphs == 1) return;
-  Pages<std::uint64_t> launches;  // by captured graph
+  Pages<std::uint64_t> launches;  // by content
   for (std::uint32_t i = 0; i < graphs; ++i) launches.push_back(0);
   if (launches.failed()) return;
   for (const Total& t : totals) {
     if (t.key.function != kMetaLaunch) continue;
-    const Graph* executable = view.graph(t.key.graph);
-    if (executable == nullptr || executable->source >= graphs) continue;
-    launches.data()[executable->source] += t.values.calls;
+    const Graph* launched = view.graph(t.key.graph);
+    if (launched == nullptr) continue;
+    const bool executable = launched->kind == GraphKind::executable;
+    const std::uint32_t content = executable ? launched->source : t.key.graph;
+    if (content < graphs) launches.data()[content] += t.values.calls;
   }
   const std::size_t rows = totals.size();
   for (std::size_t i = 0; i < rows; ++i) {
     Total replay = totals.begin()[i];
-    if (replay.key.mode != Mode::captured || replay.key.graph >= graphs) continue;
+    if (replay.key.mode != Mode::in_graph || replay.key.graph >= graphs) continue;
     const std::uint64_t n = launches.data()[replay.key.graph];
     if (n == 0) continue;
     replay.key.mode = Mode::replayed;

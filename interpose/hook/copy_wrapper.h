@@ -5,17 +5,21 @@
 
 // Declared by what they are defined as, which has to agree with the vendor's header where that
 // declares them: it names the twins only by a macro that replaces the plain names.
-#define TPROF_COPY_WRAPPER(function, parameters, arguments, reading)                     \
+#define TPROF_COPY_WRAPPER(function, parameters, arguments, reading) \
+  TPROF_COPY_WRAPPER_ON(nullptr, function, parameters, arguments, reading)
+#define TPROF_COPY_WRAPPER_ON(own, function, parameters, arguments, reading)             \
   extern "C" cudaError_t function parameters;                                            \
   TPROF_EXPORT cudaError_t function parameters {                                         \
     using Type = cudaError_t(*) parameters;                                              \
     TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                      \
     tprof::Thread* t = tprof::recording_thread();                                        \
     if (t == nullptr) return real arguments;                                             \
-    const tprof::CopyArgs a TPROF_UNPAREN reading;                                       \
+    tprof::CopyArgs a TPROF_UNPAREN reading;                                             \
+    if (a.stream == nullptr) a.stream = own;                                             \
     return tprof::copy_call<tprof::Fn::function>(*t, a, [&] { return real arguments; }); \
   }
 
+// In a per-thread twin stream 0 means the thread's own stream.
 #define TPROF_COPY_WRAPPERS(function, twin, parameters, arguments, reading) \
   TPROF_COPY_WRAPPER(function, parameters, arguments, reading)              \
-  TPROF_COPY_WRAPPER(twin, parameters, arguments, reading)
+  TPROF_COPY_WRAPPER_ON(cudaStreamPerThread, twin, parameters, arguments, reading)

@@ -12,53 +12,109 @@ decltype(::cudaGraphLaunch) cudaGraphLaunch_ptsz;
 decltype(::cudaGraphInstantiateWithParams) cudaGraphInstantiateWithParams_ptsz;
 }
 
-#define X(function)                                                                    \
+namespace {
+
+bool recording() {
+  return tprof::recording_thread() != nullptr;
+}
+
+// In a _ptsz twin stream 0 means the thread's own stream.
+constexpr cudaStream_t legacy(cudaStream_t stream) {
+  return stream;
+}
+cudaStream_t per_thread(cudaStream_t stream) {
+  return stream == nullptr ? cudaStreamPerThread : stream;
+}
+
+// Tells `report` of what has worked.
+template <typename F>
+cudaError_t told(cudaError_t result, F&& report) {
+  if (result == cudaSuccess && recording()) report();
+  return result;
+}
+
+}  // namespace
+
+#define X(function, meant)                                                             \
   TPROF_EXPORT cudaError_t function(cudaStream_t stream, cudaStreamCaptureMode mode) { \
     TPROF_REAL_CUDART(function)                                                        \
     graphs::g_any_capture.store(true, std::memory_order_relaxed);                      \
-    return real(stream, mode);                                                         \
+    return told(real(stream, mode), [&] { graphs::began(meant(stream), false); });     \
   }
-X(cudaStreamBeginCapture)
-X(cudaStreamBeginCapture_ptsz)
+X(cudaStreamBeginCapture, legacy)
+X(cudaStreamBeginCapture_ptsz, per_thread)
 #undef X
 
 #if CUDART_VERSION >= 12030
 extern "C" decltype(::cudaStreamBeginCaptureToGraph) cudaStreamBeginCaptureToGraph_ptsz;
-#define X(function)                                                                \
+#define X(function, meant)                                                         \
   TPROF_EXPORT cudaError_t function(                                               \
       cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* dependencies, \
       const cudaGraphEdgeData* edges, size_t n, cudaStreamCaptureMode mode) {      \
     TPROF_REAL_CUDART(function)                                                    \
     graphs::g_any_capture.store(true, std::memory_order_relaxed);                  \
-    return real(stream, graph, dependencies, edges, n, mode);                      \
+    return told(real(stream, graph, dependencies, edges, n, mode),                 \
+                [&] { graphs::began(meant(stream), true); });                      \
   }
-X(cudaStreamBeginCaptureToGraph)
-X(cudaStreamBeginCaptureToGraph_ptsz)
+X(cudaStreamBeginCaptureToGraph, legacy)
+X(cudaStreamBeginCaptureToGraph_ptsz, per_thread)
 #undef X
 #endif
 
-#define X(function)                                                            \
+#define X(function, meant)                                                     \
   TPROF_EXPORT cudaError_t function(cudaStream_t stream, cudaGraph_t* graph) { \
     TPROF_REAL_CUDART(function)                                                \
-    const Thread* t = tprof::recording_thread();                               \
-    if (t == nullptr) return real(stream, graph);                              \
-    const std::uint32_t captured = graphs::ending(stream);                     \
+    if (!recording()) return real(stream, graph);                              \
+    const graphs::Ending ending = graphs::ending(meant(stream));               \
     const cudaError_t result = real(stream, graph);                            \
     const bool made = result == cudaSuccess && graph != nullptr;               \
-    graphs::ended(captured, made ? *graph : nullptr);                          \
+    graphs::ended(ending, made ? *graph : nullptr);                            \
     return result;                                                             \
   }
-X(cudaStreamEndCapture)
-X(cudaStreamEndCapture_ptsz)
+X(cudaStreamEndCapture, legacy)
+X(cudaStreamEndCapture_ptsz, per_thread)
 #undef X
+
+TPROF_EXPORT cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
+  TPROF_REAL_CUDART(cudaGraphCreate)
+  return told(real(graph, flags), [&] { graphs::created(*graph); });
+}
+
+TPROF_EXPORT cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original) {
+  TPROF_REAL_CUDART(cudaGraphClone)
+  return told(real(clone, original), [&] { graphs::cloned(*clone, original); });
+}
+
+TPROF_EXPORT cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                                    const cudaGraphNode_t* after, size_t n,
+                                                    cudaGraph_t child) {
+  TPROF_REAL_CUDART(cudaGraphAddChildGraphNode)
+  return told(real(node, graph, after, n, child),
+              [&] { graphs::child_added(graph, *node, child, false); });
+}
+
+TPROF_EXPORT cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+  TPROF_REAL_CUDART(cudaGraphDestroyNode)
+  if (!recording()) return real(node);
+  const tprof::GraphId from = graphs::removing(node);
+  const cudaError_t result = real(node);
+  if (result != cudaSuccess) graphs::not_removed(from);
+  return result;
+}
+
+TPROF_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  TPROF_REAL_CUDART(cudaGraphDestroy)
+  if (tprof::session::started()) graphs::destroying(graph);
+  return real(graph);
+}
 
 namespace {
 
-cudaError_t instantiated(cudaError_t result, const cudaGraphExec_t* executable, cudaGraph_t graph) {
-  if (result == cudaSuccess && executable != nullptr && tprof::recording_thread() != nullptr) {
-    graphs::instantiated(*executable, graph);
-  }
-  return result;
+cudaError_t instantiated(cudaError_t result, const cudaGraphExec_t* executable, cudaGraph_t graph,
+                         unsigned long long flags) {
+  return told(result, [&] {
+    graphs::instantiated(*executable, graph, (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
+  });
 }
 
 // CUDA 11 gives cudaGraphInstantiate five arguments, later versions three: all are passed on.
@@ -73,45 +129,72 @@ TPROF_EXPORT cudaError_t tprof_cudaGraphInstantiate(cudaGraphExec_t* executable,
                                                     void* third, void* fourth, size_t fifth) {
   TPROF_REAL_OF(cudaGraphInstantiate, tprof_cudaGraphInstantiate, Instantiate,
                 cudaErrorSharedObjectSymbolNotFound)
-  return instantiated(real(executable, graph, third, fourth, fifth), executable, graph);
+  // The third is the flags, or in CUDA 11 an address or null: no address is as small as a flag.
+  const auto flags = reinterpret_cast<std::uintptr_t>(third);
+  constexpr std::uintptr_t kFlags = 0xfff;
+  return instantiated(real(executable, graph, third, fourth, fifth), executable, graph,
+                      flags <= kFlags ? flags : 0);
 }
 
 TPROF_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable,
                                                        cudaGraph_t graph,
                                                        unsigned long long flags) {
   TPROF_REAL_CUDART(cudaGraphInstantiateWithFlags)
-  return instantiated(real(executable, graph, flags), executable, graph);
+  return instantiated(real(executable, graph, flags), executable, graph, flags);
 }
 
 #define X(function)                                                                 \
   TPROF_EXPORT cudaError_t function(cudaGraphExec_t* executable, cudaGraph_t graph, \
                                     cudaGraphInstantiateParams* params) {           \
     TPROF_REAL_CUDART(function)                                                     \
-    return instantiated(real(executable, graph, params), executable, graph);        \
+    const unsigned long long flags = params == nullptr ? 0 : params->flags;         \
+    return instantiated(real(executable, graph, params), executable, graph, flags); \
   }
 X(cudaGraphInstantiateWithParams)
 X(cudaGraphInstantiateWithParams_ptsz)
 #undef X
 
-#define X(function)                                                                              \
-  TPROF_EXPORT cudaError_t function(cudaGraphExec_t executable, cudaStream_t stream) {           \
-    TPROF_REAL_CUDART(function)                                                                  \
-    Thread* t = tprof::recording_thread();                                                       \
-    if (t == nullptr) return real(executable, stream);                                           \
-    return tprof::launch_call(*t, executable, stream, [&] { return real(executable, stream); }); \
-  }
-X(cudaGraphLaunch)
-X(cudaGraphLaunch_ptsz)
-#undef X
+// CUDA 11 gives it four arguments, later versions three: all are passed on.
+TPROF_EXPORT cudaError_t tprof_cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                                   void* third,
+                                                   void* fourth) __asm__("cudaGraphExecUpdate");
+TPROF_EXPORT cudaError_t tprof_cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                                   void* third, void* fourth) {
+  using Update = cudaError_t (*)(cudaGraphExec_t, cudaGraph_t, void*, void*);
+  TPROF_REAL_OF(cudaGraphExecUpdate, tprof_cudaGraphExecUpdate, Update,
+                cudaErrorSharedObjectSymbolNotFound)
+  return told(real(executable, graph, third, fourth), [&] { graphs::updated(executable, graph); });
+}
 
-TPROF_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  TPROF_REAL_CUDART(cudaGraphDestroy)
-  if (tprof::session::started()) graphs::destroyed(graph);
-  return real(graph);
+TPROF_EXPORT cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable,
+                                                              cudaGraphNode_t node,
+                                                              cudaGraph_t child) {
+  TPROF_REAL_CUDART(cudaGraphExecChildGraphNodeSetParams)
+  return told(real(executable, node, child),
+              [&] { graphs::child_changed(executable, node, child); });
+}
+
+TPROF_EXPORT cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                 unsigned int enabled) {
+  TPROF_REAL_CUDART(cudaGraphNodeSetEnabled)
+  return told(real(executable, node, enabled),
+              [&] { graphs::enabled(executable, node, enabled != 0); });
 }
 
 TPROF_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   TPROF_REAL_CUDART(cudaGraphExecDestroy)
-  if (tprof::session::started()) graphs::destroyed(executable);
+  if (tprof::session::started()) graphs::destroying(executable);
   return real(executable);
 }
+
+#define X(function, meant)                                                             \
+  TPROF_EXPORT cudaError_t function(cudaGraphExec_t executable, cudaStream_t stream) { \
+    TPROF_REAL_CUDART(function)                                                        \
+    Thread* t = tprof::recording_thread();                                             \
+    if (t == nullptr) return real(executable, stream);                                 \
+    return tprof::launch_call(*t, executable, meant(stream),                           \
+                              [&] { return real(executable, stream); });               \
+  }
+X(cudaGraphLaunch, legacy)
+X(cudaGraphLaunch_ptsz, per_thread)
+#undef X

@@ -73,6 +73,8 @@ cudaStream_t stream;
 cudaGraph_t graph;
 cudaGraphExec_t executable;
 cudaGraphInstantiateParams instantiate;
+cudaGraphExecUpdateResultInfo update;
+cudaGraphNode_t node;
 void* pointer;
 
 cudaMemcpy3DParms Box() {
@@ -93,6 +95,15 @@ cudaMemcpy3DPeerParms PeerBox() {
 }
 
 const cudaMemcpy3DParms box = Box();
+constexpr cudaMemcpyKind kKind = cudaMemcpyHostToDevice;
+
+cudaGraphNodeParams CopyNode() {
+  cudaGraphNodeParams params{};
+  params.type = cudaGraphNodeTypeMemcpy;
+  params.memcpy.copyParams = box;
+  return params;
+}
+cudaGraphNodeParams node_params = CopyNode();
 const cudaMemcpy3DPeerParms peer_box = PeerBox();
 
 cudaDriverEntryPointQueryResult found;
@@ -258,6 +269,27 @@ const Call kCudaCalls[] = {
     CALL(cudaGraphInstantiateWithParams, &executable, graph, &instantiate),
     CALL(cudaGraphInstantiateWithParams_ptsz, &executable, graph, &instantiate),
     CALL(cudaGraphClone, &graph, graph),
+    CALL(cudaGraphCreate, &graph, 0),
+    CALL(cudaGraphAddMemcpyNode, &node, graph, nullptr, 0, &box),
+    CALL(cudaGraphAddMemcpyNode1D, &node, graph, nullptr, 0, target, source, 8, kKind),
+    CALL(cudaGraphAddMemcpyNodeToSymbol, &node, graph, nullptr, 0, target, source, 8, 0, kKind),
+    CALL(cudaGraphAddMemcpyNodeFromSymbol, &node, graph, nullptr, 0, target, source, 8, 0, kKind),
+    CALL(cudaGraphAddNode, &node, graph, nullptr, nullptr, 0, &node_params),
+    CALL(cudaGraphAddChildGraphNode, &node, graph, nullptr, 0, graph),
+    CALL(cudaGraphMemcpyNodeSetParams, node, &box),
+    CALL(cudaGraphMemcpyNodeSetParams1D, node, target, source, 8, kKind),
+    CALL(cudaGraphMemcpyNodeSetParamsToSymbol, node, target, source, 8, 0, kKind),
+    CALL(cudaGraphMemcpyNodeSetParamsFromSymbol, node, target, source, 8, 0, kKind),
+    CALL(cudaGraphNodeSetParams, node, &node_params),
+    CALL(cudaGraphExecMemcpyNodeSetParams, executable, node, &box),
+    CALL(cudaGraphExecMemcpyNodeSetParams1D, executable, node, target, source, 8, kKind),
+    CALL(cudaGraphExecMemcpyNodeSetParamsToSymbol, executable, node, target, source, 8, 0, kKind),
+    CALL(cudaGraphExecMemcpyNodeSetParamsFromSymbol, executable, node, target, source, 8, 0, kKind),
+    CALL(cudaGraphExecNodeSetParams, executable, node, &node_params),
+    CALL(cudaGraphExecChildGraphNodeSetParams, executable, node, graph),
+    CALL(cudaGraphNodeSetEnabled, executable, node, 0),
+    CALL(cudaGraphExecUpdate, executable, graph, &update),
+    CALL(cudaGraphDestroyNode, node),
     CALL(cudaGraphLaunch, executable, stream),
     CALL(cudaGraphLaunch_ptsz, executable, stream),
     CALL(cudaGraphExecDestroy, executable),

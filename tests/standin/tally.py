@@ -12,7 +12,7 @@ import sys
 # engine/tally.cpp
 HEADER = struct.Struct("<8sIIIIII")
 COMM = struct.Struct("<Qii")
-ROW = struct.Struct("<40sIi4BIQ8Q")
+ROW = struct.Struct("<48sIi4BIQ8Q")
 
 DTYPES = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
           "bfloat16", "float8e4m3", "float8e5m2"]

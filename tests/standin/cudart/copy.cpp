@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cudart/box.h"
 #include "cudart/entry.h"
 #include "engine/array.h"
 #include "engine/device.h"
@@ -95,6 +96,14 @@ unsigned byte(int value) {
 }
 
 }  // namespace
+
+namespace standin {
+
+Region box_region(const cudaMemcpy3DParms& p) {
+  return box(p);
+}
+
+}  // namespace standin
 
 extern "C" {
 

@@ -1,25 +1,10 @@
 // Stream capture and graphs.
 #include "engine/graph.h"
 
-#include <cstdio>
-
 #include "cudart/entry.h"
-#include "engine/copy.h"
 #include "engine/device.h"
 
 using namespace standin;
-
-namespace {
-
-cudaError_t add(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                Op op) {
-  if (!graph) return cudaErrorInvalidValue;
-  const std::lock_guard lock(engine_mutex());
-  *out = add_node(*graph, std::move(op), {after, after + count}, 0);
-  return cudaSuccess;
-}
-
-}  // namespace
 
 extern "C" {
 
@@ -101,8 +86,10 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph,
                                           unsigned long long) {
   if (!out || !graph) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
   auto* exec = new CUgraphExec_st;
-  fill_exec(*exec, *graph, current_device());
+  exec->graph = clone_graph(*graph);
+  lay_out(*exec, current_device());
   *out = exec;
   return cudaSuccess;
 }
@@ -119,8 +106,13 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* out, cudaGraph_t gra
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result) {
   if (!exec || !graph) return done(cudaErrorInvalidValue);
-  fill_exec(*exec, *graph, current_device());
+  const std::lock_guard lock(engine_mutex());
   *result = {};
+  if (!copy_parameters(*exec->graph, *graph)) {
+    result->result = cudaGraphExecUpdateErrorTopologyChanged;
+    return done(cudaErrorGraphExecUpdateFailure);
+  }
+  lay_out(*exec, current_device());
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
@@ -129,8 +121,13 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   for (const StreamRef& lane : exec->lanes) {
     if (lane) destroy_stream(lane.get());
   }
+  delete exec->graph;
   delete exec;
   return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (!exec) return done(cudaErrorInvalidValue);
+  return with_stream(stream, [](CUstream_st&) { return cudaSuccess; });
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!exec) return done(cudaErrorInvalidValue);
@@ -176,49 +173,6 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* 
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t graph,
-                                  const cudaGraphNode_t* after, size_t count) {
-  return done(add(out, graph, after, count, {}));
-}
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph,
-                                 const cudaGraphNode_t* after, size_t count,
-                                 const cudaHostNodeParams* host) {
-  return done(add(out, graph, after, count,
-                  {.run =
-                       [fn = host->fn, data = host->userData] {
-                         fn(data);
-                         return cudaSuccess;
-                       },
-                   .type = cudaGraphNodeTypeHost}));
-}
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t graph,
-                                   const cudaGraphNode_t* after, size_t count,
-                                   const cudaKernelNodeParams*) {
-  return done(add(out, graph, after, count, {.type = cudaGraphNodeTypeKernel}));
-}
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
-                                     const cudaGraphNode_t* after, size_t count, void* dst,
-                                     const void* src, size_t bytes, cudaMemcpyKind kind) {
-  Op op;
-  if (const cudaError_t error = copy_op("cudaGraphAddMemcpyNode1D", {dst, src, bytes}, kind, &op)) {
-    return done(error);
-  }
-  return done(add(out, graph, after, count, std::move(op)));
-}
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,
-                                       const cudaGraphNode_t* after, size_t count,
-                                       cudaGraph_t child) {
-  if (!child) return done(cudaErrorInvalidValue);
-  const std::lock_guard lock(engine_mutex());
-  const cudaError_t error = add(out, graph, after, count, {});
-  if (error == cudaSuccess) (*out)->child = clone_graph(*child);
-  return done(error);
-}
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* child) {
-  if (!node || !node->child) return done(cudaErrorInvalidValue);
-  *child = node->child;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t* from,
                                      const cudaGraphNode_t* to, const cudaGraphEdgeData*,
                                      size_t count) {

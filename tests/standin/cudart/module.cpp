@@ -7,6 +7,7 @@
 
 #include "cudart/entry.h"
 #include "cudart/kernels.h"
+#include "cudart/symbol.h"
 #include "engine/copy.h"
 #include "engine/device.h"
 #include "engine/memory.h"
@@ -41,17 +42,12 @@ cudaError_t find_symbol(const void* symbol, void** address, size_t* size) {
   return cudaSuccess;
 }
 
-// A copy to or from `offset` in the symbol's memory.
 cudaError_t copy_symbol(const char* function, void* dst, const void* src, size_t count,
                         size_t offset, bool to_symbol, cudaMemcpyKind kind, cudaStream_t stream,
                         Wait wait) {
-  void* address = nullptr;
-  size_t size = 0;
-  if (const cudaError_t error = find_symbol(to_symbol ? dst : src, &address, &size)) return error;
-  if (offset + count > size) return cudaErrorInvalidValue;
-  char* inside = static_cast<char*>(address) + offset;
-  return copy(function, to_symbol ? Region{inside, src, count} : Region{dst, inside, count}, kind,
-              stream, wait);
+  Region region{dst, src, count};
+  if (const cudaError_t error = symbol_region(&region, offset, to_symbol)) return error;
+  return copy(function, region, kind, stream, wait);
 }
 
 cudaError_t launch(const void* kernel, dim3 grid, void** arguments, cudaStream_t stream) {
@@ -81,6 +77,25 @@ struct Configuration {
 thread_local Configuration configuration;
 
 }  // namespace
+
+namespace standin {
+
+cudaError_t symbol_region(Region* region, size_t offset, bool to_symbol) {
+  void* address = nullptr;
+  size_t size = 0;
+  const cudaError_t error = find_symbol(to_symbol ? region->dst : region->src, &address, &size);
+  if (error) return error;
+  if (offset + region->width > size) return cudaErrorInvalidValue;
+  char* inside = static_cast<char*>(address) + offset;
+  if (to_symbol) {
+    region->dst = inside;
+  } else {
+    region->src = inside;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace standin
 
 extern "C" {
 

@@ -19,8 +19,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
   if (!out || !graph) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(engine_mutex());
   auto* exec = new CUgraphExec_st;
-  fill_exec(*exec, *graph, current_device());
+  exec->graph = clone_graph(*graph);
+  lay_out(*exec, current_device());
   *out = exec;
   return CUDA_SUCCESS;
 }
@@ -40,6 +42,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   for (const StreamRef& lane : exec->lanes) {
     if (lane) destroy_stream(lane.get());
   }
+  delete exec->graph;
   delete exec;
   return CUDA_SUCCESS;
 }

@@ -62,8 +62,6 @@ cudaError_t never() {
   hang();
 }
 
-}  // namespace
-
 cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op) {
   if (const cudaError_t error = check(region, kind)) return error;
   const tally::Key key{.function = function,
@@ -73,6 +71,26 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
   op->type = cudaGraphNodeTypeMemcpy;
   op->counted = {{key, region.bytes(), region.bytes()}};
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
+                       const std::function<cudaError_t(Op)>& put) {
+  tally::Row* row = tally::enter({.function = function,
+                                  .kind = direction(kind, region.dst, region.src),
+                                  .mode = tally::Mode::kCaptured});
+  const Outcome fault = meet_fault(function, process_rank());
+  Op op;
+  cudaError_t error =
+      fault.error ? static_cast<cudaError_t>(*fault.error) : copy_op(function, region, kind, &op);
+  if (error == cudaSuccess) error = put(std::move(op));
+  if (error == cudaSuccess) {
+    tally::returned(row, region.bytes(), region.bytes());
+  } else {
+    tally::failed(row);
+  }
+  return error;
 }
 
 cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind,

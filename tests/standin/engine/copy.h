@@ -26,8 +26,9 @@ enum class Wait { kNo, kYes };
 // `function` is a literal, the name that the program called.
 cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind,
                  cudaStream_t stream, Wait wait);
-// The same as a node of a graph that is being built by hand.
-cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op);
+// The same as a node of a graph: `put` puts it there, by hand. It counts as captured.
+cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
+                       const std::function<cudaError_t(Op)>& put);
 
 // Several copies as one call: it counts once for each direction among them.
 cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,

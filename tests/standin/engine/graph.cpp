@@ -1,5 +1,7 @@
 #include "engine/graph.h"
 
+#include <algorithm>
+
 namespace standin {
 
 cudaGraphNode_t add_node(CUgraph_st& graph, Op op, std::vector<cudaGraphNode_t> after, int lane) {
@@ -21,6 +23,8 @@ cudaGraph_t clone_graph(const CUgraph_st& graph) {
     cudaGraphNode_t made = add_node(*copy, node->op, std::move(after), node->lane);
     made->original = node.get();
     if (node->child) made->child = clone_graph(*node->child);
+    for (cudaGraph_t body : node->bodies) made->bodies.push_back(clone_graph(*body));
+    made->chosen = node->chosen;
     twin[node.get()] = made;
   }
   return copy;
@@ -39,6 +43,10 @@ void add_steps(CUgraphExec_st& exec, const CUgraph_st& graph, const std::vector<
     const size_t first = exec.steps.size();
     if (node->child) {
       add_steps(exec, *node->child, after);
+    } else if (node->chosen < node->bodies.size()) {
+      add_steps(exec, *node->bodies[node->chosen], after);
+    } else if (!node->enabled) {
+      exec.steps.push_back({{}, std::move(after), static_cast<size_t>(node->lane)});
     } else {
       exec.steps.push_back({node->op, std::move(after), static_cast<size_t>(node->lane)});
     }
@@ -46,13 +54,42 @@ void add_steps(CUgraphExec_st& exec, const CUgraph_st& graph, const std::vector<
   }
 }
 
+bool alike(const CUgraph_st& a, const CUgraph_st& b) {
+  if (a.nodes.size() != b.nodes.size()) return false;
+  for (size_t i = 0; i < a.nodes.size(); ++i) {
+    const CUgraphNode_st &x = *a.nodes[i], &y = *b.nodes[i];
+    if (x.op.type != y.op.type || x.after.size() != y.after.size()) return false;
+    if ((x.child != nullptr) != (y.child != nullptr)) return false;
+    if (x.child && !alike(*x.child, *y.child)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-void fill_exec(CUgraphExec_st& exec, const CUgraph_st& graph, int device) {
+CUgraphNode_st* find_twin(const CUgraph_st& clone, cudaGraphNode_t original) {
+  for (const auto& node : clone.nodes) {
+    if (node->original == original) return node.get();
+    if (!node->child) continue;
+    if (CUgraphNode_st* found = find_twin(*node->child, original)) return found;
+  }
+  return nullptr;
+}
+
+bool copy_parameters(CUgraph_st& graph, const CUgraph_st& from) {
+  if (!alike(graph, from)) return false;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    graph.nodes[i]->op = from.nodes[i]->op;
+    if (graph.nodes[i]->child) copy_parameters(*graph.nodes[i]->child, *from.nodes[i]->child);
+  }
+  return true;
+}
+
+void lay_out(CUgraphExec_st& exec, int device) {
   const std::lock_guard lock(engine_mutex());
   exec.steps.clear();
-  add_steps(exec, graph, {});
-  exec.lanes.resize(1);
+  add_steps(exec, *exec.graph, {});
+  exec.lanes.resize(std::max<size_t>(exec.lanes.size(), 1));
   for (const auto& step : exec.steps) {
     while (exec.lanes.size() <= step.lane) {
       exec.lanes.push_back(create_stream(device, cudaStreamNonBlocking, 0));
@@ -62,7 +99,11 @@ void fill_exec(CUgraphExec_st& exec, const CUgraph_st& graph, int device) {
 
 cudaError_t launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
   const std::lock_guard lock(engine_mutex());
-  if (stream.capture) return cudaErrorStreamCaptureUnsupported;
+  if (stream.capture) {  // becomes a child graph
+    submit(stream, {.type = cudaGraphNodeTypeGraph});
+    stream.frontier.front()->child = clone_graph(*exec.graph);
+    return cudaSuccess;
+  }
   std::vector<tally::Row*> rows;
   std::vector<const Counted*> counted;
   for (const auto& step : exec.steps) {
@@ -90,5 +131,8 @@ cudaError_t launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
 }  // namespace standin
 
 CUgraph_st::~CUgraph_st() {
-  for (const auto& node : nodes) delete node->child;
+  for (const auto& node : nodes) {
+    delete node->child;
+    for (cudaGraph_t body : node->bodies) delete body;
+  }
 }

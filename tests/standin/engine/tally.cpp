@@ -19,7 +19,7 @@ struct Slot {
   uint64_t returned, failed, count, bytes;
 };
 struct Row {
-  char function[40];
+  char function[48];
   uint32_t thread;
   int32_t comm;
   uint8_t dtype, kind, mode, ready;
@@ -27,7 +27,7 @@ struct Row {
   std::atomic<uint64_t> entered;
   Slot slots[2];
 };
-static_assert(sizeof(Row) == 128);
+static_assert(sizeof(Row) == 136);
 
 struct Comm {
   uint64_t id;

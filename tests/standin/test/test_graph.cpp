@@ -156,3 +156,99 @@ TEST_CASE_METHOD(Fixture, "a clone outlives its original, and a child graph runs
   REQUIRE(calls == 4);
   REQUIRE(cudaGraphDestroy(parent) == cudaSuccess);
 }
+
+TEST_CASE_METHOD(Fixture, "a copy that is added by hand can be changed, in its graph and after") {
+  pinned[0] = 1;
+  pinned[1] = 2;
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t node = nullptr;
+  REQUIRE(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  REQUIRE(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, device, pinned, sizeof(int),
+                                   cudaMemcpyHostToDevice) == cudaSuccess);
+  cudaGraphExec_t exec = nullptr;
+  REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  const auto changed = [&](auto set) {
+    REQUIRE(set(device + 1, pinned + 1) == cudaSuccess);
+    REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+  };
+  changed([&](int* to, int* from) {
+    return cudaGraphMemcpyNodeSetParams1D(node, to, from, sizeof(int), cudaMemcpyHostToDevice);
+  });
+  REQUIRE(device[0] == 1);
+  REQUIRE(device[1] == 0);  // the executable was made before
+  changed([&](int* to, int* from) {
+    return cudaGraphExecMemcpyNodeSetParams1D(exec, node, to, from, sizeof(int),
+                                              cudaMemcpyHostToDevice);
+  });
+  REQUIRE(device[1] == 2);
+  REQUIRE(cudaGraphExecDestroy(exec) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a node that is disabled or removed does not run, an upload runs nothing") {
+  begin();
+  copy_in(stream);
+  cudaGraph_t graph = end();
+  cudaGraphNode_t node = nullptr;
+  size_t count = 1;
+  REQUIRE(cudaGraphGetNodes(graph, &node, &count) == cudaSuccess);
+  cudaGraphExec_t exec = nullptr;
+  REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  const auto runs = [&](int value) {
+    *pinned = value;
+    REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+    return *device == value;
+  };
+  *pinned = 1;
+  REQUIRE(cudaGraphUpload(exec, stream) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+  REQUIRE(*device == 0);
+  REQUIRE(runs(2));
+  REQUIRE(cudaGraphNodeSetEnabled(exec, node, 0) == cudaSuccess);
+  REQUIRE(!runs(3));
+  cudaGraphExecUpdateResultInfo result;
+  REQUIRE(cudaGraphExecUpdate(exec, graph, &result) == cudaSuccess);
+  REQUIRE(!runs(4));
+  REQUIRE(cudaGraphNodeSetEnabled(exec, node, 1) == cudaSuccess);
+  REQUIRE(runs(5));
+  REQUIRE(cudaGraphDestroyNode(node) == cudaSuccess);
+  REQUIRE(runs(6));
+  REQUIRE(node_count(graph) == 0);
+  REQUIRE(cudaGraphExecUpdate(exec, graph, &result) == cudaErrorGraphExecUpdateFailure);
+  REQUIRE(result.result == cudaGraphExecUpdateErrorTopologyChanged);
+  REQUIRE(cudaGraphExecDestroy(exec) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "of a conditional node that body runs which its handle chooses") {
+  const unsigned value = GENERATE(0, 1, 2, 3);
+  const bool is_switch = GENERATE(true, false);
+  int calls[3] = {};
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  cudaGraphConditionalHandle handle = 0;
+  REQUIRE(cudaGraphConditionalHandleCreate(&handle, graph, value, cudaGraphCondAssignDefault) ==
+          cudaSuccess);
+  cudaGraphNodeParams params{};
+  params.type = cudaGraphNodeTypeConditional;
+  params.conditional.handle = handle;
+  params.conditional.type = is_switch ? cudaGraphCondTypeSwitch : cudaGraphCondTypeIf;
+  params.conditional.size = is_switch ? 3 : 2;
+  cudaGraphNode_t node = nullptr;
+  REQUIRE(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &params) == cudaSuccess);
+  for (unsigned i = 0; i < params.conditional.size; ++i) {
+    cudaGraphNode_t inside = nullptr;
+    const cudaHostNodeParams host = {increment, &calls[i]};
+    REQUIRE(cudaGraphAddHostNode(&inside, params.conditional.phGraph_out[i], nullptr, 0, &host) ==
+            cudaSuccess);
+  }
+  launch(graph, stream, 2);
+  for (unsigned i = 0; i < 3; ++i) {
+    const bool chosen = is_switch ? i == value : i == (value != 0 ? 0U : 1U);
+    REQUIRE(calls[i] == (chosen ? 2 : 0));
+  }
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+}

@@ -1,0 +1,175 @@
+"""CUDA graphs in every situation: what is counted as captured and as replayed is the stand-in's."""
+
+import collections
+import re
+import subprocess
+
+import pytest
+from lib import figures, rankfile
+from lib.build import BUILD
+from lib.launch import start
+
+CLIENT = BUILD / "graphs"
+
+# What launches moved, by the client's text: (bucket, calls, bytes). 16 floats are 64 B.
+REPLAYED = {
+    "capture_and_launch": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
+    "several_streams": {("H2D", 9, 2100), ("D2H", 3, 900), ("ALLGATHER", 3, 192)},
+    "grouped_calls": {("ALLGATHER", 6, 576)},
+    "clone": {("H2D", 10, 2 * 700 + 3 * 100 + 5 * 900), ("ALLGATHER", 10, 640)},
+    "child_graphs": {
+        ("H2D", 6 + 12 + 2 + 8, 2 * 500 + 3 * 1450 + 400 + 2 * 1450),
+        ("ALLGATHER", 4 + 6 + 1 + 4, 15 * 64),
+    },
+    "child_changed_in_executable": {
+        ("H2D", 6, 200 + 3000 + 100),
+        ("ALLGATHER", 6, 2 * 64 + 3 * 256 + 64),
+    },
+    "children_by_add_node": {("H2D", 2 + 12, 200 + 3 * (200 + 10 + 20)), ("ALLGATHER", 8, 512)},
+    "update": {("H2D", 9, 2 * 100 + 7 * 2000), ("ALLGATHER", 9, 9 * 64)},
+    "update_in_every_step": {("H2D", 300, 100 * 1000 + 200 * 100), ("ALLGATHER", 300, 19200)},
+    "copies_by_hand": {
+        ("H2D", 2 * 18, 5 * 132 + 5 * 248 + 7 * 324 + 248),
+        ("D2H", 18, 5 * 16 + 5 * 64 + 7 * 8 + 64),
+    },
+    "boxes_by_hand": {
+        ("H2D", 10, 6 * (2 * 10 + 3 * 30 + 5 * 50)),
+        ("D2H", 10, 6 * (2 * 20 + 3 * 40 + 5 * 60)),
+    },
+    "nodes_disabled": {("H2D", 31, 3000 + 500), ("ALLGATHER", 63, 63 * 64)},
+    "nodes_removed": {("H2D", 4, 600 + 400), ("ALLGATHER", 6, 384)},
+    "instantiated_twice": {("H2D", 9, 900), ("ALLGATHER", 9, 576)},
+    "launched_from_threads": {("H2D", 101, 10100), ("ALLGATHER", 101, 6464)},
+    "captures_that_fail": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
+    "captured_into_a_graph": {("H2D", 4 + 9, 600 + 1800), ("ALLGATHER", 5, 320)},
+    "dependencies_updated": {("H2D", 4 + 9, 800 + 2400), ("D2H", 2, 400)},
+    "handles_reused": {
+        ("H2D", sum(i % 4 for i in range(0, 50, 2)), sum(i % 4 for i in range(0, 50, 2)) * 100),
+        (
+            "ALLGATHER",
+            sum(i % 4 for i in range(50)),
+            sum((i % 4) * (64 if i % 3 == 0 else 128) for i in range(50)),
+        ),
+    },
+    "launched_into_a_capture": {("H2D", 16, 5 * 500 + 100), ("ALLGATHER", 11, 11 * 64)},
+    "own_default_stream": {("H2D", 3, 300)},
+    "conditional_node": {("H2D", 4, 400)},
+    "launched_by_the_device": {("H2D", 2, 200), ("ALLGATHER", 2, 128)},
+    "made_past_the_wrappers": {("H2D", 2, 200), ("ALLGATHER", 2, 128)},
+    "disabled_and_updated": {("H2D", 3, 300), ("ALLGATHER", 5, 320)},
+    "killed": {("H2D", 5, 500), ("ALLGATHER", 5, 320)},
+}
+
+# What is not counted, and said.
+UNSEEN = {
+    "conditional_node": "graph_conditional",
+    "launched_by_the_device": "graph_device_launch",
+    "made_past_the_wrappers": "graph_unknown",
+    "disabled_and_updated": "graph_edited",
+}
+# What the stand-in ran beyond what was counted: copies to the device and their bytes.
+MORE = {
+    "conditional_node": (3, 600),
+    "made_past_the_wrappers": (3, 300),
+    "disabled_and_updated": (-3, -300),
+}
+
+
+@pytest.fixture(scope="module")
+def run_of(built, tmp_path_factory):
+    """situation -> what its run left: the ledger's rows and the tally by mode, the footer."""
+    runs = {}
+
+    def get(situation: str) -> tuple[dict, dict, rankfile.RankFile]:
+        if situation not in runs:
+            folder = tmp_path_factory.mktemp(situation) / "run"
+            run = start([str(CLIENT), situation], folder, preload=True)
+            assert (run.stdout, run.stderr) == ("", "")
+            assert run.code == (-9 if situation == "killed" else 0)
+            if situation == "killed":
+                tprof = [str(BUILD / "tprof"), "recover", str(run.traces)]
+                subprocess.run(tprof, check=True, capture_output=True)
+            (file,) = rankfile.read_folder(run.traces)
+            (tally,) = figures.read_tallies(run.tally)
+            runs[situation] = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally), file
+        return runs[situation]
+
+    return get
+
+
+def of_plain_names(table: dict) -> dict:
+    """The stand-in counts a per-thread twin under the name of the function."""
+    return {(key[0], re.sub(r"_ptsz$", "", key[1]), *key[2:]): value for key, value in table.items()}
+
+
+def replayed(table: dict) -> set[tuple[str, int, int]]:
+    sums = collections.defaultdict(lambda: [0, 0])
+    for key, value in table.items():
+        if key[4] != "replayed":
+            continue
+        sums[key[0]][0] += value["calls"]
+        sums[key[0]][1] += value["bytes"]
+    return {(bucket, *values) for bucket, values in sums.items()}
+
+
+def test_every_situation_of_the_client_has_its_figures(built):
+    names = subprocess.run([str(CLIENT)], check=True, capture_output=True, text=True).stdout
+    assert set(names.split()) == set(REPLAYED)
+
+
+@pytest.mark.parametrize("situation", REPLAYED)
+def test_captured_and_replayed_are_the_tallys(run_of, situation):
+    ours, theirs, file = run_of(situation)
+    assert replayed(ours) == REPLAYED[situation]
+    if situation in MORE:
+        calls, size = (sum(v[f] for k, v in theirs.items() if k[::4] == ("H2D", "replayed")) for f in ("calls", "bytes"))
+        (counted,) = [values[1:] for values in replayed(ours) if values[0] == "H2D"]
+        assert (calls - counted[0], size - counted[1]) == MORE[situation]
+        return
+    assert figures.difference(ours, theirs) == ""
+
+
+@pytest.mark.parametrize("situation", REPLAYED)
+def test_what_is_not_counted_is_said(run_of, situation):
+    *_, file = run_of(situation)
+    unseen = {entry["kind"] for entry in file.footer["coverage"]["unseen"]}
+    assert unseen == ({UNSEEN[situation]} if situation in UNSEEN else set())
+
+
+@pytest.mark.parametrize("situation", REPLAYED)
+def test_launches_and_the_graphs_that_they_name_explain_what_was_replayed(run_of, situation):
+    ours, _, file = run_of(situation)
+    graphs = {line["args"]["graph"]: line["args"] for line in file.lines if line["name"] == "tprof_graph"}
+    sums = collections.defaultdict(lambda: [0, 0])
+    for line in file.lines:
+        if line.get("cat") != "GRAPH":
+            continue
+        graph = graphs[line["args"]["graph"]]
+        content = graph if graph["source"] is None else graphs[graph["source"]]
+        for call in content["calls"]:
+            sums[call["bucket"]][0] += call["calls"]
+            sums[call["bucket"]][1] += call["bytes"]
+    assert {(bucket, *values) for bucket, values in sums.items()} == replayed(ours)
+
+
+def test_a_graph_that_is_changed_in_every_step_takes_an_entry_for_each_thing_it_did(run_of):
+    *_, file = run_of("update_in_every_step")
+    graphs = [line["args"] for line in file.lines if line["name"] == "tprof_graph"]
+    assert len([g for g in graphs if g["source"] is None]) == 2
+    assert len([g for g in graphs if g["source"] is not None]) == 2
+
+
+@pytest.mark.parametrize(
+    "situation, words",
+    [
+        ("conditional_node", "conditional node"),
+        ("launched_by_the_device", "kernels"),
+        ("made_past_the_wrappers", "were not seen"),
+        ("disabled_and_updated", "as before the change"),
+    ],
+)
+def test_summary_says_what_was_not_counted(run_of, situation, words):
+    *_, file = run_of(situation)
+    summary = subprocess.run([str(BUILD / "tprof"), "summary", str(file.path.parent)],
+                             capture_output=True, text=True, check=True).stdout
+    assert words in summary

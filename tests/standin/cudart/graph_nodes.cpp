@@ -1,0 +1,278 @@
+// Nodes of graphs that are made and changed by hand.
+#include <functional>
+#include <map>
+
+#include "cudart/box.h"
+#include "cudart/entry.h"
+#include "cudart/symbol.h"
+#include "engine/copy.h"
+#include "engine/device.h"
+#include "engine/graph.h"
+
+using namespace standin;
+
+namespace {
+
+cudaError_t add(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
+                Op op) {
+  if (!graph) return cudaErrorInvalidValue;
+  const std::lock_guard lock(engine_mutex());
+  *out = add_node(*graph, std::move(op), {after, after + count}, 0);
+  return cudaSuccess;
+}
+
+// A copy that goes into a graph: the same for each way to say what it copies.
+using Place = std::function<cudaError_t(Op)>;
+
+Place new_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
+               size_t count) {
+  return [=](Op op) { return add(out, graph, after, count, std::move(op)); };
+}
+Place node_of_graph(cudaGraphNode_t node) {
+  return [=](Op op) {
+    if (!node || node->op.type != cudaGraphNodeTypeMemcpy) return cudaErrorInvalidValue;
+    const std::lock_guard lock(engine_mutex());
+    node->op = std::move(op);
+    return cudaSuccess;
+  };
+}
+Place node_of_executable(cudaGraphExec_t exec, cudaGraphNode_t node) {
+  return [=](Op op) {
+    const std::lock_guard lock(engine_mutex());
+    CUgraphNode_st* twin = exec ? find_twin(*exec->graph, node) : nullptr;
+    if (!twin || twin->op.type != cudaGraphNodeTypeMemcpy) return cudaErrorInvalidValue;
+    twin->op = std::move(op);
+    lay_out(*exec, current_device());
+    return cudaSuccess;
+  };
+}
+
+cudaError_t place(const char* function, const Region& region, cudaMemcpyKind kind,
+                  const Place& put) {
+  return done(place_copy(function, region, kind, put));
+}
+cudaError_t place_box(const char* function, const cudaMemcpy3DParms* p, const Place& put) {
+  return p ? place(function, box_region(*p), p->kind, put) : done(cudaErrorInvalidValue);
+}
+cudaError_t place_symbol(const char* function, void* dst, const void* src, size_t count,
+                         size_t offset, bool to_symbol, cudaMemcpyKind kind, const Place& put) {
+  Region region{dst, src, count};
+  const cudaError_t error = symbol_region(&region, offset, to_symbol);
+  return error ? done(error) : place(function, region, kind, put);
+}
+
+// The condition that a handle was created with.
+std::map<cudaGraphConditionalHandle, unsigned>& conditions() {
+  static auto& all = *new std::map<cudaGraphConditionalHandle, unsigned>;
+  return all;
+}
+
+cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
+                            size_t count, cudaConditionalNodeParams& p) {
+  const std::lock_guard lock(engine_mutex());
+  const auto condition = conditions().find(p.handle);
+  if (condition == conditions().end() || p.size == 0) return cudaErrorInvalidValue;
+  // Without a kernel that ends it a loop would run for ever.
+  if (p.type == cudaGraphCondTypeWhile && condition->second != 0) return cudaErrorNotSupported;
+  const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeConditional});
+  if (error) return error;
+  for (unsigned i = 0; i < p.size; ++i) (*out)->bodies.push_back(new CUgraph_st);
+  p.phGraph_out = (*out)->bodies.data();
+  const unsigned value = condition->second;
+  (*out)->chosen = p.type == cudaGraphCondTypeSwitch ? value : value != 0 ? 0 : p.size;
+  if (p.type == cudaGraphCondTypeIf && p.size == 2 && value == 0) (*out)->chosen = 1;
+  return cudaSuccess;
+}
+
+// A graph that is moved is no longer anybody else's.
+cudaError_t add_child(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
+                      size_t count, const cudaGraphNodeParams& params) {
+  if (params.graph.ownership != cudaGraphChildGraphOwnershipMove) {
+    return cudaGraphAddChildGraphNode(out, graph, after, count, params.graph.graph);
+  }
+  const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeGraph});
+  if (error == cudaSuccess) (*out)->child = params.graph.graph;
+  return done(error);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                  const cudaGraphNode_t* after, size_t count) {
+  return done(add(out, graph, after, count, {}));
+}
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                 const cudaGraphNode_t* after, size_t count,
+                                 const cudaHostNodeParams* host) {
+  return done(add(out, graph, after, count,
+                  {.run =
+                       [fn = host->fn, data = host->userData] {
+                         fn(data);
+                         return cudaSuccess;
+                       },
+                   .type = cudaGraphNodeTypeHost}));
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                   const cudaGraphNode_t* after, size_t count,
+                                   const cudaKernelNodeParams*) {
+  return done(add(out, graph, after, count, {.type = cudaGraphNodeTypeKernel}));
+}
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
+                                     const cudaGraphNode_t* after, size_t count, void* dst,
+                                     const void* src, size_t bytes, cudaMemcpyKind kind) {
+  return place("cudaGraphAddMemcpyNode1D", {dst, src, bytes}, kind,
+               new_node(out, graph, after, count));
+}
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, size_t count,
+                                       cudaGraph_t child) {
+  if (!child) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  cudaGraph_t copy = clone_graph(*child);
+  const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeGraph});
+  if (error == cudaSuccess) (*out)->child = copy;
+  if (error) delete copy;
+  return done(error);
+}
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* child) {
+  if (!node || !node->child) return done(cudaErrorInvalidValue);
+  *child = node->child;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* out, cudaGraph_t graph,
+                                   const cudaGraphNode_t* after, size_t count,
+                                   const cudaMemcpy3DParms* p) {
+  return place_box("cudaGraphAddMemcpyNode", p, new_node(out, graph, after, count));
+}
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
+  return place_box("cudaGraphMemcpyNodeSetParams", p, node_of_graph(node));
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaMemcpy3DParms* p) {
+  return place_box("cudaGraphExecMemcpyNodeSetParams", p, node_of_executable(exec, node));
+}
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* out, cudaGraph_t graph,
+                                           const cudaGraphNode_t* after, size_t count,
+                                           const void* symbol, const void* src, size_t bytes,
+                                           size_t offset, cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphAddMemcpyNodeToSymbol", const_cast<void*>(symbol), src, bytes,
+                      offset, true, kind, new_node(out, graph, after, count));
+}
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* out, cudaGraph_t graph,
+                                             const cudaGraphNode_t* after, size_t count, void* dst,
+                                             const void* symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphAddMemcpyNodeFromSymbol", dst, symbol, bytes, offset, false, kind,
+                      new_node(out, graph, after, count));
+}
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* dst, const void* src,
+                                           size_t bytes, cudaMemcpyKind kind) {
+  return place("cudaGraphMemcpyNodeSetParams1D", {dst, src, bytes}, kind, node_of_graph(node));
+}
+cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void* symbol,
+                                                 const void* src, size_t bytes, size_t offset,
+                                                 cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphMemcpyNodeSetParamsToSymbol", const_cast<void*>(symbol), src, bytes,
+                      offset, true, kind, node_of_graph(node));
+}
+cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void* dst,
+                                                   const void* symbol, size_t bytes, size_t offset,
+                                                   cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphMemcpyNodeSetParamsFromSymbol", dst, symbol, bytes, offset, false,
+                      kind, node_of_graph(node));
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                               void* dst, const void* src, size_t bytes,
+                                               cudaMemcpyKind kind) {
+  return place("cudaGraphExecMemcpyNodeSetParams1D", {dst, src, bytes}, kind,
+               node_of_executable(exec, node));
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                     const void* symbol, const void* src,
+                                                     size_t bytes, size_t offset,
+                                                     cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphExecMemcpyNodeSetParamsToSymbol", const_cast<void*>(symbol), src,
+                      bytes, offset, true, kind, node_of_executable(exec, node));
+}
+cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                       void* dst, const void* symbol, size_t bytes,
+                                                       size_t offset, cudaMemcpyKind kind) {
+  return place_symbol("cudaGraphExecMemcpyNodeSetParamsFromSymbol", dst, symbol, bytes, offset,
+                      false, kind, node_of_executable(exec, node));
+}
+
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                 cudaGraph_t child) {
+  if (!exec || !child) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  CUgraphNode_st* twin = find_twin(*exec->graph, node);
+  if (!twin || !twin->child) return done(cudaErrorInvalidValue);
+  if (!copy_parameters(*twin->child, *child)) return done(cudaErrorGraphExecUpdateFailure);
+  lay_out(*exec, current_device());
+  return cudaSuccess;
+}
+cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
+  if (!exec) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  CUgraphNode_st* twin = find_twin(*exec->graph, node);
+  if (!twin) return done(cudaErrorInvalidValue);
+  const cudaGraphNodeType type = twin->op.type;
+  if (type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset &&
+      type != cudaGraphNodeTypeKernel) {
+    return done(cudaErrorInvalidValue);
+  }
+  twin->enabled = enabled != 0;
+  lay_out(*exec, current_device());
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+  if (!node) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  auto& nodes = node->graph->nodes;
+  for (const auto& other : nodes) std::erase(other->after, node);
+  delete node->child;
+  for (cudaGraph_t body : node->bodies) delete body;
+  std::erase_if(nodes, [&](const auto& other) { return other.get() == node; });
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* out, cudaGraph_t graph,
+                                             unsigned value, unsigned flags) {
+  if (!out || !graph) return done(cudaErrorInvalidValue);
+  const std::lock_guard lock(engine_mutex());
+  *out = conditions().size() + 1;
+  conditions()[*out] = flags == cudaGraphCondAssignDefault ? value : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphAddNode(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
+                             const cudaGraphEdgeData*, size_t count, cudaGraphNodeParams* params) {
+  if (!out || !graph || !params) return done(cudaErrorInvalidValue);
+  switch (params->type) {
+    case cudaGraphNodeTypeEmpty:
+      return done(add(out, graph, after, count, {}));
+    case cudaGraphNodeTypeMemcpy:
+      return place_box("cudaGraphAddNode", &params->memcpy.copyParams,
+                       new_node(out, graph, after, count));
+    case cudaGraphNodeTypeGraph:
+      return add_child(out, graph, after, count, *params);
+    case cudaGraphNodeTypeConditional:
+      return done(add_conditional(out, graph, after, count, params->conditional));
+    default:
+      return done(cudaErrorNotSupported);
+  }
+}
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* params) {
+  if (!params || params->type != cudaGraphNodeTypeMemcpy) return done(cudaErrorNotSupported);
+  return place_box("cudaGraphNodeSetParams", &params->memcpy.copyParams, node_of_graph(node));
+}
+cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                       cudaGraphNodeParams* params) {
+  if (!params || params->type != cudaGraphNodeTypeMemcpy) return done(cudaErrorNotSupported);
+  return place_box("cudaGraphExecNodeSetParams", &params->memcpy.copyParams,
+                   node_of_executable(exec, node));
+}
+
+}  // extern "C"
