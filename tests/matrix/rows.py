@@ -156,7 +156,7 @@ FRAMEWORKS = [
     ),
 ]
 
-# ---- The library and the tool themselves.
+# ---- The library itself.
 
 BUILDS = [
     Row("builds", "g++", "x86-64"),
