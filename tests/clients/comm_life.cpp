@@ -58,7 +58,7 @@ int main() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   config.commName = "parent";
-  const ncclComm_t parent = make(&config);
+  ncclComm_t parent = make(&config);
   reduce(parent, 2);
 
   config.commName = "child";
@@ -72,7 +72,7 @@ int main() {
 
   ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
   blocking.commName = "groups";
-  const ncclComm_t groups = make(&blocking);
+  ncclComm_t groups = make(&blocking);
   ncclGroupStart();
   ncclGroupStart();
   reduce(groups, 1);
@@ -94,7 +94,7 @@ int main() {
   std::set<ncclComm_t> seen;
   for (int i = 0; i < 50; ++i) {
     ncclConfig_t plain = NCCL_CONFIG_INITIALIZER;
-    const ncclComm_t comm = make(&plain);
+    ncclComm_t comm = make(&plain);
     seen.insert(comm);
     reduce(comm, 1);
     must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");

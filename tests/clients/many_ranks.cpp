@@ -157,6 +157,7 @@ int main(int argc, char** argv) {
   }
   const ncclUniqueId id = o.all != 0 ? ncclUniqueId{} : agree_on_id(process);
   std::vector<std::thread> running;
+  running.reserve(threads.size());
   for (std::vector<Rank>& ranks : threads) {
     running.emplace_back([&ranks, &o, &id, total] {
       if (o.all == 0) {

@@ -41,6 +41,7 @@ void call_in_destructor(void*) {
 template <typename F>
 void at_once(int threads, const F& f) {
   std::vector<std::thread> running;
+  running.reserve(static_cast<std::size_t>(threads));
   std::latch all_here(threads);
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&] {
