@@ -16,6 +16,8 @@
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 #undef cuMemPrefetchAsync
+#undef cuStreamBeginCapture
+#undef cuGraphInstantiate
 
 // clang-format off
 #define TPROF_CUDA_COPY(X)                                                                                              \
@@ -121,6 +123,23 @@
   X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, kNewestKnown,  \
     (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))
+
+// Captures and launches, which say what captured copies become: X(function, twin, name, since,
+// until); bodies in hook/cuda_graph.cpp.
+#define TPROF_CUDA_GRAPH(X)                                                                                             \
+  X(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, 10010)                                \
+  X(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, kNewestKnown)                   \
+  X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, kNewestKnown)    \
+  X(cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, kNewestKnown)                               \
+  X(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams, 12000, kNewestKnown) \
+  X(cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kNewestKnown)
+// The same without a twin: X(function, name, since, until).
+#define TPROF_CUDA_GRAPH_ONLY(X)                                                                                        \
+  X(cuGraphInstantiate, cuGraphInstantiate, 10000, 11000)                                                               \
+  X(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 12000)                                                            \
+  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, kNewestKnown)                                      \
+  X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown)                                                                \
+  X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown)
 
 // Through which programs, and every CUDA runtime, reach the others. X(function); bodies in
 // hook/entry_point.cpp.

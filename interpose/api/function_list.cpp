@@ -66,6 +66,17 @@ namespace {
 #define X(name) WRAPPED("cudart", name, "", "", "")
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
 #undef X
+#define X(name, twin, plain, since, ...)           \
+  WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") \
+  WRAPPED("cuda", twin, "", "", "TPROF_DRIVER=1") \
+  "since\t" #name "\t" #since "\n"
+  TPROF_CUDA_GRAPH(X)
+#undef X
+#define X(name, plain, since, ...)                 \
+  WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") \
+  "since\t" #name "\t" #since "\n"
+  TPROF_CUDA_GRAPH_ONLY(X)
+#undef X
 #define X(name) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1")
   TPROF_CUDA_ENTRY(X)
 #undef X

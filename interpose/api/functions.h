@@ -22,10 +22,11 @@ enum class Fn : std::uint8_t {
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
           TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X) TPROF_CUDA_COPY(X_TWIN)
               TPROF_CUDA_BATCH(X_TWIN) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
-              TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_ENTRY(X)
+                  TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
+                      TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
-                  count_
+                      count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions && kFunctionCount <= kMetaThread);
@@ -69,8 +70,11 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X(name) {#name, Library::cudart, false, Order::none, Elements::count, #name},
                             TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
 #undef X
-#define X(name) {#name, Library::cuda, false, Order::none, Elements::count, #name},
-                                TPROF_CUDA_ENTRY(X)
+#define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+                                TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                                    TPROF_CUDA_ENTRY(X)
+#undef X_TWIN
 #undef X
 };
 

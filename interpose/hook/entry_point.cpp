@@ -24,8 +24,13 @@ constexpr EntryPoint kEntryPoints[] = {
     TPROF_CUDA_COPY(X)
 #undef X
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
-        TPROF_CUDA_BATCH(X)
+        TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X)
 #undef X
+#define X(function, name, since, until) {#name, since, until, Fn::function, Fn::function},
+            TPROF_CUDA_GRAPH_ONLY(X)
+#undef X
+                {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
+                 Fn::cuGraphInstantiateWithFlags},
     // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
     // versions the same name may mean the older prototype: it is passed through.
     {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
@@ -100,7 +105,7 @@ using EntryPointByVersion = cudaError_t (*)(const char*, void**, unsigned, unsig
     TPROF_REAL_OF(function, tprof_##function, EntryPointOf, cudaErrorSharedObjectSymbolNotFound)   \
     const cudaError_t result = real(name, entry, flags, status);                                   \
     if (result == cudaSuccess && tprof::opt_in::driver()) {                                        \
-      const int version = runtime_version(reinterpret_cast<const void*>(real));                    \
+      const int version = runtime_version(reinterpret_cast<const void*>(real_address));            \
       wrap(entry, name, version, own_stream(flags, twin));                                         \
     }                                                                                              \
     return result;                                                                                 \

@@ -9,6 +9,32 @@
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
 
+namespace tprof {
+
+// The real function of a wrapper that records nothing by itself: what it makes the driver do is
+// part of the call all the same.
+template <typename Function>
+struct Within;
+template <typename R, typename... A>
+struct Within<R (*)(A...)> {
+  R (*function)(A...);
+  R operator()(A... arguments) const {
+    const DepthGuard guard(t_thread);
+    return function(arguments...);
+  }
+};
+
+template <Fn kFn, typename Function>
+auto callable(Function function) {
+  if constexpr (info(kFn).library == Library::cudart && !info(kFn).data) {
+    return Within<Function>{function};
+  } else {
+    return function;
+  }
+}
+
+}  // namespace tprof
+
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
 // `real`: the function behind this wrapper, typed by the vendor's own declaration, so that a
@@ -21,11 +47,12 @@
     gnu::used]] static constinit const tprof::resolve::Bindable bindable = {Thunks::binding,     \
                                                                             Thunks::thunk};      \
   static constinit tprof::resolve::Cache cache{};                                                \
-  const auto real = reinterpret_cast<type>(                                                      \
+  const auto real_address = reinterpret_cast<type>(                                              \
       tprof::resolve::real(tprof::Fn::function, cache, __builtin_return_address(0)));            \
-  if (real == nullptr) [[unlikely]] {                                                            \
+  if (real_address == nullptr) [[unlikely]] {                                                    \
     return missing;                                                                              \
-  }
+  }                                                                                              \
+  const auto real = tprof::callable<tprof::Fn::function>(real_address);
 
 #define TPROF_REAL_NCCL(function) TPROF_REAL(function, decltype(&::function), ncclSystemError)
 #define TPROF_REAL_CUDART(function) \

@@ -110,7 +110,7 @@ def test_a_call_of_the_runtime_and_the_driver_call_that_it_causes_are_one(tmp_pa
     assert all(name.startswith("cudaMemcpy") for name, *_ in run.ledger())
 
 
-@pytest.mark.parametrize("runtime", ["shared"])
+@pytest.mark.parametrize("runtime", ["static", "shared"])
 def test_what_a_graph_captured_counts_once_and_per_launch(tmp_path, runtime):
     libraries = [FORWARDING, STANDIN]
     run = Run(tmp_path, f"runtime_graph_{runtime}", libraries=libraries, TPROF_DRIVER="1")

@@ -1,0 +1,156 @@
+// The wrappers of the driver's stream captures and graph launches. Without TPROF_DRIVER=1 they pass
+// every call straight through; with it they report those that come from no wrapper, as a runtime
+// makes them that is linked in. Graphs that are changed through the driver after capture are not
+// followed: their launches are in the coverage.
+#include "interpose/session/opt_in.h"
+#include "wrapper.h"
+
+using tprof::Thread;
+namespace graphs = tprof::graphs;
+
+#define TPROF_REAL_CUDA(function, type) \
+  TPROF_REAL_OF(function, any_##function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
+// As functions of other names: cuda.h gives many of these a newer meaning by a macro.
+#define ANY(function, parameters)                                     \
+  TPROF_EXPORT CUresult any_##function parameters __asm__(#function); \
+  TPROF_EXPORT CUresult any_##function parameters
+
+namespace {
+
+Thread* recording_driver() {
+  return tprof::opt_in::driver() ? tprof::recording_thread() : nullptr;
+}
+
+// In a _ptsz twin stream 0 means the thread's own stream.
+CUstream legacy(CUstream stream) {
+  return stream;
+}
+CUstream per_thread(CUstream stream) {
+  return stream == nullptr ? cudaStreamPerThread : stream;
+}
+
+template <typename F>
+CUresult capturing(F&& real, CUstream stream, bool into_existing_graph) {
+  if (recording_driver() == nullptr) return real();
+  graphs::g_any_capture.store(true, std::memory_order_relaxed);
+  const CUresult result = real();
+  if (result == CUDA_SUCCESS) graphs::began(stream, into_existing_graph);
+  return result;
+}
+
+template <typename F>
+CUresult instantiating(F&& real, const CUgraphExec* executable, CUgraph graph,
+                       unsigned long long flags) {
+  const CUresult result = real();
+  if (result == CUDA_SUCCESS && recording_driver() != nullptr) {
+    graphs::instantiated(*executable, graph,
+                         (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0);
+  }
+  return result;
+}
+
+}  // namespace
+
+#define X(function, meant)                                                \
+  ANY(function, (CUstream stream)) {                                      \
+    TPROF_REAL_CUDA(function, CUresult (*)(CUstream))                     \
+    return capturing([&] { return real(stream); }, meant(stream), false); \
+  }
+X(cuStreamBeginCapture, legacy)
+X(cuStreamBeginCapture_ptsz, per_thread)
+#undef X
+
+#define X(function, meant)                                                      \
+  ANY(function, (CUstream stream, CUstreamCaptureMode mode)) {                  \
+    using Type = CUresult (*)(CUstream, CUstreamCaptureMode);                   \
+    TPROF_REAL_CUDA(function, Type)                                             \
+    return capturing([&] { return real(stream, mode); }, meant(stream), false); \
+  }
+X(cuStreamBeginCapture_v2, legacy)
+X(cuStreamBeginCapture_v2_ptsz, per_thread)
+#undef X
+
+#define X(function, meant)                                                                      \
+  ANY(function, (CUstream stream, CUgraph graph, const CUgraphNode* after, const void* edges,   \
+                 size_t n, CUstreamCaptureMode mode)) {                                         \
+    using Type = CUresult (*)(CUstream, CUgraph, const CUgraphNode*, const void*, size_t,       \
+                              CUstreamCaptureMode);                                             \
+    TPROF_REAL_CUDA(function, Type)                                                             \
+    return capturing([&] { return real(stream, graph, after, edges, n, mode); }, meant(stream), \
+                     true);                                                                     \
+  }
+X(cuStreamBeginCaptureToGraph, legacy)
+X(cuStreamBeginCaptureToGraph_ptsz, per_thread)
+#undef X
+
+#define X(function, meant)                                         \
+  ANY(function, (CUstream stream, CUgraph * graph)) {              \
+    using Type = CUresult (*)(CUstream, CUgraph*);                 \
+    TPROF_REAL_CUDA(function, Type)                                \
+    if (recording_driver() == nullptr) return real(stream, graph); \
+    const graphs::Ending ending = graphs::ending(meant(stream));   \
+    const CUresult result = real(stream, graph);                   \
+    const bool made = result == CUDA_SUCCESS && graph != nullptr;  \
+    graphs::ended(ending, made ? *graph : nullptr);                \
+    return result;                                                 \
+  }
+X(cuStreamEndCapture, legacy)
+X(cuStreamEndCapture_ptsz, per_thread)
+#undef X
+
+#define X(function)                                                                              \
+  ANY(function, (CUgraphExec * executable, CUgraph graph, void* node, void* log, size_t size)) { \
+    using Type = CUresult (*)(CUgraphExec*, CUgraph, void*, void*, size_t);                      \
+    TPROF_REAL_CUDA(function, Type)                                                              \
+    return instantiating([&] { return real(executable, graph, node, log, size); }, executable,   \
+                         graph, 0);                                                              \
+  }
+X(cuGraphInstantiate)
+X(cuGraphInstantiate_v2)
+#undef X
+
+ANY(cuGraphInstantiateWithFlags,
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags)) {
+  using Type = CUresult (*)(CUgraphExec*, CUgraph, unsigned long long);
+  TPROF_REAL_CUDA(cuGraphInstantiateWithFlags, Type)
+  return instantiating([&] { return real(executable, graph, flags); }, executable, graph, flags);
+}
+
+#define X(function)                                                                              \
+  ANY(function, (CUgraphExec * executable, CUgraph graph, cuuint64_t * parameters)) {            \
+    using Type = CUresult (*)(CUgraphExec*, CUgraph, cuuint64_t*);                               \
+    TPROF_REAL_CUDA(function, Type)                                                              \
+    /* CUDA_GRAPH_INSTANTIATE_PARAMS begins with the flags. */                                   \
+    const unsigned long long flags = parameters == nullptr ? 0 : *parameters;                    \
+    return instantiating([&] { return real(executable, graph, parameters); }, executable, graph, \
+                         flags);                                                                 \
+  }
+X(cuGraphInstantiateWithParams)
+X(cuGraphInstantiateWithParams_ptsz)
+#undef X
+
+#define X(function)                                                               \
+  ANY(function, (CUgraphExec executable, CUstream stream)) {                      \
+    using Type = CUresult (*)(CUgraphExec, CUstream);                             \
+    TPROF_REAL_CUDA(function, Type)                                               \
+    Thread* t = recording_driver();                                               \
+    if (t == nullptr) return real(executable, stream);                            \
+    return static_cast<CUresult>(tprof::launch_call(*t, executable, stream, [&] { \
+      return static_cast<cudaError_t>(real(executable, stream));                  \
+    }));                                                                          \
+  }
+X(cuGraphLaunch)
+X(cuGraphLaunch_ptsz)
+#undef X
+
+// Before the real call, since after it the handle can be another's.
+#define X(function, Handle)                                        \
+  ANY(function, (Handle handle)) {                                 \
+    using Type = CUresult (*)(Handle);                             \
+    TPROF_REAL_CUDA(function, Type)                                \
+    if (recording_driver() != nullptr) graphs::destroying(handle); \
+    return real(handle);                                           \
+  }
+X(cuGraphDestroy, CUgraph)
+X(cuGraphExecDestroy, CUgraphExec)
+#undef X
