@@ -26,7 +26,7 @@ enum class Fn : std::uint8_t {
                       TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
-                      count_
+                          count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions && kFunctionCount <= kMetaThread);

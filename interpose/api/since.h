@@ -1,7 +1,7 @@
-// The version since which a wrapped function is there, as far as it can be told: X(function, version).
-// CUDA's are those of CUPTI's list of the runtime's functions (cupti_runtime_cbid.h, from 3020 on)
-// and of the headers of 12.9, 13.0, 13.1 and 13.2; NCCL's are those of its sources from 2.7 on. The
-// driver's copies have theirs in cuda.h, its others are cudaTypedefs.h's.
+// The version since which a wrapped function is there, as far as it can be told: X(function,
+// version). CUDA's are those of CUPTI's list of the runtime's functions (cupti_runtime_cbid.h, from
+// 3020 on) and of the headers of 12.9, 13.0, 13.1 and 13.2; NCCL's are those of its sources
+// from 2.7 on. The driver's copies have theirs in cuda.h, its others are cudaTypedefs.h's.
 #pragma once
 
 // clang-format off
