@@ -26,19 +26,18 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
-// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28.
-std::string version(std::string_view library, std::string_view text) {
+bool is_per_thread_twin(std::string_view name) {
+  return name.ends_with("_ptsz") || name.ends_with("_ptds");
+}
+constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread default stream
+
+// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28. Twins stand under their function's.
+std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
-  return library == "nccl" ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
-                           : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
-}
-
-std::string_view plain(std::string_view name) {
-  for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
-    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
-  }
-  return name;
+  if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
+  return f.library == "nccl" ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
+                             : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
 std::string_view title(std::string_view library) {
@@ -83,10 +82,8 @@ FunctionList parse_functions(std::string_view file, std::string_view text) {
     throw read::BadInput(file, "expected a libtprof.so that lists its functions: it is older");
   }
   for (WrappedFunction& w : list.wrapped) {
-    auto found = since.find(w.name);
-    // The driver's twins have no version of their own in the table.
-    if (found == since.end() && w.library == "cuda") found = since.find(plain(w.name));
-    if (found != since.end()) w.since = version(w.library, found->second);
+    const auto found = since.find(w.name);
+    if (found != since.end()) w.since = version(w, found->second);
   }
   return list;
 }

@@ -141,7 +141,9 @@
   X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown)                                                                \
   X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown)
 
-// Through which programs, and every CUDA runtime, reach the others. X(function); bodies in
+// Through which programs, and every CUDA runtime, reach the others. X(function, since); bodies in
 // hook/entry_point.cpp.
-#define TPROF_CUDA_ENTRY(X) X(cuGetProcAddress) X(cuGetProcAddress_v2)
+#define TPROF_CUDA_ENTRY(X)     \
+  X(cuGetProcAddress, 11030)    \
+  X(cuGetProcAddress_v2, 12000)
 // clang-format on

@@ -1,9 +1,9 @@
 // The tables as text in a section of the library, for `tprof coverage`: so it tells of the very
 // library that it is asked about. Nothing here runs. A line each, its fields apart by tabs:
-//   wrapped  library  function  buckets, or none where it only helps to count others  elements
-//   needs since    function  version not      library  function  reason
+//   wrapped  library  function  buckets (none: it only helps to count others)  elements  needs
+//   since    function  version
+//   not      library  function  reason
 #include "functions.h"
-#include "since.h"
 #include "uncovered.h"
 
 #define BY_DIRECTION "H2D,D2H,D2D,H2H,MANAGED"
@@ -22,63 +22,57 @@ namespace {
 
 // clang-format off
 [[gnu::section("tprof_functions"), gnu::used]] constexpr char kList[] =
-#define X(name, version) "since\t" #name "\t" #version "\n"
-  TPROF_SINCE(X)  // before those of the tables: of two the first is taken
-#undef X
-#define X(name, bucket, elements) WRAPPED("nccl", name, #bucket, #elements, "")
-#define X_TWIN(name, twin, bucket, elements, ...) X(name, bucket, elements) X(twin, bucket, elements)
-#define X_ORDER(name, order, bucket, elements, ...) X(name, bucket, elements)
+#define SINCE(name, version) "since\t" #name "\t" #version "\n"
+  // Its row tells since when the name without _v2 means it.
+  SINCE(cuMemPrefetchAsync_v2, 12020)  // before that of the row: of two the first is taken
+
+#define X(name, since, bucket, elements) WRAPPED("nccl", name, #bucket, #elements, "") SINCE(name, since)
+#define X_TWIN(name, twin, since, bucket, elements, ...) \
+  X(name, since, bucket, elements) X(twin, 23200, bucket, elements)
+#define X_ORDER(name, since, order, bucket, elements, ...) X(name, since, bucket, elements)
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X_ORDER)
 #undef X_ORDER
 #undef X_TWIN
 #undef X
-#define X(name, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "")
-#define X_TWIN(name, twin, ...) X(name) X(twin)
+
+#define X(name, since, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "") SINCE(name, since)
+#define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
   TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN)
+  TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
 #undef X_TWIN
 #undef X
-#define X(name, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "")
-  TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
-#undef X
-#define X(name, ...) WRAPPED("cudart", name, "D2D", "bytes", "")
+#define X(name, since, ...) WRAPPED("cudart", name, "D2D", "bytes", "") SINCE(name, since)
   TPROF_CUDART_COPY_PEER(X)
 #undef X
-#define X(name, twin, buckets, ...)             \
-  WRAPPED("cudart", name, buckets, "bytes", "") \
-  WRAPPED("cudart", twin, buckets, "bytes", "")
+#define X(name, twin, since, buckets, ...)                         \
+  WRAPPED("cudart", name, buckets, "bytes", "") SINCE(name, since) \
+  WRAPPED("cudart", twin, buckets, "bytes", "") SINCE(twin, since)
   TPROF_CUDART_BATCH(X)
 #undef X
-#define X(name, twin, plain, since, ...)                         \
-  WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") \
-  WRAPPED("cuda", twin, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") \
-  "since\t" #name "\t" #since "\n"
+
+#define X(name, twin, plain, since, ...)                                             \
+  WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
+  WRAPPED("cuda", twin, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
   TPROF_CUDA_COPY(X)
 #undef X
-#define X(name, twin, plain, since, ...)                            \
-  WRAPPED("cuda", name, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") \
-  WRAPPED("cuda", twin, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") \
-  "since\t" #name "\t" #since "\n"
+#define X(name, twin, plain, since, ...)                                                \
+  WRAPPED("cuda", name, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(name, since)  \
+  WRAPPED("cuda", twin, BUCKETS_##plain, "bytes", "TPROF_DRIVER=1") SINCE(twin, since)
   TPROF_CUDA_BATCH(X)
 #undef X
-#define X(name) WRAPPED("nccl", name, "", "", "")
+
+#define X(name, since) WRAPPED("nccl", name, "", "", "") SINCE(name, since)
   TPROF_NCCL_LIFE(X)
 #undef X
-#define X(name) WRAPPED("cudart", name, "", "", "")
+#define X(name, since) WRAPPED("cudart", name, "", "", "") SINCE(name, since)
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
 #undef X
-#define X(name, twin, plain, since, ...)           \
-  WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") \
-  WRAPPED("cuda", twin, "", "", "TPROF_DRIVER=1") \
-  "since\t" #name "\t" #since "\n"
-  TPROF_CUDA_GRAPH(X)
-#undef X
-#define X(name, plain, since, ...)                 \
-  WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") \
-  "since\t" #name "\t" #since "\n"
-  TPROF_CUDA_GRAPH_ONLY(X)
-#undef X
-#define X(name) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1")
-  TPROF_CUDA_ENTRY(X)
+#define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") SINCE(name, since)
+#define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
+#define X_ONLY(name, plain, since, ...) X(name, since)
+  TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X_ONLY) TPROF_CUDA_ENTRY(X)
+#undef X_ONLY
+#undef X_TWIN
 #undef X
 #define X(library, name, reason) "not\t" #library "\t" #name "\t" reason "\n"
   TPROF_CUDART_UNCOVERED(X) TPROF_CUDA_UNCOVERED(X);

@@ -44,12 +44,12 @@ struct FunctionInfo {
 
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
     {},
-#define X(name, twin, bucket, elements, ...)                                  \
+#define X(name, twin, since, bucket, elements, ...)                           \
   {#name, Library::nccl, true, Order::collective, Elements::elements, #name}, \
       {#twin, Library::nccl, true, Order::collective, Elements::elements, #name},
     TPROF_NCCL_COLLECTIVE(X)
 #undef X
-#define X(name, order, bucket, elements, ...) \
+#define X(name, since, order, bucket, elements, ...) \
   {#name, Library::nccl, true, Order::order, Elements::elements, #name},
         TPROF_NCCL_OTHER(X)
 #undef X
@@ -64,10 +64,10 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
                     TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
-#define X(name) {#name, Library::nccl, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
                         TPROF_NCCL_LIFE(X)
 #undef X
-#define X(name) {#name, Library::cudart, false, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
                             TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},

@@ -24,76 +24,87 @@ enum class Order : unsigned char { none, collective, send, recv };
 
 // clang-format off
 
-// Collectives: X(function, twin, bucket, elements, (parameters), (arguments), (as NcclArgs))
+// Collectives: X(function, twin, since, bucket, elements, (parameters), (arguments), (as NcclArgs))
 //   twin      the same with a last parameter, const ncclCollConfig_t* (NCCL >= 2.32)
+//   since     the first NCCL that has the function, of 2.7 and later, by its sources
 //   elements  how the contract's elements follow from `count` (nccl-tests' message sizes)
 //   NcclArgs  send, recv, count, type, comm, stream, root or peer, reduction
 #define TPROF_NCCL_COLLECTIVE(X)                                                                                                              \
-  X(ncclAllGather, ncclAllGatherConfig, ALLGATHER, count_times_ranks,                                                                         \
+  X(ncclAllGather, ncclAllGatherConfig, 20700, ALLGATHER, count_times_ranks,                                                                  \
     (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),                                  \
     (send, recv, count, type, comm, stream),                                                                                                  \
     ({send, recv, count, type, comm, stream}))                                                                                                \
-  X(ncclReduceScatter, ncclReduceScatterConfig, RESHARDING, count_times_ranks,                                                                \
+  X(ncclReduceScatter, ncclReduceScatterConfig, 20700, RESHARDING, count_times_ranks,                                                         \
     (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),                  \
     (send, recv, count, type, op, comm, stream),                                                                                              \
     ({send, recv, count, type, comm, stream, kNoPeer, reduce_of(op)}))                                                                        \
-  X(ncclAllReduce, ncclAllReduceConfig, ALLREDUCE, count,                                                                                     \
+  X(ncclAllReduce, ncclAllReduceConfig, 20700, ALLREDUCE, count,                                                                              \
     (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),                  \
     (send, recv, count, type, op, comm, stream),                                                                                              \
     ({send, recv, count, type, comm, stream, kNoPeer, reduce_of(op)}))                                                                        \
-  X(ncclBroadcast, ncclBroadcastConfig, BROADCAST, count,                                                                                     \
+  X(ncclBroadcast, ncclBroadcastConfig, 20700, BROADCAST, count,                                                                              \
     (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
     (send, recv, count, type, root, comm, stream),                                                                                            \
     ({send, recv, count, type, comm, stream, root}))                                                                                          \
-  X(ncclReduce, ncclReduceConfig, REDUCE, count,                                                                                              \
+  X(ncclReduce, ncclReduceConfig, 20700, REDUCE, count,                                                                                       \
     (const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream),        \
     (send, recv, count, type, op, root, comm, stream),                                                                                        \
     ({send, recv, count, type, comm, stream, root, reduce_of(op)}))                                                                           \
-  X(ncclAlltoAll, ncclAlltoAllConfig, ALLTOALL, count_times_ranks,                                                                            \
+  X(ncclAlltoAll, ncclAlltoAllConfig, 22800, ALLTOALL, count_times_ranks,                                                                     \
     (const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),                                  \
     (send, recv, count, type, comm, stream),                                                                                                  \
     ({send, recv, count, type, comm, stream}))                                                                                                \
-  X(ncclGather, ncclGatherConfig, OTHER_COLL, count_times_ranks,                                                                              \
+  X(ncclGather, ncclGatherConfig, 22800, OTHER_COLL, count_times_ranks,                                                                       \
     (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
     (send, recv, count, type, root, comm, stream),                                                                                            \
     ({send, recv, count, type, comm, stream, root}))                                                                                          \
-  X(ncclScatter, ncclScatterConfig, OTHER_COLL, count_times_ranks,                                                                            \
+  X(ncclScatter, ncclScatterConfig, 22800, OTHER_COLL, count_times_ranks,                                                                     \
     (const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                        \
     (send, recv, count, type, root, comm, stream),                                                                                            \
     ({send, recv, count, type, comm, stream, root}))
 
-// What has no twin: X(function, order, bucket, elements, (parameters), (arguments), (as NcclArgs)).
+// What has no twin: X(function, since, order, bucket, elements, (parameters), (arguments), (as NcclArgs)).
 #define TPROF_NCCL_OTHER(X)                                                                                                                   \
-  X(ncclBcast, collective, BROADCAST, count,                                                                                                  \
+  X(ncclBcast, 20700, collective, BROADCAST, count,                                                                                           \
     (void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                                        \
     (buffer, count, type, root, comm, stream),                                                                                                \
     ({buffer, buffer, count, type, comm, stream, root}))                                                                                      \
-  X(ncclSend, send, P2P, count,                                                                                                               \
+  X(ncclSend, 20700, send, P2P, count,                                                                                                        \
     (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),                                  \
     (buffer, count, type, peer, comm, stream),                                                                                                \
     ({buffer, nullptr, count, type, comm, stream, peer}))                                                                                     \
-  X(ncclRecv, recv, P2P, count,                                                                                                               \
+  X(ncclRecv, 20700, recv, P2P, count,                                                                                                        \
     (void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),                                        \
     (buffer, count, type, peer, comm, stream),                                                                                                \
     ({nullptr, buffer, count, type, comm, stream, peer}))                                                                                     \
-  X(ncclPutSignal, none, P2P, count,                                                                                                          \
+  X(ncclPutSignal, 22900, none, P2P, count,                                                                                                   \
     (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclWindow_t window, size_t offset, int signal, int context,            \
      unsigned int flags, ncclComm_t comm, cudaStream_t stream),                                                                               \
     (buffer, count, type, peer, window, offset, signal, context, flags, comm, stream),                                                        \
     ({buffer, nullptr, count, type, comm, stream, peer}))                                                                                     \
-  X(ncclSignal, none, P2P, count,                                                                                                             \
+  X(ncclSignal, 22900, none, P2P, count,                                                                                                      \
     (int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream),                                            \
     (peer, signal, context, flags, comm, stream),                                                                                             \
     ({nullptr, nullptr, 0, ncclInt8, comm, stream, peer}))                                                                                    \
-  X(ncclWaitSignal, none, P2P, count,                                                                                                         \
+  X(ncclWaitSignal, 22900, none, P2P, count,                                                                                                  \
     (int descriptors, ncclWaitSignalDesc_t* signals, ncclComm_t comm, cudaStream_t stream),                                                   \
     (descriptors, signals, comm, stream),                                                                                                     \
     ({nullptr, nullptr, 0, ncclInt8, comm, stream}))
 
-// What a communicator's life consists of: X(function). Bodies in hook/nccl_life.cpp.
-#define TPROF_NCCL_LIFE(X)                                                                 \
-  X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                                \
-  X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)                \
-  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) X(ncclCommGrow)                    \
-  X(ncclCommRevoke) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)
+// What a communicator's life consists of: X(function, since). Bodies in hook/nccl_life.cpp.
+#define TPROF_NCCL_LIFE(X)           \
+  X(ncclGroupStart, 20700)           \
+  X(ncclGroupEnd, 20700)             \
+  X(ncclGroupSimulateEnd, 22200)     \
+  X(ncclCommInitRank, 20700)         \
+  X(ncclCommInitRankConfig, 21400)   \
+  X(ncclCommInitRankScalable, 22300) \
+  X(ncclCommInitAll, 20700)          \
+  X(ncclCommSplit, 21800)            \
+  X(ncclCommShrink, 22700)           \
+  X(ncclCommGrow, 22900)             \
+  X(ncclCommRevoke, 22800)           \
+  X(ncclCommFinalize, 21400)         \
+  X(ncclCommDestroy, 20700)          \
+  X(ncclCommAbort, 20700)
 // clang-format on

@@ -5,7 +5,7 @@
 
 // Declared by what they are defined as, which has to agree with the vendor's header where that
 // declares them: it names the twins only by a macro that replaces the plain names.
-#define TPROF_COPY_WRAPPER(function, parameters, arguments, reading) \
+#define TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading) \
   TPROF_COPY_WRAPPER_ON(nullptr, function, parameters, arguments, reading)
 #define TPROF_COPY_WRAPPER_ON(own, function, parameters, arguments, reading)             \
   extern "C" cudaError_t function parameters;                                            \
@@ -20,6 +20,6 @@
   }
 
 // In a per-thread twin stream 0 means the thread's own stream.
-#define TPROF_COPY_WRAPPERS(function, twin, parameters, arguments, reading) \
-  TPROF_COPY_WRAPPER(function, parameters, arguments, reading)              \
+#define TPROF_COPY_WRAPPERS(function, twin, since, parameters, arguments, reading) \
+  TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading)              \
   TPROF_COPY_WRAPPER_ON(cudaStreamPerThread, twin, parameters, arguments, reading)

@@ -31,8 +31,8 @@ void* const kOne = reinterpret_cast<Word>(1);
   }                                                                                             \
   }
 
-#define X(function, twin, buckets, parameters, arguments, reading) \
-  WRAPPER(function, parameters, arguments, reading)                \
+#define X(function, twin, since, buckets, parameters, arguments, reading) \
+  WRAPPER(function, parameters, arguments, reading)                       \
   WRAPPER(twin, parameters, arguments, reading)
 TPROF_CUDART_BATCH(X)
 #undef X

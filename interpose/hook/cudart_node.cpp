@@ -10,7 +10,7 @@ using tprof::Thread;
 using tprof::Word;
 using namespace tprof::graphs;
 
-#define X(function, parameters, arguments, reading, placing)                        \
+#define X(function, since, parameters, arguments, reading, placing)                 \
   extern "C" cudaError_t function parameters;                                       \
   TPROF_EXPORT cudaError_t function parameters {                                    \
     TPROF_REAL_CUDART(function)                                                     \

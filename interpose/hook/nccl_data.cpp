@@ -18,14 +18,14 @@ using tprof::reduce_of;
         *t, a, reinterpret_cast<const void*>(real), [&] { return real arguments; }); \
   }
 
-#define X(function, twin, bucket, elements, parameters, arguments, reading)         \
+#define X(function, twin, since, bucket, elements, parameters, arguments, reading)  \
   WRAPPER(function, bucket, parameters, arguments, reading)                         \
   WRAPPER(twin, bucket, (TPROF_UNPAREN parameters, const ncclCollConfig_t* config), \
           (TPROF_UNPAREN arguments, config), reading)
 TPROF_NCCL_COLLECTIVE(X)
 #undef X
 
-#define X(function, order, bucket, elements, parameters, arguments, reading) \
+#define X(function, since, order, bucket, elements, parameters, arguments, reading) \
   WRAPPER(function, bucket, parameters, arguments, reading)
 TPROF_NCCL_OTHER(X)
 #undef X
