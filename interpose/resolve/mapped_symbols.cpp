@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "interpose/session/loaded_objects.h"
+
 namespace tprof::resolve {
 namespace {
 
@@ -112,9 +114,9 @@ class Object {
 // Calls f(object) until it returns true.
 template <typename F>
 void each_object(F&& f) {
-  dl_iterate_phdr([](dl_phdr_info* info, std::size_t,
-                     void* data) { return (*static_cast<F*>(data))(Object(*info)) ? 1 : 0; },
-                  &f);
+  each_loaded_object([](dl_phdr_info* info, std::size_t,
+                        void* data) { return (*static_cast<F*>(data))(Object(*info)) ? 1 : 0; },
+                     &f);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 #include "interpose/session/keep_errno.h"
+#include "interpose/session/loaded_objects.h"
 #include "mapped_symbols.h"
 
 namespace tprof::resolve {
@@ -204,7 +205,7 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   }
   dlerror();
   ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
-  dl_iterate_phdr(match_range, &range);
+  each_loaded_object(match_range, &range);
   if (range.end != 0 && !g_busy.test_and_set(std::memory_order_acquire)) {
     const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
     if (used < Cache::kCallers) {

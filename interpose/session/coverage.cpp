@@ -11,6 +11,7 @@
 #include "interpose/api/functions.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/coverage.h"
+#include "loaded_objects.h"
 
 namespace tprof::coverage {
 namespace {
@@ -140,8 +141,8 @@ void taken(Fn fn, const void* address) {
 void note_objects(Head& head) {
   if (g_any_taken.load(std::memory_order_acquire)) note_taken(head);
   unsigned long long objects = 0;
-  dl_iterate_phdr(count_objects, &objects);
-  dl_iterate_phdr(note_object, &head);
+  if (!each_loaded_object(count_objects, &objects)) return;
+  each_loaded_object(note_object, &head);
   g_objects_seen.store(objects, std::memory_order_relaxed);
 }
 
