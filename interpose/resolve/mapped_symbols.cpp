@@ -23,7 +23,7 @@ class Object {
   explicit Object(const dl_phdr_info& info)
       : base_(info.dlpi_addr), segments_(info.dlpi_phdr), segment_count_(info.dlpi_phnum) {
     for (int i = 0; i < segment_count_; ++i) {
-      if (segments_[i].p_type == PT_DYNAMIC) dynamic_ = at<ElfW(Dyn)>(segments_[i].p_vaddr);
+      if (segments_[i].p_type == PT_DYNAMIC) dynamic_ = at<Elf64_Dyn>(segments_[i].p_vaddr);
     }
     find_tables();
   }
@@ -53,7 +53,7 @@ class Object {
     const std::uint32_t first = hash_[1];
     const std::uint32_t bloom_words = hash_[2];
     if (buckets == 0) return nullptr;
-    const std::uint32_t* bucket = hash_ + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof *hash_);
+    const std::uint32_t* bucket = hash_ + 4 + bloom_words * (sizeof(Elf64_Addr) / sizeof *hash_);
     const std::uint32_t* chain = bucket + buckets;
     std::uint32_t hash = 5381;
     for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
@@ -73,40 +73,40 @@ class Object {
  private:
   void find_tables() {
     if (dynamic_ == nullptr) return;
-    symbols_ = table<ElfW(Sym)>(DT_SYMTAB);
+    symbols_ = table<Elf64_Sym>(DT_SYMTAB);
     strings_ = table<char>(DT_STRTAB);
     hash_ = table<std::uint32_t>(DT_GNU_HASH);
   }
 
   template <typename T>
-  const T* at(ElfW(Addr) offset) const {
+  const T* at(Elf64_Addr offset) const {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
     return reinterpret_cast<const T*>(base_ + offset);
   }
   // glibc relocates these entries where the section can be written.
   template <typename T>
-  const T* table(ElfW(Sxword) tag) const {
-    for (const ElfW(Dyn)* d = dynamic_; d->d_tag != DT_NULL; ++d) {
+  const T* table(Elf64_Sxword tag) const {
+    for (const Elf64_Dyn* d = dynamic_; d->d_tag != DT_NULL; ++d) {
       if (d->d_tag != tag) continue;
-      const ElfW(Addr) p = d->d_un.d_ptr;
+      const Elf64_Addr p = d->d_un.d_ptr;
       return at<T>(p < base_ ? p : p - base_);
     }
     return nullptr;
   }
   template <typename F>
-  bool each(ElfW(Sxword) tag, F&& f) const {
+  bool each(Elf64_Sxword tag, F&& f) const {
     if (dynamic_ == nullptr || strings_ == nullptr) return false;
-    for (const ElfW(Dyn)* d = dynamic_; d->d_tag != DT_NULL; ++d) {
+    for (const Elf64_Dyn* d = dynamic_; d->d_tag != DT_NULL; ++d) {
       if (d->d_tag == tag && f(strings_ + d->d_un.d_val)) return true;
     }
     return false;
   }
 
-  ElfW(Addr) base_;
-  const ElfW(Phdr) * segments_ = nullptr;
+  Elf64_Addr base_;
+  const Elf64_Phdr* segments_ = nullptr;
   int segment_count_ = 0;
-  const ElfW(Dyn) * dynamic_ = nullptr;
-  const ElfW(Sym) * symbols_ = nullptr;
+  const Elf64_Dyn* dynamic_ = nullptr;
+  const Elf64_Sym* symbols_ = nullptr;
   const char* strings_ = nullptr;
   const std::uint32_t* hash_ = nullptr;
 };
