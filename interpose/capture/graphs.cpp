@@ -259,7 +259,7 @@ void child_added(cudaGraph_t graph, cudaGraphNode_t node, cudaGraph_t child, boo
     inner = g_model.copy(inner);
     if (inner != 0) name_copies(inner, graph_driver::child_of(node));
   } else if (inner != 0) {
-    if (const cudaGraph_t handle = graph_driver::child_of(node); handle != nullptr) {
+    if (cudaGraph_t handle = graph_driver::child_of(node); handle != nullptr) {
       name(inner, handle);
     }
   }

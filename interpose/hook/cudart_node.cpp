@@ -28,23 +28,26 @@ namespace {
 
 // cudaGraphNodeParams, which is equal in all versions that have it, up to what was added at ends.
 struct NodeParams {
+  struct Copy {
+    int reserved[4];
+    cudaMemcpy3DParms box;
+  };
+  struct Child {
+    cudaGraph_t graph;
+    int ownership;  // since CUDA 12.9; before, and by default, 0
+  };
+  struct Conditional {
+    std::uint64_t handle;
+    int type;
+    unsigned size;
+    cudaGraph_t* graphs;  // filled by the call
+  };
   int type;
   int reserved[3];
   union {
-    struct {
-      int reserved[4];
-      cudaMemcpy3DParms box;
-    } copy;
-    struct {
-      cudaGraph_t graph;
-      int ownership;  // since CUDA 12.9; before, and by default, 0
-    } child;
-    struct {
-      std::uint64_t handle;
-      int type;
-      unsigned size;
-      cudaGraph_t* graphs;  // filled by the call
-    } conditional;
+    Copy copy;
+    Child child;
+    Conditional conditional;
   };
 };
 enum NodeType { kMemcpy = 1, kChild = 4, kConditional = 13 };
@@ -64,7 +67,7 @@ cudaError_t add_node(Thread& t, const cudaGraphNode_t* node, cudaGraph_t graph, 
     return copy_node<kFunction>(t, *p, real,
                                 [&](const Call& call) { copy_added(graph, *node, call); });
   }
-  const cudaGraph_t child = type == kChild ? p->child.graph : nullptr;
+  cudaGraph_t child = type == kChild ? p->child.graph : nullptr;
   const cudaError_t result = real();
   if (result != cudaSuccess) return result;
   if (type == kChild) child_added(graph, *node, child, p->child.ownership == kMoved);
