@@ -26,7 +26,7 @@ bench:
 soak:
 	@scripts/soak
 lint:
-	@scripts/lint
+	@scripts/lint $(TIDY)
 # Keeps what was downloaded: the venv and the CUDA headers. distclean does not.
 clean:
 	@cmake --build $(BUILD) --target clean
