@@ -181,7 +181,7 @@ void clone() {
 void child_graphs() {
   cudaGraph_t child = captured(), parent = empty(), grandparent = empty();
   add_child(parent, child);
-  const cudaGraphNode_t second = add_child(parent, child);
+  cudaGraphNode_t second = add_child(parent, child);
   add_upload(parent, 300);
   OK(cudaGraphDestroy(child));
   run(parent, 2);
@@ -203,7 +203,7 @@ void child_graphs() {
 
 void child_changed_in_executable() {
   cudaGraph_t parent = empty();
-  const cudaGraphNode_t node = add_child(parent, captured());
+  cudaGraphNode_t node = add_child(parent, captured());
   cudaGraphExec_t executable = instantiate(parent);
   launch(executable, 2);
   begin();
@@ -275,7 +275,7 @@ void copies_by_hand() {
   __cudaRegisterVar(nullptr, &symbol, nullptr, "symbol", 0, 64, 0, 0);
   cudaGraph_t graph = empty();
   cudaGraphNode_t to = nullptr, from = nullptr;
-  const cudaGraphNode_t first = add_upload(graph, 100);
+  cudaGraphNode_t first = add_upload(graph, 100);
   OK(cudaGraphAddMemcpyNodeToSymbol(&to, graph, &first, 1, &symbol, host, 32, 8,
                                     cudaMemcpyHostToDevice));
   OK(cudaGraphAddMemcpyNodeFromSymbol(&from, graph, &to, 1, host, &symbol, 16, 0,
@@ -334,7 +334,7 @@ void boxes_by_hand() {
 
 void nodes_disabled() {
   cudaGraph_t graph = captured();
-  const cudaGraphNode_t copy = copy_in(graph);
+  cudaGraphNode_t copy = copy_in(graph);
   cudaGraphExec_t executable = instantiate(graph);
   for (int step = 0; step < 6; ++step) {
     OK(cudaGraphNodeSetEnabled(executable, copy, step % 2 == 0 ? 0 : 1));
@@ -353,7 +353,7 @@ void nodes_disabled() {
 
 void nodes_removed() {
   cudaGraph_t graph = captured();
-  const cudaGraphNode_t second = add_upload(graph, 300, copy_in(graph));
+  cudaGraphNode_t second = add_upload(graph, 300, copy_in(graph));
   cudaGraphExec_t executable = instantiate(graph);
   OK(cudaGraphDestroyNode(copy_in(graph)));
   run(graph, 2);
@@ -406,7 +406,7 @@ void captures_that_fail() {
 
 void captured_into_a_graph() {
   cudaGraph_t graph = empty();
-  const cudaGraphNode_t first = add_upload(graph, 100);
+  cudaGraphNode_t first = add_upload(graph, 100);
   OK(cudaStreamBeginCaptureToGraph(stream, graph, &first, nullptr, 1,
                                    cudaStreamCaptureModeThreadLocal));
   gather(16);
