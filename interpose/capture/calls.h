@@ -194,10 +194,11 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
                    captured ? Mode::captured : Mode::direct, bytes_class(bytes), device, 0);
 }
 
-// A copy that is made now, or that the real call puts into a graph.
-template <Fn kFunction, typename F>
+// A copy that is made now or, `captured`, put into a graph by the real call: `placed` is told as
+// what a launch will execute it.
+template <Fn kFunction, typename F, typename G>
 [[gnu::always_inline]] inline auto record_copy(Thread& t, const CopyArgs& a, bool captured,
-                                               graphs::Call& call, F&& real) {
+                                               F&& real, G&& placed) {
   const Bucket bucket = bucket_of(a);
   const bool line = wants_line(bucket);
 
@@ -205,11 +206,15 @@ template <Fn kFunction, typename F>
   Record& r = next_record(t, line, in_ring);
   describe_copy(r, t, bucket, a.bytes, a.stream);
   set_flags(r, captured, false, a.sync, host_memory_of(bucket, a), Reduce::none);
-  call = {copy_key(kFunction, bucket, a.bytes, r.comm, captured), a.bytes};
+  const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, captured);
 
   const auto result =
       timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
-  settle(t, r, call.key, accepted(result), 0, line && !in_ring);
+  settle(t, r, key, accepted(result), 0, line && !in_ring);
+  if (captured && accepted(result)) [[unlikely]] {
+    // From the record, which stands until the thread's next: nothing is carried across the call.
+    placed(graphs::Call{copy_key(kFunction, r.bucket, r.count, r.comm, true), r.count});
+  }
   return result;
 }
 
@@ -217,22 +222,16 @@ template <Fn kFunction, typename F>
 auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   const DepthGuard guard(t);
   const graphs::Capture capture = graphs::capturing(a.stream);
-  graphs::Call call;
-  const auto result =
-      record_copy<kFunction>(t, a, static_cast<bool>(capture), call, std::forward<F>(real));
-  if (capture && accepted(result)) [[unlikely]]
-    graphs::captured_copy(capture, a.stream, call);
-  return result;
+  return record_copy<kFunction>(
+      t, a, static_cast<bool>(capture), std::forward<F>(real),
+      [&](const graphs::Call& call) { graphs::captured_copy(capture, a.stream, call); });
 }
 
-// A copy that is put into a graph by hand: `placed` is told where it is, once it is there.
+// A copy that is put into a graph by hand: `placed` is told once it is there.
 template <Fn kFunction, typename F, typename G>
 cudaError_t node_call(Thread& t, const CopyArgs& a, F&& real, G&& placed) {
   const DepthGuard guard(t);
-  graphs::Call call;
-  const cudaError_t result = record_copy<kFunction>(t, a, true, call, std::forward<F>(real));
-  if (accepted(result)) placed(call);
-  return result;
+  return record_copy<kFunction>(t, a, true, std::forward<F>(real), placed);
 }
 
 // A graph launch has a line of its own and a ledger row that multiplies what it executes. One that
