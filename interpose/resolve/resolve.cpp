@@ -2,13 +2,15 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <span>
 
 #include "binding.h"
-#include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/loaded_objects.h"
@@ -17,9 +19,35 @@
 namespace tprof::resolve {
 namespace {
 
+// The first call of a process is resolved before forks are watched. A child that is forked then
+// takes over what a thread of its parent held: no one is there to give it back.
+class OwnedLock {
+ public:
+  bool try_lock() {
+    const pid_t self = getpid();
+    pid_t holder = 0;
+    return holder_.compare_exchange_strong(holder, self, std::memory_order_acquire) ||
+           (holder != self &&
+            holder_.compare_exchange_strong(holder, self, std::memory_order_acquire));
+  }
+  void lock() {
+    while (!try_lock()) sched_yield();
+  }
+  void unlock() { holder_.store(0, std::memory_order_release); }
+
+ private:
+  std::atomic<pid_t> holder_{0};
+};
+
 // Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
 // closed takes its own name along.
-SpinLock g_serving;
+constinit OwnedLock g_serving;
+struct ServingGuard {
+  ServingGuard() { g_serving.lock(); }
+  ~ServingGuard() { g_serving.unlock(); }
+  ServingGuard(const ServingGuard&) = delete;
+  ServingGuard& operator=(const ServingGuard&) = delete;
+};
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
 std::uint8_t g_serves[kFunctionCount];
@@ -27,7 +55,7 @@ Head* g_head;  // where they are published
 
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-std::atomic_flag g_busy = ATOMIC_FLAG_INIT;  // a cache is being extended
+constinit OwnedLock g_busy;  // a cache is being extended
 
 // Sonames by which the libraries may already be mapped, newest first.
 constexpr const char* kNcclNames[] = {"libnccl.so.2", "libtorch_cuda.so"};
@@ -144,7 +172,7 @@ void publish_function(std::size_t i) {
 }
 
 void note_library(Fn fn, const char* path) {
-  const SpinGuard guard(g_serving);
+  const ServingGuard guard;
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
   if (at == kMaxLibraries) return;
@@ -206,13 +234,13 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   dlerror();
   ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
   each_loaded_object(match_range, &range);
-  if (range.end != 0 && !g_busy.test_and_set(std::memory_order_acquire)) {
+  if (range.end != 0 && g_busy.try_lock()) {
     const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
     if (used < Cache::kCallers) {
       cache.entry[used] = {range.begin, range.end, found};
       cache.used.store(used + 1, std::memory_order_release);
     }
-    g_busy.clear(std::memory_order_release);
+    g_busy.unlock();
   }
   return found;
 }
@@ -252,7 +280,7 @@ int find_version(const void* address, VersionCache& cache) {
 }
 
 void after_fork() {
-  g_busy.clear(std::memory_order_relaxed);
+  g_busy.unlock();
   g_serving.unlock();
   g_head = nullptr;
 }
@@ -274,7 +302,7 @@ void* mapped(const char* soname, const char* name) {
 }
 
 void publish(Head& head) {
-  const SpinGuard guard(g_serving);
+  const ServingGuard guard;
   g_head = &head;
   for (std::size_t i = 0; i < kFunctionCount; ++i) publish_function(i);
 }
