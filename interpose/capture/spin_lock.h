@@ -41,15 +41,16 @@ class SpinLock {
   std::atomic<std::uint32_t> state_{kFree};
 };
 
+template <typename Lock>
 class [[nodiscard]] SpinGuard {
  public:
-  explicit SpinGuard(SpinLock& lock) : lock_(lock) { lock_.lock(); }
+  explicit SpinGuard(Lock& lock) : lock_(lock) { lock_.lock(); }
   ~SpinGuard() { lock_.unlock(); }
   SpinGuard(const SpinGuard&) = delete;
   SpinGuard& operator=(const SpinGuard&) = delete;
 
  private:
-  SpinLock& lock_;
+  Lock& lock_;
 };
 
 }  // namespace tprof

@@ -13,7 +13,6 @@ namespace {
 
 using tprof::Fn;
 using tprof::kFunctionCount;
-using tprof::kFunctions;
 
 // What NVTX's users get for a handle is an address in here: of the domain of NCCL or of all others,
 // and of a function's place for its name.
@@ -29,13 +28,6 @@ bool is_nccl(nvtxDomainHandle_t domain) {
   return domain == handle_of<nvtxDomainHandle_t>(kNcclDomain);
 }
 
-Fn function_named(std::string_view name) {
-  for (std::size_t i = 1; i < kFunctionCount; ++i) {
-    if (kFunctions[i].name == name) return static_cast<Fn>(i);
-  }
-  return Fn::none;
-}
-
 Fn function_of(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return Fn::none;
   if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
@@ -44,7 +36,7 @@ Fn function_of(const nvtxEventAttributes_t* event) {
     return i < kFunctionCount ? static_cast<Fn>(i) : Fn::none;
   }
   if (event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii != nullptr) {
-    return function_named(event->message.ascii);
+    return tprof::resolve::named(event->message.ascii);
   }
   return Fn::none;
 }
@@ -56,7 +48,7 @@ nvtxDomainHandle_t create_domain(const char* name) {
 }
 
 nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) {
-  const Fn fn = is_nccl(domain) && text != nullptr ? function_named(text) : Fn::none;
+  const Fn fn = is_nccl(domain) && text != nullptr ? tprof::resolve::named(text) : Fn::none;
   return handle_of<nvtxStringHandle_t>(&g_names[static_cast<std::size_t>(fn)]);
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "binding.h"
+#include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/loaded_objects.h"
@@ -42,12 +43,6 @@ class OwnedLock {
 // Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
 // closed takes its own name along.
 constinit OwnedLock g_serving;
-struct ServingGuard {
-  ServingGuard() { g_serving.lock(); }
-  ~ServingGuard() { g_serving.unlock(); }
-  ServingGuard(const ServingGuard&) = delete;
-  ServingGuard& operator=(const ServingGuard&) = delete;
-};
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
 std::uint8_t g_serves[kFunctionCount];
@@ -172,7 +167,7 @@ void publish_function(std::size_t i) {
 }
 
 void note_library(Fn fn, const char* path) {
-  const ServingGuard guard;
+  const SpinGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
   if (at == kMaxLibraries) return;
@@ -302,7 +297,7 @@ void* mapped(const char* soname, const char* name) {
 }
 
 void publish(Head& head) {
-  const ServingGuard guard;
+  const SpinGuard guard(g_serving);
   g_head = &head;
   for (std::size_t i = 0; i < kFunctionCount; ++i) publish_function(i);
 }
