@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "interpose/format/coverage.h"
-#include "interpose/resolve/resolve.h"
+#include "interpose/resolve/driver_function.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/session.h"
 
@@ -36,15 +36,10 @@ constexpr Format kFormats[] = {
 };
 
 bool describe(const void* array, Descriptor& d) {
-  using Query = int (*)(Descriptor*, const void*);
-  static std::atomic<Query> query{nullptr};
-  Query ask = query.load(std::memory_order_acquire);
-  if (ask == nullptr) {
-    ask = reinterpret_cast<Query>(resolve::mapped("libcuda.so.1", "cuArray3DGetDescriptor_v2"));
-    if (ask == nullptr) return false;
-    query.store(ask, std::memory_order_release);
-  }
-  return ask(&d, array) == 0;
+  static constinit resolve::DriverFunction<int(Descriptor*, const void*)> query(
+      "cuArray3DGetDescriptor_v2");
+  auto* ask = query.get();
+  return ask != nullptr && ask(&d, array) == 0;
 }
 
 void note_unsized(unsigned format) {

@@ -1,35 +1,16 @@
 #include "graph_driver.h"
 
-#include <atomic>
-
-#include "interpose/resolve/resolve.h"
+#include "interpose/resolve/driver_function.h"
 
 namespace tprof::graph_driver {
 namespace {
+
+using resolve::DriverFunction;
 
 // CUresult, CUstreamCaptureStatus and CUgraphNodeType are ints.
 constexpr int kCaptureActive = 1;
 constexpr int kCaptureInvalid = 2;
 constexpr int kNodeMemcpy = 1;
-
-// A function of the driver, looked up at its first call.
-template <typename Type>
-class DriverFunction {
- public:
-  explicit constexpr DriverFunction(const char* name) : name_(name) {}
-  Type* get() {
-    Type* found = found_.load(std::memory_order_acquire);
-    if (found == nullptr) {
-      found = reinterpret_cast<Type*>(resolve::mapped("libcuda.so.1", name_));
-      found_.store(found, std::memory_order_release);
-    }
-    return found;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Type*> found_{nullptr};
-};
 
 // Since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "interpose/resolve/resolve.h"
+#include "interpose/resolve/driver_function.h"
 #include "spin_lock.h"
 
 namespace tprof::memory {
@@ -71,14 +71,10 @@ struct Kind {
 
 Kind ask(const void* address) {
   if (address == nullptr) return {true, false};  // the symbol of cudaMemcpyToSymbol/FromSymbol
-  using Query = int (*)(void*, int, std::uintptr_t);
-  static std::atomic<Query> query{nullptr};
-  Query get = query.load(std::memory_order_acquire);
-  if (get == nullptr) {
-    get = reinterpret_cast<Query>(resolve::mapped("libcuda.so.1", "cuPointerGetAttribute"));
-    if (get == nullptr) return {};
-    query.store(get, std::memory_order_release);
-  }
+  static constinit resolve::DriverFunction<int(void*, int, std::uintptr_t)> query(
+      "cuPointerGetAttribute");
+  auto* get = query.get();
+  if (get == nullptr) return {};
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   unsigned type = 0;
   unsigned managed = 0;

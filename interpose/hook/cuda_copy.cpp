@@ -2,6 +2,7 @@
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
 #include "interpose/capture/batch.h"
+#include "interpose/resolve/driver_function.h"
 #include "interpose/session/opt_in.h"
 #include "wrapper.h"
 
@@ -18,16 +19,10 @@ const void* at(CUdeviceptr address) {
 // The current device of a thread that did not set it through a wrapper. The driver keeps it by
 // thread, and its answers touch no error state.
 void ask_device(tprof::Thread& t) {
-  using Query = int (*)(int*);
-  static std::atomic<Query> query{nullptr};
-  Query ask = query.load(std::memory_order_acquire);
-  if (ask == nullptr) {
-    ask = reinterpret_cast<Query>(tprof::resolve::mapped("libcuda.so.1", "cuCtxGetDevice"));
-    if (ask == nullptr) return;
-    query.store(ask, std::memory_order_release);
-  }
+  static constinit tprof::resolve::DriverFunction<int(int*)> query("cuCtxGetDevice");
+  auto* ask = query.get();
   int device = 0;
-  if (ask(&device) == 0) t.device = device;
+  if (ask != nullptr && ask(&device) == 0) t.device = device;
 }
 
 tprof::Thread* recording_driver() {

@@ -5,6 +5,8 @@
 #include "interpose/session/opt_in.h"
 #include "wrapper.h"
 
+using tprof::legacy;
+using tprof::per_thread;
 using tprof::Thread;
 namespace graphs = tprof::graphs;
 
@@ -19,14 +21,6 @@ namespace {
 
 Thread* recording_driver() {
   return tprof::opt_in::driver() ? tprof::recording_thread() : nullptr;
-}
-
-// In a _ptsz twin stream 0 means the thread's own stream.
-CUstream legacy(CUstream stream) {
-  return stream;
-}
-CUstream per_thread(CUstream stream) {
-  return stream == nullptr ? cudaStreamPerThread : stream;
 }
 
 template <typename F>

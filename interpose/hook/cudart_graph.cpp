@@ -1,6 +1,8 @@
 // The wrappers of stream capture and of CUDA graphs.
 #include "wrapper.h"
 
+using tprof::legacy;
+using tprof::per_thread;
 using tprof::Thread;
 namespace graphs = tprof::graphs;
 
@@ -16,14 +18,6 @@ namespace {
 
 bool recording() {
   return tprof::recording_thread() != nullptr;
-}
-
-// In a _ptsz twin stream 0 means the thread's own stream.
-constexpr cudaStream_t legacy(cudaStream_t stream) {
-  return stream;
-}
-cudaStream_t per_thread(cudaStream_t stream) {
-  return stream == nullptr ? cudaStreamPerThread : stream;
 }
 
 // Tells `report` of what has worked.

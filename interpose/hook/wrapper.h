@@ -33,6 +33,14 @@ auto callable(Function function) {
   }
 }
 
+// In a per-thread twin (_ptds, _ptsz) stream 0 means the thread's own stream.
+inline cudaStream_t legacy(cudaStream_t stream) {
+  return stream;
+}
+inline cudaStream_t per_thread(cudaStream_t stream) {
+  return stream == nullptr ? cudaStreamPerThread : stream;
+}
+
 }  // namespace tprof
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))

@@ -7,14 +7,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "at_fork.h"
 #include "keep_errno.h"
-
-// See session.cpp.
-extern "C" {
-[[gnu::visibility("hidden")]] extern void* __dso_handle;
-[[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
-                                    void* object);
-}
 
 namespace tprof {
 namespace {
@@ -55,8 +49,7 @@ void after_fork() {
 
 void watch_forks() {
   static std::atomic<bool> watching{false};
-  if (watching.exchange(true) || __register_atfork == nullptr) return;
-  __register_atfork(before_fork, after_fork, after_fork, &__dso_handle);
+  if (!watching.exchange(true)) at_fork(before_fork, after_fork, after_fork);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "at_fork.h"
 #include "complain.h"
 #include "coverage.h"
 #include "disk_space.h"
@@ -28,13 +29,6 @@
 #include "interpose/resolve/resolve.h"
 #include "keep_errno.h"
 #include "process.h"
-
-// What glibc's pthread_atfork calls, which is linked in: weak, see oldest_glibc.h.
-extern "C" {
-[[gnu::visibility("hidden")]] extern void* __dso_handle;
-[[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
-                                    void* object);
-}
 
 namespace tprof::session {
 
@@ -125,9 +119,7 @@ void begin() {
   if (number() != 0) return;
   static std::atomic<bool> handlers{false};
   if (!handlers.exchange(true)) {
-    if (__register_atfork != nullptr) {
-      __register_atfork(nullptr, nullptr, leave_parents_session, &__dso_handle);
-    }
+    at_fork(nullptr, nullptr, leave_parents_session);
     madvise(&g_wiped, sizeof g_wiped, MADV_WIPEONFORK);  // Linux 4.14; else the handlers must do
   }
   if (g_wiped.begun.exchange(1, std::memory_order_acquire) != 0) {

@@ -18,6 +18,12 @@ NOW(cudaPointerGetAttributes);
 NOW(cudaStreamGetCaptureInfo);
 NOW(cudaStreamUpdateCaptureDependencies);
 
+cudaError_t driver_version(int* version) OLD(cudaDriverGetVersion);
+cudaError_t driver_version(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
 cudaError_t old_properties(DeviceProp11* properties, int device) OLD(cudaGetDeviceProperties);
 cudaError_t old_properties(DeviceProp11* properties, int device) {
   return old_device_properties(properties, device);

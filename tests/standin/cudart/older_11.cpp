@@ -17,11 +17,6 @@ cudaError_t version(int* version) {
   *version = 11080;
   return cudaSuccess;
 }
-cudaError_t driver_version(int* version) OLD(cudaDriverGetVersion);
-cudaError_t driver_version(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
 
 cudaError_t function_attributes(void* attributes, const void* function) OLD(cudaFuncGetAttributes);
 cudaError_t function_attributes(void* attributes, const void* function) {

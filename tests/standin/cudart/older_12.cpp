@@ -36,11 +36,6 @@ cudaError_t version(int* version) {
   *version = 12090;
   return cudaSuccess;
 }
-cudaError_t driver_version(int* version) OLD(cudaDriverGetVersion);
-cudaError_t driver_version(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
 
 cudaError_t properties(DeviceProp12* properties, int device) OLD(cudaGetDeviceProperties_v2);
 cudaError_t properties(DeviceProp12* properties, int device) {
