@@ -1,6 +1,5 @@
 """Several ranks in one process, on the stand-in: each counts as if it had a process of its own."""
 
-import collections
 import json
 import subprocess
 
@@ -54,24 +53,10 @@ def test_every_communicator_of_every_rank_counts_what_the_tally_says(run):
     assert len(files) == processes
     for file in files:
         tally = tallies[file.header["pid"]]
-        # Threads make them in any order: told apart by size and rank.
-        theirs = {c["ordinal"]: (c["nranks"], c["rank"], c["id"]) for c in tally["comms"]}
-        ours = {c["comm"]: (c["nranks"], c["rank"], c["id"]) for c in file.comms}
-        assert len(ours) == len(theirs)
-
-        def by_member(table, members):
-            named = collections.defaultdict(lambda: dict.fromkeys(figures.FIGURES, 0))
-            for (*key, comm, mode), values in table.items():
-                size, rank, _ = members.get(comm, (0, 0, 0))
-                # Halves of equal size and rank add up.
-                for name in figures.FIGURES:
-                    named[*key, size, rank, mode][name] += values[name]
-            return dict(named)
-
-        places = dict(enumerate(ours.values(), start=1))
+        assert len(file.comms) == len(tally["comms"])
         assert not figures.difference(
-            by_member(figures.of_ledger(file), places),
-            by_member(figures.of_tally(tally), theirs),
+            figures.by_member(figures.of_ledger(file), file.comms),
+            figures.by_member(figures.of_tally(tally), tally["comms"]),
         )
 
 

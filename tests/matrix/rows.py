@@ -18,7 +18,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    kind: str  # the module that runs it: nccl, training or builds
+    kind: str  # the module that runs it: nccl, nccl_tests, training or builds
     client: str
     version: str
     packages: tuple[str, ...] = ()  # exact pins, installed without dependencies
@@ -156,6 +156,10 @@ FRAMEWORKS = [
     ),
 ]
 
+# ---- nccl-tests, built by whoever runs it.
+
+NCCL_TESTS = [Row("nccl_tests", "nccl-tests", "2.19.6", beside="CUDA 13.0")]
+
 # ---- The library itself.
 
 BUILDS = [
@@ -164,7 +168,7 @@ BUILDS = [
     Row("builds", "g++", "aarch64"),
 ]
 
-ROWS = [*NCCL, *TORCH, *FRAMEWORKS, *BUILDS]
+ROWS = [*NCCL, *NCCL_TESTS, *TORCH, *FRAMEWORKS, *BUILDS]
 
 
 def named(key: str) -> Row:

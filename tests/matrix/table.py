@@ -9,7 +9,8 @@ from rows import ROWS, Row
 HEAD = """# What tprof was run with
 Written by `make test-matrix`, a row a time, each in a virtual environment of its own. Difference: the sum of the differences of all
 figures (calls, counts, elements, bytes, failed calls; every rank) between the trace and an independent count: the stand-in's tally and, for FSDP,
-the number and sizes of all-gathers and reduce-scatters that follow from the model's shapes; for NCCL's own libraries, which run here
+the number and sizes of all-gathers and reduce-scatters that follow from the model's shapes; for nccl-tests (run where `NCCL_TESTS` names the folder
+of its programs) also the calls and counts that follow from its options and from what it prints, and what `summary` and `check` say of each rank; for NCCL's own libraries, which run here
 without a GPU, between what each call returned with and without the preload, and between the calls that were refused and those counted as failed.
 
 | client | version | with | what ran | calls | difference | date |

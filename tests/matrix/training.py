@@ -54,12 +54,7 @@ def compare(launched: Launched, one: Run) -> tuple[int, int]:
         theirs = figures.of_tally(tallies[pid]) if pid in tallies else {}
         ours = figures.of_ledger(files[pid]) if pid in files else {}
         calls += sum(value["calls"] for value in theirs.values())
-        zero = dict.fromkeys(figures.FIGURES, 0)
-        difference += sum(
-            abs(ours.get(key, zero)[name] - theirs.get(key, zero)[name])
-            for key in ours.keys() | theirs.keys()
-            for name in figures.FIGURES
-        )
+        difference += figures.sum_of_differences(ours, theirs)
         if pid in files and one.formula:
             difference += formula_difference(files[pid], SHARD[one.formula], one.ranks)
     return calls, difference

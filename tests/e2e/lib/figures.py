@@ -135,6 +135,26 @@ def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:
     return table
 
 
+def by_member(table: dict, comms: list[dict]) -> dict:
+    """(bucket, function, dtype, size and rank of the communicator's member, mode): for processes of
+    several ranks, whose threads make communicators in any order. Equal members add up."""
+    members = {n: (comm["nranks"], comm["rank"]) for n, comm in enumerate(comms, start=1)}
+    summed: dict = {}
+    for (bucket, function, dtype, comm, mode), values in table.items():
+        size, rank = members.get(comm, (None, None))
+        _add(summed, (bucket, function, dtype, size, rank, mode), **values)
+    return summed
+
+
+def sum_of_differences(ours: dict, theirs: dict) -> int:
+    zero = dict.fromkeys(FIGURES, 0)
+    return sum(
+        abs(ours.get(key, zero)[name] - theirs.get(key, zero)[name])
+        for key in ours.keys() | theirs.keys()
+        for name in FIGURES
+    )
+
+
 def difference(ours: dict, theirs: dict) -> str:
     """Empty when both tables hold the same; otherwise one readable line per figure that differs."""
     lines = []

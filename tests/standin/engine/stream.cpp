@@ -143,9 +143,12 @@ StreamRef create_stream(int device, unsigned flags, int priority) {
 }
 
 StreamRef find_stream(cudaStream_t handle) {
+  return find_stream(handle, current_device());
+}
+StreamRef find_stream(cudaStream_t handle, int device) {
   const std::lock_guard lock(engine_mutex());
-  if (!handle || handle == cudaStreamLegacy) return legacy_stream(current_device());
-  if (handle == cudaStreamPerThread) return per_thread_stream(current_device());
+  if (!handle || handle == cudaStreamLegacy) return legacy_stream(device);
+  if (handle == cudaStreamPerThread) return per_thread_stream(device);
   auto found = engine().streams.find(handle);
   return found == engine().streams.end() ? nullptr : found->second;
 }

@@ -109,8 +109,10 @@ std::recursive_mutex& engine_mutex();
 using StreamRef = std::shared_ptr<CUstream_st>;
 
 StreamRef create_stream(int device, unsigned flags, int priority);
-// Also 0, cudaStreamLegacy and cudaStreamPerThread of the current device. Null: no such stream.
+// Also 0, cudaStreamLegacy and cudaStreamPerThread of the current device or another. Null: no such
+// stream.
 StreamRef find_stream(cudaStream_t handle);
+StreamRef find_stream(cudaStream_t handle, int device);
 bool destroy_stream(cudaStream_t handle);
 
 // Runs `op` after everything before it in the stream (or captures it: the result is then null).

@@ -40,7 +40,8 @@ ncclResult_t enqueue(const char* name, ncclComm_t handle, const Task& task,
   // ncclBcast has no range of its own.
   const NvtxRange range(task.function == Function::kBroadcast ? "ncclBroadcast" : name);
   const CommRef comm = find_comm(handle);
-  const StreamRef stream = find_stream(stream_handle);
+  // Stream 0 is that of the communicator's device, whichever is current (group.cc, doLaunches).
+  const StreamRef stream = find_stream(stream_handle, comm ? comm->device : current_device());
   Call call{.comm = comm, .stream = stream, .task = task};
   call.key = {.function = name,
               .dtype = static_cast<uint8_t>(task.type),

@@ -101,6 +101,26 @@ TEST_CASE("one process holds several ranks: one thread in a group") {
   })));
 }
 
+TEST_CASE("stream 0 of a call is that of the communicator's device, whichever is current") {
+  REQUIRE(all_good(run_ranks(1, [](int, ncclUniqueId) {
+    ncclComm_t comms[2];
+    int* data[2];
+    EXPECT(ncclCommInitAll(comms, 2, nullptr) == ncclSuccess);
+    for (int r = 0; r < 2; ++r) data[r] = filled(r, 5);
+    EXPECT(ncclGroupStart() == ncclSuccess);
+    for (int r = 0; r < 2; ++r) {
+      EXPECT(ncclAllReduce(data[r], data[r], 5, ncclInt32, ncclSum, comms[r], nullptr) ==
+             ncclSuccess);
+    }
+    EXPECT(ncclGroupEnd() == ncclSuccess);
+    for (int r = 0; r < 2; ++r) {
+      EXPECT(cudaSetDevice(r) == cudaSuccess);
+      EXPECT(cudaStreamSynchronize(nullptr) == cudaSuccess);
+      for (size_t i = 0; i < 5; ++i) EXPECT(data[r][i] == value(0, i) + value(1, i));
+    }
+  })));
+}
+
 TEST_CASE("one process holds several ranks: a thread each") {
   REQUIRE(all_good(run_ranks(1, [](int, ncclUniqueId id) {
     std::vector<std::thread> threads;

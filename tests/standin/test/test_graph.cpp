@@ -1,5 +1,6 @@
 // Stream capture and graphs: what is captured does not run, and runs with every launch.
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <cstring>
 
@@ -64,6 +65,10 @@ size_t node_count(cudaGraph_t graph) {
 }
 
 }  // namespace
+
+TEST_CASE_METHOD(Fixture, "the runtime brings the driver along") {
+  CHECK(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr);
+}
 
 TEST_CASE_METHOD(Fixture, "captured work runs once per launch and not when it is captured") {
   int calls = 0;
