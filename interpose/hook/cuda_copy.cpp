@@ -69,25 +69,26 @@ CopyArgs box_copy(const Box* b, CUstream stream, bool sync) {
 
 }  // namespace
 
-#define WRAPPER(function, prototype, parameters, arguments, reading)                        \
+#define WRAPPER(meant, function, prototype, parameters, arguments, reading)                 \
   TPROF_EXPORT CUresult function parameters {                                               \
     TPROF_REAL(function, decltype(&::prototype), CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) \
     tprof::Thread* t = recording_driver();                                                  \
     if (t == nullptr) return real arguments;                                                \
-    const CopyArgs a = TPROF_UNPAREN reading;                                               \
+    CopyArgs a = TPROF_UNPAREN reading;                                                     \
+    a.stream = meant(a.stream);                                                             \
     return tprof::copy_call<Fn::function>(*t, a, [&] { return real arguments; });           \
   }
 
 // cuda.h names the twins only by a macro: they are declared with the plain functions' types.
-#define X(function, twin, name, since, parameters, arguments, reading) \
-  extern "C" decltype(::function) twin;                                \
-  WRAPPER(function, function, parameters, arguments, reading)          \
-  WRAPPER(twin, function, parameters, arguments, reading)
+#define X(function, twin, name, since, parameters, arguments, reading)       \
+  extern "C" decltype(::function) twin;                                      \
+  WRAPPER(tprof::legacy, function, function, parameters, arguments, reading) \
+  WRAPPER(tprof::per_thread, twin, function, parameters, arguments, reading)
 TPROF_CUDA_COPY(X)
 #undef X
 
 // As functions of other names, since no one header has all their prototypes.
-#define BATCH(function, parameters, arguments, reading)                                      \
+#define BATCH(meant, function, parameters, arguments, reading)                               \
   namespace tprof {                                                                          \
   TPROF_EXPORT CUresult any_##function parameters __asm__(#function);                        \
   TPROF_EXPORT CUresult any_##function parameters {                                          \
@@ -96,12 +97,13 @@ TPROF_CUDA_COPY(X)
     Thread* t = recording_driver();                                                          \
     if (t == nullptr) return real arguments;                                                 \
     const auto call = [&] { return static_cast<cudaError_t>(real arguments); };              \
-    const Batch batch = TPROF_UNPAREN reading;                                               \
+    Batch batch = TPROF_UNPAREN reading;                                                     \
+    batch.stream = meant(batch.stream);                                                      \
     return static_cast<CUresult>(batch_call(*t, Fn::function, batch, call));                 \
   }                                                                                          \
   }
 #define X(function, twin, name, since, until, parameters, arguments, reading) \
-  BATCH(function, parameters, arguments, reading)                             \
-  BATCH(twin, parameters, arguments, reading)
+  BATCH(legacy, function, parameters, arguments, reading)                     \
+  BATCH(per_thread, twin, parameters, arguments, reading)
 TPROF_CUDA_BATCH(X)
 #undef X

@@ -123,18 +123,18 @@ X(cuGraphInstantiateWithParams)
 X(cuGraphInstantiateWithParams_ptsz)
 #undef X
 
-#define X(function)                                                               \
-  ANY(function, (CUgraphExec executable, CUstream stream)) {                      \
-    using Type = CUresult (*)(CUgraphExec, CUstream);                             \
-    TPROF_REAL_CUDA(function, Type)                                               \
-    Thread* t = recording_driver();                                               \
-    if (t == nullptr) return real(executable, stream);                            \
-    return static_cast<CUresult>(tprof::launch_call(*t, executable, stream, [&] { \
-      return static_cast<cudaError_t>(real(executable, stream));                  \
-    }));                                                                          \
+#define X(function, meant)                                                               \
+  ANY(function, (CUgraphExec executable, CUstream stream)) {                             \
+    using Type = CUresult (*)(CUgraphExec, CUstream);                                    \
+    TPROF_REAL_CUDA(function, Type)                                                      \
+    Thread* t = recording_driver();                                                      \
+    if (t == nullptr) return real(executable, stream);                                   \
+    return static_cast<CUresult>(tprof::launch_call(*t, executable, meant(stream), [&] { \
+      return static_cast<cudaError_t>(real(executable, stream));                         \
+    }));                                                                                 \
   }
-X(cuGraphLaunch)
-X(cuGraphLaunch_ptsz)
+X(cuGraphLaunch, legacy)
+X(cuGraphLaunch_ptsz, per_thread)
 #undef X
 
 // Before the real call, since after it the handle can be another's.

@@ -14,7 +14,7 @@ void* const kOne = reinterpret_cast<Word>(1);
 }  // namespace tprof
 
 // As functions of other names, since their prototypes are not those of any one header.
-#define WRAPPER(function, parameters, arguments, reading)                                       \
+#define WRAPPER(meant, function, parameters, arguments, reading)                                \
   namespace tprof {                                                                             \
   TPROF_EXPORT cudaError_t any_##function parameters __asm__(#function);                        \
   TPROF_EXPORT cudaError_t any_##function parameters {                                          \
@@ -24,7 +24,8 @@ void* const kOne = reinterpret_cast<Word>(1);
     if (t == nullptr) return real arguments;                                                    \
     static constinit resolve::VersionCache version{};                                           \
     [[maybe_unused]] const int cuda = resolve::version(reinterpret_cast<void*>(real), version); \
-    const Batch batch = TPROF_UNPAREN reading;                                                  \
+    Batch batch = TPROF_UNPAREN reading;                                                        \
+    batch.stream = meant(batch.stream);                                                         \
     if (!batch.known) [[unlikely]]                                                              \
       note_unknown_version(reinterpret_cast<void*>(real));                                      \
     return batch_call(*t, Fn::function, batch, [&] { return real arguments; });                 \
@@ -32,8 +33,8 @@ void* const kOne = reinterpret_cast<Word>(1);
   }
 
 #define X(function, twin, since, buckets, parameters, arguments, reading) \
-  WRAPPER(function, parameters, arguments, reading)                       \
-  WRAPPER(twin, parameters, arguments, reading)
+  WRAPPER(legacy, function, parameters, arguments, reading)               \
+  WRAPPER(per_thread, twin, parameters, arguments, reading)
 TPROF_CUDART_BATCH(X)
 #undef X
 

@@ -118,3 +118,24 @@ def test_what_a_graph_captured_counts_once_and_per_launch(tmp_path, runtime):
         (("", *key[1:]), *figures) for key, figures in run.counted().items()
     )
     assert run.counted()["cuMemcpyHtoDAsync_v2", "H2D", "replayed"] == [15, 15000, 0]
+
+
+# What launches moved, by the client's text: (calls, bytes) to the device.
+GRAPHS = {
+    "own_default_stream": (3, 300),
+}
+
+
+def test_every_situation_of_the_graph_client_has_its_figures():
+    names = subprocess.run([BUILD / "driver_graphs"], env={"LD_LIBRARY_PATH": str(STANDIN)},
+                           capture_output=True, text=True, check=True).stdout
+    assert set(names.split()) == set(GRAPHS)
+
+
+@pytest.mark.parametrize("situation", GRAPHS)
+def test_graphs_of_the_driver_are_counted_as_they_were_launched(tmp_path, situation):
+    run = Run(tmp_path, "driver_graphs", situation, TPROF_DRIVER="1")
+    assert run.ledger() == run.counted()
+    launched = [row for key, row in run.counted().items() if key[1:] == ("H2D", "replayed")]
+    assert tuple(map(sum, zip(*launched)))[:2] == GRAPHS[situation]
+    assert run.unseen() == []

@@ -6,16 +6,37 @@
 
 using namespace standin;
 
-extern "C" {
+namespace {
 
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
   return with_stream(stream, [&](CUstream_st& s) {
     return begin_capture(s, static_cast<cudaStreamCaptureMode>(mode), nullptr);
   });
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+CUresult end(CUstream stream, CUgraph* graph) {
   return with_stream(stream, [&](CUstream_st& s) { return end_capture(s, graph); });
 }
+CUresult launch(CUgraphExec exec, CUstream stream) {
+  if (!exec) return CUDA_ERROR_INVALID_VALUE;
+  return with_stream(stream, [&](CUstream_st& s) { return launch_graph(*exec, s); });
+}
+// Of the twins.
+CUstream own(CUstream stream) {
+  return stream ? stream : cudaStreamPerThread;
+}
+
+}  // namespace
+
+STANDIN_ENTRY(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
+              begin(stream, mode))
+STANDIN_ENTRY(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode),
+              begin(own(stream), mode))
+STANDIN_ENTRY(cuStreamEndCapture, (CUstream stream, CUgraph* graph), end(stream, graph))
+STANDIN_ENTRY(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph* graph), end(own(stream), graph))
+STANDIN_ENTRY(cuGraphLaunch, (CUgraphExec exec, CUstream stream), launch(exec, stream))
+STANDIN_ENTRY(cuGraphLaunch_ptsz, (CUgraphExec exec, CUstream stream), launch(exec, own(stream)))
+
+extern "C" {
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
   if (!out || !graph) return CUDA_ERROR_INVALID_VALUE;
@@ -25,10 +46,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned l
   lay_out(*exec, current_device());
   *out = exec;
   return CUDA_SUCCESS;
-}
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  if (!exec) return CUDA_ERROR_INVALID_VALUE;
-  return with_stream(stream, [&](CUstream_st& s) { return launch_graph(*exec, s); });
 }
 CUresult cuGraphDestroy(CUgraph graph) {
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
@@ -52,10 +69,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
 namespace {
 #define GIVEN(function) \
   const EntryPoint given_##function{#function, reinterpret_cast<void*>(&function)};
-GIVEN(cuStreamBeginCapture_v2)
-GIVEN(cuStreamEndCapture)
 GIVEN(cuGraphInstantiateWithFlags)
-GIVEN(cuGraphLaunch)
 GIVEN(cuGraphDestroy)
 GIVEN(cuGraphExecDestroy)
 }  // namespace
