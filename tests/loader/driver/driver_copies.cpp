@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ decltype(cuMemcpy) cuMemcpy_ptds;
 decltype(cuMemcpyAsync) cuMemcpyAsync_ptsz;
 decltype(cuMemcpyHtoD_v2) cuMemcpyHtoD_v2_ptds;
 decltype(cuMemcpyDtoHAsync_v2) cuMemcpyDtoHAsync_v2_ptsz;
+decltype(cuMemcpyHtoA_v2) cuMemcpyHtoA_v2_ptds;
+decltype(cuMemcpyAtoHAsync_v2) cuMemcpyAtoHAsync_v2_ptsz;
 decltype(cuMemcpy2DAsync_v2) cuMemcpy2DAsync_v2_ptsz;
 decltype(cuMemcpy3D_v2) cuMemcpy3D_v2_ptds;
 CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
@@ -104,6 +107,52 @@ Box box(const void* host, CUdeviceptr device, bool to_device) {
   return b;
 }
 
+// The driver's boxes are in bytes, whatever the array's elements are.
+template <typename Box>
+Box array_box(CUarray array, const void* host, bool to_array) {
+  Box b = box<Box>(host, 0, to_array);
+  (to_array ? b.dstMemoryType : b.srcMemoryType) = CU_MEMORYTYPE_ARRAY;
+  (to_array ? b.dstArray : b.srcArray) = array;
+  return b;
+}
+
+void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) {
+  CUDA_ARRAY_DESCRIPTOR row{512, 0, CU_AD_FORMAT_FLOAT, 1};
+  CUDA_ARRAY3D_DESCRIPTOR cube{16, 8, 4, CU_AD_FORMAT_HALF, 4, 0};
+  CUarray line = nullptr, other = nullptr, volume = nullptr;
+  check(cuArrayCreate(&line, &row), "cuArrayCreate");
+  check(cuArrayCreate(&other, &row), "cuArrayCreate");
+  check(cuArray3DCreate(&volume, &cube), "cuArray3DCreate");
+  auto* bytes = static_cast<char*>(host);
+  for (int i = 0; i < 2000; ++i) bytes[i] = static_cast<char>(i * 7);
+
+  // Around: what comes back is what went in.
+  check(FUNCTION(cuMemcpyHtoA_v2, cuMemcpyHtoA, 3020)(line, 8, bytes, 1000), "HtoA");
+  check(FUNCTION(cuMemcpyAtoA_v2, cuMemcpyAtoA, 3020)(other, 4, line, 8, 900), "AtoA");
+  check(FUNCTION(cuMemcpyAtoD_v2, cuMemcpyAtoD, 3020)(device, other, 4, 800), "AtoD");
+  check(FUNCTION(cuMemcpyDtoA_v2, cuMemcpyDtoA, 3020)(line, 16, device, 700), "DtoA");
+  check(FUNCTION(cuMemcpyAtoH_v2, cuMemcpyAtoH, 3020)(bytes + 1200, line, 16, 600), "AtoH");
+  if (std::memcmp(bytes, bytes + 1200, 600) != 0) stop("arrays do not hold what was copied");
+  check(FUNCTION(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync, 3020)(line, 0, pinned, 83, stream), "");
+  check(FUNCTION(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync, 3020)(pinned, line, 0, 89, stream), "");
+  check(TWIN(cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA)(line, 0, host, 97), "HtoA_ptds");
+  check(TWIN(cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync)(pinned, line, 0, 101, nullptr), "");
+
+  auto to2 = array_box<CUDA_MEMCPY2D>(volume, host, true);
+  auto from2 = array_box<CUDA_MEMCPY2D>(volume, pinned, false);
+  auto to3 = array_box<CUDA_MEMCPY3D>(volume, host, true);
+  auto from3 = array_box<CUDA_MEMCPY3D>(volume, pinned, false);
+  check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D to an array");
+  check(FUNCTION(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020)(&from2, stream), "2D from an array");
+  check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D to an array");
+  check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3D from an array");
+  to3.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // a pinned one that only its address tells
+  to3.srcDevice = reinterpret_cast<CUdeviceptr>(pinned);
+  check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D, unified, to an array");
+  check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  for (CUarray array : {line, other, volume}) check(cuArrayDestroy(array), "cuArrayDestroy");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,6 +209,8 @@ int main(int argc, char** argv) {
   check(FUNCTION(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, 4000)(&peer, stream), "3DPeerAsync");
   to2.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
   check(FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2), "2D, unified");
+
+  copy_arrays(a, host, pinned, stream);
 
   check(TWIN(cuMemcpy_ptds, cuMemcpy)(a, at(host), 37), "cuMemcpy_ptds");
   check(TWIN(cuMemcpyAsync_ptsz, cuMemcpyAsync)(a, at(pinned), 41, nullptr), "cuMemcpyAsync_ptsz");

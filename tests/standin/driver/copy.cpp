@@ -2,6 +2,7 @@
 #include "engine/copy.h"
 
 #include "driver/entry.h"
+#include "engine/array.h"
 
 using namespace standin;
 
@@ -11,38 +12,47 @@ Region line(CUdeviceptr dst, CUdeviceptr src, size_t count) {
   return {pointer(dst), pointer(src), count};
 }
 
-// The side of a 2-D copy: host or device pointer, never an array (none can be made here).
-const char* side(CUmemorytype type, const void* host, CUdeviceptr device, size_t x, size_t y,
-                 size_t pitch) {
+// One side of a box: host or device memory, or an array, which has its own pitch.
+struct Side {
+  char* at;
+  size_t pitch, slice;
+};
+Side side(CUmemorytype type, const void* host, CUdeviceptr device, CUarray handle, size_t pitch,
+          size_t slice) {
+  if (type == CU_MEMORYTYPE_ARRAY) {
+    const auto& array = *reinterpret_cast<const cudaArray*>(handle);
+    return {array.base, array.pitch(), array.slice()};
+  }
   const void* base = type == CU_MEMORYTYPE_HOST ? host : pointer(device);
-  return static_cast<const char*>(base) + y * pitch + x;
-}
-
-Region rectangle(const CUDA_MEMCPY2D& c) {
-  return {.dst = const_cast<char*>(
-              side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstPitch)),
-          .src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcPitch),
-          .width = c.WidthInBytes,
-          .height = c.Height,
-          .dst_pitch = c.dstPitch,
-          .src_pitch = c.srcPitch};
+  return {static_cast<char*>(const_cast<void*>(base)), pitch, slice};
 }
 
 template <class Box>
 Region block(const Box& c) {
-  const size_t dst_slice = c.dstPitch * c.dstHeight, src_slice = c.srcPitch * c.srcHeight;
-  return {.dst = const_cast<char*>(side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes,
-                                        c.dstY, c.dstPitch)) +
-                 c.dstZ * dst_slice,
-          .src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes, c.srcY, c.srcPitch) +
-                 c.srcZ * src_slice,
+  size_t depth = 1, dst_z = 0, src_z = 0, dst_slice = 0, src_slice = 0;
+  if constexpr (requires { c.Depth; }) {
+    depth = c.Depth;
+    dst_z = c.dstZ;
+    src_z = c.srcZ;
+    dst_slice = c.dstPitch * c.dstHeight;
+    src_slice = c.srcPitch * c.srcHeight;
+  }
+  const Side dst = side(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray, c.dstPitch, dst_slice);
+  const Side src = side(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray, c.srcPitch, src_slice);
+  return {.dst = dst.at + dst_z * dst.slice + c.dstY * dst.pitch + c.dstXInBytes,
+          .src = src.at + src_z * src.slice + c.srcY * src.pitch + c.srcXInBytes,
           .width = c.WidthInBytes,
           .height = c.Height,
-          .depth = c.Depth,
-          .dst_pitch = c.dstPitch,
-          .src_pitch = c.srcPitch,
-          .dst_slice = dst_slice,
-          .src_slice = src_slice};
+          .depth = depth,
+          .dst_pitch = dst.pitch,
+          .src_pitch = src.pitch,
+          .dst_slice = dst.slice,
+          .src_slice = src.slice};
+}
+
+// A row of a one-dimensional array, from an offset in bytes.
+char* in(CUarray array, size_t offset) {
+  return reinterpret_cast<const cudaArray*>(array)->base + offset;
 }
 
 // What the caller says of its sides; pointers that it calls unified tell it themselves.
@@ -94,13 +104,27 @@ SYNC(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst
      cudaMemcpyDeviceToDevice)
 ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count), line(dst, src, count),
       cudaMemcpyDeviceToDevice)
+SYNC(cuMemcpyDtoA_v2, (CUarray dst, size_t offset, CUdeviceptr src, size_t count),
+     (Region{in(dst, offset), pointer(src), count}), cudaMemcpyDeviceToDevice)
+SYNC(cuMemcpyAtoD_v2, (CUdeviceptr dst, CUarray src, size_t offset, size_t count),
+     (Region{pointer(dst), in(src, offset), count}), cudaMemcpyDeviceToDevice)
+SYNC(cuMemcpyHtoA_v2, (CUarray dst, size_t offset, const void* src, size_t count),
+     (Region{in(dst, offset), src, count}), cudaMemcpyHostToDevice)
+ASYNC(cuMemcpyHtoAAsync_v2, (CUarray dst, size_t offset, const void* src, size_t count),
+      (Region{in(dst, offset), src, count}), cudaMemcpyHostToDevice)
+SYNC(cuMemcpyAtoH_v2, (void* dst, CUarray src, size_t offset, size_t count),
+     (Region{dst, in(src, offset), count}), cudaMemcpyDeviceToHost)
+ASYNC(cuMemcpyAtoHAsync_v2, (void* dst, CUarray src, size_t offset, size_t count),
+      (Region{dst, in(src, offset), count}), cudaMemcpyDeviceToHost)
+SYNC(cuMemcpyAtoA_v2, (CUarray dst, size_t at, CUarray src, size_t offset, size_t count),
+     (Region{in(dst, at), in(src, offset), count}), cudaMemcpyDeviceToDevice)
 SYNC(cuMemcpyPeer, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
      line(dst, src, count), cudaMemcpyDeviceToDevice)
 ASYNC(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext, CUdeviceptr src, CUcontext, size_t count),
       line(dst, src, count), cudaMemcpyDeviceToDevice)
-SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
-SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
-ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), rectangle(*box), kind_of(*box))
+SYNC(cuMemcpy2D_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*box))
+SYNC(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*box))
+ASYNC(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), block(*box), kind_of(*box))
 SYNC(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
 ASYNC(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), block(*box), kind_of(*box))
 SYNC(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER* box), block(*box), kind_of(*box))
