@@ -70,7 +70,7 @@ bool is_name(const char (&name)[sizeof Function::name]) {
 void check_layout(const std::filesystem::path& file, const View& view) {
   if (parts_overlap(view)) throw BadInput(file, "parts of it overlap: not a ring file, or damaged");
   const Head& head = view.head();
-  for (std::uint32_t i = 0; i < head.functions && i < kMaxFunctions; ++i) {
+  for (std::uint32_t i = 0; i < view.functions(); ++i) {
     if (!is_name(head.function[i].name)) {
       throw BadInput(file,
                      "function " + std::to_string(i) +

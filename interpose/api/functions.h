@@ -1,4 +1,5 @@
-// Every wrapped function has a number; the data movers come first and name the ledger's rows.
+// Every wrapped function has a number; the data movers come first and name records and the ledger's
+// rows, which have a byte for it.
 #pragma once
 
 #include <nccl.h>
@@ -14,7 +15,7 @@
 
 namespace tprof {
 
-enum class Fn : std::uint8_t {
+enum class Fn : std::uint16_t {
   none,
 #define X(name, ...) name,
 #define X_TWIN(name, twin, ...) name, twin,
@@ -29,7 +30,7 @@ enum class Fn : std::uint8_t {
                           count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
-static_assert(kFunctionCount <= kMaxFunctions && kFunctionCount <= kMetaThread);
+static_assert(kFunctionCount <= kMaxFunctions);
 
 enum class Library : std::uint8_t { nccl, cudart, cuda };
 
@@ -80,6 +81,24 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 
 constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];
+}
+
+constexpr std::size_t data_functions() {
+  std::size_t n = 1;
+  while (n < kFunctionCount && kFunctions[n].data) ++n;
+  return n;
+}
+constexpr bool data_functions_come_first() {
+  for (std::size_t n = data_functions(); n < kFunctionCount; ++n) {
+    if (kFunctions[n].data) return false;
+  }
+  return true;
+}
+static_assert(data_functions() <= kMaxDataFunctions && data_functions_come_first());
+
+// Of a data mover, in records and in the ledger's keys.
+constexpr std::uint8_t number(Fn fn) {
+  return static_cast<std::uint8_t>(fn);
 }
 
 }  // namespace tprof

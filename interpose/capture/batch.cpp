@@ -35,7 +35,7 @@ static_assert(sizeof(Operand) == sizeof(cudaMemcpy3DOperand) &&
 #endif
 constexpr int kArray = 2;
 
-std::size_t number(Word w) {
+std::size_t as_size(Word w) {
   return reinterpret_cast<std::size_t>(w);
 }
 Batch on(Word stream) {
@@ -75,7 +75,7 @@ void Batch::add(const CopyArgs& copy) {
 Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream) {
   Batch batch = on(stream);
   if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
-  for (std::size_t i = 0; i < number(count); ++i) {
+  for (std::size_t i = 0; i < as_size(count); ++i) {
     batch.add({.dst = static_cast<const void* const*>(dsts)[i],
                .src = static_cast<const void* const*>(srcs)[i],
                .bytes = static_cast<const std::size_t*>(sizes)[i],
@@ -95,7 +95,7 @@ Batch copies_12(int cuda, Word dsts, Word srcs, Word sizes, Word count, Word eig
 Batch boxes(Word operations, Word count, Word stream) {
   Batch batch = on(stream);
   if (operations == nullptr) return batch;
-  for (const Operation& o : std::span(static_cast<const Operation*>(operations), number(count))) {
+  for (const Operation& o : std::span(static_cast<const Operation*>(operations), as_size(count))) {
     const void* dst_array = o.dst.type == kArray ? o.dst.array : nullptr;
     const void* src_array = o.src.type == kArray ? o.src.array : nullptr;
     batch.add({.dst = dst_array == nullptr ? o.dst.pointer : nullptr,
@@ -116,7 +116,7 @@ Batch boxes_12(int cuda, Word count, Word operations, Word fourth, Word fifth) {
 
 Batch prefetch(Word bytes, Word stream) {
   Batch batch = on(stream);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, number(bytes));
+  batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
   return batch;
 }
 
@@ -129,7 +129,8 @@ Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth) {
 Batch prefetches(Word sizes, Word count, Word stream) {
   Batch batch = on(stream);
   if (sizes == nullptr) return batch;
-  for (const std::size_t bytes : std::span(static_cast<const std::size_t*>(sizes), number(count))) {
+  for (const std::size_t bytes :
+       std::span(static_cast<const std::size_t*>(sizes), as_size(count))) {
     batch.add(Bucket::MANAGED, HostMemory::unknown, bytes);
   }
   return batch;
@@ -160,7 +161,7 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
     all_in_ring = all_in_ring && in_ring;
     if (!in_ring) continue;
     place = r;
-    publish(t, place, static_cast<std::uint8_t>(fn), true);
+    publish(t, place, number(fn), true);
   }
   if (all_in_ring) return;
   Transaction transaction(t);

@@ -140,11 +140,10 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   r.seq = comms::take(counter);
 
   const auto key =
-      key_words(static_cast<std::uint8_t>(kFunction), kBucket, r.dtype,
-                graph != 0 ? Mode::captured : Mode::direct, bytes_class(bytes), comm, 0);
+      key_words(number(kFunction), kBucket, r.dtype, graph != 0 ? Mode::captured : Mode::direct,
+                bytes_class(bytes), comm, 0);
 
-  const ncclResult_t result =
-      timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
+  const ncclResult_t result = timed(t, r, number(kFunction), in_ring, std::forward<F>(real));
   if (t.group_depth != 0) {
     add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter, graph}, r);
     return result;
@@ -190,8 +189,8 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
 
 [[gnu::always_inline]] inline LedgerKey::Words copy_key(Fn fn, Bucket bucket, std::uint64_t bytes,
                                                         std::uint32_t device, bool captured) {
-  return key_words(static_cast<std::uint8_t>(fn), bucket, kDtypeByte,
-                   captured ? Mode::captured : Mode::direct, bytes_class(bytes), device, 0);
+  return key_words(number(fn), bucket, kDtypeByte, captured ? Mode::captured : Mode::direct,
+                   bytes_class(bytes), device, 0);
 }
 
 // A copy that is made now or, `captured`, put into a graph by the real call: `placed` is told as
@@ -208,8 +207,7 @@ template <Fn kFunction, typename F, typename G>
   set_flags(r, captured, false, a.sync, host_memory_of(bucket, a), Reduce::none);
   const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, captured);
 
-  const auto result =
-      timed(t, r, static_cast<std::uint8_t>(kFunction), in_ring, std::forward<F>(real));
+  const auto result = timed(t, r, number(kFunction), in_ring, std::forward<F>(real));
   settle(t, r, key, accepted(result), 0, line && !in_ring);
   if (captured && accepted(result)) [[unlikely]] {
     // From the record, which stands until the thread's next: nothing is carried across the call.

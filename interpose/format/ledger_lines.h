@@ -166,11 +166,11 @@ inline void missed_array(Text& out, const View& view) {
   if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
   out << ",\"missed\":[";
   bool first = true;
-  for (std::uint32_t n = 1; n < head.functions && n < kMaxFunctions; ++n) {
+  for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const std::uint64_t calls = head.function[n].missed.load(std::memory_order_relaxed);
     if (calls == 0) continue;
-    out << (first ? "{\"name\":\"" : ",{\"name\":\"")
-        << function_name(view, static_cast<std::uint8_t>(n)) << "\",\"calls\":" << calls << '}';
+    out << (first ? "{\"name\":\"" : ",{\"name\":\"") << bounded_text(head.function[n].name)
+        << "\",\"calls\":" << calls << '}';
     first = false;
   }
   out << ']';
@@ -192,17 +192,16 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
   }
   out << "},\"self_cost_ns\":" << progress.self_ns << ",\"coverage\":{\"functions\":[";
   first = true;
-  for (std::uint32_t n = 1; n < head.functions && n < kMaxFunctions; ++n) {
+  for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const Function& f = head.function[n];
     if (f.library == 0) continue;
     std::uint64_t calls = 0;
     for (const Total& t : sums.rows) {
-      if (t.key.function != n || t.key.mode == Mode::replayed) continue;
+      if (t.key.function != n || n >= kMaxDataFunctions || t.key.mode == Mode::replayed) continue;
       calls += t.values.calls + t.values.failed + t.unfinished;
     }
     const char* path = f.library <= kMaxLibraries ? head.library[f.library - 1] : "";
-    out << (first ? "" : ",") << "{\"name\":\"" << function_name(view, static_cast<std::uint8_t>(n))
-        << "\",\"library\":";
+    out << (first ? "" : ",") << "{\"name\":\"" << bounded_text(f.name) << "\",\"library\":";
     first = false;
     out.string({path, strnlen(path, sizeof head.library[0])}) << ",\"calls\":" << calls << '}';
   }

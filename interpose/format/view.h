@@ -54,8 +54,12 @@ class View {
   const Communicator* comm(std::uint32_t i) const { return entry<Communicator>(head().comms, i); }
   const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
 
+  // That a record or a row of the ledger names.
   const Function* function(std::uint8_t number) const {
-    return number < head().functions && number < kMaxFunctions ? &head().function[number] : nullptr;
+    return number < functions() && number < kMaxDataFunctions ? &head().function[number] : nullptr;
+  }
+  std::uint32_t functions() const {
+    return head().functions < kMaxFunctions ? head().functions : kMaxFunctions;
   }
 
   // Calls f(row, thread) for every ledger row in use.

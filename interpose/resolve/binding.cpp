@@ -32,16 +32,16 @@ constexpr std::uint32_t hash(std::string_view name) {
   return h;
 }
 
-constexpr std::array<std::uint8_t, kSlots> make_table() {
-  std::array<std::uint8_t, kSlots> table{};
+constexpr std::array<std::uint16_t, kSlots> make_table() {
+  std::array<std::uint16_t, kSlots> table{};
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
     std::size_t at = hash(kFunctions[i].name) % kSlots;
     while (table[at] != 0) at = (at + 1) % kSlots;
-    table[at] = static_cast<std::uint8_t>(i);
+    table[at] = static_cast<std::uint16_t>(i);
   }
   return table;
 }
-constexpr std::array<std::uint8_t, kSlots> kTable = make_table();
+constexpr std::array<std::uint16_t, kSlots> kTable = make_table();
 
 const Bindable* bindable(Fn fn) {
   for (const Bindable* b = __start_tprof_bindable; b != __stop_tprof_bindable; ++b) {
