@@ -111,6 +111,14 @@
   X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kNewestKnown,                                   \
     (Word count, Word operations, Word flags, Word stream),                                                                             \
     (count, operations, flags, stream), (boxes(operations, count, stream)))                                                             \
+  X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, kNewestKnown,                   \
+    (Word dst, Word src, Word size, Word attributes, Word stream),                                                                     \
+    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))                                                  \
+  X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, kNewestKnown,             \
+    (Word operation, Word flags, Word stream), (operation, flags, stream), (boxes(operation, one(), stream)))                          \
+  X(cuFabricCpyBatchAsync, cuFabricCpyBatchAsync_ptsz, cuFabricCpyBatchAsync, 13050, kNewestKnown,                                     \
+    (Word count, Word operations, Word flags, Word stream),                                                                            \
+    (count, operations, flags, stream), (fabric_copies(operations, count, stream)))                                                    \
   X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, 12020,                                                       \
     (Word address, Word bytes, Word device, Word stream),                                                                               \
     (address, bytes, device, stream), (prefetch(bytes, stream)))                                                                        \

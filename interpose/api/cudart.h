@@ -185,10 +185,10 @@
     (count, operations, third, fourth, fifth), (boxes_12(cuda, count, operations, fourth, fifth))) \
   X(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz, 13020, BY_DIRECTION,        \
     (Word dst, Word src, Word size, Word attributes, Word stream),                                 \
-    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, kOne, stream)))               \
+    (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))              \
   X(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz, 13020, BY_DIRECTION,    \
     (Word operation, Word flags, Word stream), (operation, flags, stream),                         \
-    (boxes(operation, kOne, stream)))                                                              \
+    (boxes(operation, one(), stream)))                                                             \
   X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, MANAGED_ONLY,                           \
     (Word address, Word bytes, Word third, Word fourth, Word fifth),                               \
     (address, bytes, third, fourth, fifth), (prefetch_12(cuda, bytes, fourth, fifth)))             \

@@ -14,6 +14,9 @@
 // Of the driver's, by the name that cuGetProcAddress knows.
 #define BUCKETS_cuMemcpyBatchAsync BY_DIRECTION
 #define BUCKETS_cuMemcpy3DBatchAsync BY_DIRECTION
+#define BUCKETS_cuMemcpyWithAttributesAsync BY_DIRECTION
+#define BUCKETS_cuMemcpy3DWithAttributesAsync BY_DIRECTION
+#define BUCKETS_cuFabricCpyBatchAsync BY_DIRECTION
 #define BUCKETS_cuMemPrefetchAsync MANAGED_ONLY
 #define BUCKETS_cuMemPrefetchBatchAsync MANAGED_ONLY
 #define BUCKETS_cuMemDiscardAndPrefetchBatchAsync MANAGED_ONLY

@@ -11,8 +11,6 @@
   X(cudart, cudaStreamCopyAttributes, "copies settings, no data")
 
 #define TPROF_CUDA_UNCOVERED(X)                                                                                        \
-  X(cuda, cuMemcpyWithAttributesAsync, "the runtime's cudaMemcpyWithAttributesAsync is counted, the driver's own is not") \
-  X(cuda, cuMemcpy3DWithAttributesAsync, "the runtime's cudaMemcpy3DWithAttributesAsync is counted, the driver's own is not") \
   X(cuda, cuMemBatchDecompressAsync, "decompresses within the device")                                                 \
   X(cuda, cuMemcpyHtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
   X(cuda, cuMemcpyHtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \

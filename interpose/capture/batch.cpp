@@ -1,5 +1,6 @@
 #include "batch.h"
 
+#include <cuda.h>
 #include <dlfcn.h>
 
 #include <span>
@@ -34,6 +35,25 @@ static_assert(sizeof(Operand) == sizeof(cudaMemcpy3DOperand) &&
               offsetof(Operation, extent) == offsetof(cudaMemcpy3DBatchOp, extent));
 #endif
 constexpr int kArray = 2;
+
+// CUDA_FABRIC_COPY_BATCH_OP of cuda.h since CUDA 13.5. An endpoint is another device's memory.
+struct FabricOperand {
+  int type;
+  const void* pointer;
+  std::uint64_t hint;
+};
+struct FabricOperation {
+  FabricOperand src, dst;
+  std::size_t bytes;
+  unsigned flags;
+};
+#if CUDA_VERSION >= 13050
+static_assert(sizeof(FabricOperation) == sizeof(CUDA_FABRIC_COPY_BATCH_OP) &&
+              offsetof(FabricOperation, dst.pointer) ==
+                  offsetof(CUDA_FABRIC_COPY_BATCH_OP, dst.op) &&
+              offsetof(FabricOperation, bytes) == offsetof(CUDA_FABRIC_COPY_BATCH_OP, size));
+#endif
+constexpr int kPointer = 1;
 
 std::size_t as_size(Word w) {
   return reinterpret_cast<std::size_t>(w);
@@ -101,6 +121,21 @@ Batch boxes(Word operations, Word count, Word stream) {
     batch.add({.dst = dst_array == nullptr ? o.dst.pointer : nullptr,
                .src = src_array == nullptr ? o.src.pointer : nullptr,
                .bytes = box_bytes(o.extent, dst_array, src_array),
+               .kind = cudaMemcpyDefault,
+               .stream = batch.stream,
+               .sync = false});
+  }
+  return batch;
+}
+
+Batch fabric_copies(Word operations, Word count, Word stream) {
+  Batch batch = on(stream);
+  if (operations == nullptr) return batch;
+  const std::span all(static_cast<const FabricOperation*>(operations), as_size(count));
+  for (const FabricOperation& o : all) {
+    batch.add({.dst = o.dst.type == kPointer ? o.dst.pointer : nullptr,
+               .src = o.src.type == kPointer ? o.src.pointer : nullptr,
+               .bytes = o.bytes,
                .kind = cudaMemcpyDefault,
                .stream = batch.stream,
                .sync = false});

@@ -13,6 +13,10 @@ namespace tprof {
 // An argument as it travels: a register or a place on the stack. Functions whose prototypes differ
 // between versions of CUDA pass on the longest list, so that whatever was given arrives.
 using Word = void*;
+inline Word one() {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
+  return reinterpret_cast<Word>(1);
+}
 
 struct Batch {
   struct Part {
@@ -35,6 +39,7 @@ struct Batch {
 Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream);
 Batch copies_12(int cuda, Word dsts, Word srcs, Word sizes, Word count, Word eighth, Word ninth);
 Batch boxes(Word operations, Word count, Word stream);
+Batch fabric_copies(Word operations, Word count, Word stream);
 Batch boxes_12(int cuda, Word count, Word operations, Word fourth, Word fifth);
 Batch prefetch(Word bytes, Word stream);
 Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth);

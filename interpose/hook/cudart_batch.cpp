@@ -4,15 +4,6 @@
 
 #include "wrapper.h"
 
-namespace tprof {
-namespace {
-
-// NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
-void* const kOne = reinterpret_cast<Word>(1);
-
-}  // namespace
-}  // namespace tprof
-
 // As functions of other names, since their prototypes are not those of any one header.
 #define WRAPPER(meant, function, parameters, arguments, reading)                                \
   namespace tprof {                                                                             \

@@ -153,6 +153,37 @@ void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) 
   for (CUarray array : {line, other, volume}) check(cuArrayDestroy(array), "cuArrayDestroy");
 }
 
+// By functions that are newer than what programs here are linked with.
+struct FabricOperation {
+  struct {
+    int type;
+    const void* pointer;
+    size_t hint;
+  } src, dst;
+  size_t size;
+  unsigned flags;
+};
+void copy_as_newest(CUdeviceptr device, void* pinned, CUDA_MEMCPY3D_BATCH_OP operation,
+                    CUstream stream) {
+  const auto host = reinterpret_cast<CUdeviceptr>(pinned);
+  const auto given = [](const char* name, unsigned flags) { return taken("", name, 13050, flags); };
+  constexpr unsigned kTwin = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  using Copy = CUresult (*)(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes*, CUstream);
+  using Box = CUresult (*)(CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream);
+  using Fabric = CUresult (*)(size_t, FabricOperation*, unsigned long long, CUstream);
+  for (const unsigned flags : {0U, kTwin}) {
+    const auto copy = reinterpret_cast<Copy>(given("cuMemcpyWithAttributesAsync", flags));
+    check(copy(device, host, 103, nullptr, stream), "WithAttributes");
+    const auto box = reinterpret_cast<Box>(given("cuMemcpy3DWithAttributesAsync", flags));
+    check(box(&operation, 0, stream), "3DWithAttributes");
+    FabricOperation two[2]{};
+    two[0] = {{1, pinned, 0}, {1, reinterpret_cast<void*>(device), 0}, 107, 0};
+    two[1] = {{1, reinterpret_cast<void*>(device), 0}, {1, pinned, 0}, 109, 0};
+    const auto fabric = reinterpret_cast<Fabric>(given("cuFabricCpyBatchAsync", flags));
+    check(fabric(2, two, 0, stream), "FabricCpyBatch");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -254,6 +285,7 @@ int main(int argc, char** argv) {
       FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 13000)(managed, 71, location, 0, stream),
       "PrefetchAsync_v2");
   if (way == "address") {
+    copy_as_newest(a, pinned, operation, stream);
     // As CUDA 12.2's runtime asks.
     check(FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020)(managed, 73, location, 0,
                                                                      stream),

@@ -41,6 +41,29 @@ CUresult boxes(const char* function, size_t count, const CUDA_MEMCPY3D_BATCH_OP*
   return as_driver(copy_batch(function, regions, stream));
 }
 
+// Of CUDA 13.5, which the headers may be older than.
+struct FabricOperand {
+  int type;
+  CUdeviceptr pointer;
+  uint64_t hint;
+};
+struct FabricOperation {
+  FabricOperand src, dst;
+  size_t size;
+  unsigned flags;
+};
+CUresult fabric(const char* function, size_t count, const FabricOperation* operations,
+                CUstream stream) {
+  if (!operations || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<Region> regions;
+  for (size_t i = 0; i < count; ++i) {
+    const FabricOperation& o = operations[i];
+    if (o.src.type != 1 || o.dst.type != 1) return CUDA_ERROR_NOT_SUPPORTED;  // no endpoints here
+    regions.push_back({pointer(o.dst.pointer), pointer(o.src.pointer), o.size});
+  }
+  return as_driver(copy_batch(function, regions, stream));
+}
+
 CUresult prefetches(const char* function, CUdeviceptr* addresses, size_t* sizes, size_t count,
                     CUstream stream) {
   if (!addresses || !sizes || count == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -74,6 +97,16 @@ BOTH(cuMemcpy3DBatchAsync,
 BOTH(cuMemcpy3DBatchAsync_v2,
      (size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, unsigned long long, CUstream stream),
      boxes(name, count, operations, s))
+// Newer than the export list: cuGetProcAddress gives them.
+BOTH(cuMemcpyWithAttributesAsync,
+     (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes*, CUstream stream),
+     batch(name, &dst, &src, &size, 1, s))
+BOTH(cuMemcpy3DWithAttributesAsync,
+     (CUDA_MEMCPY3D_BATCH_OP * operation, unsigned long long, CUstream stream),
+     boxes(name, 1, operation, s))
+BOTH(cuFabricCpyBatchAsync,
+     (size_t count, FabricOperation* operations, unsigned long long, CUstream stream),
+     fabric(name, count, operations, s))
 BOTH(cuMemPrefetchAsync, (CUdeviceptr address, size_t bytes, CUdevice, CUstream stream),
      as_driver(prefetch(name, pointer(address), bytes, s)))
 BOTH(cuMemPrefetchAsync_v2,
