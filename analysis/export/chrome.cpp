@@ -77,13 +77,16 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
     return all;
   }
   if (read::is_metadata(line.text)) return {first};
+  const bool range = read::is_range(line.text);
   read::object event;
   if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {
     throw read::Malformed("expected one JSON object on this line");
   }
   const read::object args = read::object_of(event, "args");
-  const read::Process& owner = read::lane_of_call(
-      *last.process, read::optional_integer(args, "comm"), read::optional_integer(args, "device"));
+  auto device = read::optional_integer(args, "device");
+  if (range && !device) device = 0;
+  const read::Process& owner =
+      read::lane_of_call(*last.process, read::optional_integer(args, "comm"), device);
   return {first + owner.lane};
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "read/json.h"
+#include "read/metadata.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -80,6 +81,7 @@ void append_micros(std::string& out, std::int64_t ns) {
 
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
+  const bool range = read::is_range(line.text);  // named by the program: its name says nothing
   const auto fail = [] { return read::Malformed("expected one JSON object on this line"); };
   simdjson::ondemand::document document;
   simdjson::ondemand::object top;
@@ -101,7 +103,7 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
     if (field.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
     if (field.value().get(value) != simdjson::SUCCESS) throw fail();
     if (key == "name") {
-      once(places.name, key, token(value));
+      once(places.name, key, range ? "\"\"" : token(value));
     } else if (key == "pid") {
       once(places.pid, key, token(value));
     } else if (key == "ts") {

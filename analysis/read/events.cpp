@@ -79,6 +79,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         if (reader.metadata) reader.metadata(line);
         return;
       }
+      if (is_range(line.text)) return;
       const Process* last = owner_at(trace, line.offset);
       if (last == nullptr || !reader.event) return;
       if (reader.wanted && !any_lane(*last, reader.wanted)) return;

@@ -48,8 +48,9 @@ Trace scan(Source source) {
     each_line(block, [&](const Line& line) {
       if (is_metadata(line.text)) {
         parser.line(line);
-      } else if (!parser.processes().empty() && !begins_with_its_name(line.text)) {
-        throw BadInput(file, line.offset, "expected a line that begins with {\"name\":");
+      } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
+        throw BadInput(file, line.offset,
+                       "expected a line that begins with {\"name\": or {\"cat\":\"NVTX\",");
       }
     });
   }

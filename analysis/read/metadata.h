@@ -18,8 +18,12 @@ namespace tprof::read {
 inline bool is_metadata(std::string_view line) {
   return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
-inline bool begins_with_its_name(std::string_view line) {
-  return line.starts_with("{\"name\":\"");
+// Of an NVTX range: its name is the program's, and may be any.
+inline bool is_range(std::string_view line) {
+  return line.starts_with("{\"cat\":\"NVTX\",");
+}
+inline bool begins_as_a_line(std::string_view line) {
+  return line.starts_with("{\"name\":\"") || is_range(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

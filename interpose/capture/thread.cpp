@@ -10,6 +10,7 @@
 
 #include "interpose/session/complain.h"
 #include "interpose/session/keep_errno.h"
+#include "ranges.h"
 #include "spin_lock.h"
 
 namespace tprof {
@@ -174,6 +175,8 @@ bool attach(Thread& t) {
   t.mask = t.area->capacity == 0 ? 0 : t.area->capacity - 1;
   std::memset(t.row, 0, sizeof t.row);
   t.last_comm = nullptr;
+  ranges::leave_area(t.ranges);
+  if (!t.shared) ranges::enter_area(*t.area);
   t.group_depth = t.group = 0;
   if (t.pending != nullptr) t.pending->clear();
   t.session = session::number();

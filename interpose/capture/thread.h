@@ -24,6 +24,16 @@ struct GroupedCall {
 
 inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
 
+// How many NVTX ranges are open on the thread: first those of which nothing is known (from before
+// it had its area), then those in the area, then those that had no room there.
+struct RangeLevels {
+  std::uint32_t unknown = 0;
+  std::uint32_t known = 0;
+  std::uint32_t beyond = 0;
+  bool lane_named = false;
+  std::uint64_t woken_at = UINT64_MAX;  // the ring's tail when ranges last woke the writer
+};
+
 struct Thread {
   std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
   std::uint32_t depth = 0;  // inside a wrapper: calls that NCCL makes to itself do not count
@@ -47,6 +57,8 @@ struct Thread {
   std::uint32_t last_comm_index = 0;
 
   Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
+
+  RangeLevels ranges;
 };
 
 extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-exec")));
@@ -107,6 +119,7 @@ class [[nodiscard]] Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
+  std::uint64_t number() const { return number_; }
   LedgerValues& values(LedgerKey::Words key) { return open_slot(row_of(t_, key), number_); }
   void close(Record& r) {
     std::atomic_ref<std::uint64_t>(r.txn).store(number_, std::memory_order_release);

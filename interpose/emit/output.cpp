@@ -129,8 +129,12 @@ void Output::flush(std::uint64_t events) {
     reserved_ = 0;
   }
   next_.dropped[static_cast<std::size_t>(Dropped::write_error)] += events;
-  // The tables' lines come again with the next batch.
+  next_.range_dropped[static_cast<std::size_t>(RangeDropped::write_error)] +=
+      next_.range_lines - progress_.range_lines;
+  next_.range_lines = progress_.range_lines;
+  next_.range_bytes = progress_.range_bytes;
   next_.lines_bytes = progress_.lines_bytes;
+  // The tables' lines come again with the next batch.
   next_.comms = progress_.comms;
   next_.graphs = progress_.graphs;
   next_.world = progress_.world;

@@ -7,6 +7,7 @@
 
 #include "ledger_lines.h"
 #include "lines.h"
+#include "range_lines.h"
 
 namespace tprof {
 
@@ -48,8 +49,8 @@ class Drain {
     return true;
   }
 
-  // Lines of the calls that are still open. `last`: nobody will close them any more, nor end the
-  // captures that are still going on.
+  // Lines of the calls and ranges that are still open. `last`: nobody will close them any more, nor
+  // end the captures that are still going on.
   void open_calls(Text& out, Progress& p, bool last) {
     tables(out, p, last);
     each_open_call(view_, [&](const Record& r, const ThreadArea& t) {
@@ -57,6 +58,10 @@ class Drain {
         const std::uint32_t stream = stream_number(out, p, r.stream);
         call_line(out, view_, r, t.tid.load(std::memory_order_relaxed), stream, true);
       }
+    });
+    std::uint64_t id = p.range_lines;
+    each_open_range(view_, [&](const OpenRange& r, bool started) {
+      unfinished_range_line(out, view_, r, started ? ++id : 0);
     });
   }
 
@@ -110,9 +115,44 @@ class Drain {
       if (r.txn == 0 || r.txn > committed) break;
       if (out.size() >= kBatchBytes) return false;
       ++p.tail[i];
-      record(out, p, r, i, events);
+      if (r.function == kMetaRange) {
+        range(out, p, r, t, i, head);
+      } else {
+        record(out, p, r, i, events);
+      }
     }
     return true;
+  }
+
+  // Its name may go on in the records behind it.
+  void range(Text& out, Progress& p, const Record& first, const ThreadArea& t, std::uint32_t i,
+             std::uint64_t head) {
+    RangeRecord r;
+    std::memcpy(&r, &first, sizeof r);
+    char name[kMaxRangeName];
+    const std::uint32_t length = r.length < sizeof name ? r.length : sizeof name;
+    RangeRecord part = r;
+    for (std::uint32_t at = 0; at < length; at += RangeRecord::kNameBytes) {
+      if (at != 0) {
+        if (p.tail[i] == head) return;  // not written by us
+        const auto next = copy_in_use(view_.ring(t)[p.tail[i] & (t.capacity - 1)]);
+        std::memcpy(&part, &next, sizeof part);
+        if (part.function != kMetaRangeName) return;
+        ++p.tail[i];
+      }
+      std::memcpy(name + at, part.name, RangeRecord::kNameBytes);
+    }
+    const std::size_t before = out.size();
+    range_line(out, view_, r, {{name, length}, r.tid, r.domain, r.device}, p.range_lines + 1);
+    const std::uint64_t bytes = out.size() - before;
+    const std::uint64_t quota = view_.head().quota;
+    if (quota != 0 && p.range_bytes + bytes > quota / kRangeQuotaDivisor) {
+      out.cut(before);
+      ++p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)];
+      return;
+    }
+    p.range_bytes += bytes;
+    ++p.range_lines;
   }
 
   void record(Text& out, Progress& p, const Record& r, std::uint32_t i, std::uint64_t& events) {
@@ -124,6 +164,13 @@ class Drain {
       thread_name_line(out, view_, p.tid[i], name);
       return;
     }
+    if (r.function == kMetaRangeLane) {
+      char name[kThreadNameBytes + 1] = {};
+      std::memcpy(name, &r.stream, kThreadNameBytes);
+      range_lane_line(out, view_, static_cast<std::uint32_t>(r.count), name);
+      return;
+    }
+    if (r.function == kMetaRangeName) return;  // of a damaged file
     if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
       return;

@@ -149,6 +149,26 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   out << "]}},\n";
 }
 
+// ,"ranges_dropped":{"quota":2}, or nothing.
+inline void ranges_dropped(Text& out, const Sums& sums, const Progress& progress) {
+  std::uint64_t dropped[kRangeDroppedCount];
+  for (std::size_t i = 0; i < kRangeDroppedCount; ++i) dropped[i] = progress.range_dropped[i];
+  for (const Total& t : sums.all) {
+    const auto reason = static_cast<std::size_t>(t.key.bytes_class);
+    if (t.key.function == kMetaRangeDropped && reason < kRangeDroppedCount) {
+      dropped[reason] += t.values.calls;
+    }
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < kRangeDroppedCount; ++i) {
+    if (dropped[i] == 0) continue;
+    out << (any ? ",\"" : ",\"ranges_dropped\":{\"") << kRangeDroppedNames[i]
+        << "\":" << dropped[i];
+    any = true;
+  }
+  if (any) out << '}';
+}
+
 inline std::uint64_t ring_drops(const Sums& sums) {
   std::uint64_t n = 0;
   for (const Total& t : sums.all) n += t.key.function == kMetaDropped ? t.values.calls : 0;
@@ -190,7 +210,9 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
     out << (first ? "\"" : ",\"") << kDroppedNames[i] << "\":" << dropped[i];
     first = false;
   }
-  out << "},\"self_cost_ns\":" << progress.self_ns << ",\"coverage\":{\"functions\":[";
+  out << '}';
+  ranges_dropped(out, sums, progress);
+  out << ",\"self_cost_ns\":" << progress.self_ns << ",\"coverage\":{\"functions\":[";
   first = true;
   for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const Function& f = head.function[n];

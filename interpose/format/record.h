@@ -21,14 +21,19 @@ inline constexpr const char* kHostMemoryNames[] = {"unknown", "pageable", "pinne
 
 inline constexpr std::int32_t kNoPeer = -1;
 
-// Function numbers of records that are not calls of the API table (ring_file.h, Function).
+// Function numbers of records that are not calls of the API table (ring_file.h, Function), above
+// kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
-  kMetaVoid = 0,         // the call moved nothing (simulated group): no line
-  kMetaThread = 250,     // the ring's thread from here on: count = tid, name in stream and seq
-  kMetaGroup = 251,      // an outermost ncclGroupEnd: count = calls
-  kMetaLaunch = 252,     // a graph launch: comm = executable graph
-  kMetaSignature = 253,  // ledger rows only: see ledger.h
-  kMetaDropped = 254,    // ledger rows only: events that found the ring full
+  kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaRange = 247,         // an NVTX range or mark: see ranges.h
+  kMetaRangeName = 248,     // the next bytes of its name
+  kMetaRangeLane = 249,     // ranges of the ring's thread follow: count = tid, name as below
+  kMetaThread = 250,        // the ring's thread from here on: count = tid, name in stream and seq
+  kMetaGroup = 251,         // an outermost ncclGroupEnd: count = calls
+  kMetaLaunch = 252,        // a graph launch: comm = executable graph
+  kMetaSignature = 253,     // ledger rows only: see ledger.h
+  kMetaDropped = 254,       // ledger rows only: events that found the ring full
+  kMetaRangeDropped = 255,  // ledger rows only: ranges, bytes_class = RangeDropped
 };
 
 struct Record {

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "ledger.h"
+#include "ranges.h"
 #include "record.h"
 #include "schema.h"
 
@@ -100,6 +101,8 @@ struct ThreadArea {
   // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so
   // that one that never returns is visible all the same.
   alignas(64) Record spare;
+  // NVTX ranges that the thread has pushed and not popped, outermost first.
+  alignas(64) OpenRange range[kMaxOpenRanges];
 };
 
 // Why events have no line.
@@ -118,8 +121,11 @@ struct Progress {
   std::uint32_t graphs;
   std::uint32_t file_number;
   std::uint32_t streams;
-  std::uint32_t closed;  // 1: ledger and footer are written
-  std::int32_t world;    // of the largest communicator named by a tprof_identity line
+  std::uint32_t closed;       // 1: ledger and footer are written
+  std::int32_t world;         // of the largest communicator named by a tprof_identity line
+  std::uint64_t range_lines;  // NVTX ranges that have a line
+  std::uint64_t range_bytes;  // of those lines, against their own quota
+  std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
   std::uint64_t tail[kMaxThreads];
   std::uint32_t tid[kMaxThreads];     // thread of the records at `tail`
   std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
@@ -168,6 +174,8 @@ struct Head {
   std::atomic<std::uint32_t> notes;  // published after the entry is whole
   NotedObject note[kMaxNotes];
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
+  RangeDomain range_domain[kMaxRangeDomains];
+  OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
   CommitBlock commit[2];
 };
 

@@ -72,6 +72,9 @@ inline bool bytes(std::string_view v) {
   std::uint64_t n = 0;
   return parse_bytes(v, n);
 }
+inline bool nvtx(std::string_view v) {
+  return on_off(v) || v == "nccl";
+}
 inline bool ranks(std::string_view v) {
   return v == "all" ||
          (v.size() <= kMaxRankList && each_range(v, [](std::int64_t, std::int64_t) {}));
@@ -134,9 +137,10 @@ inline constexpr SettingInfo kSettings[] = {
     {"TPROF_DLSYM", "0", "0 or 1",
      "1: NCCL and the CUDA runtime are seen through dlsym too: ctypes, cffi, CuPy, JAX",
      accept::any},
-    {"TPROF_NVTX", "on", "on or off",
-     "compare with NCCL's own NVTX ranges, where NVTX_INJECTION64_PATH names the library",
-     accept::on_off},
+    {"TPROF_NVTX", "on", "on, nccl or off",
+     "NVTX ranges as lines, and NCCL's own as a check; nccl: the check only; where "
+     "NVTX_INJECTION64_PATH names the library",
+     accept::nvtx},
     {"TPROF_DISABLE", "0", "0 or 1", "1: the library passes every call through, nothing else",
      accept::any},
 };

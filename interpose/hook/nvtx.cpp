@@ -1,69 +1,204 @@
-// NVTX: whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS) asks the library that
-// NVTX_INJECTION64_PATH names for the functions to tell them to. Taken are NCCL's.
+// NVTX: whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS, the program) asks the
+// library that NVTX_INJECTION64_PATH names for the functions to tell them to. NCCL's are a check of
+// the counts, all others ranges on the timeline.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
 #include <string_view>
 
 #include "interpose/capture/missed.h"
+#include "interpose/capture/range_names.h"
+#include "interpose/capture/ranges.h"
 #include "interpose/session/config.h"
 #include "wrapper.h"
 
 namespace {
 
-using tprof::Fn;
-using tprof::kFunctionCount;
+using namespace tprof;
 
-// What NVTX's users get for a handle is an address in here: of the domain of NCCL or of all others,
-// and of a function's place for its name.
-constexpr char g_domains[2] = {};
-constexpr char g_names[kFunctionCount] = {};
-constexpr const char* kNcclDomain = &g_domains[0];
+// What NVTX's users get for a handle is an address: of a domain's place in here (NCCL's is the
+// first: the default domain has no handle), of a function's place for a name of NCCL's, and of the
+// name itself for any other.
+constexpr char g_domains[kMaxRangeDomains + 1] = {};
+constexpr char g_functions[kFunctionCount] = {};
+constexpr std::size_t kNccl = 0;
+constexpr std::string_view kNcclName = "NCCL";
+bool g_all = false;  // not NCCL's only
 
 template <typename Handle>
 Handle handle_of(const char* place) {
   return reinterpret_cast<Handle>(const_cast<char*>(place));
 }
 bool is_nccl(nvtxDomainHandle_t domain) {
-  return domain == handle_of<nvtxDomainHandle_t>(kNcclDomain);
+  return domain == handle_of<nvtxDomainHandle_t>(&g_domains[kNccl]);
+}
+
+std::uint8_t number_of(nvtxDomainHandle_t domain) {
+  if (domain == nullptr) return kDefaultDomain;
+  const std::uintptr_t place =
+      reinterpret_cast<std::uintptr_t>(domain) - reinterpret_cast<std::uintptr_t>(g_domains);
+  return place < kMaxRangeDomains ? static_cast<std::uint8_t>(place) : kUnknownDomain;
 }
 
 Fn function_of(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return Fn::none;
   if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
     const auto place = reinterpret_cast<std::uintptr_t>(event->message.registered);
-    const std::uintptr_t i = place - reinterpret_cast<std::uintptr_t>(g_names);
+    const std::uintptr_t i = place - reinterpret_cast<std::uintptr_t>(g_functions);
     return i < kFunctionCount ? static_cast<Fn>(i) : Fn::none;
   }
   if (event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii != nullptr) {
-    return tprof::resolve::named(event->message.ascii);
+    return resolve::named(event->message.ascii);
   }
   return Fn::none;
 }
 
+// A message of any of the kinds that NVTX has, empty where there is none.
+class Message {
+ public:
+  explicit Message(const char* text) : text_(text == nullptr ? "" : range_names::cut(text)) {}
+  explicit Message(const wchar_t* text)
+      : text_(text == nullptr ? "" : range_names::narrow(text, narrow_)) {}
+  explicit Message(const nvtxEventAttributes_t* event) {
+    if (event == nullptr) return;
+    if (event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii != nullptr) {
+      text_ = range_names::cut(event->message.ascii);
+    } else if (event->messageType == NVTX_MESSAGE_TYPE_UNICODE &&
+               event->message.unicode != nullptr) {
+      text_ = range_names::narrow(event->message.unicode, narrow_);
+    } else if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
+               range_names::is_name(event->message.registered)) {
+      text_ = reinterpret_cast<const range_names::Name*>(event->message.registered)->view();
+    }
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  operator std::string_view() const { return text_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::string_view text_;
+  char narrow_[kMaxRangeName];
+};
+
+nvtxDomainHandle_t domain_of(std::string_view name) {
+  if (name == kNcclName) {
+    missed::watch();
+    return handle_of<nvtxDomainHandle_t>(&g_domains[kNccl]);
+  }
+  const std::uint8_t number = g_all ? range_names::domain(name) : kUnknownDomain;
+  return handle_of<nvtxDomainHandle_t>(
+      &g_domains[number == kUnknownDomain ? kMaxRangeDomains : number]);
+}
 nvtxDomainHandle_t create_domain(const char* name) {
-  const bool nccl = name != nullptr && std::string_view(name) == "NCCL";
-  if (nccl) tprof::missed::watch();
-  return handle_of<nvtxDomainHandle_t>(&g_domains[nccl ? 0 : 1]);
+  return domain_of(Message(name));
+}
+nvtxDomainHandle_t create_domain_wide(const wchar_t* name) {
+  return domain_of(Message(name));
 }
 
+nvtxStringHandle_t registered(std::string_view text) {
+  return reinterpret_cast<nvtxStringHandle_t>(
+      const_cast<range_names::Name*>(range_names::intern(text)));
+}
 nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) {
-  const Fn fn = is_nccl(domain) && text != nullptr ? tprof::resolve::named(text) : Fn::none;
-  return handle_of<nvtxStringHandle_t>(&g_names[static_cast<std::size_t>(fn)]);
+  if (!is_nccl(domain) && g_all) return registered(Message(text));
+  const Fn fn = is_nccl(domain) && text != nullptr ? resolve::named(text) : Fn::none;
+  return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
+}
+nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text) {
+  return registered(Message(text));
 }
 
+// The level of a range is for NCCL's only told: nobody asks for others', and without us there is
+// none.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return is_nccl(domain) ? tprof::missed::range_begins(function_of(event))
-                         : NVTX_NO_PUSH_POP_TRACKING;
+  if (is_nccl(domain)) return missed::range_begins(function_of(event));
+  if (g_all) ranges::push(number_of(domain), Message(event));
+  return NVTX_NO_PUSH_POP_TRACKING;
 }
-
 int pop(nvtxDomainHandle_t domain) {
-  return is_nccl(domain) ? tprof::missed::range_ends() : NVTX_NO_PUSH_POP_TRACKING;
+  if (is_nccl(domain)) return missed::range_ends();
+  if (g_all) ranges::pop(number_of(domain));
+  return NVTX_NO_PUSH_POP_TRACKING;
 }
 
-template <typename F>
-void take(NvtxFunctionTable table, unsigned size, NvtxCallbackIdCore2 id, F* function) {
-  if (id < size) *table[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  return is_nccl(domain) ? 0 : ranges::start(number_of(domain), Message(event));
+}
+void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
+  ranges::end(range);
+}
+void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (!is_nccl(domain)) ranges::mark(number_of(domain), Message(event));
+}
+
+// Of the default domain, by which NVTX began.
+template <typename Text>
+int push_plain(Text text) {
+  ranges::push(kDefaultDomain, Message(text));
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+int pop_plain() {
+  ranges::pop(kDefaultDomain);
+  return NVTX_NO_PUSH_POP_TRACKING;
+}
+template <typename Text>
+nvtxRangeId_t start_plain(Text text) {
+  return ranges::start(kDefaultDomain, Message(text));
+}
+void end_plain(nvtxRangeId_t range) {
+  ranges::end(range);
+}
+template <typename Text>
+void mark_plain(Text text) {
+  ranges::mark(kDefaultDomain, Message(text));
+}
+
+struct Callbacks {
+  NvtxFunctionTable functions = nullptr;
+  unsigned size = 0;
+
+  Callbacks(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module) {
+    if (callbacks.GetModuleFunctionTable(module, &functions, &size) == 0) size = 0;
+  }
+  // `Type`: as NVTX declares it, so that a changed one is an error at compile time.
+  template <typename Type>
+  void take(unsigned id, Type function) {
+    if (id < size) *functions[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+  }
+};
+
+void take_core(Callbacks table) {
+  using Event = const nvtxEventAttributes_t*;
+  using Text = const char*;
+  using Wide = const wchar_t*;
+  table.take<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain<Event>);
+  table.take<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain<Text>);
+  table.take<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain<Wide>);
+  table.take<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain<Event>);
+  table.take<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain<Text>);
+  table.take<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain<Wide>);
+  table.take<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd, end_plain);
+  table.take<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain<Event>);
+  table.take<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
+  table.take<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
+  table.take<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
+}
+
+void take_domains(Callbacks table, bool all) {
+  table.take<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, create_domain);
+  table.take<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA,
+                                                    register_string);
+  table.take<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
+  table.take<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
+  if (!all) return;
+  table.take<nvtxDomainCreateW_impl_fntype>(NVTX_CBID_CORE2_DomainCreateW, create_domain_wide);
+  table.take<nvtxDomainRegisterStringW_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringW,
+                                                    register_wide_string);
+  table.take<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
+  table.take<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
+  table.take<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
 }
 
 }  // namespace
@@ -71,17 +206,14 @@ void take(NvtxFunctionTable table, unsigned size, NvtxCallbackIdCore2 id, F* fun
 // Called by each library in the process that has ranges, at its first one. 0: nothing is wanted.
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables);
 TPROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
-  if (tprof::disabled_by_environment() || !tprof::nvtx_by_environment()) return 0;
+  const NvtxRanges wanted = nvtx_by_environment();
+  if (disabled_by_environment() || wanted == NvtxRanges::off) return 0;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(tables(NVTX_ETID_CALLBACKS));
-  NvtxFunctionTable table = nullptr;
-  unsigned size = 0;
-  if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks ||
-      callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) {
-    return 0;
-  }
-  take(table, size, NVTX_CBID_CORE2_DomainCreateA, create_domain);
-  take(table, size, NVTX_CBID_CORE2_DomainRegisterStringA, register_string);
-  take(table, size, NVTX_CBID_CORE2_DomainRangePushEx, push);
-  take(table, size, NVTX_CBID_CORE2_DomainRangePop, pop);
+  if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return 0;
+  const Callbacks domains(*callbacks, NVTX_CB_MODULE_CORE2);
+  if (domains.size == 0) return 0;
+  g_all = wanted == NvtxRanges::all;
+  take_domains(domains, g_all);
+  if (g_all) take_core(Callbacks(*callbacks, NVTX_CB_MODULE_CORE));
   return 1;
 }

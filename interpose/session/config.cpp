@@ -70,8 +70,9 @@ bool disabled_by_environment() {
   return !is_off(environment(info(Setting::disable).name.data()));
 }
 
-bool nvtx_by_environment() {
-  return environment(info(Setting::nvtx).name.data()) != "off";
+NvtxRanges nvtx_by_environment() {
+  const std::string_view value = environment(info(Setting::nvtx).name.data());
+  return value == "off" ? NvtxRanges::off : value == "nccl" ? NvtxRanges::nccl : NvtxRanges::all;
 }
 
 bool rank_in_list(const char* list, std::int64_t rank) {

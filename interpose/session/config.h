@@ -23,8 +23,9 @@ struct Config {
 // TPROF_DISABLE is set to something true: cheap enough for any process.
 bool disabled_by_environment();
 
-// TPROF_NVTX. A bad value is spoken of when tracing starts.
-bool nvtx_by_environment();
+// TPROF_NVTX: whose ranges are wanted. A bad value is spoken of when tracing starts.
+enum class NvtxRanges : std::uint8_t { off, nccl, all };
+NvtxRanges nvtx_by_environment();
 
 // A bad value costs one line on standard error and the default is used; so does a variable that
 // is not a setting but is named as one.

@@ -18,6 +18,7 @@
 #include "interpose/capture/graphs.h"
 #include "interpose/capture/memory.h"
 #include "interpose/capture/missed.h"
+#include "interpose/capture/ranges.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
@@ -97,6 +98,7 @@ void leave_parents_session() {
   g_lock.unlock();
   tables::after_fork();
   threads_after_fork();
+  ranges::after_fork();
   resolve::after_fork();
   coverage::after_fork();
   memory::after_fork();

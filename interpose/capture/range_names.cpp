@@ -1,0 +1,110 @@
+#include "range_names.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "interpose/format/ledger.h"
+
+namespace tprof::range_names {
+namespace {
+
+// Pages of it exist once they are written to.
+constexpr std::uint32_t kBytes = 256 << 10;
+char g_bytes[kBytes];
+std::atomic<std::uint32_t> g_used{1};  // place 0: none
+
+constexpr std::uint32_t kPlaces = 16384;
+constexpr std::uint32_t kProbe = 32;
+std::atomic<std::uint32_t> g_place[kPlaces];  // of a name in g_bytes, by its hash
+
+std::atomic<const Name*> g_domain[kMaxRangeDomains];  // the first is the default domain: no name
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t h = text.size();
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return mix64(h);
+}
+
+const Name* name_at(std::uint32_t place) {
+  return reinterpret_cast<const Name*>(g_bytes + place);
+}
+
+std::uint32_t put(std::string_view text) {
+  const auto size = static_cast<std::uint32_t>(text.size() + 1);
+  if (g_used.load(std::memory_order_relaxed) + size > kBytes) return 0;
+  const std::uint32_t place = g_used.fetch_add(size, std::memory_order_relaxed);
+  if (place + size > kBytes) return 0;
+  g_bytes[place] = static_cast<char>(text.size());
+  std::memcpy(g_bytes + place + 1, text.data(), text.size());
+  return place;
+}
+
+}  // namespace
+
+std::string_view cut(const char* text) {
+  std::size_t n = strnlen(text, kMaxRangeName + 1);
+  if (n > kMaxRangeName) {
+    for (n = kMaxRangeName; n > kMaxRangeName - 4 && (text[n] & 0xc0) == 0x80;) --n;
+  }
+  return {text, n};
+}
+
+std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]) {
+  std::size_t n = 0;
+  for (; *text != L'\0'; ++text) {
+    auto c = static_cast<std::uint32_t>(*text);
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
+    const std::size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    if (n + length > sizeof to) break;
+    for (std::size_t i = length - 1; i > 0; --i, c >>= 6) {
+      to[n + i] = static_cast<char>(0x80 | (c & 0x3f));
+    }
+    constexpr std::uint8_t kFirst[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    to[n] = static_cast<char>(kFirst[length] | c);
+    n += length;
+  }
+  return {to, n};
+}
+
+const Name* intern(std::string_view text) {
+  if (text.size() > kMaxRangeName) text = {text.data(), kMaxRangeName};
+  const std::uint64_t hash = hash_of(text);
+  std::uint32_t mine = 0;
+  for (std::uint32_t n = 0; n < kProbe; ++n) {
+    std::atomic<std::uint32_t>& at = g_place[(hash + n) % kPlaces];
+    std::uint32_t place = at.load(std::memory_order_acquire);
+    if (place == 0) {
+      if (mine == 0) mine = put(text);
+      if (mine == 0) return nullptr;
+      if (at.compare_exchange_strong(place, mine, std::memory_order_acq_rel)) return name_at(mine);
+    }
+    if (name_at(place)->view() == text) return name_at(place);
+  }
+  return nullptr;
+}
+
+bool is_name(const void* pointer) {
+  const auto* at = static_cast<const char*>(pointer);
+  return at > g_bytes && at < g_bytes + kBytes;
+}
+
+std::uint8_t domain(std::string_view name) {
+  const Name* mine = intern(name);
+  if (mine == nullptr) return kUnknownDomain;
+  for (std::uint32_t i = 1; i < kMaxRangeDomains; ++i) {
+    const Name* at = g_domain[i].load(std::memory_order_acquire);
+    if (at == nullptr && g_domain[i].compare_exchange_strong(at, mine, std::memory_order_acq_rel)) {
+      at = mine;
+    }
+    if (at == mine) return static_cast<std::uint8_t>(i);
+  }
+  return kUnknownDomain;
+}
+
+std::string_view domain_name(std::uint8_t domain) {
+  const Name* name =
+      domain < kMaxRangeDomains ? g_domain[domain].load(std::memory_order_acquire) : nullptr;
+  return name == nullptr ? std::string_view() : name->view();
+}
+
+}  // namespace tprof::range_names

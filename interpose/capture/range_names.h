@@ -1,0 +1,32 @@
+// What NVTX's users register once and then name by handles: domains and strings. Kept for the whole
+// process, from before its session begins, in bounded memory and without a lock.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/format/ranges.h"
+
+namespace tprof::range_names {
+
+// `text` up to the first 128 bytes, cut between characters.
+std::string_view cut(const char* text);
+
+// The same as UTF-8, written to `to`.
+std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]);
+
+// A copy that stays; equal ones are one. Null where there is no room for more.
+struct Name {
+  std::uint8_t length;
+  char text[1];  // and more
+  std::string_view view() const { return {text, length}; }
+};
+const Name* intern(std::string_view text);
+// Whether it is one that intern() gave.
+bool is_name(const void* pointer);
+
+// The number of a domain; kUnknownDomain where there is no room for more.
+std::uint8_t domain(std::string_view name);
+std::string_view domain_name(std::uint8_t domain);
+
+}  // namespace tprof::range_names

@@ -1,0 +1,33 @@
+// The program's NVTX ranges: of a process whose session has begun, on threads of their own accord.
+// They never start a session, and never take what a call needs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/format/ring_file.h"
+
+namespace tprof {
+struct RangeLevels;
+}
+
+namespace tprof::ranges {
+
+// `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 40
+// ns.
+void push(std::uint8_t domain, std::string_view name);
+void pop(std::uint8_t domain);
+
+// A number for end(), which any thread may call; 0: none is kept.
+std::uint64_t start(std::uint8_t domain, std::string_view name);
+void end(std::uint64_t number);
+
+void mark(std::uint8_t domain, std::string_view name);
+
+// A thread gets another area: what is open on it by now has no place there.
+void leave_area(RangeLevels& levels);
+void enter_area(ThreadArea& area);
+
+void after_fork();  // in the child: what its parent has started is not its own
+
+}  // namespace tprof::ranges
