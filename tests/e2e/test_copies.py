@@ -23,20 +23,9 @@ def copies(request, built, tmp_path_factory):
     return request.param, file, tally
 
 
-def of_plain_names(table: dict) -> dict:
-    """The stand-in counts a per-thread twin under the name of the function."""
-    merged: dict = {}
-    for (bucket, name, *rest), values in table.items():
-        key = (bucket, re.sub(r"_pt(ds|sz)$", "", name), *rest)
-        sums = merged.setdefault(key, dict.fromkeys(figures.FIGURES, 0))
-        for figure, value in values.items():
-            sums[figure] += value
-    return merged
-
-
 def test_ledger_equals_the_tally(copies):
     _, file, tally = copies
-    ours, theirs = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
+    ours, theirs = figures.of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
     assert figures.difference(ours, theirs) == ""
     modes = {key[4] for key in theirs}
     assert modes == {"direct", "captured", "replayed"}
@@ -89,7 +78,7 @@ def test_array_whose_format_tells_no_size_is_counted_and_said(built, tmp_path):
     assert (run.code, run.stderr) == (0, "")
     (file,) = rankfile.read_folder(run.traces)
     (tally,) = figures.read_tallies(run.tally)
-    ours, theirs = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
+    ours, theirs = figures.of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
     assert {key: value["calls"] for key, value in ours.items()} == {
         key: value["calls"] for key, value in theirs.items()
     }

@@ -1,7 +1,6 @@
 """CUDA graphs in every situation: what is counted as captured and as replayed is the stand-in's."""
 
 import collections
-import re
 import subprocess
 
 import pytest
@@ -91,15 +90,10 @@ def run_of(built, tmp_path_factory):
                 subprocess.run(tprof, check=True, capture_output=True)
             (file,) = rankfile.read_folder(run.traces)
             (tally,) = figures.read_tallies(run.tally)
-            runs[situation] = of_plain_names(figures.of_ledger(file)), figures.of_tally(tally), file
+            runs[situation] = figures.of_plain_names(figures.of_ledger(file)), figures.of_tally(tally), file
         return runs[situation]
 
     return get
-
-
-def of_plain_names(table: dict) -> dict:
-    """The stand-in counts a per-thread twin under the name of the function."""
-    return {(key[0], re.sub(r"_ptsz$", "", key[1]), *key[2:]): value for key, value in table.items()}
 
 
 def replayed(table: dict) -> set[tuple[str, int, int]]:

@@ -11,7 +11,7 @@ import sys
 
 # engine/tally.cpp
 HEADER = struct.Struct("<8sIIIIII")
-COMM = struct.Struct("<Qii")
+COMM = struct.Struct("<Qiiii32s")
 ROW = struct.Struct("<48sIi4BIQ8Q")
 
 DTYPES = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
@@ -35,18 +35,26 @@ def read(path):
 
 
 def read_comm(data, index):
-    ident, nranks, rank = COMM.unpack_from(data, HEADER.size + index * COMM.size)
-    return {"ordinal": index + 1, "id": f"{ident:016x}", "nranks": nranks, "rank": rank}
+    ident, nranks, rank, device, _, name = COMM.unpack_from(data, HEADER.size + index * COMM.size)
+    return {"ordinal": index + 1, "id": f"{ident:016x}", "nranks": nranks, "rank": rank,
+            "device": device, "name": name.rstrip(b"\0").decode() or None}
+
+
+def dtype_name(dtype):
+    if dtype == 255:
+        return "byte"
+    return DTYPES[dtype] if dtype < len(DTYPES) else "unknown"
 
 
 def read_row(data, offset):
-    name, thread, comm, dtype, kind, mode, _, active, entered, *slots = ROW.unpack_from(data, offset)
+    name, thread, comm, dtype, kind, mode, device, active, entered, *slots = ROW.unpack_from(data, offset)
     returned, failed, count, size = slots[4 * active:4 * active + 4]
     return {
         "thread": thread,
         "function": name.rstrip(b"\0").decode(),
-        "dtype": "byte" if dtype == 255 else DTYPES[dtype],
+        "dtype": dtype_name(dtype),
         "comm": comm or None,
+        "device": None if device == 255 else device,
         "kind": None if kind == 255 else KINDS[kind],
         "mode": MODES[mode],
         "entered": entered,

@@ -2,13 +2,17 @@
 
 import importlib.util
 import pathlib
+import re
 
 from lib.build import REPO
 from lib.rankfile import RankFile
 
 FIGURES = ("calls", "count", "elements", "bytes", "failed")
 
+COPIES = {"H2D", "D2H", "D2D", "H2H", "MANAGED"}
+
 SIZE = {
+    "unknown": 0,  # of a type that NCCL has not: such a call is refused
     "int8": 1, "uint8": 1, "float8e4m3": 1, "float8e5m2": 1, "byte": 1,
     "float16": 2, "bfloat16": 2,
     "int32": 4, "uint32": 4, "float32": 4,
@@ -56,9 +60,10 @@ def _add(table: dict, key: tuple, **figures: int) -> None:
         total[name] += value
 
 
-def of_tally(tally: dict) -> dict[tuple, dict[str, int]]:
+def of_tally(tally: dict, place=lambda row: row["comm"]) -> dict[tuple, dict[str, int]]:
     """(bucket, function, dtype, communicator's ordinal, mode) -> figures."""
     nranks = {comm["ordinal"]: comm["nranks"] for comm in tally["comms"]}
+    nranks[None] = 1
     table: dict = {}
     for row in tally["rows"]:
         copy = row["kind"] is not None
@@ -69,7 +74,7 @@ def of_tally(tally: dict) -> dict[tuple, dict[str, int]]:
             row["kind"] if copy else BUCKET[row["function"]],
             row["function"],
             row["dtype"],
-            row["comm"],
+            place(row),
             row["mode"],
         )
         _add(
@@ -85,22 +90,32 @@ def of_tally(tally: dict) -> dict[tuple, dict[str, int]]:
     return table
 
 
-def of_ledger(file: RankFile) -> dict[tuple, dict[str, int]]:
+def of_ledger(file: RankFile, place=None) -> dict[tuple, dict[str, int]]:
     """The same of a rank file; its communicators are numbered by order of creation."""
-    ordinal = {comm["comm"]: place for place, comm in enumerate(file.comms, start=1)}
+    ordinal = {comm["comm"]: number for number, comm in enumerate(file.comms, start=1)}
+    place = place or (lambda row: ordinal.get(row["comm"]))
     table: dict = {}
     for row in file.ledger_rows():
-        copy = row["comm"] is None
+        copy = row["bucket"] in COPIES
         key = (
             row["bucket"],
             row["name"],
             row["dtype"],
-            None if copy else ordinal[row["comm"]],
+            place(row),
             row["mode"],
         )
         figures = {name: row[name] for name in FIGURES}
         _add(table, key, **(figures | {"count": 0} if copy else figures))
     return table
+
+
+def of_plain_names(table: dict) -> dict:
+    """The stand-in counts a per-thread twin under the name of the function."""
+    merged: dict = {}
+    for (bucket, name, *rest), values in table.items():
+        plain = re.sub(r"_pt(ds|sz)$", "", name) if name.startswith("cuda") else name
+        _add(merged, (bucket, plain, *rest), **values)
+    return merged
 
 
 def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:

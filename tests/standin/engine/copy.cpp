@@ -20,13 +20,20 @@ bool valid(cudaMemcpyKind kind) {
   return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
 }
 
+// Of a direction that is none, and will be refused, the pointers are all there is.
 tally::Kind direction(cudaMemcpyKind kind, const void* dst, const void* src) {
-  if (!valid(kind)) return tally::Kind::kNone;
-  if (kind != cudaMemcpyDefault) return static_cast<tally::Kind>(kind);
+  if (valid(kind) && kind != cudaMemcpyDefault) return static_cast<tally::Kind>(kind);
   const cudaMemoryType to = memory_type(dst), from = memory_type(src);
   if (to == cudaMemoryTypeManaged || from == cudaMemoryTypeManaged) return tally::Kind::kManaged;
   const bool to_device = to == cudaMemoryTypeDevice, from_device = from == cudaMemoryTypeDevice;
   return static_cast<tally::Kind>((from_device ? 2 : 0) + (to_device ? 1 : 0));
+}
+
+tally::Key key_of(const char* function, tally::Kind kind, tally::Mode mode) {
+  return {.function = function,
+          .kind = kind,
+          .mode = mode,
+          .device = static_cast<uint8_t>(current_device())};
 }
 
 void move(const Region& r) {
@@ -64,9 +71,8 @@ cudaError_t never() {
 
 cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op) {
   if (const cudaError_t error = check(region, kind)) return error;
-  const tally::Key key{.function = function,
-                       .kind = direction(kind, region.dst, region.src),
-                       .mode = tally::Mode::kReplayed};
+  const tally::Key key =
+      key_of(function, direction(kind, region.dst, region.src), tally::Mode::kReplayed);
   op->run = [region] { return run(region); };
   op->type = cudaGraphNodeTypeMemcpy;
   op->counted = {{key, region.bytes(), region.bytes()}};
@@ -77,9 +83,8 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
 
 cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
                        const std::function<cudaError_t(Op)>& put) {
-  tally::Row* row = tally::enter({.function = function,
-                                  .kind = direction(kind, region.dst, region.src),
-                                  .mode = tally::Mode::kCaptured});
+  tally::Row* row = tally::enter(
+      key_of(function, direction(kind, region.dst, region.src), tally::Mode::kCaptured));
   const Outcome fault = meet_fault(function, process_rank());
   Op op;
   cudaError_t error =
@@ -97,10 +102,8 @@ cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind
                  cudaStream_t handle, Wait wait) {
   const StreamRef stream = find_stream(handle);
   const bool capturing = stream && stream->capture;
-  tally::Row* row =
-      tally::enter({.function = function,
-                    .kind = direction(kind, region.dst, region.src),
-                    .mode = capturing ? tally::Mode::kCaptured : tally::Mode::kDirect});
+  tally::Row* row = tally::enter(key_of(function, direction(kind, region.dst, region.src),
+                                        capturing ? tally::Mode::kCaptured : tally::Mode::kDirect));
   const auto fail = [row](cudaError_t error) {
     tally::failed(row);
     return error;
@@ -143,7 +146,9 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
   std::map<tally::Kind, uint64_t> bytes;
   for (const Region& r : regions) bytes[direction(cudaMemcpyDefault, r.dst, r.src)] += r.bytes();
   std::map<tally::Kind, tally::Row*> rows;
-  for (const auto& [kind, sum] : bytes) rows[kind] = tally::enter({function, tally::kByte, kind});
+  for (const auto& [kind, sum] : bytes) {
+    rows[kind] = tally::enter(key_of(function, kind, tally::Mode::kDirect));
+  }
   const Outcome fault = meet_fault(function, process_rank());
   cudaError_t error = fault.error ? static_cast<cudaError_t>(*fault.error) : cudaSuccess;
   // The real one refuses both (cudaMemcpyBatchAsync: not on the legacy stream, not captured).
@@ -174,7 +179,7 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
 cudaError_t prefetch_batch(const char* function, const void* const* pointers, const size_t* sizes,
                            size_t count, cudaStream_t handle) {
   const StreamRef stream = find_stream(handle);
-  tally::Row* row = tally::enter({function, tally::kByte, tally::Kind::kManaged});
+  tally::Row* row = tally::enter(key_of(function, tally::Kind::kManaged, tally::Mode::kDirect));
   bool managed = true;
   size_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -22,7 +22,7 @@ struct Row {
   char function[48];
   uint32_t thread;
   int32_t comm;
-  uint8_t dtype, kind, mode, ready;
+  uint8_t dtype, kind, mode, device;
   std::atomic<uint32_t> active;  // which slot counts: one store makes a whole update visible
   std::atomic<uint64_t> entered;
   Slot slots[2];
@@ -31,11 +31,12 @@ static_assert(sizeof(Row) == 136);
 
 struct Comm {
   uint64_t id;
-  int32_t nranks, rank;
+  int32_t nranks, rank, device, unused;
+  char name[32];  // empty: it was given none
 };
-static_assert(sizeof(Comm) == 16);
+static_assert(sizeof(Comm) == 56);
 
-constexpr uint32_t kMaxComms = 1024, kMaxRows = 8192;
+constexpr uint32_t kMaxComms = 4096, kMaxRows = 16384;
 struct File {
   char magic[8];
   uint32_t pid, max_comms, max_rows, unused;
@@ -106,6 +107,7 @@ Row* add_row(const Key& key) {
   row.dtype = key.dtype;
   row.kind = static_cast<uint8_t>(key.kind);
   row.mode = static_cast<uint8_t>(key.mode);
+  row.device = key.device;
   f->rows.store(n + 1, std::memory_order_release);
   return &row;
 }
@@ -114,7 +116,7 @@ struct KeyHash {
   size_t operator()(const Key& k) const {
     return std::hash<const void*>()(k.function) ^ (size_t{k.dtype} << 3) ^
            (static_cast<size_t>(k.kind) << 11) ^ (static_cast<size_t>(k.mode) << 19) ^
-           (static_cast<size_t>(k.comm) << 21);
+           (static_cast<size_t>(k.comm) << 21) ^ (size_t{k.device} << 40);
   }
 };
 
@@ -166,12 +168,13 @@ void failed(Row* row) {
   update(row, [](Slot& s) { ++s.failed; });
 }
 
-int32_t communicator(uint64_t id, int nranks, int rank) {
+int32_t communicator(uint64_t id, int nranks, int rank, int device, const char* name) {
   const std::lock_guard lock(mutex());
   if (File* f = current()) {
     const uint32_t n = f->comms.load();
     if (n == kMaxComms) die("too many communicators");
-    f->comm[n] = {id, nranks, rank};
+    f->comm[n] = {.id = id, .nranks = nranks, .rank = rank, .device = device};
+    std::snprintf(f->comm[n].name, sizeof f->comm[n].name, "%s", name ? name : "");
     f->comms.store(n + 1, std::memory_order_release);
   }
   return ++last_ordinal;

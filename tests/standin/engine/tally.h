@@ -12,6 +12,7 @@ enum class Mode : uint8_t { kDirect, kCaptured, kReplayed };
 
 // Codes 0-11 are ncclDataType_t's; a copy moves bytes.
 constexpr uint8_t kByte = 255;
+constexpr uint8_t kNoDevice = 255;
 
 // The direction of a copy, cudaMemcpyKind's values; kNone for NCCL calls.
 enum class Kind : uint8_t { kH2H, kH2D, kD2H, kD2D, kManaged, kNone = 255 };
@@ -21,7 +22,8 @@ struct Key {
   uint8_t dtype = kByte;
   Kind kind = Kind::kNone;
   Mode mode = Mode::kDirect;
-  int32_t comm = 0;  // ordinal of the communicator, 0: none
+  int32_t comm = 0;            // ordinal of the communicator, 0: none
+  uint8_t device = kNoDevice;  // that the calling thread had set; of copies only
 
   bool operator==(const Key&) const = default;
 };
@@ -35,6 +37,6 @@ void returned(Row* row, uint64_t count, uint64_t bytes);
 void failed(Row* row);
 
 // Notes a communicator; its ordinal counts from 1 in order of creation in this process.
-int32_t communicator(uint64_t id, int nranks, int rank);
+int32_t communicator(uint64_t id, int nranks, int rank, int device, const char* name);
 
 }  // namespace standin::tally

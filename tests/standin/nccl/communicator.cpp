@@ -19,16 +19,17 @@ Comms& comms() {
 
 }  // namespace
 
-CommRef create_comm(uint64_t id, int nranks, int rank, int device, bool blocking) {
+CommRef create_comm(uint64_t id, int nranks, int rank, int device, const Configured& configured) {
   // A rank for which NCCL ran is the rank of the process, unless a launcher said otherwise.
   set_first_rank(rank);
-  auto* comm = new ncclComm{.id = id,
-                            .nranks = nranks,
-                            .rank = rank,
-                            .device = device,
-                            .blocking = blocking,
-                            .ordinal = tally::communicator(id, nranks, rank),
-                            .segment{id, nranks, rank}};
+  auto* comm = new ncclComm{
+      .id = id,
+      .nranks = nranks,
+      .rank = rank,
+      .device = device,
+      .blocking = configured.blocking,
+      .ordinal = tally::communicator(id, nranks, rank, device, configured.name.c_str()),
+      .segment{id, nranks, rank}};
   CommRef ref(comm);
   const std::lock_guard lock(comms().mutex);
   comms().by_handle[comm] = ref;

@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/stream.h"
@@ -62,7 +63,12 @@ namespace standin {
 
 using CommRef = std::shared_ptr<ncclComm>;
 
-CommRef create_comm(uint64_t id, int nranks, int rank, int device, bool blocking);
+// What a program may configure.
+struct Configured {
+  bool blocking;
+  std::string name;
+};
+CommRef create_comm(uint64_t id, int nranks, int rank, int device, const Configured& configured);
 CommRef find_comm(ncclComm_t handle);
 void forget_comm(ncclComm_t handle);
 

@@ -36,24 +36,37 @@ bool is_blocking(const ncclConfig_t* config, bool otherwise) {
   return config->blocking == NCCL_CONFIG_UNDEF_INT ? otherwise : config->blocking != 0;
 }
 
+// The program's text may be gone when it is needed.
+std::string name_in(const ncclConfig_t* config) {
+  constexpr size_t kEnd = offsetof(ncclConfig_t, commName) + sizeof config->commName;
+  if (!config || config->size < kEnd || !config->commName) return "";
+  return config->commName;
+}
+
+Configured read(const ncclConfig_t* config, bool blocking_otherwise) {
+  return {is_blocking(config, blocking_otherwise), name_in(config)};
+}
+
 ncclResult_t wait_joined(const CommRef& comm) {
   return comm->segment.wait_joined() ? ncclSuccess : ncclRemoteError;
 }
 
-ncclResult_t init(ncclComm_t* out, int nranks, const ncclUniqueId& id, int rank, bool blocking) {
+ncclResult_t init(ncclComm_t* out, int nranks, const ncclUniqueId& id, int rank,
+                  const Configured& configured) {
   if (!out || nranks < 1 || rank < 0 || rank >= nranks) return fail_call(ncclInvalidArgument);
   use_context(current_device());
-  const CommRef comm = create_comm(hash(&id, sizeof id), nranks, rank, current_device(), blocking);
+  const CommRef comm =
+      create_comm(hash(&id, sizeof id), nranks, rank, current_device(), configured);
   *out = comm.get();
-  return add_setup({comm, blocking, {[comm] { return wait_joined(comm); }}});
+  return add_setup({comm, configured.blocking, {[comm] { return wait_joined(comm); }}});
 }
 
 // A child communicator once its members, in the order of their ranks, are known.
 CommRef make_child(const CommRef& parent, uint64_t id, const std::vector<int>& members,
-                   bool blocking) {
+                   const Configured& configured) {
   const auto mine = std::find(members.begin(), members.end(), parent->rank);
   return create_comm(id, static_cast<int>(members.size()), static_cast<int>(mine - members.begin()),
-                     parent->device, blocking);
+                     parent->device, configured);
 }
 
 constexpr int kSplit = 1, kShrink = 2;  // kinds of children, in their ids
@@ -99,16 +112,16 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId id, int rank) {
-  return init(comm, nranks, id, rank, true);
+  return init(comm, nranks, id, rank, read(nullptr, true));
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  return init(comm, nranks, id, rank, is_blocking(config, true));
+  return init(comm, nranks, id, rank, read(config, true));
 }
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, int id_count,
                                       ncclUniqueId* ids, ncclConfig_t* config) {
   if (id_count < 1 || !ids) return fail_call(ncclInvalidArgument);
-  return init(comm, nranks, ids[0], rank, is_blocking(config, true));
+  return init(comm, nranks, ids[0], rank, read(config, true));
 }
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   if (!comms || count < 1) return ncclInvalidArgument;
@@ -119,7 +132,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   group_start();
   for (int rank = 0; rank < count && result == ncclSuccess; ++rank) {
     set_current_device(devices ? devices[rank] : rank);
-    result = init(&comms[rank], count, id, rank, true);
+    result = init(&comms[rank], count, id, rank, read(nullptr, true));
   }
   const ncclResult_t end = group_end();
   set_current_device(before);
@@ -131,7 +144,7 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int colour, int key, ncclComm_t* o
   const CommRef parent = find_comm(handle);
   if (!parent || !out || parent->in_progress) return fail_call(ncclInvalidArgument);
   *out = NCCL_COMM_NULL;
-  const bool blocking = is_blocking(config, parent->blocking);
+  const Configured configured = read(config, parent->blocking);
   const uint32_t ordinal = ++parent->splits;
   const auto child = std::make_shared<CommRef>();
   const auto vote = [=] {
@@ -148,12 +161,12 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int colour, int key, ncclComm_t* o
     }
     std::stable_sort(members.begin(), members.end(),
                      [&](int a, int b) { return key_of(a) < key_of(b); });
-    *child = make_child(parent, hash({kSplit, ordinal, colour}, parent->id), members, blocking);
+    *child = make_child(parent, hash({kSplit, ordinal, colour}, parent->id), members, configured);
     *out = child->get();
     return ncclSuccess;
   };
   const auto meet = [=] { return *child ? wait_joined(*child) : ncclSuccess; };
-  return add_setup({parent, blocking, {vote, join, meet}});
+  return add_setup({parent, configured.blocking, {vote, join, meet}});
 }
 
 ncclResult_t ncclCommShrink(ncclComm_t handle, int* excluded, int excluded_count, ncclComm_t* out,
@@ -168,10 +181,10 @@ ncclResult_t ncclCommShrink(ncclComm_t handle, int* excluded, int excluded_count
     std::erase(members, excluded[i]);
     id = hash({excluded[i]}, id);
   }
-  const bool blocking = is_blocking(config, parent->blocking);
-  const CommRef child = make_child(parent, id, members, blocking);
+  const Configured configured = read(config, parent->blocking);
+  const CommRef child = make_child(parent, id, members, configured);
   *out = child.get();
-  return add_setup({child, blocking, {[child] { return wait_joined(child); }}});
+  return add_setup({child, configured.blocking, {[child] { return wait_joined(child); }}});
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* result) {

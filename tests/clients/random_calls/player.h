@@ -1,0 +1,96 @@
+// A player is a thread that holds some ranks and makes calls for all of them. What concerns ranks
+// of other players too is chosen by dice that show the same to all of them, the rest by its own.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "dice.h"
+
+struct Options {
+  std::uint64_t seed = 1;
+  int turns = 200;
+  // Players are threads x processes, each holds so many ranks.
+  int threads = 1, held = 1, processes = 1, process = 0;
+  int copiers = 0;  // threads that make copies and nothing else
+  int refused = 1;  // calls that the libraries refuse, too
+  int by_pointer = 0;
+  int driver = 0;
+  int odd = -1;       // the rank that plays one collective differently
+  int odd_turn = -1;  // in this turn, or the first one after it that can be
+  int tell = 0;       // what is called, on standard error
+  int kill = -1;      // the first player's turn before which the process kills itself
+  std::string ids;    // a folder through which the players agree on NCCL ids
+
+  int players() const { return threads * processes; }
+  int world() const { return players() * held; }
+};
+
+constexpr std::size_t kRegion = 256 << 10;  // of memory, for one operand
+
+// One rank, and the memory that its calls move.
+struct Rank {
+  int rank = 0;
+  int device = 0;
+  cudaStream_t streams[3] = {};  // the last one blocks with the legacy stream
+  char *memory = nullptr, *pinned = nullptr, *managed = nullptr, *pageable = nullptr;
+};
+
+// The communicators of one kind on all ranks: one handle for each rank of the player, null for a
+// rank that is in none. Made by a split, they may be several.
+struct Family {
+  std::vector<ncclComm_t> of;
+  std::vector<int> size, place;       // of the communicator, in it; for each handle
+  std::vector<std::uint64_t> issued;  // collectives that were accepted
+  int number = 0;
+  bool blocking = true;
+  // Ranks that were left out count their parent's children otherwise than the others.
+  bool shrunk = false;
+};
+
+struct Player {
+  Player(const Options& options, int index);
+
+  const Options& o;
+  int index;
+  int turn = 0;
+  Dice common, own;
+  std::vector<Rank> ranks;
+  std::vector<Family> families;
+  int families_made = 0;
+  bool odd_done = false;
+};
+
+void make_world(Player& p);
+void nccl_turn(Player& p);
+void life_turn(Player& p);
+void copy_turn(Player& p, Dice& dice, const Rank& r);
+void synchronize(const Player& p);
+
+// Ends the program, by the place, where a call did not return what it should have.
+inline void must(bool right, const char* what, const char* file, int line) {
+  if (right) return;
+  std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
+  std::_Exit(3);
+}
+#define MUST(condition) must((condition), #condition, __FILE__, __LINE__)
+#define OK(call) must(static_cast<int>(call) == 0, #call, __FILE__, __LINE__)
+
+inline bool accepted(ncclResult_t result) {
+  return result == ncclSuccess || result == ncclInProgress;
+}
+
+// A function as the program was linked to it or, now and then where it may be, as dlsym gives it.
+void* by_pointer(const char* name);
+void tell(const Player& p, const char* format, ...) __attribute__((format(printf, 2, 3)));
+template <class F>
+F* entry(F* linked, const char* name) {
+  void* taken = by_pointer(name);
+  return taken == nullptr ? linked : reinterpret_cast<F*>(taken);
+}
+#define CALL(function) entry(&function, #function)
