@@ -78,6 +78,14 @@ std::uint32_t take_in_late(ncclComm_t handle, const void* real) {
   return index;
 }
 
+// One that ends before it could be asked.
+void forget_place_of(ncclComm_t handle) {
+  const SpinGuard guard(g_lock);
+  for (std::uint32_t i = g_expected_count; i-- != 0;) {
+    if (holds(g_expected[i].child.place, handle)) forget_expected(i);
+  }
+}
+
 }  // namespace
 
 std::uint64_t id_of(const ncclUniqueId& unique_id) {
@@ -121,7 +129,11 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
   return index;
 }
 
-void remove(ncclComm_t handle) {
+void remove(ncclComm_t handle, const void* real) {
+  // A child that was never used is one of its communicators too; its place is free for others.
+  if (handle != nullptr && g_index.find(handle) == 0 && take_in_late(handle, real) == 0) {
+    forget_place_of(handle);
+  }
   g_index.erase(handle);
   g_epoch.fetch_add(1, std::memory_order_release);
 }

@@ -62,7 +62,8 @@ struct Identity {
 };
 // A handle begins a new life. Returns its index, 0 if the table is full.
 std::uint32_t add(ncclComm_t handle, const Identity& identity);
-void remove(ncclComm_t handle);
+// Its life ends. `real`: as for `find`.
+void remove(ncclComm_t handle, const void* real);
 void forget_all();  // in the child of a fork
 
 // The index of a handle, or 0. `real` is a function of the library that owns the handle, through

@@ -82,9 +82,12 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
 }
 
 template <typename F>
-ncclResult_t end_of_life(ncclComm_t comm, F&& real) {
+ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
   // Out of the table before the library can hand out the same address again.
-  if (tprof::recording_thread() != nullptr) comms::remove(comm);
+  if (Thread* t = tprof::recording_thread()) {
+    const DepthGuard guard(*t);
+    comms::remove(comm, real_address);
+  }
   return real();
 }
 
@@ -235,10 +238,10 @@ TPROF_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 
 TPROF_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   TPROF_REAL_NCCL(ncclCommDestroy)
-  return end_of_life(comm, [&] { return real(comm); });
+  return end_of_life(comm, reinterpret_cast<const void*>(real), [&] { return real(comm); });
 }
 
 TPROF_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   TPROF_REAL_NCCL(ncclCommAbort)
-  return end_of_life(comm, [&] { return real(comm); });
+  return end_of_life(comm, reinterpret_cast<const void*>(real), [&] { return real(comm); });
 }

@@ -70,6 +70,17 @@ int main() {
   settle(child);
   reduce(child, 3);
 
+  // One that ends before it was of use, and the next one in its place.
+  ncclComm_t place = nullptr;
+  for (const char* name : {"unused", "after"}) {
+    config.commName = name;
+    must(accepted(ncclCommSplit(parent, 0, 0, &place, &config)), "ncclCommSplit");
+    settle(parent);
+    settle(place);
+    if (name[0] == 'a') reduce(place, 5);
+    must(ncclCommDestroy(place) == ncclSuccess, "ncclCommDestroy");
+  }
+
   ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
   blocking.commName = "groups";
   ncclComm_t groups = make(&blocking);

@@ -31,7 +31,7 @@ def test_every_figure_is_the_tallys(run, file):
 
 def test_names_and_parents_are_those_that_were_given(file):
     named = {c["name"]: c for c in file.comms if c["name"]}
-    assert set(named) == {"parent", "child", "groups"}
+    assert set(named) == {"parent", "child", "unused", "after", "groups"}
     assert named["child"]["parent"] == named["parent"]["comm"]
     assert named["parent"]["parent"] is None
 
@@ -40,6 +40,12 @@ def test_calls_of_a_child_that_came_late_or_was_aborted_stay_its_own(file):
     named = {c["name"]: c["comm"] for c in file.comms if c["name"]}
     assert allreduces(file, named["parent"]) == (2, 0)
     assert allreduces(file, named["child"]) == (3, 0)
+
+
+def test_a_child_that_ended_unused_leaves_its_place_to_the_next(file):
+    named = {c["name"]: c["comm"] for c in file.comms if c["name"]}
+    assert allreduces(file, named["unused"]) == (0, 0)
+    assert allreduces(file, named["after"]) == (5, 0)
 
 
 def test_groups_count_as_a_whole_or_as_failed(file):

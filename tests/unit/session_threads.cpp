@@ -64,12 +64,12 @@ void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
       make_communicator(brief, 3);
       test::all_gather(*t, brief, 1);
       ++counts.all_gathers;
-      comms::remove(brief);
+      comms::remove(brief, nullptr);
       memory::add(pinned.data(), pinned.size(), HostMemory::pinned);
       memory::remove(pinned.data());
     }
   }
-  comms::remove(own);
+  comms::remove(own, nullptr);
 }
 
 void run_generations(Counts& counts) {
