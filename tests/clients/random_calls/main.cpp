@@ -53,7 +53,8 @@ char* device_memory(std::size_t size) {
 }
 
 Rank make_rank(int number) {
-  Rank r{.rank = number, .device = number};
+  Rank r;
+  r.rank = r.device = number;
   OK(CALL(cudaSetDevice)(r.device));
   OK(CALL(cudaStreamCreateWithFlags)(&r.streams[0], cudaStreamNonBlocking));
   OK(CALL(cudaStreamCreateWithFlags)(&r.streams[1], cudaStreamNonBlocking));
@@ -99,9 +100,21 @@ Player::Player(const Options& options, int number)
 
 void synchronize(const Player& p) {
   for (const Rank& r : p.ranks) {
+    synchronize(r);
     OK(CALL(cudaSetDevice)(r.device));
     OK(CALL(cudaDeviceSynchronize)());
   }
+}
+void synchronize(const Rank& r) {
+  for (cudaStream_t stream : r.streams) OK(cudaStreamSynchronize(stream));
+  for (int device = 0; device < kOtherDevices; ++device) {
+    OK(CALL(cudaSetDevice)(device));
+    OK(cudaStreamSynchronize(cudaStreamLegacy));
+    OK(cudaStreamSynchronize(cudaStreamPerThread));
+  }
+  OK(CALL(cudaSetDevice)(r.device));
+  OK(cudaStreamSynchronize(cudaStreamLegacy));
+  OK(cudaStreamSynchronize(cudaStreamPerThread));
 }
 
 void tell(const Player& p, const char* format, ...) {

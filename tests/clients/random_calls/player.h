@@ -31,6 +31,8 @@ struct Options {
   int world() const { return players() * held; }
 };
 
+// Whose default streams a rank uses besides those of its own device.
+constexpr int kOtherDevices = 4;
 constexpr std::size_t kRegion = 256 << 10;  // of memory, for one operand
 
 // One rank, and the memory that its calls move.
@@ -39,6 +41,12 @@ struct Rank {
   int device = 0;
   cudaStream_t streams[3] = {};  // the last one blocks with the legacy stream
   char *memory = nullptr, *pinned = nullptr, *managed = nullptr, *pageable = nullptr;
+  // Memory of changing kinds, arrays of changing formats.
+  enum class Scratch { device, managed, pinned, registered, pageable };
+  char* scratch = new char[kRegion];
+  Scratch scratch_kind = Scratch::pageable;
+  cudaArray_t arrays[2] = {};
+  std::size_t element = 0;
 };
 
 // The communicators of one kind on all ranks: one handle for each rank of the player, null for a
@@ -69,8 +77,9 @@ struct Player {
 void make_world(Player& p);
 void nccl_turn(Player& p);
 void life_turn(Player& p);
-void copy_turn(Player& p, Dice& dice, const Rank& r);
+void copy_turn(Player& p, Dice& d, Rank& r);
 void synchronize(const Player& p);
+void synchronize(const Rank& r);
 
 // Ends the program, by the place, where a call did not return what it should have.
 inline void must(bool right, const char* what, const char* file, int line) {
