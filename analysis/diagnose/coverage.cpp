@@ -81,14 +81,15 @@ constexpr KindMeaning kMeanings[] = {
       "use NVIDIA's libcudart.so.11.0, .12 or .13"}},
     {"graph_unknown",
      {Severity::warning,
-      "CUDA graphs were launched that were made, in part or as a whole, by calls that were not "
-      "seen (of the driver, or of a runtime that is linked in), or there were too many different "
-      "ones: what those held is not counted",
+      "CUDA graphs were launched that hold, or may hold, kernels of NCCL or batches of copies put "
+      "there by calls that were not seen (of the driver, or of a runtime that is linked in), or "
+      "there were too many different ones: those are not counted",
       "make graphs through the shared CUDA runtime"}},
     {"graph_edited",
      {Severity::warning,
-      "copies in CUDA graphs were changed, enabled or removed by handles that are not known to us "
-      "(of clones, of graphs that updated an executable): their counts are as before the change",
+      "copies or kernels of NCCL in CUDA graphs were changed, enabled or removed by handles that "
+      "are not known to us (of clones, of graphs that updated an executable, of the kernel of "
+      "several calls): their counts are as before the change",
       "change the graph that was instantiated, or capture it anew"}},
     {"graph_conditional",
      {Severity::warning,

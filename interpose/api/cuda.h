@@ -18,6 +18,7 @@
 #undef cuMemPrefetchAsync
 #undef cuStreamBeginCapture
 #undef cuGraphInstantiate
+#undef cuGraphExecUpdate
 
 // clang-format off
 #define TPROF_CUDA_COPY(X)                                                                                              \
@@ -132,8 +133,23 @@
     (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))
 
+// Copies that are put into a graph by hand, and changed there: X(function, since, (parameters),
+// (arguments), (reading), what capture/graphs.h is told). The first is also the name of copies that
+// a graph is found to hold, put there by functions that no row wraps (capture/graph_scan.h).
+#define TPROF_CUDA_NODE(X)                                                                                              \
+  X(cuGraphAddMemcpyNode, 10000,                                                                                        \
+    (CUgraphNode* node, CUgraph graph, const CUgraphNode* after, size_t n, const CUDA_MEMCPY3D* box, CUcontext context),\
+    (node, graph, after, n, box, context), (box_copy(box, nullptr, false)), copy_added(graph, *node, call))             \
+  X(cuGraphMemcpyNodeSetParams, 10000, (CUgraphNode node, const CUDA_MEMCPY3D* box),                                    \
+    (node, box), (box_copy(box, nullptr, false)), copy_changed(node, call))                                             \
+  X(cuGraphExecMemcpyNodeSetParams, 10020,                                                                              \
+    (CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D* box, CUcontext context),                            \
+    (executable, node, box, context), (box_copy(box, nullptr, false)), copy_changed(executable, node, call))
+// The same for a node of any kind, by its parameters; body in hook/cuda_node.cpp.
+#define TPROF_CUDA_ANY_NODE(X) X(cuGraphExecNodeSetParams, 12020)
+
 // Captures and launches, which say what captured copies become: X(function, twin, name, since,
-// until); bodies in hook/cuda_graph.cpp.
+// until); bodies in hook/cuda_graph.cpp and hook/cuda_node.cpp.
 #define TPROF_CUDA_GRAPH(X)                                                                                             \
   X(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, 10010)                                \
   X(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, kNewestKnown)                   \
@@ -146,6 +162,13 @@
   X(cuGraphInstantiate, cuGraphInstantiate, 10000, 11000)                                                               \
   X(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 12000)                                                            \
   X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, kNewestKnown)                                      \
+  X(cuGraphClone, cuGraphClone, 10000, kNewestKnown)                                                                    \
+  X(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, 10000, kNewestKnown)                                            \
+  X(cuGraphDestroyNode, cuGraphDestroyNode, 10000, kNewestKnown)                                                        \
+  X(cuGraphExecUpdate, cuGraphExecUpdate, 10020, 12000)                                                                 \
+  X(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, kNewestKnown)                                                       \
+  X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, kNewestKnown)                        \
+  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, kNewestKnown)                                                  \
   X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown)                                                                \
   X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown)
 

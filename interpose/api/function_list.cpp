@@ -64,6 +64,10 @@ namespace {
   TPROF_CUDA_BATCH(X)
 #undef X
 
+#define X(name, since, ...) WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(name, since)
+  TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X)
+#undef X
+
 #define X(name, since) WRAPPED("nccl", name, "", "", "") SINCE(name, since)
   TPROF_NCCL_LIFE(X)
 #undef X

@@ -22,9 +22,9 @@ enum class Fn : std::uint16_t {
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
           TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X) TPROF_CUDA_COPY(X_TWIN)
-              TPROF_CUDA_BATCH(X_TWIN) TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X)
-                  TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
-                      TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
+              TPROF_CUDA_BATCH(X_TWIN) TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X) TPROF_NCCL_LIFE(X)
+                  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
+                      TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
                           count_
@@ -60,21 +60,22 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
                 TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
 #undef X_TWIN
 #undef X
-#define X(name) {#name, Library::cuda, true, Order::none, Elements::count, #name},
+#define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN)
+                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_CUDA_NODE(X)
+                        TPROF_CUDA_ANY_NODE(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                        TPROF_NCCL_LIFE(X)
+                            TPROF_NCCL_LIFE(X)
 #undef X
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
-                            TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
+                                TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                                TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                    TPROF_CUDA_ENTRY(X)
+                                    TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                                        TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
 };

@@ -30,9 +30,6 @@
   X(cuda, cuMemcpy2DUnaligned, "of CUDA before 3.2, with addresses of 32 bits")                                        \
   X(cuda, cuMemcpy3D, "of CUDA before 3.2, with addresses of 32 bits")                                                 \
   X(cuda, cuMemcpy3DAsync, "of CUDA before 3.2, with addresses of 32 bits")                                            \
-  X(cuda, cuGraphAddMemcpyNode, "a node of a graph made through the driver")                                           \
-  X(cuda, cuGraphMemcpyNodeSetParams, "changes a node of a graph made through the driver")                             \
-  X(cuda, cuGraphExecMemcpyNodeSetParams, "changes a node of an executable graph made through the driver")             \
   X(cuda, cuGraphMemcpyNodeGetParams, "asks")                                                                          \
   X(cuda, cuGraphKernelNodeCopyAttributes, "copies settings, no data")                                                 \
   X(cuda, cuStreamCopyAttributes, "copies settings, no data")

@@ -70,7 +70,7 @@ cudaError_t batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   close_batch(t, batch, open, result);
   if (capture && accepted(result)) {
     for (std::size_t i = 0; i < batch.parts; ++i) {
-      graphs::captured_batch(capture.graph, {open.key[i], batch.part[i].bytes});
+      graphs::captured_copy(capture, batch.stream, {open.key[i], batch.part[i].bytes});
     }
   }
   return result;

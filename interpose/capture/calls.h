@@ -152,7 +152,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   settle(t, r, key, ok, kName, !in_ring);
   if (!ok) comms::give_back(counter, r.seq);
   if (graph != 0 && ok) [[unlikely]]
-    graphs::captured_call(graph, {key, a.count});
+    graphs::captured_alone(graph, a.stream, {key, a.count});
   return result;
 }
 
@@ -227,7 +227,7 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
 
 // A copy that is put into a graph by hand: `placed` is told once it is there.
 template <Fn kFunction, typename F, typename G>
-cudaError_t node_call(Thread& t, const CopyArgs& a, F&& real, G&& placed) {
+auto node_call(Thread& t, const CopyArgs& a, F&& real, G&& placed) {
   const DepthGuard guard(t);
   return record_copy<kFunction>(t, a, true, std::forward<F>(real), placed);
 }

@@ -1,5 +1,9 @@
 #include "graph_driver.h"
 
+#include <iterator>
+#include <string_view>
+
+#include "driver_box.h"
 #include "interpose/resolve/driver_function.h"
 
 namespace tprof::graph_driver {
@@ -10,7 +14,12 @@ using resolve::DriverFunction;
 // CUresult, CUstreamCaptureStatus and CUgraphNodeType are ints.
 constexpr int kCaptureActive = 1;
 constexpr int kCaptureInvalid = 2;
-constexpr int kNodeMemcpy = 1;
+
+// By CUgraphNodeType. Newer kinds than these may move data.
+constexpr NodeKind kKinds[] = {
+    NodeKind::kernel, NodeKind::copy,  NodeKind::other, NodeKind::other,      NodeKind::child,
+    NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::other,      NodeKind::other,
+    NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::conditional};
 
 // Since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
@@ -21,6 +30,13 @@ constinit DriverFunction<int(cudaGraphNode_t*, const void*, const void*)> g_find
 constinit DriverFunction<int(const void*, cudaGraph_t*)> g_child_graph(
     "cuGraphChildGraphNodeGetGraph");
 constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
+constinit DriverFunction<int(const void*, const void**, std::size_t*)> g_nodes("cuGraphGetNodes");
+constinit DriverFunction<int(const void*, CUDA_MEMCPY3D*)> g_copy("cuGraphMemcpyNodeGetParams");
+// Since CUDA 12.0, and the names since 12.3.
+constinit DriverFunction<int(const void*, CUDA_KERNEL_NODE_PARAMS_v2*)> g_kernel(
+    "cuGraphKernelNodeGetParams_v2");
+constinit DriverFunction<int(const char**, CUfunction)> g_function_name("cuFuncGetName");
+constinit DriverFunction<int(const char**, CUkernel)> g_kernel_name("cuKernelGetName");
 
 }  // namespace
 
@@ -53,10 +69,49 @@ cudaGraph_t child_of(const void* node) {
   return ask != nullptr && node != nullptr && ask(node, &found) == 0 ? found : nullptr;
 }
 
-bool is_no_copy(const void* node) {
+NodeKind kind_of(const void* node) {
   auto* ask = g_node_type.get();
-  int type = kNodeMemcpy;
-  return ask != nullptr && node != nullptr && ask(node, &type) == 0 && type != kNodeMemcpy;
+  int type = -1;
+  if (ask == nullptr || ask(node, &type) != 0) return NodeKind::unknown;
+  return type >= 0 && type < static_cast<int>(std::size(kKinds)) ? kKinds[type] : NodeKind::unknown;
+}
+
+std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room) {
+  auto* ask = g_nodes.get();
+  std::size_t count = room;
+  if (ask == nullptr || graph == nullptr) return -1;
+  if (ask(graph, room == 0 ? nullptr : nodes, &count) != 0) return -1;
+  return static_cast<std::ptrdiff_t>(count);
+}
+
+bool copy_in(const void* node, CopyArgs& copy) {
+  auto* ask = g_copy.get();
+  CUDA_MEMCPY3D box{};
+  if (ask == nullptr || ask(node, &box) != 0 || box.WidthInBytes == 0) return false;
+  // Of a plain copy they may be left out.
+  if (box.Height == 0) box.Height = 1;
+  if (box.Depth == 0) box.Depth = 1;
+  copy = box_copy(&box, nullptr, false);
+  return true;
+}
+
+bool may_be_nccl(const void* node) {
+  auto* ask = g_kernel.get();
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel{};
+  if (ask == nullptr || ask(node, &kernel) != 0) return true;
+  const char* name = nullptr;
+  if (kernel.func != nullptr) {
+    auto* of_function = g_function_name.get();
+    if (of_function == nullptr || of_function(&name, kernel.func) != 0) return true;
+  } else {
+    auto* of_kernel = g_kernel_name.get();
+    if (of_kernel == nullptr || of_kernel(&name, kernel.kern) != 0) return true;
+  }
+  if (name == nullptr) return true;
+  // ncclDevKernel_AllGather_RING_LL, ncclKernel_..., ncclSymkDevKernel_..., mangled.
+  const std::string_view text(name);
+  const std::size_t nccl = text.find("nccl");
+  return nccl != std::string_view::npos && text.find("Kernel", nccl) != std::string_view::npos;
 }
 
 }  // namespace tprof::graph_driver

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "copy_args.h"
+
 namespace tprof::graph_driver {
 
 struct Capture {
@@ -23,7 +25,15 @@ CaptureStatus capture_of(cudaStream_t stream, Capture& capture);
 cudaGraphNode_t in_clone(const void* node, const void* clone);
 // The graph within a child graph node; null: not known.
 cudaGraph_t child_of(const void* node);
-// Whether it is known to be no copy.
-bool is_no_copy(const void* node);
+
+// What a node is, as far as it bears on what is counted.
+enum class NodeKind : std::uint8_t { copy, kernel, child, conditional, other, unknown };
+NodeKind kind_of(const void* node);
+// The nodes of a graph, up to `room`; -1: not known. With no room, how many there are.
+std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room);
+// False where the driver does not tell what the node copies.
+bool copy_in(const void* node, CopyArgs& copy);
+// Whether a kernel is NCCL's, or may be: the driver of CUDA before 12.3 does not tell names.
+bool may_be_nccl(const void* node);
 
 }  // namespace tprof::graph_driver

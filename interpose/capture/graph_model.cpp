@@ -66,6 +66,7 @@ GraphId GraphModel::copy(GraphId from) {
   if (made == 0) return 0;
   graph(made).unseen = graph(from).unseen;
   graph(made).unnamed = graph(from).unnamed;
+  graph(made).unnamed_nccl = graph(from).unnamed_nccl;
   for (std::uint32_t n = graph(from).first; n != 0; n = node(n).next) {
     GraphNode twin = node(n);
     if (twin.kind == Kind::removed) continue;

@@ -2,6 +2,7 @@
 // process's own memory; what a launch executes goes to the mapped file (graph_contents.h).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
@@ -19,7 +20,9 @@ struct GraphNode {
     child,  // a child graph
     body,   // a body of a conditional node, which runs as often as the device decides
   };
-  const void* handle;    // cudaGraphNode_t; null where it is not known, or where it is many nodes
+  // cudaGraphNode_t, of an NCCL call its kernel's; null where it is not known, or where it is not
+  // one node for one call. A batch of copies has an entry for each direction, with the same handle.
+  const void* handle;
   LedgerKey::Words key;  // of a call
   std::uint64_t count;   // of a call: the API's count; copies: bytes
   GraphId graph;         // that it is in
@@ -44,8 +47,13 @@ struct GraphInfo {
   std::uint32_t first, last;  // nodes
   std::uint32_t unseen;       // GraphUnseen
   bool unnamed;               // copies are in it whose handle is not known
+  bool unnamed_nccl;          // the same of NCCL calls
   bool in_use;
 };
+
+inline bool is_copy(const GraphNode& call) {
+  return is_copy(std::bit_cast<LedgerKey>(call.key).bucket);
+}
 
 // Not for several threads at once: its owner holds a lock.
 class GraphModel {

@@ -33,8 +33,8 @@ struct Call {
 };
 // Captured, and accepted by the library.
 void captured_call(GraphId graph, const Call& call);
+void captured_alone(GraphId graph, cudaStream_t stream, const Call& call);  // in no NCCL group
 void captured_copy(const Capture& capture, cudaStream_t stream, const Call& copy);
-void captured_batch(GraphId graph, const Call& copies);
 void captured_launch(GraphId graph, cudaGraphExec_t executable);
 
 // Around a capture. `ended`: `graph` is null where it failed.

@@ -56,6 +56,9 @@ struct Thread {
   const void* last_comm = nullptr;
   std::uint32_t last_comm_index = 0;
 
+  // The only node that the last captured call came after, as the driver told before it.
+  const void* captured_before = nullptr;
+
   Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
 
   RangeLevels ranges;

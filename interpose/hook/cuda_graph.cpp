@@ -1,27 +1,15 @@
 // The wrappers of the driver's stream captures and graph launches. Without TPROF_DRIVER=1 they pass
 // every call straight through; with it they report those that come from no wrapper, as a runtime
-// makes them that is linked in. Graphs that are changed through the driver after capture are not
-// followed: their launches are in the coverage.
-#include "interpose/session/opt_in.h"
-#include "wrapper.h"
+// makes them that is linked in.
+#include "any_cuda.h"
 
 using tprof::legacy;
 using tprof::per_thread;
+using tprof::recording_driver;
 using tprof::Thread;
 namespace graphs = tprof::graphs;
 
-#define TPROF_REAL_CUDA(function, type) \
-  TPROF_REAL_OF(function, any_##function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
-// As functions of other names: cuda.h gives many of these a newer meaning by a macro.
-#define ANY(function, parameters)                                     \
-  TPROF_EXPORT CUresult any_##function parameters __asm__(#function); \
-  TPROF_EXPORT CUresult any_##function parameters
-
 namespace {
-
-Thread* recording_driver() {
-  return tprof::opt_in::driver() ? tprof::recording_thread() : nullptr;
-}
 
 template <typename F>
 CUresult capturing(F&& real, CUstream stream, bool into_existing_graph) {

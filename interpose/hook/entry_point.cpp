@@ -26,11 +26,14 @@ constexpr EntryPoint kEntryPoints[] = {
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
         TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X)
 #undef X
-#define X(function, name, since, until) {#name, since, until, Fn::function, Fn::function},
-            TPROF_CUDA_GRAPH_ONLY(X)
+#define X(function, since, ...) {#function, since, kNewestKnown, Fn::function, Fn::function},
+            TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X)
 #undef X
-                {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
-                 Fn::cuGraphInstantiateWithFlags},
+#define X(function, name, since, until) {#name, since, until, Fn::function, Fn::function},
+                TPROF_CUDA_GRAPH_ONLY(X)
+#undef X
+                    {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
+                     Fn::cuGraphInstantiateWithFlags},
     // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
     // versions the same name may mean the older prototype: it is passed through.
     {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},

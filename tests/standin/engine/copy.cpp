@@ -76,6 +76,8 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
   op->run = [region] { return run(region); };
   op->type = cudaGraphNodeTypeMemcpy;
   op->counted = {{key, region.bytes(), region.bytes()}};
+  op->copied = region;
+  op->kind = kind;
   return cudaSuccess;
 }
 

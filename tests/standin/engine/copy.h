@@ -9,18 +9,6 @@
 
 namespace standin {
 
-// A box of bytes on each side; a plain copy has one row.
-struct Region {
-  void* dst;
-  const void* src;
-  size_t width;  // bytes
-  size_t height = 1, depth = 1;
-  size_t dst_pitch = 0, src_pitch = 0;  // from row to row
-  size_t dst_slice = 0, src_slice = 0;  // from plane to plane
-
-  size_t bytes() const { return width * height * depth; }
-};
-
 enum class Wait { kNo, kYes };
 
 // `function` is a literal, the name that the program called.

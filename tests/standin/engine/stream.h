@@ -46,6 +46,18 @@ struct Counted {
   uint64_t count, bytes;
 };
 
+// A box of bytes on each side; a plain copy has one row.
+struct Region {
+  void* dst;
+  const void* src;
+  size_t width;  // bytes
+  size_t height = 1, depth = 1;
+  size_t dst_pitch = 0, src_pitch = 0;  // from row to row
+  size_t dst_slice = 0, src_slice = 0;  // from plane to plane
+
+  size_t bytes() const { return width * height * depth; }
+};
+
 struct Op {
   // Runs on the stream's thread; may run many times when captured. Empty: a marker.
   std::function<cudaError_t()> run;
@@ -53,6 +65,10 @@ struct Op {
   std::vector<Mark> after;
   std::shared_ptr<Order> order;
   std::vector<Counted> counted;
+  // What the driver tells of a node that is a copy, or a kernel.
+  Region copied{};
+  cudaMemcpyKind kind = cudaMemcpyDefault;
+  const char* kernel = "_Z6kernelv";
 };
 
 struct Capture {

@@ -59,6 +59,7 @@ void launch(const std::vector<Call>& calls) {
     if (taken[first]) continue;
     const Call& head = calls[first];
     Op op{.type = cudaGraphNodeTypeKernel, .order = head.comm->order};
+    op.kernel = "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE";
     std::vector<Task> tasks;
     bool hang_device = false;
     for (size_t i = first; i < calls.size(); ++i) {

@@ -1,0 +1,49 @@
+// How the driver's addresses and boxes read. Its boxes are in bytes whatever takes part.
+#pragma once
+
+#include <cuda.h>
+
+#include "copy_args.h"
+
+namespace tprof {
+
+inline const void* at(CUdeviceptr address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
+  return reinterpret_cast<const void*>(address);
+}
+
+inline bool is_host(CUmemorytype type) {
+  return type == CU_MEMORYTYPE_HOST;
+}
+
+// Where one side of a box lies; null: in an array.
+inline const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
+  return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : at(device);
+}
+
+// A side that is unified is told by its pointer.
+template <typename Box>
+cudaMemcpyKind kind_of(const Box& b) {
+  if (b.dstMemoryType == CU_MEMORYTYPE_UNIFIED || b.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {
+    return cudaMemcpyDefault;
+  }
+  if (is_host(b.srcMemoryType)) {
+    return is_host(b.dstMemoryType) ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+  }
+  return is_host(b.dstMemoryType) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+template <typename Box>
+CopyArgs box_copy(const Box* b, CUstream stream, bool sync) {
+  if (b == nullptr) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream, sync};
+  std::size_t bytes = b->WidthInBytes * b->Height;
+  if constexpr (requires { b->Depth; }) bytes *= b->Depth;
+  return {.dst = side(b->dstMemoryType, b->dstHost, b->dstDevice),
+          .src = side(b->srcMemoryType, b->srcHost, b->srcDevice),
+          .bytes = bytes,
+          .kind = kind_of(*b),
+          .stream = stream,
+          .sync = sync};
+}
+
+}  // namespace tprof

@@ -1,0 +1,27 @@
+// What the wrappers of the driver's functions begin with.
+#pragma once
+
+#include "interpose/capture/thread.h"
+#include "interpose/resolve/driver_function.h"
+#include "interpose/session/opt_in.h"
+
+namespace tprof {
+
+// The current device of a thread that did not set it through a wrapper. The driver keeps it by
+// thread, and its answers touch no error state.
+inline void ask_device(Thread& t) {
+  static constinit resolve::DriverFunction<int(int*)> query("cuCtxGetDevice");
+  auto* ask = query.get();
+  int device = 0;
+  if (ask != nullptr && ask(&device) == 0) t.device = device;
+}
+
+// The thread where calls of the driver count.
+inline Thread* recording_driver() {
+  if (!opt_in::driver()) return nullptr;
+  Thread* t = recording_thread();
+  if (t != nullptr) ask_device(*t);
+  return t;
+}
+
+}  // namespace tprof

@@ -1,0 +1,139 @@
+// What the situations of `graphs` are made of.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+
+struct Situation {
+  const char* name;
+  void (*run)();
+};
+// As they stand in the files of this folder.
+const Situation* captured_situations();
+const Situation* by_hand_situations();
+const Situation* executable_situations();
+const Situation* past_us_situations();
+#define SITUATION(name) {#name, name},
+#define SITUATIONS(list, ...)                            \
+  const Situation* list() {                              \
+    static constexpr Situation kAll[] = {__VA_ARGS__{}}; \
+    return kAll;                                         \
+  }
+
+inline void check(bool right, const char* what, int line) {
+  if (right) return;
+  std::printf("line %d: %s\n", line, what);
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+#define OK(call) check((call) == cudaSuccess, #call, __LINE__)
+#define NCCL_OK(call) check((call) == ncclSuccess, #call, __LINE__)
+#define REFUSED(call) check((call) != cudaSuccess, #call, __LINE__)
+
+constexpr size_t kSize = 4096;
+inline char *device, *host;
+inline cudaStream_t stream, side;
+inline cudaEvent_t forked, joined;
+inline ncclComm_t comm;
+
+inline void set_up() {
+  // As the real runtime does; the stand-in's has no need of it.
+  check(dlopen("libcuda.so.1", RTLD_NOW) != nullptr, "libcuda.so.1", __LINE__);
+  void* memory = nullptr;
+  OK(cudaMalloc(&memory, 2 * kSize));
+  device = static_cast<char*>(memory);
+  OK(cudaHostAlloc(&memory, kSize, cudaHostAllocDefault));
+  host = static_cast<char*>(memory);
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  OK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
+  OK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+  ncclUniqueId id;
+  NCCL_OK(ncclGetUniqueId(&id));
+  NCCL_OK(ncclCommInitRank(&comm, 1, id, 0));
+}
+
+inline void upload(size_t bytes, cudaStream_t on = stream) {
+  OK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, on));
+}
+inline void download(size_t bytes, cudaStream_t on = stream) {
+  OK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, on));
+}
+inline void gather(size_t count) {
+  NCCL_OK(ncclAllGather(device, device + kSize, count, ncclFloat32, comm, stream));
+}
+
+inline void begin() {
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+}
+inline cudaGraph_t end() {
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamEndCapture(stream, &graph));
+  return graph;
+}
+// Most situations begin with this one: 100 B to the device, an all-gather of 16 floats.
+inline cudaGraph_t captured() {
+  begin();
+  upload(100);
+  gather(16);
+  return end();
+}
+inline cudaGraph_t empty() {
+  cudaGraph_t graph = nullptr;
+  OK(cudaGraphCreate(&graph, 0));
+  return graph;
+}
+inline cudaGraphExec_t instantiate(cudaGraph_t graph) {
+  cudaGraphExec_t executable = nullptr;
+  OK(cudaGraphInstantiate(&executable, graph, 0));
+  return executable;
+}
+inline void launch(cudaGraphExec_t executable, int times, cudaStream_t on = stream) {
+  for (int i = 0; i < times; ++i) OK(cudaGraphLaunch(executable, on));
+  OK(cudaStreamSynchronize(on));
+}
+inline void run(cudaGraph_t graph, int times) {
+  cudaGraphExec_t executable = instantiate(graph);
+  launch(executable, times);
+  OK(cudaGraphExecDestroy(executable));
+}
+// The first node of that kind in a graph.
+inline cudaGraphNode_t node_in(cudaGraph_t graph, cudaGraphNodeType kind) {
+  cudaGraphNode_t nodes[16];
+  size_t count = std::size(nodes);
+  OK(cudaGraphGetNodes(graph, nodes, &count));
+  for (size_t i = 0; i < count; ++i) {
+    cudaGraphNodeType type;
+    OK(cudaGraphNodeGetType(nodes[i], &type));
+    if (type == kind) return nodes[i];
+  }
+  check(false, "a node of that kind", __LINE__);
+  return nullptr;
+}
+inline cudaGraphNode_t copy_in(cudaGraph_t graph) {
+  return node_in(graph, cudaGraphNodeTypeMemcpy);
+}
+inline cudaGraphNode_t add_upload(cudaGraph_t graph, size_t bytes,
+                                  cudaGraphNode_t after = nullptr) {
+  cudaGraphNode_t node = nullptr;
+  OK(cudaGraphAddMemcpyNode1D(&node, graph, &after, after == nullptr ? 0 : 1, device, host, bytes,
+                              cudaMemcpyHostToDevice));
+  return node;
+}
+inline cudaGraphNode_t add_child(cudaGraph_t graph, cudaGraph_t child) {
+  cudaGraphNode_t node = nullptr;
+  OK(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, child));
+  return node;
+}
+inline void change(cudaGraphExec_t executable, cudaGraphNode_t node, size_t bytes) {
+  OK(cudaGraphExecMemcpyNodeSetParams1D(executable, node, device, host, bytes,
+                                        cudaMemcpyHostToDevice));
+}
+inline void change(cudaGraphNode_t node, size_t bytes) {
+  OK(cudaGraphMemcpyNodeSetParams1D(node, device, host, bytes, cudaMemcpyHostToDevice));
+}
