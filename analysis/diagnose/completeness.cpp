@@ -176,24 +176,39 @@ void not_closed(const match::Job& job, std::vector<Problem>& found) {
   }
 }
 
-void dropped(const match::Job& job, std::vector<Problem>& found) {
+namespace {
+
+// By reason, and who; `counts`: of a footer.
+struct Drops {
   std::map<std::string, std::uint64_t> reasons;
-  const auto droppers = pick(job, [&](const Process& p) {
-    if (!p.footer) return false;
-    std::uint64_t n = 0;
-    for (const auto& [reason, events] : p.footer->dropped) {
-      if (p.lane == 0) reasons[reason] += events;  // the process's
-      n += events;
-    }
-    return n != 0;
-  });
-  if (droppers.empty()) return;
-  std::string why;
+  std::vector<const Process*> processes;
   std::uint64_t all = 0;
-  for (const auto& [reason, n] : reasons) {
-    why += fmt::format("{}{} {}", why.empty() ? "" : ", ", reason, report::thousands(n));
-    all += n;
+
+  Drops(const match::Job& job, std::map<std::string, std::uint64_t> read::Footer::*counts) {
+    processes = pick(job, [&](const Process& p) {
+      if (!p.footer) return false;
+      std::uint64_t n = 0;
+      for (const auto& [reason, lines] : (*p.footer).*counts) {
+        if (p.lane == 0) reasons[reason] += lines;  // the process's
+        n += lines;
+      }
+      return n != 0;
+    });
+    for (const auto& [reason, n] : reasons) all += n;
   }
+  std::string why() const {
+    std::string text;
+    for (const auto& [reason, n] : reasons) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reason, report::thousands(n));
+    }
+    return text;
+  }
+};
+
+void dropped_events(const match::Job& job, std::vector<Problem>& found) {
+  const Drops drops(job, &read::Footer::dropped);
+  if (drops.processes.empty()) return;
+  const auto& reasons = drops.reasons;
   // Nobody asked for these; the others are settings at work.
   const bool lost = reasons.contains("ring") || reasons.contains("write_error");
   const char* next = reasons.contains("write_error") ? "free space in TPROF_OUTPUT_DIR"
@@ -201,10 +216,30 @@ void dropped(const match::Job& job, std::vector<Problem>& found) {
                          ? "raise TPROF_RING"
                          : "raise TPROF_QUOTA, or write lines of fewer ranks with TPROF_RANKS";
   found.push_back(
-      problem("dropped", lost ? Severity::warning : Severity::note, ranks_of(droppers),
+      problem("dropped", lost ? Severity::warning : Severity::note, ranks_of(drops.processes),
               fmt::format("{} events of {} have no line in the timeline ({}); the counts hold them",
-                          report::thousands(all), names_of(droppers), why),
+                          report::thousands(drops.all), names_of(drops.processes), drops.why()),
               lost || reasons.contains("quota") ? next : ""));
+}
+
+// They are no counts: whatever the reason, nothing is wrong with the trace.
+void dropped_ranges(const match::Job& job, std::vector<Problem>& found) {
+  const Drops drops(job, &read::Footer::ranges_dropped);
+  if (drops.processes.empty()) return;
+  found.push_back(
+      problem("dropped_ranges", Severity::note, ranks_of(drops.processes),
+              fmt::format("{} NVTX ranges of {} have no line in the timeline ({})",
+                          report::thousands(drops.all), names_of(drops.processes), drops.why()),
+              drops.reasons.contains("quota")  ? "raise TPROF_QUOTA: a quarter of it is theirs"
+              : drops.reasons.contains("ring") ? "raise TPROF_RING: half of it is theirs"
+                                               : ""));
+}
+
+}  // namespace
+
+void dropped(const match::Job& job, std::vector<Problem>& found) {
+  dropped_events(job, found);
+  dropped_ranges(job, found);
 }
 
 void failed_calls(const match::Job& job, std::vector<Problem>& found) {

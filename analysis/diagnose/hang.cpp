@@ -8,6 +8,7 @@
 
 #include "diagnose/first_difference.h"
 #include "diagnose/names.h"
+#include "diagnose/open_ranges.h"
 #include "diagnose/waits.h"
 #include "report/text.h"
 
@@ -237,6 +238,7 @@ class Finder {
           "did not return looks the same");
     }
     if (meeting != nullptr) waiting(*meeting, p);
+    within(who, p);
     last_call(*who[0], p);
     common(p);
     p.next =
@@ -268,6 +270,7 @@ class Finder {
               .seq = m.seq,
               .function = call.function};
     waiting(m, p);
+    within(who, p);
     last_call(*who[0], p);
     if (!closed) {
       p.evidence.push_back(fmt::format(
@@ -292,6 +295,7 @@ class Finder {
               .communicator = call.communicator->id,
               .seq = call.seq,
               .function = send ? "ncclRecv" : "ncclSend"};
+    within({&who}, p);
     last_call(who, p);
     common(p);
     p.next = stack(who);
@@ -303,6 +307,22 @@ class Finder {
     p.evidence.push_back(fmt::format("{} called collective {} of communicator {}{}",
                                      names_of(processes_of(m.came)), m.seq, m.communicator->id,
                                      call.text.empty() ? "" : "; " + call.text));
+  }
+
+  void within(const Processes& who, Problem& p) const {
+    std::vector<Standing> standing;
+    for (const Process* process : who) {
+      const OpenCall* call = open_call(process);
+      const auto facts = facts_.find(process);
+      std::optional<std::int64_t> thread;
+      if (call != nullptr) {
+        thread = call->thread;
+      } else if (facts != facts_.end() && facts->second.last) {
+        thread = facts->second.last->thread;
+      }
+      standing.emplace_back(process, thread);
+    }
+    std::ranges::move(open_ranges(standing, facts_, end_ns_), std::back_inserter(p.evidence));
   }
 
   void last_call(const Process& process, Problem& p) const {
@@ -388,6 +408,7 @@ class Finder {
         found.function = first_call(*m).function;
       }
     }
+    within(path, found);
     common(found);
     found.next =
         "calls that wait for each other must be made in the same order on all ranks; sends and "

@@ -92,6 +92,11 @@ Facts facts_of(const read::Trace& trace, const std::set<const read::Process*>& o
   read::read_lines(
       trace, {.wanted = [&](const read::Process& p) { return all.contains(&p); },
               .event = [&](const read::Process& p, const read::Event& e) { take(e, all.at(&p)); },
+              .open_range =
+                  [&](const read::Process& p, const read::Range& r) {
+                    auto& ranges = all.at(&p).ranges;
+                    if (ranges.size() < kMaxOpen) ranges.push_back(r);
+                  },
               .metadata =
                   [&](const read::Line& line) {
                     metadata.line(line);

@@ -55,6 +55,7 @@ struct LineFacts {
   std::map<std::int64_t, std::uint64_t> failed;  // by communicator
   std::vector<read::Event> open;                 // calls that never returned
   std::optional<read::Event> last;               // the call that began last
+  std::vector<read::Range> ranges;               // NVTX ranges that are open
   std::vector<read::Anchor> clock;               // all of them, in the order of the file
   std::vector<std::string> decreased;            // where a ledger says less than one before it
 

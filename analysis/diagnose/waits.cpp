@@ -61,7 +61,8 @@ class Finder {
                                .collective = e.collective(),
                                .seq = e.comm ? std::optional(e.seq) : std::nullopt,
                                .peer = e.peer,
-                               .since_ns = since});
+                               .since_ns = since,
+                               .thread = e.thread});
       }
       return;
     }
@@ -78,7 +79,8 @@ class Finder {
                              .collective = collective,
                              .seq = known ? std::optional(at.member->count()) : std::nullopt,
                              .peer = std::nullopt,
-                             .since_ns = std::nullopt});
+                             .since_ns = std::nullopt,
+                             .thread = std::nullopt});
     }
   }
 

@@ -22,6 +22,7 @@ struct OpenCall {
   std::optional<std::uint64_t> seq;
   std::optional<std::int64_t> peer;
   std::optional<std::int64_t> since_ns;  // CLOCK_REALTIME; unknown without a line
+  std::optional<std::int64_t> thread;    // the same
 };
 
 // Members of a communicator that called collective `seq`, and those that did not.

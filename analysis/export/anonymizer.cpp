@@ -12,6 +12,7 @@
 #include "format/record.h"
 #include "format/ring_file.h"
 #include "read/json.h"
+#include "read/metadata.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -104,6 +105,7 @@ constexpr Field kCoverage[] = {{"functions", Take::object, {}, kFunction},
                                {"unseen", Take::object, {}, kFound},
                                {"tools", Take::object, {}, kFound}};
 constexpr Field kFooter[] = {{"dropped", Take::counts},
+                             {"ranges_dropped", Take::counts},
                              {"self_cost_ns"},
                              {"coverage", Take::object, {}, kCoverage},
                              {"complete"},
@@ -153,9 +155,19 @@ constexpr Field kLines[] = {{"process_name", Take::object, {}, kProcessName},
                             {"tprof_ledger", Take::object, {}, kLedger},
                             {"tprof_footer", Take::object, {}, kFooter}};
 constexpr Field kCallArguments = {"args", Take::object, {}, kCall};
+constexpr Field kRange[] = {{"unfinished"}, {"domain", Take::name, "domain"}, {"device"}};
+constexpr Field kRangeArguments = {"args", Take::object, {}, kRange};
+constexpr Field kRangeName = {"name", Take::name, "range"};
+constexpr Field kRangeId[] = {{"local", Take::plain}};
 // Of every line, besides its name and arguments.
-constexpr Field kTop[] = {
-    {"cat", Take::word}, {"ph", Take::word}, {"pid"}, {"tid"}, {"ts"}, {"dur"}};
+constexpr Field kTop[] = {{"cat", Take::word},
+                          {"ph", Take::word},
+                          {"pid"},
+                          {"tid"},
+                          {"ts"},
+                          {"dur"},
+                          {"s", Take::word},
+                          {"id2", Take::object, {}, kRangeId}};
 
 const Field* find(std::span<const Field> fields, std::string_view key) {
   const auto found = std::ranges::find(fields, key, &Field::key);
@@ -164,15 +176,17 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 const std::set<std::string_view>& words() {
   static const std::set<std::string_view> all = [] {
-    std::set<std::string_view> w = {"M",        "X",      "B",     "byte",
-                                    "byte2",    "byte4",  "byte8", "close",
-                                    "interval", "window", "reset", kGraphCategory};
+    std::set<std::string_view> w = {
+        "M",           "X",     "B",     "i",     "b",        "e",      "t",     "byte",
+        "byte2",       "byte4", "byte8", "close", "interval", "window", "reset", kGraphCategory,
+        kRangeCategory};
     for (const BucketInfo& b : kBuckets) w.insert(b.name);
     for (const DtypeInfo& d : kDtypes) w.insert(d.name);
     w.insert(std::begin(kModeNames), std::end(kModeNames));
     w.insert(std::begin(kReduceNames), std::end(kReduceNames));
     w.insert(std::begin(kHostMemoryNames), std::end(kHostMemoryNames));
     w.insert(std::begin(kDroppedNames), std::end(kDroppedNames));
+    w.insert(std::begin(kRangeDroppedNames), std::end(kRangeDroppedNames));
     return w;
   }();
   return all;
@@ -357,13 +371,17 @@ bool Anonymizer::edit(const read::Line& line, std::string& out) {
   simdjson::ondemand::document document;
   if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
   const Field* kind = nullptr;
-  bool ours = false;
+  const bool range = read::is_range(line.text);  // named by the program: its name says nothing
+  bool ours = range;
   bool first = true;
   out += '{';
   for (auto member : take(document.get_object())) {
     const std::string_view key = take(member.unescaped_key());
     auto value = take(member.value());
-    if (key == "name") {
+    if (key == "name" && range) {
+      put_key(out, first, "name");
+      edit_text(take(value.get_string()), kRangeName, out);
+    } else if (key == "name") {
       const std::string_view name = take(value.get_string());
       kind = find(kLines, name);
       ours = kind != nullptr;
@@ -375,7 +393,12 @@ bool Anonymizer::edit(const read::Line& line, std::string& out) {
         return false;
       }
       put_key(out, first, "args");
-      if (!edit_value(value, kind != nullptr ? *kind : kCallArguments, out)) throw not_an_object();
+      if (!edit_value(value,
+                      range             ? kRangeArguments
+                      : kind != nullptr ? *kind
+                                        : kCallArguments,
+                      out))
+        throw not_an_object();
     } else if (const Field* field = find(kTop, key)) {
       const std::size_t start = out.size();
       const bool was_first = first;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "format/ranges.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "read/lanes.h"
@@ -43,6 +44,7 @@ std::optional<Event> event_of(const object& line) {
   e.ts_ns = time_ns(line, "ts");
   e.dur_ns = unfinished ? 0 : time_ns(line, "dur");
   e.bytes = count(args, "bytes");
+  e.thread = integer_or(line, "tid", 0);
   e.dtype = text_or_empty(args, "dtype");
   if (is_copy(e.bucket)) {
     if (e.dtype.empty()) e.dtype = "byte";
@@ -56,6 +58,18 @@ std::optional<Event> event_of(const object& line) {
   e.peer = optional_integer(args, "peer");
   e.reduce = text_or_empty(args, "reduce");
   return e;
+}
+
+// Of an NVTX range that is open; nothing of any other.
+std::optional<Range> open_range_of(const object& line) {
+  const object args = object_of(line, "args");
+  if (text_or_empty(line, "ph") != "B" || !flag(args, "unfinished")) return std::nullopt;
+  Range r;
+  r.name = text(line, "name");
+  if (find(args, "domain")) r.domain = text(args, "domain");
+  r.thread = integer(line, "tid") - std::int64_t{kRangeLane};
+  r.ts_ns = time_ns(line, "ts");
+  return r;
 }
 
 bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
@@ -79,14 +93,23 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         if (reader.metadata) reader.metadata(line);
         return;
       }
-      if (is_range(line.text)) return;
+      const bool range = is_range(line.text);
+      if (range ? !reader.open_range || is_closed_range(line.text) : !reader.event) return;
       const Process* last = owner_at(trace, line.offset);
-      if (last == nullptr || !reader.event) return;
+      if (last == nullptr) return;
       if (reader.wanted && !any_lane(*last, reader.wanted)) return;
       try {
         object o;
         if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
           throw Malformed("expected one JSON object on this line");
+        }
+        if (range) {
+          const auto r = open_range_of(o);
+          if (!r) return;
+          const auto device = optional_integer(object_of(o, "args"), "device");
+          const Process& owner = lane_of_call(*last, std::nullopt, device.value_or(0));
+          if (!reader.wanted || reader.wanted(owner)) reader.open_range(owner, *r);
+          return;
         }
         const auto e = event_of(o);
         if (!e) return;

@@ -1,4 +1,5 @@
-// The lines of calls (X and B) of a trace, one by one. Only what a line says: see the contract.
+// The lines of calls (X and B) of a trace, and of ranges that are still open, one by one. Only what
+// a line says: see the contract.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Event {
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> device;  // of a copy
   std::optional<std::int64_t> peer;
+  std::int64_t thread = 0;
   std::string reduce;  // empty: none
 
   bool collective() const { return comm && bucket != Bucket::P2P; }
@@ -34,10 +36,19 @@ struct Event {
 // the last. Null: the line stands before all of them.
 const Process* owner_at(const Trace& trace, std::uint64_t offset);
 
+// An NVTX range that a thread had pushed and not popped.
+struct Range {
+  std::string name;
+  std::optional<std::string> domain;
+  std::int64_t thread = 0;
+  std::int64_t ts_ns = 0;
+};
+
 struct LineReader {
   // Whose lines are wanted; empty: everybody's.
   std::function<bool(const Process&)> wanted{};
   std::function<void(const Process&, const Event&)> event{};
+  std::function<void(const Process&, const Range&)> open_range{};
   std::function<void(const Line&)> metadata{};
 };
 

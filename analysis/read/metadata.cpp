@@ -181,13 +181,22 @@ std::vector<Noted> noted(const object& coverage, std::string_view key) {
   return all;
 }
 
+std::map<std::string, std::uint64_t> counts(const object& args, std::string_view key) {
+  std::map<std::string, std::uint64_t> all;
+  for (const auto field : object_of(args, key)) {
+    std::uint64_t n = 0;
+    if (field.value.get(n) != simdjson::SUCCESS) {
+      throw Malformed("expected counts in \"" + std::string(key) + "\"");
+    }
+    all[std::string(field.key)] = n;
+  }
+  return all;
+}
+
 Footer footer(const object& args) {
   Footer f;
-  for (const auto field : object_of(args, "dropped")) {
-    std::uint64_t n = 0;
-    if (field.value.get(n) != simdjson::SUCCESS) throw Malformed("expected counts in \"dropped\"");
-    f.dropped[std::string(field.key)] = n;
-  }
+  f.dropped = counts(args, "dropped");
+  if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
   f.self_cost_ns = count(args, "self_cost_ns");
   const object coverage = object_of(args, "coverage");
   for (const object& o : objects_of(coverage, "functions")) {

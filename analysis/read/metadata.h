@@ -22,6 +22,10 @@ inline bool is_metadata(std::string_view line) {
 inline bool is_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",");
 }
+// The writer puts its phase next: most ranges are no further looked at.
+inline bool is_closed_range(std::string_view line) {
+  return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
+}
 inline bool begins_as_a_line(std::string_view line) {
   return line.starts_with("{\"name\":\"") || is_range(line);
 }

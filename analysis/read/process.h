@@ -127,7 +127,8 @@ struct Noted {
 };
 
 struct Footer {
-  std::map<std::string, std::uint64_t> dropped;  // by reason
+  std::map<std::string, std::uint64_t> dropped;         // by reason
+  std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::uint64_t self_cost_ns = 0;
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.

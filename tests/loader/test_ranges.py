@@ -1,11 +1,14 @@
 """The program's own NVTX ranges: a line for each, on lanes of their own."""
 
+import collections
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import jsonschema
+import pytest
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
@@ -17,9 +20,9 @@ SCHEMA = jsonschema.Draft202012Validator(
 
 
 def run(folder, scenario, **variables):
-    env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(BUILD / "standin"), "RANK": "0"}
+    env = {"PATH": os.environ["PATH"], "RANK": "0", "WORLD_SIZE": "1"}
     env |= {"LD_PRELOAD": str(LIBTPROF), "NVTX_INJECTION64_PATH": str(LIBTPROF)}
-    env |= {"WORLD_SIZE": "1", "TPROF_OUTPUT_DIR": str(folder / "traces")} | variables
+    env |= {"TPROF_OUTPUT_DIR": str(folder / "traces")} | variables
     done = subprocess.run(
         [BUILD / "nvtx_ranges", scenario], env=env, capture_output=True, text=True, timeout=60,
         check=False,
@@ -35,12 +38,12 @@ def tprof(*arguments):
 
 
 def lines(folder):
-    """Of all processes, whether they closed or not; each is as the schema says."""
+    """Of all processes, whether they closed or not, and as the schema says."""
     merged = folder / "merged.json"
     done = tprof("merge", folder / "traces", "-o", merged)
     assert done.returncode == 0, done.stderr
     found = [json.loads(x.rstrip(",")) for x in merged.read_text().splitlines() if x[:1] == "{"]
-    for line in found:
+    for line in found[:60] + found[-20:]:  # thousands of one kind tell no more
         error = next(SCHEMA.iter_errors(line), None)
         assert error is None, f"{line}: {error.message[:300]}"
     return found
@@ -48,6 +51,16 @@ def lines(folder):
 
 def ranges(folder):
     return [line for line in lines(folder) if line.get("cat") == "NVTX"]
+
+
+def named(found, phase="X"):
+    """How many there are of each name."""
+    return collections.Counter(line["name"] for line in found if line["ph"] == phase)
+
+
+def dropped(folder):
+    footers = [line["args"] for line in lines(folder) if line["name"] == "tprof_footer"]
+    return footers[0].get("ranges_dropped", {})
 
 
 def inside(inner, outer):
@@ -69,3 +82,147 @@ def test_pushed_ranges_are_lines_on_a_lane_beside_their_thread(tmp_path):
     thread = copies[0]["tid"]
     assert {line["tid"] for line in found.values()} == {LANE + thread}
     assert lanes == {thread: "nvtx_ranges", LANE + thread: "NVTX nvtx_ranges"}
+
+
+def test_every_kind_of_range_and_mark_has_its_line(tmp_path):
+    run(tmp_path, "every_kind")
+    found = ranges(tmp_path)
+    event, python = ("of an event", None), ("registered", "Python")
+
+    def of(phase):
+        return [(x["name"], x["args"].get("domain")) for x in found if x["ph"] == phase]
+
+    assert of("X") == [
+        event, ("wide", None), python, ("\u7bc4\u56f2 \U0001f600", "Gr\u00f6\u00dfe"),
+        ("(no name)", None),
+    ]  # fmt: skip
+    assert of("i") == [("mark", None), event, ("wide mark", None), python]
+    assert of("b") == of("e") == [("started", None), ("started wide", None), event, python]
+
+
+def test_ranges_that_overlap_are_pairs_of_lines(tmp_path):
+    """Of two started, one ended by another thread; of two pushed, the one that was not on top."""
+    run(tmp_path, "overlapping")
+    found = ranges(tmp_path)
+    pairs = {}
+    for line in found:
+        if "id2" in line:
+            pairs.setdefault((line["name"], line["id2"]["local"]), []).append(line)
+    assert {name for name, _ in pairs} == {"first", "second", "below"} and len(pairs) == 3
+    for begin, end in pairs.values():
+        assert (begin["ph"], end["ph"]) == ("b", "e") and begin["ts"] < end["ts"]
+    assert named(found) == {"above": 1}
+    assert len({line["tid"] for line in found}) == 1  # the lane of the thread that began them
+
+
+def test_any_name_arrives_as_valid_text_cut_between_characters(tmp_path):
+    run(tmp_path, "any_name")
+    assert [line["name"] for line in ranges(tmp_path)] == [
+        "(no name)", "tprof_footer", "process_name", '"quoted\\"\n\x01',
+        "not utf-8: \ufffd\ufffd end", "x" * 128, "y" * 127, "z" * 126 + "\u00e9", "v" * 33,
+    ]  # fmt: skip
+
+
+def test_ranges_of_many_threads_are_there_to_the_last(tmp_path):
+    made = json.loads(run(tmp_path, "threads").stdout)
+    found = ranges(tmp_path)
+    assert named(found) == made and len(made) == 1000
+    lanes = collections.defaultdict(set)
+    for line in found:
+        lanes[line["name"].split()[1]].add(line["tid"])
+    assert sorted(map(len, lanes.values())) == [1, 1, 1, 1]
+    assert len(set.union(*lanes.values())) == 4
+
+
+@pytest.mark.parametrize("settings", [{}, {"TPROF_RING": "1024"}, {"TPROF_QUOTA": "40KiB"}])
+def test_ranges_without_a_line_are_counted_and_cost_no_call_its_line(tmp_path, settings):
+    """Thousands of names, each new."""
+    made = json.loads(run(tmp_path, "flood", **settings).stdout)
+    everything = lines(tmp_path)
+    found = named([line for line in everything if line.get("cat") == "NVTX"])
+    assert set(found) <= set(made) and set(found.values()) == {1}
+    lost = dropped(tmp_path)
+    assert set(lost) <= {"quota", "ring"}
+    assert len(found) + sum(lost.values()) == len(made) == 9999
+    footer = everything[-1]["args"]
+    assert sum(line.get("cat") == "H2D" for line in everything) == 100 and footer["dropped"] == {}
+    if "TPROF_QUOTA" in settings:
+        assert lost["quota"] > 0
+        of_ranges = [x for x in (tmp_path / "merged.json").read_text().splitlines() if "NVTX" in x]
+        assert 9000 < sum(map(len, of_ranges)) < 10240 + 200  # a quarter, and the lane's name
+
+
+def test_a_killed_process_shows_what_it_was_within(tmp_path):
+    assert run(tmp_path, "killed").returncode == -signal.SIGKILL
+    found = ranges(tmp_path)
+    assert [x["name"] for x in found if x["ph"] == "B"] == ["step 1", "layer 3"]
+    assert named(found) == {"forward": 1}
+    begun, ended = named(found, "b"), named(found, "e")
+    assert (begun, ended) == ({"loaded": 1, "loading": 1}, {"loaded": 1})
+    unfinished = [x["name"] for x in found if x["args"].get("unfinished")]
+    assert unfinished == ["step 1", "layer 3", "loading"]
+
+
+def test_a_forked_child_has_ranges_of_its_own(tmp_path):
+    run(tmp_path, "forked")
+    of_process = collections.defaultdict(set)
+    for line in ranges(tmp_path):
+        of_process[line["pid"]].add(line["name"])
+    assert sorted(map(sorted, of_process.values())) == [
+        ["child", "child too"], ["parent", "parent's"],
+    ]  # fmt: skip
+
+
+def test_ranges_begin_no_session(tmp_path):
+    run(tmp_path, "no_calls")
+    assert not (tmp_path / "traces").exists()
+
+
+def test_more_ranges_at_a_time_than_there_is_room_for_are_counted(tmp_path):
+    run(tmp_path, "too_many")
+    found = ranges(tmp_path)
+    assert (named(found), named(found, "b")) == ({"deep": 32}, {"started": 64})
+    assert dropped(tmp_path) == {"open": 40 - 32 + 70 - 64}
+    note = "14 NVTX ranges of rank 0 have no line in the timeline (open 14)"
+    assert note in tprof("check", tmp_path / "traces").stdout
+
+
+def test_names_and_domains_that_come_without_end_use_bounded_room(tmp_path):
+    run(tmp_path, "new_strings")
+    assert [(x["name"], x["args"]["domain"]) for x in ranges(tmp_path)] == [
+        ("name 0", "many"), ("(no name)", "many"), ("in no domain", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"TPROF_NVTX": "nccl"}, {"TPROF_NVTX": "off"}, {"TPROF_EVENTS": "off"}, {"TPROF_RANKS": "1"}],
+)
+def test_settings_leave_ranges_out(tmp_path, settings):
+    run(tmp_path, "nested", **settings)
+    assert ranges(tmp_path) == [] and dropped(tmp_path) == {}
+
+
+def test_a_users_own_tool_keeps_its_place(tmp_path):
+    run(tmp_path, "nested", NVTX_INJECTION64_PATH="/opt/nsight/libToolsInjection64.so")
+    assert ranges(tmp_path) == []
+
+
+def test_anonymised_ranges_keep_nothing_of_their_names(tmp_path):
+    run(tmp_path, "every_kind")
+    done = tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "public")
+    assert done.returncode == 0 and "left out" not in done.stderr
+    (before,) = (tmp_path / "traces").glob("*.json")
+    (after,) = (tmp_path / "public").glob("*.json")
+    pairs = {}
+    for old, new in zip(before.read_text().splitlines(), after.read_text().splitlines()):
+        if '"cat":"NVTX"' not in old:
+            continue
+        old, new = json.loads(old.rstrip(",")), json.loads(new.rstrip(","))
+        assert SCHEMA.is_valid(new)
+        assert {**new, "name": 0, "args": 0} == {**old, "name": 0, "args": 0}
+        assert pairs.setdefault(old["name"], new["name"]) == new["name"]
+        assert (old["args"] == {}) == (new["args"] == {})
+    assert sorted(pairs.values()) == sorted(f"range-{i + 1}" for i in range(len(pairs)))
+    text = after.read_text()
+    assert not any(word in text for word in ("registered", "Python", "wide", "an event"))

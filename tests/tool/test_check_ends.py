@@ -64,6 +64,48 @@ def test_a_rank_that_hangs_inside_a_call(tprof, healthy, place, tmp_path):
     assert "6.000 s before the end of the trace" in finding["text"]
 
 
+def within(file, *names, thread=7):
+    """Adds NVTX ranges that a thread has not popped, before the closing lines."""
+    lines = file.read_text().split("\n")
+    at = next(i for i, line in enumerate(lines) if '"reason":"close"' in line)
+    for name in reversed(names):
+        line = {
+            "cat": "NVTX", "ph": "B", "name": name, "pid": 0, "tid": (1 << 22) + thread,
+            "ts": 1.5, "args": {"unfinished": True},
+        }  # fmt: skip
+        lines.insert(at, json.dumps(line, separators=(",", ":")) + ",")
+    file.unlink()  # may be a link to the healthy job's
+    file.write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("plant", [faults.plant_hung, faults.plant_killed])
+def test_where_in_the_program_a_rank_stands(tprof, healthy, tmp_path, plant):
+    """Of a rank inside a call, and of one that never came to it."""
+    job, folder, rank, at, op = planted(healthy, "middle", plant, tmp_path)
+    within(folder / f"rank-{rank:05}.json", "step 12", "layer 3 / \x1b[31mattention")
+    within(folder / f"rank-{rank:05}.json", "loading", thread=9)
+    (finding,) = worse_than_notes(tprof, folder)
+    (own, other) = [line for line in finding["evidence"] if "NVTX" in line]
+    path = '"step 12" / "layer 3 / \x1b[31mattention" (innermost last)'
+    assert own.startswith(f"rank {rank} was within NVTX ranges {path} since 2025-11-21 00:00:00.000")
+    loading = f'rank {rank} was within NVTX range "loading" on another thread (9) since '
+    assert other.startswith(loading)
+    text = tprof("check", folder).stdout
+    assert "\x1b" not in text and f"rank {rank} was within NVTX ranges" in text
+
+
+def test_ranks_that_stand_at_the_same_place_are_one_line(tprof, healthy, tmp_path):
+    job, folder, *_ = planted(
+        healthy, "middle", faults.plant_hung, tmp_path, others_inside=True
+    )  # fmt: skip
+    for rank in range(job.size):
+        within(folder / f"rank-{rank:05}.json", "step 12")
+    (finding,) = worse_than_notes(tprof, folder)
+    everybody = f"ranks 0-{job.size - 1}" if job.size > 2 else "ranks 0,1"
+    lines = [line for line in finding["evidence"] if "NVTX" in line]
+    assert lines == [f'{everybody} were within NVTX range "step 12"']
+
+
 def test_all_ranks_inside_one_call_point_at_the_devices(tprof, healthy, place, tmp_path):
     job, folder, rank, at, op = planted(
         healthy, place, faults.plant_hung, tmp_path, others_inside=True

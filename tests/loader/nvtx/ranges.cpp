@@ -2,8 +2,7 @@
 //
 //   nvtx_ranges SCENARIO
 //
-// Prints what it did as JSON lines, {"name": ..., "domain": ..., "kind": ..., "thread": n}, by its
-// own count: the other side of the tests.
+// Prints, where the scenario counts them, how often it made a range of each name.
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/syscall.h>
@@ -14,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,6 +43,23 @@ struct Event : nvtxEventAttributes_t {
   }
 };
 
+// By the program's own count, printed at its end: of each name, how often.
+std::map<std::string, int> g_made;
+std::mutex g_lock;
+
+void made(const std::string& name) {
+  const std::lock_guard guard(g_lock);
+  ++g_made[name];
+}
+
+void tell() {
+  std::printf("{");
+  for (const auto& [name, n] : g_made) {
+    std::printf("%s\"%s\":%d", name == g_made.begin()->first ? "" : ",", name.c_str(), n);
+  }
+  std::printf("}\n");
+}
+
 void nested() {
   copy();
   nvtxRangePushA("outer");
@@ -53,11 +71,192 @@ void nested() {
   nvtxRangePop();
 }
 
+// Every function of NVTX's that begins or ends a range or makes a mark.
+void every_kind() {
+  copy();
+  nvtxDomainHandle_t python = nvtxDomainCreateA("Python");
+  nvtxDomainHandle_t wide = nvtxDomainCreateW(L"Gr\u00f6\u00dfe");
+  nvtxStringHandle_t name = nvtxDomainRegisterStringA(python, "registered");
+  nvtxStringHandle_t wide_name = nvtxDomainRegisterStringW(wide, L"\u7bc4\u56f2 \U0001f600");
+  const Event ascii("of an event");
+  const Event registered(name);
+  nvtxRangePushEx(&ascii);
+  nvtxRangePop();
+  nvtxRangePushW(L"wide");
+  nvtxRangePop();
+  nvtxDomainRangePushEx(python, &registered);
+  nvtxDomainRangePop(python);
+  const Event wide_registered(wide_name);
+  nvtxDomainRangePushEx(wide, &wide_registered);
+  nvtxDomainRangePop(wide);
+  nvtxMarkA("mark");
+  nvtxMarkEx(&ascii);
+  nvtxMarkW(L"wide mark");
+  nvtxDomainMarkEx(python, &registered);
+  nvtxRangeEnd(nvtxRangeStartA("started"));
+  nvtxRangeEnd(nvtxRangeStartW(L"started wide"));
+  nvtxRangeEnd(nvtxRangeStartEx(&ascii));
+  nvtxDomainRangeEnd(python, nvtxDomainRangeStartEx(python, &registered));
+  const nvtxEventAttributes_t nothing{};
+  nvtxRangePushEx(&nothing);
+  nvtxRangePop();
+}
+
+// Begun on one thread and ended on another; ended in the order in which they began; and pushed in
+// two domains and popped crosswise.
+void overlapping() {
+  copy();
+  const nvtxRangeId_t first = nvtxRangeStartA("first");
+  const nvtxRangeId_t second = nvtxRangeStartA("second");
+  std::thread([&] { nvtxRangeEnd(first); }).join();
+  nvtxRangeEnd(second);
+  nvtxRangeEnd(second);  // no longer one
+  nvtxDomainHandle_t a = nvtxDomainCreateA("a");
+  nvtxDomainHandle_t b = nvtxDomainCreateA("b");
+  const Event below("below");
+  const Event above("above");
+  nvtxDomainRangePushEx(a, &below);
+  nvtxDomainRangePushEx(b, &above);
+  nvtxDomainRangePop(a);
+  nvtxDomainRangePop(b);
+  nvtxDomainRangePop(b);  // nothing is open there
+}
+
+void any_name() {
+  copy();
+  const std::string texts[] = {"",
+                               "tprof_footer",
+                               "process_name",
+                               "\"quoted\\\"\n\x01",
+                               "not utf-8: \xff\xc3 end",
+                               std::string(5000, 'x'),
+                               std::string(127, 'y') + "\u00e9 is cut",
+                               std::string(126, 'z') + "\u00e9",
+                               std::string(33, 'v')};
+  for (const std::string& text : texts) {
+    nvtxRangePushA(text.c_str());
+    nvtxRangePop();
+  }
+}
+
+void threads() {
+  copy();
+  std::vector<std::thread> all;
+  for (int t = 0; t < 4; ++t) {
+    all.emplace_back([t] {
+      for (int i = 0; i < 250; ++i) {
+        const std::string name = "thread " + std::to_string(t) + " step " + std::to_string(i);
+        nvtxRangePushA(name.c_str());
+        nvtxRangePop();
+        made(name);
+      }
+    });
+  }
+  for (std::thread& t : all) t.join();
+}
+
+// As fast as they come, between calls.
+void flood() {
+  for (int i = 0; i < 10000; ++i) {
+    const std::string name = "step " + std::to_string(i);
+    nvtxRangePushA(name.c_str());
+    if (i % 100 == 0) copy();
+    nvtxRangePop();
+    if (i > 0) made(name);  // the first began before the session
+  }
+}
+
+void killed() {
+  copy();
+  nvtxRangePushA("step 1");
+  nvtxRangePushA("forward");
+  nvtxRangePop();
+  const nvtxRangeId_t loading = nvtxRangeStartA("loading");
+  nvtxRangeEnd(nvtxRangeStartA("loaded"));
+  nvtxRangePushA("layer 3");
+  static_cast<void>(loading);
+  std::raise(SIGKILL);
+}
+
+void forked() {
+  copy();
+  nvtxRangePushA("parent");
+  const nvtxRangeId_t started = nvtxRangeStartA("parent's");
+  const pid_t child = fork();
+  if (child == 0) {
+    copy();
+    nvtxRangePushA("child");
+    nvtxRangePop();
+    nvtxRangePop();
+    nvtxRangeEnd(started);
+    nvtxRangePushA("child too");
+    nvtxRangePop();
+    std::exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  nvtxRangeEnd(started);
+  nvtxRangePop();
+}
+
+void before() {
+  nvtxRangePushA("over before");
+  nvtxRangePop();
+  nvtxRangePushA("outer");
+  nvtxRangePushA("inner");
+  copy();
+  nvtxRangePop();
+  nvtxRangePushA("next");
+  nvtxRangePop();
+  nvtxRangePop();
+}
+
+void no_calls() {
+  for (int i = 0; i < 100; ++i) {
+    nvtxRangePushA("alone");
+    nvtxMarkA("alone");
+    nvtxRangeEnd(nvtxRangeStartA("alone"));
+    nvtxRangePop();
+  }
+}
+
+// More at a time than there is room for: 32 in each other, 64 started.
+void too_many() {
+  copy();
+  for (int i = 0; i < 40; ++i) nvtxRangePushA("deep");
+  for (int i = 0; i < 40; ++i) nvtxRangePop();
+  std::vector<nvtxRangeId_t> started;
+  for (int i = 0; i < 70; ++i) started.push_back(nvtxRangeStartA("started"));
+  for (const nvtxRangeId_t range : started) nvtxRangeEnd(range);
+}
+
+// A name that was never seen before, for ever.
+void new_strings() {
+  copy();
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("many");
+  for (int i = 0; i < 30000; ++i) {
+    nvtxDomainRegisterStringA(domain, ("name " + std::to_string(i)).c_str());
+  }
+  for (int i = 0; i < 100; ++i) nvtxDomainCreateA(("domain " + std::to_string(i)).c_str());
+  for (const char* text : {"name 0", "one too many"}) {
+    const Event event(nvtxDomainRegisterStringA(domain, text));
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxDomainRangePop(domain);
+  }
+  const Event event("in no domain");
+  nvtxDomainHandle_t unknown = nvtxDomainCreateA("one too many");
+  nvtxDomainRangePushEx(unknown, &event);
+  nvtxDomainRangePop(unknown);
+}
+
 struct Scenario {
   const char* name;
   void (*run)();
 };
-constexpr Scenario kScenarios[] = {{"nested", nested}};
+constexpr Scenario kScenarios[] = {
+    {"nested", nested},     {"every_kind", every_kind}, {"overlapping", overlapping},
+    {"any_name", any_name}, {"threads", threads},       {"flood", flood},
+    {"killed", killed},     {"forked", forked},         {"before", before},
+    {"no_calls", no_calls}, {"too_many", too_many},     {"new_strings", new_strings}};
 
 }  // namespace
 
@@ -66,6 +265,7 @@ int main(int argc, char** argv) {
   for (const Scenario& scenario : kScenarios) {
     if (std::strcmp(scenario.name, argv[1]) != 0) continue;
     scenario.run();
+    tell();
     return 0;
   }
   return 2;
