@@ -226,13 +226,14 @@ void dropped_events(const match::Job& job, std::vector<Problem>& found) {
 void dropped_ranges(const match::Job& job, std::vector<Problem>& found) {
   const Drops drops(job, &read::Footer::ranges_dropped);
   if (drops.processes.empty()) return;
-  found.push_back(
-      problem("dropped_ranges", Severity::note, ranks_of(drops.processes),
-              fmt::format("{} NVTX ranges of {} have no line in the timeline ({})",
-                          report::thousands(drops.all), names_of(drops.processes), drops.why()),
-              drops.reasons.contains("quota")  ? "raise TPROF_QUOTA: a quarter of it is theirs"
-              : drops.reasons.contains("ring") ? "raise TPROF_RING: half of it is theirs"
-                                               : ""));
+  found.push_back(problem(
+      "dropped_ranges", Severity::note, ranks_of(drops.processes),
+      fmt::format("{} NVTX ranges of {} have no line in the timeline ({})",
+                  report::thousands(drops.all), names_of(drops.processes), drops.why()),
+      drops.reasons.contains("quota")
+          ? "raise TPROF_QUOTA: ranges have a quarter as much for themselves"
+      : drops.reasons.contains("ring") ? "raise TPROF_RING: ranges leave half of it to calls"
+                                       : ""));
 }
 
 }  // namespace
