@@ -123,6 +123,9 @@ def test_what_a_graph_captured_counts_once_and_per_launch(tmp_path, runtime):
 # What launches moved, by the client's text: (calls, bytes) to the device.
 GRAPHS = {
     "own_default_stream": (3, 300),
+    "built_and_changed": (9, 3 * 100 + 3 * 200 + 2 * 300 + 500),
+    "disabled_updated_removed": (7, 7 * 200),
+    "children": (5, 2 * 100 + 3 * 300),
 }
 
 

@@ -265,3 +265,33 @@ TEST_CASE("a damaged ring file makes no reader crash or go on for ever") {
     REQUIRE_FALSE(text.failed());
   }
 }
+
+TEST_CASE("a function behind those that a record can name is in the footer, without calls") {
+  World world;
+  Thread& t = world.thread(1, 64);
+  Head& head = World::mapping().head();
+  head.functions = 300;
+  std::strcpy(head.library[0], "/lib/libcuda.so.1");
+  head.libraries = 1;
+  std::strcpy(head.function[kMetaLaunch].name, "cuAnything");
+  head.function[kMetaLaunch].library = 1;
+  std::strcpy(head.function[299].name, "cuLast");
+  head.function[299].library = 1;
+  {
+    Transaction transaction(t);
+    transaction.values(key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls = 5;
+  }
+  Sums sums;
+  Text text;
+  const View view = World::view();
+  ledger_line(text, view, sums, 0, "close", true);
+  footer_line(text, view, sums, *std::make_unique<Progress>(), Complete::yes);
+  const std::string_view lines(text.data(), text.size());
+  const auto listed = [&](std::string_view name) {
+    return lines.find("{\"name\":\"" + std::string(name) +
+                      "\",\"library\":\"/lib/libcuda.so.1\",\"calls\":0}") !=
+           std::string_view::npos;
+  };
+  REQUIRE(listed("cuAnything"));
+  REQUIRE(listed("cuLast"));
+}

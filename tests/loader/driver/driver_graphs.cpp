@@ -49,11 +49,98 @@ void own_default_stream() {
   for (int i = 0; i < 3; ++i) OK(cuGraphLaunch_ptsz(executable, nullptr));
 }
 
+CUDA_MEMCPY3D box(size_t bytes, bool to_device) {
+  CUDA_MEMCPY3D b{};
+  b.srcMemoryType = to_device ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  b.dstMemoryType = to_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+  b.srcHost = b.dstHost = host;
+  b.srcDevice = b.dstDevice = device;
+  b.WidthInBytes = bytes;
+  b.Height = b.Depth = 1;
+  return b;
+}
+CUgraphNode add(CUgraph graph, size_t bytes, bool to_device) {
+  CUgraphNode node = nullptr;
+  const CUDA_MEMCPY3D b = box(bytes, to_device);
+  OK(cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &b, nullptr));
+  return node;
+}
+CUgraph made() {
+  CUgraph graph = nullptr;
+  OK(cuGraphCreate(&graph, 0));
+  return graph;
+}
+CUgraphExec instantiate(CUgraph graph) {
+  CUgraphExec executable = nullptr;
+  OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+  return executable;
+}
+void launch(CUgraphExec executable, int times) {
+  for (int i = 0; i < times; ++i) OK(cuGraphLaunch(executable, stream));
+  OK(cuStreamSynchronize(stream));
+}
+
+void built_and_changed() {
+  CUgraph graph = made();
+  CUgraphNode up = add(graph, 100, true);
+  add(graph, 40, false);
+  CUgraphExec executable = instantiate(graph);
+  launch(executable, 2);
+  const CUDA_MEMCPY3D longer = box(200, true), longest = box(300, true);
+  OK(cuGraphMemcpyNodeSetParams(up, &longer));
+  launch(executable, 1);  // as it was instantiated
+  launch(instantiate(graph), 3);
+  OK(cuGraphExecMemcpyNodeSetParams(executable, up, &longest, nullptr));
+  launch(executable, 2);
+  CUgraphNodeParams any{};
+  any.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  any.memcpy.copyParams = box(500, true);
+  OK(cuGraphExecNodeSetParams(executable, up, &any));
+  launch(executable, 1);
+  const CUDA_MEMCPY3D nothing{};
+  check(cuGraphExecMemcpyNodeSetParams(executable, nullptr, &nothing, nullptr) != CUDA_SUCCESS,
+        "is refused", __LINE__);
+}
+
+void disabled_updated_removed() {
+  CUgraph graph = made(), clone = nullptr;
+  CUgraphNode up = add(graph, 100, true);
+  CUgraphExec executable = instantiate(graph);
+  OK(cuGraphNodeSetEnabled(executable, up, 0));
+  launch(executable, 2);
+  OK(cuGraphNodeSetEnabled(executable, up, 1));
+  const CUDA_MEMCPY3D longer = box(200, true);
+  OK(cuGraphMemcpyNodeSetParams(up, &longer));
+  CUgraphExecUpdateResultInfo result;
+  OK(cuGraphExecUpdate(executable, graph, &result));
+  launch(executable, 3);
+  OK(cuGraphClone(&clone, graph));
+  OK(cuGraphDestroyNode(up));
+  launch(instantiate(graph), 1);
+  launch(instantiate(clone), 4);
+}
+
+void children() {
+  CUgraph child = made(), other = made(), parent = made();
+  add(child, 100, true);
+  add(other, 300, true);
+  CUgraphNode node = nullptr;
+  OK(cuGraphAddChildGraphNode(&node, parent, nullptr, 0, child));
+  CUgraphExec executable = instantiate(parent);
+  launch(executable, 2);
+  OK(cuGraphExecChildGraphNodeSetParams(executable, node, other));
+  launch(executable, 3);
+}
+
 struct Situation {
   const char* name;
   void (*run)();
 };
-#define SITUATIONS(X) X(own_default_stream)
+#define SITUATIONS(X)         \
+  X(own_default_stream)       \
+  X(built_and_changed)        \
+  X(disabled_updated_removed) \
+  X(children)
 #define X(name) {#name, name},
 constexpr Situation kSituations[] = {SITUATIONS(X)};
 #undef X
