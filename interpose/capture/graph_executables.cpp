@@ -1,4 +1,7 @@
 // What graphs.h says of executable graphs.
+#include <algorithm>
+#include <span>
+
 #include "graph_contents.h"
 #include "graph_driver.h"
 #include "graph_registry.h"
@@ -61,6 +64,27 @@ std::uint32_t changing(cudaGraphExec_t handle, const void* node, bool surely_cop
   return 0;
 }
 
+// Of one graph at a time, by handle.
+Pages<GraphNode*> g_sorted;
+constexpr auto kByHandle = [](const GraphNode* a, const GraphNode* b) {
+  return a->handle < b->handle;
+};
+
+void sort_nodes(GraphId id) {
+  g_sorted.clear();
+  g_graphs.model.each_node(id, [](GraphNode& node) {
+    if (node.kind != GraphNode::Kind::removed) g_sorted.push_back(&node);
+  });
+  std::sort(g_sorted.begin(), g_sorted.end(), kByHandle);
+}
+
+std::span<GraphNode*> sorted_nodes(const void* handle) {
+  GraphNode wanted{};
+  wanted.handle = handle;
+  const auto [first, last] = std::equal_range(g_sorted.begin(), g_sorted.end(), &wanted, kByHandle);
+  return handle == nullptr ? std::span<GraphNode*>() : std::span<GraphNode*>(first, last);
+}
+
 void note(std::uint32_t unseen) {
   static constexpr struct {
     std::uint32_t unseen;
@@ -98,16 +122,14 @@ void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
   info.life = g_graphs.model.graph(before).life;
   // An update leaves disabled what was disabled. Which node of another graph stands for it is for
   // CUDA to know; so is from now on which one the old handles mean.
+  sort_nodes(id);
   g_graphs.model.each_node(before, [&](const GraphNode& node) {
     if (node.kind != GraphNode::Kind::call) return;
-    const std::uint32_t n = g_graphs.model.find_node(id, node.handle);
-    if (n == 0 && node.handle != nullptr) lost_name(id, node);
+    const auto same = sorted_nodes(node.handle);
+    if (same.empty() && node.handle != nullptr) lost_name(id, node);
     if (node.enabled) return;
-    if (n == 0) {
-      g_graphs.model.graph(id).unseen |= kUnseenEdit;
-    } else {
-      g_graphs.model.node(n).enabled = false;
-    }
+    if (same.empty()) g_graphs.model.graph(id).unseen |= kUnseenEdit;
+    for (GraphNode* at : same) at->enabled = false;
   });
   enter_executable(executable, id);
 }
