@@ -1,0 +1,63 @@
+"""FSDP2 with the NVTX ranges that people put into their loops; says how many it made of each name."""
+
+import collections
+import json
+
+import torch
+import torch.distributed as dist
+from common import Mlp, batches, log, start
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+made = collections.Counter()
+
+
+class Range:
+    """torch.cuda.nvtx.range, counted."""
+
+    def __init__(self, name):
+        made[name] += 1
+        self.range = torch.cuda.nvtx.range(name)
+
+    def __enter__(self):
+        self.range.__enter__()
+
+    def __exit__(self, *exception):
+        self.range.__exit__(*exception)
+
+
+def ranged(block, name):
+    """As Megatron and DeepSpeed do around their modules."""
+
+    def push(*_):
+        made[name] += 1
+        torch.cuda.nvtx.range_push(name)
+
+    def pop(*_):
+        torch.cuda.nvtx.range_pop()
+
+    block.register_forward_pre_hook(push)
+    block.register_forward_hook(pop)
+
+
+device = start()
+model = Mlp().cuda()
+for i, block in enumerate(model.blocks):
+    fully_shard(block)
+    ranged(block, f"block {i}")
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step, batch in enumerate(batches(64, 3)):
+    with Range(f"step {step}"):
+        x = batch.to(device)
+        with Range("forward"):
+            loss = nn.functional.mse_loss(model(x), x)
+        with Range("backward"):
+            loss.backward()
+        with Range("optimizer"):
+            optimizer.step()
+            optimizer.zero_grad()
+    torch.cuda.nvtx.mark(f"end of step {step}")
+
+log(json.dumps(made))
+dist.destroy_process_group()

@@ -1,0 +1,56 @@
+"""NVTX ranges of PyTorch (torch.cuda.nvtx) around an FSDP2 step: in the rank files to the count."""
+
+import collections
+import importlib.util
+import json
+
+import pytest
+from lib import rankfile
+from lib.build import LIBTPROF
+from lib.launch import start, torchrun
+
+LANE = 1 << 22
+
+
+@pytest.fixture(scope="module")
+def run(built, tmp_path_factory):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    return start(
+        torchrun("nvtx_fsdp2.py", 2),
+        tmp_path_factory.mktemp("nvtx") / "run",
+        preload=True,
+        NVTX_INJECTION64_PATH=str(LIBTPROF),
+    )
+
+
+def ranges(file, phase):
+    return [x for x in file.lines if x.get("cat") == "NVTX" and x["ph"] == phase]
+
+
+def within(inner, outer):
+    return outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
+
+
+def test_every_range_of_the_program_has_its_line(run):
+    assert run.code == 0, run.stderr
+    made = [json.loads(line[line.index("{") :]) for line in run.lines() if "{" in line]
+    files = rankfile.read_folder(run.traces)
+    assert len(files) == 2 and made
+    for file in files:
+        assert collections.Counter(x["name"] for x in ranges(file, "X")) == made[0]
+        assert [x["name"] for x in ranges(file, "i")] == [f"end of step {i}" for i in range(3)]
+        assert "domain" not in str(ranges(file, "X"))
+
+
+def test_calls_lie_within_the_ranges_that_make_them(run):
+    for file in rankfile.read_folder(run.traces):
+        everything = ranges(file, "X")
+        steps = [x for x in everything if x["name"].startswith("step")]
+        backward = [x for x in everything if x["name"] == "backward"]
+        assert len({x["tid"] for x in everything}) == 1 and everything[0]["tid"] > LANE
+        for part in everything:
+            assert part in steps or sum(within(part, step) for step in steps) == 1
+        scatters = [x for x in file.lines if x.get("cat") == "RESHARDING"]
+        assert len(scatters) == 5 * 3
+        assert all(sum(within(x, b) for b in backward) == 1 for x in scatters)
