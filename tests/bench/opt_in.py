@@ -33,6 +33,10 @@ def figures(place: Place) -> Iterator[Figure]:
     ranges = "NVTX range of NCCL's"
     heard = client(place, NVTX_INJECTION64_PATH=str(place.preload))
     yield difference(ranges, heard[ranges], "not listened to", off[ranges], 20)
+    yield Figure(
+        "recorded NVTX range", "ns CPU", heard["NVTX range"], "floor", heard["floor"],
+        compare="ratio", limit=2,
+    )  # fmt: skip
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
     name = "driver copy, linked"
     yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)
