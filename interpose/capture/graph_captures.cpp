@@ -70,7 +70,9 @@ void captured_copy(const Capture& capture, cudaStream_t stream, const Call& copy
 void captured_launch(GraphId graph, cudaGraphExec_t executable) {
   const SpinGuard guard(g_lock);
   if (graph == kUnknownGraph) return;
-  add_graph(graph, GraphNode::Kind::child, nullptr, executable_of(g_executable.find(executable)));
+  const GraphId inner = executable_of(g_executable.find(executable));
+  if (inner != 0) forget_handles(inner);
+  add_graph(graph, GraphNode::Kind::child, nullptr, inner);
   g_graphs.model.graph(graph).unnamed = true;
 }
 

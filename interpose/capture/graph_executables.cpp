@@ -127,7 +127,8 @@ void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
     if (node.kind != GraphNode::Kind::call) return;
     const auto same = sorted_nodes(node.handle);
     if (same.empty() && node.handle != nullptr) lost_name(id, node);
-    if (node.enabled) return;
+    // Without a handle it was put into the graph as it is: an executable's launch was captured.
+    if (node.enabled || node.handle == nullptr) return;
     if (same.empty()) g_graphs.model.graph(id).unseen |= kUnseenEdit;
     for (GraphNode* at : same) at->enabled = false;
   });
@@ -159,9 +160,7 @@ void child_changed(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t
     return;
   }
   // Later changes name the nodes of the graph that the executable was made of.
-  g_graphs.model.each_node(inner, [](GraphNode& at) { at.handle = nullptr; });
-  g_graphs.model.graph(inner).unnamed = true;
-  g_graphs.model.graph(inner).unnamed_nccl = true;
+  forget_handles(inner);
 }
 
 void enabled(cudaGraphExec_t executable, cudaGraphNode_t node, bool on) {

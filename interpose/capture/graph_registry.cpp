@@ -58,6 +58,12 @@ void name_copies(GraphId id, cudaGraph_t handle) {
   }
 }
 
+void forget_handles(GraphId id) {
+  g_graphs.model.each_node(id, [](GraphNode& node) { node.handle = nullptr; });
+  g_graphs.model.graph(id).unnamed = true;
+  g_graphs.model.graph(id).unnamed_nccl = true;
+}
+
 void add_call(GraphId id, const void* handle, const Call& call) {
   GraphNode node{};
   node.handle = handle;

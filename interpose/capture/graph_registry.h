@@ -36,6 +36,8 @@ extern HandleMap<kMaxHandles> g_executable;  // cudaGraphExec_t -> GraphId
 void name_copies(GraphId id, cudaGraph_t handle);
 // The handle of a node in it is not known.
 void lost_name(GraphId id, const GraphNode& node);
+// The nodes of `id`, a copy of another graph's, have handles of their own, which are not known.
+void forget_handles(GraphId id);
 void add_call(GraphId id, const void* handle, const Call& call);
 void add_graph(GraphId id, GraphNode::Kind kind, const void* handle, GraphId inner);
 // An executable of what is in `graph`.

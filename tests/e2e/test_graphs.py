@@ -52,6 +52,7 @@ REPLAYED = {
         ),
     },
     "launched_into_a_capture": {("H2D", 16, 5 * 500 + 100), ("ALLGATHER", 11, 11 * 64)},
+    "disabled_in_a_child": {("H2D", 5, 500), ("ALLGATHER", 10, 640)},
     "own_default_stream": {("H2D", 3, 300)},
     "conditional_node": {("H2D", 4, 400)},
     "launched_by_the_device": {("H2D", 2, 200), ("ALLGATHER", 2, 128)},

@@ -111,6 +111,22 @@ void launched_by_the_device() {
   launch(executable, 2);
 }
 
+// What is disabled in an executable is so in a capture of its launch, and only there.
+void disabled_in_a_child() {
+  cudaGraph_t graph = captured();
+  cudaGraphExec_t executable = instantiate(graph);
+  OK(cudaGraphNodeSetEnabled(executable, copy_in(graph), 0));
+  OK(cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0,
+                                   cudaStreamCaptureModeThreadLocal));
+  OK(cudaGraphLaunch(executable, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t whole = instantiate(graph);
+  launch(whole, 2);
+  cudaGraphExecUpdateResultInfo result;
+  OK(cudaGraphExecUpdate(whole, graph, &result));
+  launch(whole, 3);
+}
+
 // Which node of the second graph stands for the one that is disabled only CUDA knows.
 void disabled_and_updated() {
   cudaGraph_t graph = captured();
@@ -128,4 +144,4 @@ SITUATIONS(executable_situations,
            SITUATION(child_changed_in_executable) SITUATION(update) SITUATION(update_in_every_step)
                SITUATION(nodes_disabled) SITUATION(instantiated_twice)
                    SITUATION(launched_from_threads) SITUATION(launched_by_the_device)
-                       SITUATION(disabled_and_updated))
+                       SITUATION(disabled_in_a_child) SITUATION(disabled_and_updated))
