@@ -171,6 +171,7 @@ void meet(Player& p) {
 
 void end(Player& p, std::size_t which) {
   meet(p);
+  forget_graphs_with(p, p.families[which].number);
   const std::size_t how = p.common.below(3);
   tell(p, "end of family %d", p.families[which].number);
   for (ncclComm_t comm : p.families[which].of) {

@@ -59,6 +59,8 @@ Rank make_rank(int number) {
   OK(CALL(cudaStreamCreateWithFlags)(&r.streams[0], cudaStreamNonBlocking));
   OK(CALL(cudaStreamCreateWithFlags)(&r.streams[1], cudaStreamNonBlocking));
   OK(CALL(cudaStreamCreateWithFlags)(&r.streams[2], cudaStreamDefault));
+  OK(cudaEventCreateWithFlags(&r.forked, cudaEventDisableTiming));
+  OK(cudaEventCreateWithFlags(&r.joined, cudaEventDisableTiming));
   r.memory = device_memory(2 * kRegion);
   void* memory = nullptr;
   OK(cudaHostAlloc(&memory, 2 * kRegion, cudaHostAllocDefault));
@@ -74,10 +76,12 @@ void play(Player& p) {
   for (p.turn = 0; p.turn < p.o.turns; ++p.turn) {
     if (p.index == 0 && p.turn == p.o.kill) kill(getpid(), SIGKILL);
     const std::size_t what = p.common.below(100);
-    if (what < 50) {
+    if (what < 40) {
       nccl_turn(p);
-    } else if (what < 60) {
+    } else if (what < 46) {
       life_turn(p);
+    } else if (what < 75) {
+      graph_turn(p);
     } else {
       copy_turn(p, p.own, p.ranks[p.own.below(p.ranks.size())]);
     }

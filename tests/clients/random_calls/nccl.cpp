@@ -136,6 +136,16 @@ std::vector<std::vector<std::uint64_t>> issued(const Player& p) {
 
 }  // namespace
 
+int captured_collectives(Player& p) {
+  Move m = draw(p, false);
+  m.stream = 0;
+  bool refused = false;
+  OK(CALL(ncclGroupStart)());
+  for_all_ranks(p, m, false, &refused);
+  MUST(accepted(CALL(ncclGroupEnd)()) && !refused);
+  return p.families[m.family].number;
+}
+
 void nccl_turn(Player& p) {
   Dice& d = p.common;
   const std::size_t calls = d.chance(60) ? 1 : 1 + d.below(5);

@@ -45,6 +45,7 @@ struct Rank {
   enum class Scratch { device, managed, pinned, registered, pageable };
   char* scratch = new char[kRegion];
   Scratch scratch_kind = Scratch::pageable;
+  cudaEvent_t forked = nullptr, joined = nullptr;
   cudaArray_t arrays[2] = {};
   std::size_t element = 0;
 };
@@ -61,6 +62,23 @@ struct Family {
   bool shrunk = false;
 };
 
+// Likewise of graphs, and of what is made of them to be launched.
+struct Graphs {
+  std::vector<cudaGraph_t> of;
+  std::vector<int> used;  // families of communicators whose collectives are in it
+  int number = 0;
+  int version = 0;       // higher with every node that comes or goes
+  bool removed = false;  // nodes have gone: their handles may be those of others
+};
+struct Executables {
+  std::vector<cudaGraphExec_t> of;
+  std::vector<int> used;
+  int number = 0;
+  int graph = 0, version = 0;  // that it was made of
+  bool disabled = false;       // nodes in it may be
+  bool foreign = false;        // updated with another graph
+};
+
 struct Player {
   Player(const Options& options, int index);
 
@@ -71,6 +89,9 @@ struct Player {
   std::vector<Rank> ranks;
   std::vector<Family> families;
   int families_made = 0;
+  std::vector<Graphs> graphs;
+  std::vector<Executables> executables;
+  int graphs_made = 0, executables_made = 0;
   bool odd_done = false;
 };
 
@@ -78,6 +99,11 @@ void make_world(Player& p);
 void nccl_turn(Player& p);
 void life_turn(Player& p);
 void copy_turn(Player& p, Dice& d, Rank& r);
+void graph_turn(Player& p);
+// Of a family that ends.
+void forget_graphs_with(Player& p, int family);
+// On the first stream of each rank, which captures; tells the family of communicators.
+int captured_collectives(Player& p);
 void synchronize(const Player& p);
 void synchronize(const Rank& r);
 

@@ -1,0 +1,378 @@
+// CUDA graphs: captured on one stream and on two, made by hand, cloned, put into others, changed,
+// launched from this thread and from others, and destroyed before or after what was made of them.
+#include <algorithm>
+#include <thread>
+
+#include "copies.h"
+
+namespace {
+
+constexpr std::size_t kMost = 5;  // graphs, and executables
+
+void expect_either(cudaError_t result) {
+  if (result != cudaSuccess) MUST(cudaGetLastError() == result);
+}
+
+template <class T>
+T& any(Dice& d, std::vector<T>& all) {
+  return all[d.below(all.size())];
+}
+
+void uses(std::vector<int>& all, const std::vector<int>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+Graphs empty(Player& p) {
+  Graphs g;
+  g.of.resize(p.ranks.size());
+  g.number = p.graphs_made++;
+  return g;
+}
+
+template <class Do>
+void for_each(Player& p, Do act) {
+  for (std::size_t i = 0; i < p.ranks.size(); ++i) {
+    OK(CALL(cudaSetDevice)(p.ranks[i].device));
+    act(i, p.ranks[i]);
+  }
+}
+
+// Work of a second stream in the capture of the first one.
+void fork_and_join(Dice& d, const Rank& r) {
+  OK(cudaEventRecord(r.forked, r.streams[0]));
+  OK(cudaStreamWaitEvent(r.streams[1], r.forked, 0));
+  asynchronous_copy(d, r, r.streams[1]);
+  if (d.chance(30)) std::thread([&] { asynchronous_copy(d, r, r.streams[1]); }).join();
+  asynchronous_copy(d, r, r.streams[0]);
+  OK(cudaEventRecord(r.joined, r.streams[1]));
+  OK(cudaStreamWaitEvent(r.streams[0], r.joined, 0));
+}
+
+// What goes into the capture that all ranks are in.
+void fill(Player& p, std::vector<int>& used) {
+  Dice& d = p.common;
+  for (std::size_t step = 1 + d.below(4); step-- != 0;) {
+    const std::size_t what = d.below(10);
+    if (what < 4) used.push_back(captured_collectives(p));
+    if (what == 4 && !p.executables.empty()) {
+      const Executables& inner = any(d, p.executables);
+      for_each(
+          p, [&](auto i, const Rank& r) { OK(CALL(cudaGraphLaunch)(inner.of[i], r.streams[0])); });
+      uses(used, inner.used);
+    }
+    if (what > 4) {
+      for_each(p, [&](auto, const Rank& r) {
+        const bool forks = p.own.chance(30);
+        forks ? fork_and_join(p.own, r) : asynchronous_copy(p.own, r, r.streams[0]);
+      });
+    }
+  }
+}
+
+constexpr cudaStreamCaptureMode kModes[] = {cudaStreamCaptureModeThreadLocal,
+                                            cudaStreamCaptureModeRelaxed};
+
+void capture(Player& p) {
+  tell(p, "graph %d: captured", p.graphs_made);
+  Graphs g = empty(p);
+  const cudaStreamCaptureMode mode = p.common.one_of(kModes);
+  const bool spoilt = p.common.chance(7) && p.o.refused != 0;
+  for_each(p, [&](auto, const Rank& r) { OK(CALL(cudaStreamBeginCapture)(r.streams[0], mode)); });
+  fill(p, g.used);
+  for_each(p, [&](auto i, const Rank& r) {
+    if (spoilt) expect_either(cudaStreamSynchronize(r.streams[0]));
+    const cudaError_t result = CALL(cudaStreamEndCapture)(r.streams[0], &g.of[i]);
+    MUST((result == cudaSuccess) == !spoilt);
+    if (spoilt) MUST(cudaGetLastError() == result);
+  });
+  if (!spoilt) p.graphs.push_back(std::move(g));
+}
+
+void capture_into(Player& p, Graphs& g) {
+  tell(p, "graph %d: captured into", g.number);
+  for_each(p, [&](auto i, const Rank& r) {
+    OK(CALL(cudaStreamBeginCaptureToGraph)(r.streams[0], g.of[i], nullptr, nullptr, 0,
+                                           cudaStreamCaptureModeThreadLocal));
+  });
+  fill(p, g.used);
+  for_each(p,
+           [&](auto i, const Rank& r) { OK(CALL(cudaStreamEndCapture)(r.streams[0], &g.of[i])); });
+  ++g.version;
+}
+
+cudaMemcpy3DParms box(Dice& d, const Rank& r) {
+  const Ends e = draw_ends(d, r, true);
+  cudaMemcpy3DParms b{};
+  b.extent = {1 + d.below(200), 1 + d.below(8), 1 + d.below(4)};
+  b.srcPtr = {e.from, 256, b.extent.width, 8};
+  b.dstPtr = {e.to, 256, b.extent.width, 8};
+  b.kind = e.kind;
+  return b;
+}
+
+cudaGraphNodeParams any_box(Dice& d, const Rank& r) {
+  cudaGraphNodeParams params{};
+  params.type = cudaGraphNodeTypeMemcpy;
+  params.memcpy.copyParams = box(d, r);
+  return params;
+}
+
+void add_copies(Dice& d, const Rank& r, cudaGraph_t graph) {
+  cudaGraphNode_t last = nullptr;
+  for (std::size_t n = 1 + d.below(4); n-- != 0;) {
+    cudaGraphNode_t node = nullptr;
+    const std::size_t before = last == nullptr ? 0 : d.below(2);
+    const Ends e = draw_ends(d, r, true);
+    const cudaMemcpy3DParms b = box(d, r);
+    cudaGraphNodeParams params = any_box(d, r);
+    switch (d.below(4)) {
+      case 0:
+        OK(CALL(cudaGraphAddMemcpyNode1D)(&node, graph, &last, before, e.to, e.from,
+                                          d.size(kRegion), e.kind));
+        break;
+      case 1:
+        OK(CALL(cudaGraphAddMemcpyNode)(&node, graph, &last, before, &b));
+        break;
+      case 2:
+        OK(CALL(cudaGraphAddNode)(&node, graph, &last, nullptr, before, &params));
+        break;
+      default:
+        OK(cudaGraphAddEmptyNode(&node, graph, &last, before));
+    }
+    last = node;
+  }
+}
+
+void by_hand(Player& p) {
+  tell(p, "graph %d: by hand", p.graphs_made);
+  Graphs g = empty(p);
+  for_each(p, [&](auto i, const Rank& r) {
+    OK(CALL(cudaGraphCreate)(&g.of[i], 0));
+    add_copies(p.own, r, g.of[i]);
+  });
+  p.graphs.push_back(std::move(g));
+}
+
+void put_into(Player& p, const Graphs& child, Graphs& parent) {
+  tell(p, "graph %d: put into %d", child.number, parent.number);
+  if (child.number == parent.number) return;
+  for_each(p, [&](auto i, const Rank&) {
+    cudaGraphNode_t node = nullptr;
+    OK(CALL(cudaGraphAddChildGraphNode)(&node, parent.of[i], nullptr, 0, child.of[i]));
+  });
+  uses(parent.used, child.used);
+  ++parent.version;
+}
+
+void clone(Player& p, const Graphs& original) {
+  tell(p, "graph %d: cloned from %d", p.graphs_made, original.number);
+  Graphs g = empty(p);
+  for_each(p, [&](auto i, const Rank&) { OK(CALL(cudaGraphClone)(&g.of[i], original.of[i])); });
+  g.used = original.used;
+  p.graphs.push_back(std::move(g));
+}
+
+void instantiate(Player& p, const Graphs& g) {
+  Executables e;
+  e.of.resize(p.ranks.size());
+  e.used = g.used;
+  e.graph = g.number;
+  e.version = g.version;
+  e.number = p.executables_made++;
+  tell(p, "executable %d: of graph %d", e.number, g.number);
+  const std::size_t way = p.common.below(3);
+  for_each(p, [&](auto i, const Rank&) {
+    cudaGraphInstantiateParams params{};
+    if (way == 0) OK(cudaGraphInstantiate(&e.of[i], g.of[i], 0));
+    if (way == 1) OK(CALL(cudaGraphInstantiateWithFlags)(&e.of[i], g.of[i], 0));
+    if (way == 2) OK(CALL(cudaGraphInstantiateWithParams)(&e.of[i], g.of[i], &params));
+  });
+  p.executables.push_back(std::move(e));
+}
+
+void launch(Player& p, const Executables& e) {
+  tell(p, "executable %d: launched", e.number);
+  const std::size_t times = 1 + p.common.below(3), stream = p.common.below(2);
+  const bool elsewhere = p.common.chance(20);
+  const auto all = [&] {
+    for_each(p,
+             [&](auto i, const Rank& r) { OK(CALL(cudaGraphLaunch)(e.of[i], r.streams[stream])); });
+  };
+  for (std::size_t i = 0; i < times; ++i) {
+    elsewhere ? std::thread(all).join() : all();
+  }
+}
+
+// A copy of the graph, or null.
+cudaGraphNode_t copy_in(Dice& d, cudaGraph_t graph) {
+  std::size_t count = 0;
+  OK(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count), copies;
+  if (count != 0) OK(cudaGraphGetNodes(graph, nodes.data(), &count));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    OK(cudaGraphNodeGetType(node, &type));
+    if (type == cudaGraphNodeTypeMemcpy) copies.push_back(node);
+  }
+  return copies.empty() ? nullptr : copies[d.below(copies.size())];
+}
+
+void change_graph(Player& p, Graphs& g) {
+  const bool remove = p.common.chance(20);
+  tell(p, "graph %d: a node %s", g.number, remove ? "removed" : "changed");
+  for_each(p, [&](auto i, const Rank& r) {
+    Dice& d = p.own;
+    cudaGraphNode_t node = copy_in(d, g.of[i]);
+    if (node == nullptr) return;
+    const Ends e = draw_ends(d, r, true);
+    const cudaMemcpy3DParms b = box(d, r);
+    cudaGraphNodeParams params = any_box(d, r);
+    const std::size_t way = d.below(3);
+    if (remove) return OK(CALL(cudaGraphDestroyNode)(node));
+    if (way == 0) {
+      OK(CALL(cudaGraphMemcpyNodeSetParams1D)(node, e.to, e.from, d.size(kRegion), e.kind));
+    }
+    if (way == 1) OK(CALL(cudaGraphMemcpyNodeSetParams)(node, &b));
+    if (way == 2) OK(CALL(cudaGraphNodeSetParams)(node, &params));
+  });
+  if (remove) {
+    g.removed = true;
+    ++g.version;
+  }
+}
+
+// By nodes of the graph that it was made of: those that came later are refused.
+void change_executable(Player& p, Executables& x, const Graphs& g) {
+  if (x.foreign) return;
+  const bool enable = p.common.chance(40);
+  tell(p, "executable %d: a node %s", x.number, enable ? "enabled or disabled" : "changed");
+  for_each(p, [&](auto i, const Rank& r) {
+    Dice& d = p.own;
+    cudaGraphNode_t node = copy_in(d, g.of[i]);
+    if (node == nullptr) return;
+    const Ends e = draw_ends(d, r, true);
+    const cudaMemcpy3DParms b = box(d, r);
+    cudaGraphNodeParams params = any_box(d, r);
+    const std::size_t way = d.below(3), bytes = d.size(kRegion);
+    cudaGraphExec_t exec = x.of[i];
+    if (enable) {
+      expect_either(CALL(cudaGraphNodeSetEnabled)(exec, node, way == 0 ? 1 : 0));
+    } else if (way == 0) {
+      expect_either(
+          CALL(cudaGraphExecMemcpyNodeSetParams1D)(exec, node, e.to, e.from, bytes, e.kind));
+    } else if (way == 1) {
+      expect_either(CALL(cudaGraphExecMemcpyNodeSetParams)(exec, node, &b));
+    } else {
+      expect_either(CALL(cudaGraphExecNodeSetParams)(exec, node, &params));
+    }
+  });
+  x.disabled |= enable;
+}
+
+void update(Player& p, Executables& x, const Graphs& g) {
+  const bool own = x.graph == g.number && x.version == g.version;
+  // Which node of another graph stands for a disabled one only CUDA knows; and where collectives
+  // are in it all ranks have to be updated, or none.
+  if (!own && (x.disabled || !x.used.empty() || !g.used.empty())) return;
+  // Nor does anybody else know then which nodes the old handles mean.
+  x.foreign |= !own;
+  tell(p, "executable %d: updated with graph %d", x.number, g.number);
+  for_each(p, [&](auto i, const Rank&) {
+    cudaGraphExecUpdateResultInfo info{};
+    const cudaError_t result = CALL(cudaGraphExecUpdate)(x.of[i], g.of[i], &info);
+    MUST(result == cudaSuccess || !own);
+    expect_either(result);
+  });
+}
+
+void destroy(Player& p, std::vector<Graphs>::iterator g) {
+  tell(p, "graph %d: destroyed", g->number);
+  for_each(p, [&](auto i, const Rank&) { OK(CALL(cudaGraphDestroy)(g->of[i])); });
+  p.graphs.erase(g);
+}
+void destroy(Player& p, std::vector<Executables>::iterator x) {
+  tell(p, "executable %d: destroyed", x->number);
+  for_each(p, [&](auto i, const Rank&) { OK(CALL(cudaGraphExecDestroy)(x->of[i])); });
+  p.executables.erase(x);
+}
+
+Graphs* graph_of(Player& p, const Executables& x) {
+  for (Graphs& g : p.graphs) {
+    if (g.number == x.graph) return &g;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void forget_graphs_with(Player& p, int family) {
+  const auto in = [family](const auto& it) {
+    return std::find(it.used.begin(), it.used.end(), family) != it.used.end();
+  };
+  for (auto g = p.graphs.begin(); g != p.graphs.end();) {
+    if (!in(*g)) {
+      ++g;
+    } else {
+      destroy(p, g);
+      g = p.graphs.begin();
+    }
+  }
+  for (auto x = p.executables.begin(); x != p.executables.end();) {
+    if (!in(*x)) {
+      ++x;
+    } else {
+      destroy(p, x);
+      x = p.executables.begin();
+    }
+  }
+}
+
+void graph_turn(Player& p) {
+  Dice& d = p.common;
+  if (p.graphs.size() == kMost) {
+    return destroy(p, p.graphs.begin() + static_cast<std::ptrdiff_t>(d.below(kMost)));
+  }
+  if (p.executables.size() == kMost) {
+    synchronize(p);
+    return destroy(p, p.executables.begin() + static_cast<std::ptrdiff_t>(d.below(kMost)));
+  }
+  const std::size_t what = d.below(16);
+  if (p.graphs.empty() || what == 0) return capture(p);
+  if (what == 1) return by_hand(p);
+  Graphs& g = any(d, p.graphs);
+  switch (what) {
+    case 2:
+      return clone(p, g);
+    case 3:
+      return put_into(p, g, any(d, p.graphs));
+    case 4:
+      return capture_into(p, g);
+    case 5:
+      return change_graph(p, g);
+    case 6:
+      for_each(p, [&](auto i, const Rank& r) { add_copies(p.own, r, g.of[i]); });
+      ++g.version;
+      return;
+    case 7:
+      return instantiate(p, g);
+  }
+  if (p.executables.empty()) return instantiate(p, g);
+  Executables& x = any(d, p.executables);
+  switch (what) {
+    case 8:
+    case 9: {
+      const Graphs* own = graph_of(p, x);
+      if (own != nullptr && !own->removed) change_executable(p, x, *own);
+      return;
+    }
+    case 10:
+      return update(p, x, g);
+    case 11: {
+      const Graphs* own = graph_of(p, x);
+      if (own != nullptr) update(p, x, *own);
+      return;
+    }
+    default:
+      return launch(p, x);
+  }
+}
