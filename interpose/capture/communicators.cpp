@@ -44,7 +44,8 @@ bool holds(ncclComm_t* place, ncclComm_t handle) {
          value == handle;
 }
 
-// Asks the library itself. Only for handles that it has just accepted or is about to be given.
+// Asks the library itself, where the handle's communicator is ready: of other questions than for
+// its state NCCL warns (init.cc, ncclCommEnsureReady).
 bool ask(const void* real, ncclComm_t handle, Identity& identity) {
   using Query = ncclResult_t (*)(ncclComm_t, int*);
   const auto get = [&](const char* name, std::int32_t& value) {
@@ -54,7 +55,9 @@ bool ask(const void* real, ncclComm_t handle, Identity& identity) {
     value = answer;
     return true;
   };
-  return get("ncclCommCount", identity.nranks) && get("ncclCommUserRank", identity.rank) &&
+  std::int32_t state = ncclInProgress;
+  return get("ncclCommGetAsyncError", state) && state == ncclSuccess &&
+         get("ncclCommCount", identity.nranks) && get("ncclCommUserRank", identity.rank) &&
          get("ncclCommCuDevice", identity.device);
 }
 

@@ -111,5 +111,14 @@ int main() {
     must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
     must(ncclCommDestroy(comm) == ncclSuccess, "ncclCommDestroy");
   }
+  // One that is given up while it is being made: the other rank never comes.
+  ncclComm_t pair[2];
+  must(ncclCommInitAll(pair, 2, nullptr) == ncclSuccess, "ncclCommInitAll");
+  config.commName = "given up";
+  ncclComm_t never = nullptr;
+  must(ncclCommShrink(pair[0], nullptr, 0, &never, &config, NCCL_SHRINK_DEFAULT) == ncclInProgress,
+       "ncclCommShrink");
+  must(ncclCommAbort(never) == ncclSuccess, "ncclCommAbort");
+  for (ncclComm_t comm : pair) must(ncclCommAbort(comm) == ncclSuccess, "ncclCommAbort");
   std::printf("%zu reused\n", 50 - seen.size());
 }

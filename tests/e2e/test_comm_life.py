@@ -9,6 +9,7 @@ from lib.launch import start
 @pytest.fixture(scope="module")
 def run(built, tmp_path_factory):
     done = start([str(BUILD / "comm_life")], tmp_path_factory.mktemp("life") / "run", preload=True)
+    # NCCL warns of every question about a communicator that is not ready: none was asked.
     assert (done.code, done.stderr) == (0, "")
     return done
 
@@ -31,7 +32,7 @@ def test_every_figure_is_the_tallys(run, file):
 
 def test_names_and_parents_are_those_that_were_given(file):
     named = {c["name"]: c for c in file.comms if c["name"]}
-    assert set(named) == {"parent", "child", "unused", "after", "groups"}
+    assert set(named) == {"parent", "child", "unused", "after", "groups"}  # none was "given up"
     assert named["child"]["parent"] == named["parent"]["comm"]
     assert named["parent"]["parent"] is None
 
@@ -62,6 +63,6 @@ def test_groups_count_as_a_whole_or_as_failed(file):
 
 def test_a_handle_that_comes_again_is_another_communicator(run, file):
     assert int(run.stdout.split()[0]) > 0, "no address came twice: this shows nothing"
-    short = [c for c in file.comms if c["name"] is None]
+    short = [c for c in file.comms if c["name"] is None and c["nranks"] == 1]
     assert len(short) == 50 and len({c["id"] for c in short}) == 50
     assert all(allreduces(file, c["comm"]) == (1, 0) for c in short)

@@ -69,6 +69,14 @@ CommRef make_child(const CommRef& parent, uint64_t id, const std::vector<int>& m
                      parent->device, configured);
 }
 
+// NCCL's ncclCommEnsureReady; it warns too, where NCCL_DEBUG says so.
+CommRef ready_comm(ncclComm_t handle) {
+  CommRef comm = find_comm(handle);
+  if (!comm || !comm->in_progress) return comm;
+  std::fputs("NCCL WARN Attempt to use communicator before it was ready\n", stderr);
+  return nullptr;
+}
+
 constexpr int kSplit = 1, kShrink = 2;  // kinds of children, in their ids
 
 }  // namespace
@@ -198,20 +206,20 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* result) {
 }
 
 ncclResult_t ncclCommCount(ncclComm_t handle, int* count) {
-  const CommRef comm = find_comm(handle);
-  if (!comm || !count || comm->in_progress) return ncclInvalidArgument;
+  const CommRef comm = ready_comm(handle);
+  if (!comm || !count) return ncclInvalidArgument;
   *count = comm->nranks;
   return ncclSuccess;
 }
 ncclResult_t ncclCommUserRank(ncclComm_t handle, int* rank) {
-  const CommRef comm = find_comm(handle);
-  if (!comm || !rank || comm->in_progress) return ncclInvalidArgument;
+  const CommRef comm = ready_comm(handle);
+  if (!comm || !rank) return ncclInvalidArgument;
   *rank = comm->rank;
   return ncclSuccess;
 }
 ncclResult_t ncclCommCuDevice(ncclComm_t handle, int* device) {
-  const CommRef comm = find_comm(handle);
-  if (!comm || !device || comm->in_progress) return ncclInvalidArgument;
+  const CommRef comm = ready_comm(handle);
+  if (!comm || !device) return ncclInvalidArgument;
   *device = comm->device;
   return ncclSuccess;
 }
