@@ -1,0 +1,249 @@
+// capture/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "catch2.h"
+#include "interpose/capture/range_names.h"
+#include "interpose/capture/ranges.h"
+#include "interpose_world.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+// Ranges are of the calling thread: for as long as this lives, that is `t`.
+class AsThread {
+ public:
+  explicit AsThread(Thread& t) : t_(t) {
+    t_thread = t;
+    t_thread.session = session::number();
+  }
+  ~AsThread() {
+    t_ = t_thread;
+    t_thread = Thread{};
+  }
+  AsThread(const AsThread&) = delete;
+  AsThread& operator=(const AsThread&) = delete;
+
+ private:
+  Thread& t_;
+};
+
+struct Seen {
+  std::map<std::string, int> ended;
+  std::vector<std::string> open;
+  std::uint64_t dropped = 0;
+
+  std::uint64_t all() const {
+    std::uint64_t n = dropped + open.size();
+    for (const auto& [name, times] : ended) n += static_cast<std::uint64_t>(times);
+    return n;
+  }
+};
+
+// As recovery would, of a copy: nothing is written to the file. `file`: lines that are in it.
+Seen recover(const View& live, std::string lines = "") {
+  auto* base = reinterpret_cast<std::byte*>(&live.head());
+  std::vector<std::byte> memory(base, base + live.head().used.load());
+  const View view(memory.data(), memory.size());
+  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
+  Drain drain(view);
+  Text text;
+  std::uint64_t events = 0;
+  while (!drain.run(text, *progress, events)) {
+  }
+  lines += text.view();
+  Seen seen;
+  for (const std::string& line : split_lines(lines)) {
+    const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
+    if (!json.contains("cat") || json["cat"] != "NVTX" || json["ph"] == "e") continue;
+    ++seen.ended[json["name"].get<std::string>()];
+  }
+  each_open_range(view,
+                  [&](const OpenRange& r, bool) { seen.open.emplace_back(r.name, r.length); });
+  Sums sums;
+  collect(view, sums, false);
+  for (const Total& t : sums.all) {
+    seen.dropped += t.key.function == kMetaRangeDropped ? t.values.calls : 0;
+  }
+  for (const std::uint64_t n : progress->range_dropped) seen.dropped += n;
+  return seen;
+}
+
+void drain(const View& view, std::string& file) {
+  auto progress = std::make_unique<Progress>(committed_block(view.head())->progress);
+  Text text;
+  std::uint64_t events = 0;
+  while (!Drain(view).run(text, *progress, events)) {
+  }
+  file += text.view();
+  commit_progress(view.head(), *progress);
+  for (std::uint32_t i = 0; i < view.threads(); ++i) {
+    view.thread(i)->tail = progress->tail[i];
+  }
+}
+
+struct Counts {
+  std::atomic<std::uint64_t> entered, begun;
+};
+
+// A name's length says how many records the range takes.
+std::string name_of(std::uint64_t n, std::size_t length) {
+  std::string name = std::to_string(n) + " ";
+  name.resize(std::max(name.size(), length), 'n');
+  return name;
+}
+
+void push_and_pop(Counts& counts) {
+  const auto begin = [&](auto&& how) {
+    ++counts.entered;
+    how();
+    ++counts.begun;
+  };
+  for (std::uint64_t n = 0; n < 5; ++n) {
+    const std::string outer = name_of(2 * n, 8);
+    const std::string inner = name_of(2 * n + 1, 20 + 24 * n);
+    begin([&] { ranges::push(0, outer); });
+    begin([&] { ranges::push(1, inner); });
+    ranges::pop(n % 2 == 0 ? 1 : 0);  // or crosswise
+    ranges::pop(n % 2 == 0 ? 0 : 1);
+  }
+  std::uint64_t started = 0;
+  begin([&] { started = ranges::start(0, "started"); });
+  ranges::end(started);
+  begin([&] { ranges::mark(0, "mark"); });
+  for (int i = 0; i < 33; ++i) begin([&] { ranges::push(0, "deep"); });
+  for (int i = 0; i < 33; ++i) ranges::pop(0);
+}
+
+}  // namespace
+
+TEST_CASE("killed anywhere between drains, every range that ended has exactly one line") {
+  World world;
+  Thread* threads[] = {&world.thread(11, 64), &world.thread(12, 128)};
+  std::string file;
+  std::map<std::string, int> made;
+  std::mt19937 random(17);
+  std::vector<std::vector<std::string>> open(2);
+  std::uint64_t made_names = 0;
+  for (int step = 0; step < 800; ++step) {
+    const std::size_t who = random() % 2;
+    const AsThread as(*threads[who]);
+    if (random() % 2 == 0 && open[who].size() < 20) {
+      open[who].push_back(name_of(made_names++, random() % (kMaxRangeName + 1)));
+      ranges::push(0, open[who].back());
+    } else if (!open[who].empty()) {
+      ++made[open[who].back()];
+      open[who].pop_back();
+      ranges::pop(0);
+    }
+    if (step % 5 == 0) drain(world.view(), file);
+    if (step % 7 != 0) continue;
+    const Seen seen = recover(world.view(), file);
+    REQUIRE(seen.ended == made);
+    std::vector<std::string> expected = open[0];
+    expected.insert(expected.end(), open[1].begin(), open[1].end());
+    REQUIRE(seen.open == expected);
+    REQUIRE(seen.dropped == 0);
+  }
+  CHECK(made.size() > 300);
+}
+
+TEST_CASE("a call's line is never lost to ranges, which leave half of the ring") {
+  World world;
+  Thread& t = world.thread(1, 64);
+  ncclComm_t comm = world.communicator(1);
+  for (int i = 0; i < 100; ++i) {
+    const AsThread as(t);
+    ranges::push(0, "range");
+    ranges::pop(0);
+  }
+  for (int i = 0; i < 32; ++i) all_reduce(t, comm, 1);
+  CHECK(drops(world.view()) == 0);
+  const Seen seen = recover(world.view());
+  CHECK(seen.ended.at("range") == 31);  // and the name of the lane
+  CHECK(seen.dropped == 69);
+}
+
+TEST_CASE("killed after any instruction, a range is open, ended or counted, and only one of them") {
+  const int file = memfd_create("ring", 0);
+  World world(file);
+  Thread& t = world.thread(1, 32);
+  auto* counts = static_cast<Counts*>(
+      mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const std::uint64_t size = World::mapping().head().used;
+  void* seen = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+  const View view(seen, size);
+  const pid_t child = fork();
+  if (child == 0) {
+    t_thread = t;
+    t_thread.session = session::number();
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
+    raise(SIGSTOP);
+    push_and_pop(*counts);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status)) {
+    WARN("left out: this system forbids ptrace");
+    return;
+  }
+  std::uint64_t steps = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t last = 0;
+  for (; WIFSTOPPED(status); ++steps) {
+    // Parsing each moment's lines would take minutes: the records and rows themselves.
+    std::uint64_t there = 0;
+    const ThreadArea& area = *view.thread(0);
+    const Record* ring = view.ring(area);
+    for (std::uint64_t n = 0; n < area.head; ++n) {
+      const Record& r = ring[n % area.capacity];
+      there += r.function == kMetaRange && r.txn != 0 && r.txn <= area.committed;
+    }
+    each_open_range(view, [&](const OpenRange& r, bool) {
+      ++there;
+      wrong += std::string_view(r.name, r.length).find_first_not_of("0123456789 nstaredp") !=
+               std::string_view::npos;
+    });
+    view.each_row([&](const LedgerRow& row, const ThreadArea& owner) {
+      if (key_of(row).function == kMetaRangeDropped) there += read_row(row, owner.committed).calls;
+    });
+    // The 33rd level has no place: it is counted when it ends.
+    wrong += there > counts->entered || there + 1 < counts->begun || there < last;
+    last = there;
+    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
+    waitpid(child, &status, 0);
+  }
+  CHECK(wrong == 0);
+  CHECK(steps > 3000);
+  CHECK(counts->begun == 45);
+  CHECK(last == 45);
+  munmap(seen, size);
+  munmap(counts, sizeof(Counts));
+  close(file);
+}
+
+TEST_CASE("names are cut between characters, and wide ones become UTF-8") {
+  const std::string e = "\xc3\xa9";
+  const std::string face = "\xf0\x9f\x98\x80";
+  CHECK(range_names::cut(std::string(128, 'a').c_str()) == std::string(128, 'a'));
+  CHECK(range_names::cut(std::string(129, 'a').c_str()) == std::string(128, 'a'));
+  CHECK(range_names::cut((std::string(127, 'a') + e).c_str()) == std::string(127, 'a'));
+  CHECK(range_names::cut((std::string(125, 'a') + face).c_str()) == std::string(125, 'a'));
+  CHECK(range_names::cut((std::string(124, 'a') + face + "b").c_str()) ==
+        std::string(124, 'a') + face);
+  CHECK(range_names::cut(std::string(200, '\x80').c_str()).size() <= 128);
+  char to[kMaxRangeName];
+  CHECK(range_names::narrow(L"a\u00e9\u7bc4\U0001f600", to) == "a" + e + "\xe7\xaf\x84" + face);
+  CHECK(range_names::narrow(std::wstring(60, L'\u7bc4').c_str(), to).size() == 126);
+  const wchar_t surrogate[] = {0xd800, 0};
+  CHECK(range_names::narrow(surrogate, to) == "\xef\xbf\xbd");
+}
