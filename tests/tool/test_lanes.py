@@ -149,3 +149,27 @@ def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tprof, 
     found = summary(tprof, folder)
     assert found["ranks"] == [0, 1]
     assert worse_than_notes(tprof, folder) == []
+
+
+def test_ranges_go_to_the_rank_of_their_threads_device(tprof, tmp_path, job):
+    folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
+    for file in folder.iterdir():
+        lines = file.read_text().split("\n")
+        at = next(i for i, line in enumerate(lines) if '"reason":"close"' in line)
+        for phase, extra in (("X", {"dur": 2.0}), ("b", {"id2": {"local": "1"}})):
+            for device in (None, 1, 3, 77):
+                line = {"cat": "NVTX", "ph": phase, "name": f"{file.name} {device}", "pid": 0}
+                line |= {"tid": (1 << 22) + 5, "ts": 1.0, "args": {}} | extra
+                if device is not None:
+                    line["args"]["device"] = device
+                lines.insert(at, json.dumps(line, separators=(",", ":")) + ",")
+        file.write_text("\n".join(lines))
+    merged = tmp_path / "merged.json"
+    assert tprof("merge", folder, "-o", merged).returncode == 0
+    found = [line for line in map(json.loads, lines_of(merged)) if line.get("cat") == "NVTX"]
+    assert len(found) == 2 * 2 * 4
+    ranks = {(line["name"].split()[0][-6], line["name"].split()[1]): line["pid"] for line in found}
+    first, second = sorted(file.name[-6] for file in folder.iterdir())
+    # Devices 0 and 1 are ranks 0 and 1, 2 and 3 are 2 and 3; what is no rank's is the first's.
+    assert [ranks[first, device] for device in ("None", "1", "3", "77")] == [0, 1, 0, 0]
+    assert [ranks[second, device] for device in ("None", "1", "3", "77")] == [2, 2, 3, 2]
