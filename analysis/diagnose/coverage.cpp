@@ -100,6 +100,16 @@ constexpr KindMeaning kMeanings[] = {
      {Severity::warning,
       "CUDA graphs that kernels can launch: those launches are not counted, the host's are",
       "take the counts as lower bounds; or launch them from the host"}},
+    {"nested",
+     {Severity::note,
+      "calls that it made while another call of the thread was under way (in a signal handler, or "
+      "as a plugin of NCCL's) were passed on and not counted",
+      "take them as not counted; or make them outside of signal handlers"}},
+    {"early",
+     {Severity::warning,
+      "calls that it made before the dynamic linker was through with the program (in an IFUNC "
+      "resolver) were passed on and not counted",
+      "make them in a constructor or later"}},
     {"nsys",
      {Severity::note, "Nsight Systems is in the process: counts stay exact, times include its work",
       ""}},

@@ -27,7 +27,7 @@ struct Expected {
 };
 constexpr std::uint32_t kMaxExpected = 64;
 Expected g_expected[kMaxExpected];
-std::uint32_t g_expected_count;
+std::atomic<std::uint32_t> g_expected_count{0};
 
 void forget_expected(std::uint32_t i) {
   g_expected[i] = g_expected[--g_expected_count];
@@ -179,7 +179,8 @@ void add_child(const Child& child, bool ready, const void* real) {
 }
 
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
-  if (group == 0) return;
+  // Those of this group were added by this thread.
+  if (group == 0 || g_expected_count.load(std::memory_order_relaxed) == 0) return;
   const SpinGuard guard(g_lock);
   for (std::uint32_t i = g_expected_count; i-- != 0;) {
     Child& child = g_expected[i].child;

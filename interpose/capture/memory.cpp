@@ -47,16 +47,15 @@ std::size_t up_to(std::uintptr_t address) {
 class [[nodiscard]] Change {
  public:
   Change() {
-    g_lock.lock();
     g_version.fetch_add(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
   }
-  ~Change() {
-    g_version.fetch_add(1, std::memory_order_release);
-    g_lock.unlock();
-  }
+  ~Change() { g_version.fetch_add(1, std::memory_order_release); }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
+
+ private:
+  SpinGuard<SpinLock> guard_{g_lock};
 };
 
 // CU_POINTER_ATTRIBUTE_MEMORY_TYPE and its answers (cuda.h).

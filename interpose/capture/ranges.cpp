@@ -15,7 +15,7 @@ namespace {
 
 // Within a wrapper or in a signal handler that interrupts one, ranges are not the program's own.
 bool within_a_call() {
-  return t_thread.depth != 0;
+  return t_thread.depth != Thread::kAtRest;
 }
 
 // The calling thread, if what it does now can be recorded.

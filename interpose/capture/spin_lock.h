@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "interpose/session/no_signals.h"
+
 namespace tprof {
 
 // For the rare, short critical sections of communicator and graph bookkeeping; never on the path
@@ -41,6 +43,7 @@ class SpinLock {
   std::atomic<std::uint32_t> state_{kFree};
 };
 
+// With the program's signals held back.
 template <typename Lock>
 class [[nodiscard]] SpinGuard {
  public:
@@ -50,6 +53,7 @@ class [[nodiscard]] SpinGuard {
   SpinGuard& operator=(const SpinGuard&) = delete;
 
  private:
+  HeldSignals held_;
   Lock& lock_;
 };
 

@@ -8,7 +8,10 @@
 #include <cstring>
 #include <new>
 
+#include "interpose/resolve/binding.h"
+#include "interpose/resolve/resolve.h"
 #include "interpose/session/complain.h"
+#include "interpose/session/coverage.h"
 #include "interpose/session/keep_errno.h"
 #include "ranges.h"
 #include "spin_lock.h"
@@ -130,7 +133,8 @@ void leave(void* area) {
   Thread& t = t_thread;
   if (t.area != area || t.session != session::number()) return;
   // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
-  const bool at_rest = t.depth == 0 && (t.pending == nullptr || t.pending->size() == 0);
+  const bool at_rest =
+      t.depth == Thread::kAtRest && (t.pending == nullptr || t.pending->size() == 0);
   if (t.pending != nullptr) t.pending->release();
   t.session = kNoSession;
   if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
@@ -151,8 +155,11 @@ void leave_at_exit(ThreadArea* area) {
 }  // namespace
 
 bool attach(Thread& t) {
+  const HeldSignals held_signals;
   const KeepErrno keep_errno;
   const DepthGuard guard(t);  // nothing that starting calls is to be recorded
+  // By a signal handler, just before they were held.
+  if (t.area != nullptr && t.session == session::number()) return true;
   if (session::closed() && !session::in_exiting_thread()) return false;
   if (!session::start()) return false;
   const std::uint32_t tid = thread_id();
@@ -183,6 +190,14 @@ bool attach(Thread& t) {
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;
+}
+
+void passed_on(const void* from) {
+  if (t_thread.depth < Thread::kAtRest) {
+    coverage::passed_on(Note::early, from);
+  } else if (!resolve::is_ours(from) && !resolve::serves(from)) {
+    coverage::passed_on(Note::nested, from);
+  }
 }
 
 void threads_after_fork() {

@@ -35,8 +35,12 @@ struct RangeLevels {
 };
 
 struct Thread {
+  static constexpr std::uint32_t kAtRest = 1U << 30;
+
   std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
-  std::uint32_t depth = 0;  // inside a wrapper: calls that NCCL makes to itself do not count
+  // Of wrappers that the thread is in: calls that NCCL makes to itself do not count. Less than
+  // kAtRest: the dynamic linker has not made this thread's variables yet.
+  std::uint32_t depth = kAtRest;
   std::uint32_t group_depth = 0;
   std::uint32_t group = 0;  // its number, 0 until its first call
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
@@ -88,12 +92,16 @@ static_assert(Thread::kCachedRows == 32);
 inline Thread* recording_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();
-  if (t.depth != 0 || number == session::kOff) return nullptr;
+  if (t.depth != Thread::kAtRest || number == session::kOff) return nullptr;
   if (t.session != number) [[unlikely]] {
     if (!attach(t)) return nullptr;
   }
   return &t;
 }
+
+// A wrapper has passed a call on without recording it, though tracing is on: NCCL's to itself, or
+// one that the coverage has to speak of. `from`: who made it.
+[[gnu::cold, gnu::noinline]] void passed_on(const void* from);
 
 class [[nodiscard]] DepthGuard {
  public:
@@ -123,7 +131,9 @@ class [[nodiscard]] Transaction {
   Transaction& operator=(const Transaction&) = delete;
 
   std::uint64_t number() const { return number_; }
-  LedgerValues& values(LedgerKey::Words key) { return open_slot(row_of(t_, key), number_); }
+  [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key) {
+    return open_slot(row_of(t_, key), number_);
+  }
   void close(Record& r) {
     std::atomic_ref<std::uint64_t>(r.txn).store(number_, std::memory_order_release);
   }

@@ -8,9 +8,8 @@
 #include "interpose/capture/clock.h"
 #include "interpose/format/lines.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/session/environment.h"
 #include "interpose/session/redact.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace tprof {
 namespace {
@@ -99,10 +98,10 @@ void devices(Text& out) {
 }
 
 template <typename F>
-void environment(Text& out, const char* key, bool redact, F&& wanted) {
+void variables(Text& out, const char* key, bool redact, F&& wanted) {
   out << ",\"" << key << "\":{";
   bool first = true;
-  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+  for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::size_t equals = entry.find('=');
     const std::string_view name = prefix(entry, equals);
@@ -155,9 +154,9 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   library(out, "nccl", kNccl, 1, "ncclGetVersion");
   library(out, "cudart", kCudart, 3, "cudaRuntimeGetVersion");
   devices(out);
-  environment(out, "config", config.redact,
-              [](std::string_view name) { return name.starts_with("TPROF_"); });
-  environment(out, "env", config.redact, [](std::string_view name) {
+  variables(out, "config", config.redact,
+            [](std::string_view name) { return name.starts_with("TPROF_"); });
+  variables(out, "env", config.redact, [](std::string_view name) {
     for (const std::string_view known : kEnvironment) {
       if (name == known) return true;
     }

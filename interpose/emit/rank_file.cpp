@@ -13,6 +13,7 @@
 
 #include "interpose/format/file_systems.h"
 #include "interpose/session/complain.h"
+#include "interpose/session/environment.h"
 
 namespace tprof {
 namespace {
@@ -147,7 +148,7 @@ bool create_in_directory(const Process& process, RankFile& file) {
 // ".rank-00003.ring" beside the rank file, or in the local temporary directory.
 void create_ring(const Process& process, RankFile& file) {
   file.ring_elsewhere = !maps_safely(file.directory);
-  const char* temporary = std::getenv("TMPDIR");
+  const char* temporary = environment_value("TMPDIR");
   if (temporary == nullptr || temporary[0] != '/') temporary = "/tmp";
   const std::string_view stem(file.name, std::strlen(file.name) - std::strlen(".json"));
   Path path(file.ring_path, sizeof file.ring_path);

@@ -33,6 +33,8 @@ enum class Note : std::uint8_t {
   graph_edited,
   graph_conditional,
   graph_device_launch,
+  nested,  // calls that it made while its thread was in a recorded call, as a signal handler can
+  early,   // calls that it made before the dynamic linker was through
   cupti,
   nsys,
   ncu,
@@ -67,6 +69,8 @@ inline constexpr std::string_view kNoteNames[] = {"nvshmem",
                                                   "graph_edited",
                                                   "graph_conditional",
                                                   "graph_device_launch",
+                                                  "nested",
+                                                  "early",
                                                   "cupti",
                                                   "nsys",
                                                   "ncu",

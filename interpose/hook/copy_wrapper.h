@@ -13,7 +13,7 @@
     using Type = cudaError_t(*) parameters;                                              \
     TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                      \
     tprof::Thread* t = tprof::recording_thread();                                        \
-    if (t == nullptr) return real arguments;                                             \
+    if (t == nullptr) TPROF_PASS_ON(real arguments);                                     \
     tprof::CopyArgs a TPROF_UNPAREN reading;                                             \
     if (a.stream == nullptr) a.stream = own;                                             \
     return tprof::copy_call<tprof::Fn::function>(*t, a, [&] { return real arguments; }); \

@@ -12,7 +12,7 @@
     using Type = cudaError_t(*) parameters;                                                     \
     TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound)          \
     Thread* t = recording_thread();                                                             \
-    if (t == nullptr) return real arguments;                                                    \
+    if (t == nullptr) TPROF_PASS_ON(real arguments);                                            \
     static constinit resolve::VersionCache version{};                                           \
     [[maybe_unused]] const int cuda = resolve::version(reinterpret_cast<void*>(real), version); \
     Batch batch = TPROF_UNPAREN reading;                                                        \

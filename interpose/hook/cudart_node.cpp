@@ -15,7 +15,7 @@ using namespace tprof::graphs;
   TPROF_EXPORT cudaError_t function parameters {                                    \
     TPROF_REAL_CUDART(function)                                                     \
     Thread* t = tprof::recording_thread();                                          \
-    if (t == nullptr) return real arguments;                                        \
+    if (t == nullptr) TPROF_PASS_ON(real arguments);                                \
     const CopyArgs a TPROF_UNPAREN reading;                                         \
     return tprof::node_call<Fn::function>(                                          \
         *t, a, [&] { return real arguments; }, [&](const Call& call) { placing; }); \

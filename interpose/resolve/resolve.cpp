@@ -45,6 +45,10 @@ class OwnedLock {
 constinit OwnedLock g_serving;
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
+struct Span {
+  std::atomic<std::uintptr_t> begin, end;
+};
+Span g_span[kMaxLibraries];  // where they lie
 std::uint8_t g_serves[kFunctionCount];
 Head* g_head;  // where they are published
 
@@ -77,6 +81,12 @@ int match_range(dl_phdr_info* object, std::size_t, void* data) {
   range.begin = begin;
   range.end = end;
   return 1;
+}
+
+ObjectRange range_of(const void* address) {
+  ObjectRange range{reinterpret_cast<std::uintptr_t>(address)};
+  each_loaded_object(match_range, &range);
+  return range;
 }
 
 bool may_open() {
@@ -166,12 +176,17 @@ void publish_function(std::size_t i) {
   g_head->function[i].library = g_serves[i];
 }
 
-void note_library(Fn fn, const char* path) {
+void note_library(Fn fn, const char* path, const void* address) {
   const SpinGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
   if (at == kMaxLibraries) return;
-  if (at == g_paths) std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
+  if (at == g_paths) {
+    std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
+    const ObjectRange range = range_of(address);
+    g_span[at].end.store(range.end, std::memory_order_relaxed);
+    g_span[at].begin.store(range.begin, std::memory_order_release);
+  }
   const auto i = static_cast<std::size_t>(fn);
   g_serves[i] = static_cast<std::uint8_t>(at + 1);
   publish_function(i);
@@ -214,6 +229,7 @@ void* search(Fn fn, const void* return_address) {
 }  // namespace
 
 void* find(Fn fn, Cache& cache, const void* return_address) {
+  const HeldSignals held_signals;
   const KeepErrno keep_errno;
   void* found = search(fn, return_address);
   if (found == nullptr) {
@@ -223,12 +239,11 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   Dl_info where;
   if (dladdr(found, &where) != 0) {
-    note_library(fn, where.dli_fname);
+    note_library(fn, where.dli_fname, found);
     keep_mapped(where.dli_fname);
   }
   dlerror();
-  ObjectRange range{reinterpret_cast<std::uintptr_t>(return_address)};
-  each_loaded_object(match_range, &range);
+  const ObjectRange range = range_of(return_address);
   if (range.end != 0 && g_busy.try_lock()) {
     const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
     if (used < Cache::kCallers) {
@@ -250,13 +265,14 @@ void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
   if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
     const KeepErrno keep_errno;
     Dl_info where;
-    if (dladdr(real, &where) != 0) note_library(fn, where.dli_fname);
+    if (dladdr(real, &where) != 0) note_library(fn, where.dli_fname, real);
     binding->served.store(true, std::memory_order_relaxed);
   }
   return real;
 }
 
 int find_version(const void* address, VersionCache& cache) {
+  const HeldSignals held_signals;
   const KeepErrno keep_errno;
   Dl_info info;
   link_map* map = nullptr;
@@ -274,6 +290,16 @@ int find_version(const void* address, VersionCache& cache) {
   return version;
 }
 
+bool serves(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const Span& span : g_span) {
+    const std::uintptr_t begin = span.begin.load(std::memory_order_acquire);
+    if (begin == 0) return false;
+    if (at >= begin && at < span.end.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 void after_fork() {
   g_busy.unlock();
   g_serving.unlock();
@@ -285,12 +311,14 @@ void stop_opening() {
 }
 
 void* sibling(const void* address, const char* name) {
+  const HeldSignals held_signals;
   void* found = through_object_of(address, name);
   dlerror();
   return found;
 }
 
 void* mapped(const char* soname, const char* name) {
+  const HeldSignals held_signals;
   void* found = lookup(soname, name);
   dlerror();
   return found;

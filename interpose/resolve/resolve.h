@@ -42,6 +42,10 @@ inline void* real(Fn fn, Cache& cache, const void* return_address) {
   return bound_or_found(fn, cache, return_address);
 }
 
+// Whether `address` lies in a library that wrapped functions were passed on to: what that calls
+// within a call is part of it. Takes no lock.
+bool serves(const void* address);
+
 // exit() has begun. glibc runs the constructors of an object whose destructors have run again when
 // it is opened, even with RTLD_NOLOAD: from now on nothing is opened.
 void stop_opening();

@@ -1,21 +1,19 @@
 #include "config.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
 
 #include "complain.h"
+#include "environment.h"
 #include "interpose/format/settings.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace tprof {
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
+std::string_view text_of(const char* name) {
+  const char* value = environment_value(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
@@ -41,7 +39,7 @@ std::string_view joined(char (&to)[N], std::initializer_list<std::string_view> p
 // What is in force: the variable's value, or the default.
 std::string_view in_force(Setting setting) {
   const SettingInfo& s = info(setting);
-  const std::string_view value = environment(s.name.data());
+  const std::string_view value = text_of(s.name.data());
   if (value.empty()) return s.fallback;
   if (s.accepts(value)) return value;
   char what[384];
@@ -53,7 +51,7 @@ std::string_view in_force(Setting setting) {
 
 // A misspelt setting would be a setting that silently does nothing.
 void name_unknown_settings() {
-  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+  for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
     if (!is_unknown_setting(name)) continue;
@@ -67,11 +65,11 @@ void name_unknown_settings() {
 }  // namespace
 
 bool disabled_by_environment() {
-  return !is_off(environment(info(Setting::disable).name.data()));
+  return !is_off(text_of(info(Setting::disable).name.data()));
 }
 
 NvtxRanges nvtx_by_environment() {
-  const std::string_view value = environment(info(Setting::nvtx).name.data());
+  const std::string_view value = text_of(info(Setting::nvtx).name.data());
   return value == "off" ? NvtxRanges::off : value == "nccl" ? NvtxRanges::nccl : NvtxRanges::all;
 }
 
@@ -86,7 +84,7 @@ bool rank_in_list(const char* list, std::int64_t rank) {
 Config read_config() {
   Config c{};
   copy_text(c.output_dir, in_force(Setting::output_dir));
-  copy_text(c.run_id, environment(info(Setting::run_id).name.data()));
+  copy_text(c.run_id, text_of(info(Setting::run_id).name.data()));
   const std::string_view events = in_force(Setting::events);
   c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
   parse_bytes(in_force(Setting::quota), c.quota);

@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <span>
 
+#include "environment.h"
 #include "interpose/api/functions.h"
 #include "interpose/capture/spin_lock.h"
 #include "interpose/format/coverage.h"
@@ -20,6 +21,19 @@ SpinLock g_lock;
 std::atomic<const void*> g_taken[kFunctionCount];  // by address, past us
 std::atomic<bool> g_any_taken{false};
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
+
+// Of calls that were passed on: who made them. Whatever a handler that makes them from more places
+// calls, its object is told by the first.
+struct PassedOn {
+  Note why;
+  struct Place {
+    std::atomic<const void*> from;
+    std::atomic<bool> noted;
+  };
+  Place place[8];
+};
+constinit PassedOn g_passed_on[] = {{Note::nested, {}}, {Note::early, {}}};
+std::atomic<pid_t> g_early_in{0};
 
 int note_object(dl_phdr_info* object, std::size_t, void* data) {
   if (object->dlpi_adds == g_objects_seen.load(std::memory_order_relaxed)) return 1;
@@ -50,7 +64,7 @@ std::string_view file_name(std::string_view path) {
 }
 
 void note_preloads(Head& head) {
-  const char* list = std::getenv("LD_PRELOAD");
+  const char* list = environment_value("LD_PRELOAD");
   if (list == nullptr) return;
   const Object self = object_of(reinterpret_cast<const void*>(&note_environment));
   const std::string_view ours = self.path == nullptr ? "" : file_name(self.path);
@@ -75,6 +89,23 @@ bool defines(const void* address) {
          symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
 }
 
+bool is_noted(const Head& head, Note what, std::string_view path) {
+  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
+    if (head.note[i].note == static_cast<std::uint8_t>(what) &&
+        bounded_text(head.note[i].path) == path) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The path of an object; `buffer` for the program's, which the loader knows by how it was called.
+std::string_view path_of(const Object& object, std::span<char> buffer) {
+  if (object.path != nullptr && std::strchr(object.path, '/') != nullptr) return object.path;
+  const ssize_t n = readlink("/proc/self/exe", buffer.data(), buffer.size());
+  return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
 // Whose nccl* and cuda* functions come before ours: calls reach us only if it passes them on.
 void note_interposers(Head& head) {
   const Object self = object_of(reinterpret_cast<const void*>(&note_environment));
@@ -84,14 +115,24 @@ void note_interposers(Head& head) {
     if (first == nullptr || !defines(first)) continue;
     const Object other = object_of(first);
     if (other.base == nullptr || other.base == self.base) continue;
-    if (other.path != nullptr && std::strchr(other.path, '/') != nullptr) {
-      note(head, Note::interposer, other.path);
-      continue;
-    }
-    // The program, by the name under which it was called.
     char program[256];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program);
-    if (n > 0) note(head, Note::interposer, {program, static_cast<std::size_t>(n)});
+    const std::string_view path = path_of(other, program);
+    if (!path.empty()) note(head, Note::interposer, path);
+  }
+}
+
+// What an interposer passes on of a library's calls to itself is no call of its own.
+void note_passed_on(Head& head) {
+  for (PassedOn& passed : g_passed_on) {
+    for (PassedOn::Place& place : passed.place) {
+      const void* address = place.from.load(std::memory_order_relaxed);
+      if (address == nullptr || place.noted.exchange(true)) continue;
+      const Object object = object_of(address);
+      if (object.base == nullptr) continue;
+      char program[256];
+      const std::string_view path = path_of(object, program);
+      if (!path.empty() && !is_noted(head, Note::interposer, path)) note(head, passed.why, path);
+    }
   }
 }
 
@@ -126,7 +167,7 @@ void note_environment(Head& head) {
   const Object self = object_of(reinterpret_cast<const void*>(&note_environment));
   const std::string_view ours = self.path == nullptr ? "" : file_name(self.path);
   for (const KnownVariable& variable : kToolVariables) {
-    const char* value = std::getenv(variable.name);
+    const char* value = environment_value(variable.name);
     if (value == nullptr || *value == '\0' || file_name(value) == ours) continue;
     note(head, variable.note, value);
   }
@@ -138,7 +179,23 @@ void taken(Fn fn, const void* address) {
   g_any_taken.store(true, std::memory_order_release);
 }
 
+void passed_on(Note why, const void* from) {
+  if (why == Note::early) g_early_in.store(getpid(), std::memory_order_relaxed);
+  for (PassedOn& passed : g_passed_on) {
+    if (passed.why != why) continue;
+    for (PassedOn::Place& place : passed.place) {
+      const void* known = nullptr;
+      if (place.from.compare_exchange_strong(known, from) || known == from) return;
+    }
+  }
+}
+
+bool any_early() {
+  return g_early_in.load(std::memory_order_relaxed) == getpid();
+}
+
 void note_objects(Head& head) {
+  note_passed_on(head);
   if (g_any_taken.load(std::memory_order_acquire)) note_taken(head);
   unsigned long long objects = 0;
   if (!each_loaded_object(count_objects, &objects)) return;
@@ -148,6 +205,12 @@ void note_objects(Head& head) {
 
 void after_fork() {
   g_lock.unlock();
+  for (PassedOn& passed : g_passed_on) {
+    for (PassedOn::Place& place : passed.place) {
+      place.from.store(nullptr, std::memory_order_relaxed);
+      place.noted.store(false, std::memory_order_relaxed);
+    }
+  }
   g_objects_seen.store(0, std::memory_order_relaxed);  // the child has a head of its own to fill
 }
 

@@ -21,6 +21,11 @@ void note_objects(Head& head);
 // The program took `fn` from a library by address: its calls through that pass us by.
 void taken(Fn fn, const void* address);
 
+// A call that moves data was passed on uncounted: Note::nested or Note::early. Takes no lock, and
+// may be called in a signal handler.
+void passed_on(Note why, const void* from);
+bool any_early();  // in this process
+
 void after_fork();  // in the child
 
 }  // namespace tprof::coverage

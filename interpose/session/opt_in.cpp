@@ -1,8 +1,7 @@
 #include "opt_in.h"
 
-#include <cstdlib>
-
 #include "config.h"
+#include "environment.h"
 
 namespace tprof::opt_in {
 
@@ -11,7 +10,7 @@ std::atomic<std::uint8_t> g_hooks{0};
 namespace {
 
 bool is_on(Setting setting) {
-  const char* value = std::getenv(info(setting).name.data());
+  const char* value = environment_value(info(setting).name.data());
   return value != nullptr && !is_off(value);
 }
 

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string_view>
 
+#include "environment.h"
 #include "redact.h"
 
 namespace tprof {
@@ -28,7 +28,7 @@ std::size_t read_file(const char* path, char* to, std::size_t size) {
 }
 
 bool number(const char* name, std::int64_t& value) {
-  const char* text = std::getenv(name);
+  const char* text = environment_value(name);
   if (text == nullptr || *text == '\0') return false;
   const char* end = text + std::strlen(text);
   std::int64_t parsed = 0;
@@ -68,7 +68,7 @@ void rank_from_environment(Process& p) {
 }
 
 void copy_environment(const char* name, char* to, std::size_t size) {
-  const char* text = name == nullptr ? nullptr : std::getenv(name);
+  const char* text = name == nullptr ? nullptr : environment_value(name);
   if (to[0] != '\0' || text == nullptr || std::strcmp(text, "none") == 0) return;
   const std::size_t n = std::min(std::strlen(text), size - 1);
   std::memcpy(to, text, n);

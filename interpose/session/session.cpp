@@ -210,6 +210,7 @@ void close_files() {
 
 // Runs from exit(), after the program's own atexit handlers.
 [[gnu::destructor]] void close_at_exit() {
+  if (coverage::any_early()) start();  // for a file that says so
   g_exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_closed.store(true, std::memory_order_release);
   resolve::stop_opening();

@@ -1,0 +1,10 @@
+// The process's environment, also where libc does not know it yet: constructors of a library that
+// is linked with -z initfirst, and a program's DT_PREINIT_ARRAY, run before libc's own.
+#pragma once
+
+namespace tprof {
+
+char** environment();                             // null: there is none
+const char* environment_value(const char* name);  // null: it is not set
+
+}  // namespace tprof
