@@ -1,10 +1,11 @@
 """What `make test` tries a little of, for longer: prints counts and the seed, exits 1 on a failure.
 
-    scripts/soak [--kills 1000] [--calls 10000000] [--restarts 200] [--seed N]
+    scripts/soak [--kills 1000] [--calls 10000000] [--restarts 200] [--programs 1000] [--seed N]
 """
 
 import argparse
 import collections
+import os
 import pathlib
 import random
 import shutil
@@ -89,17 +90,40 @@ def restarts(folder: pathlib.Path, n: int, random_: random.Random) -> str:
     return f"{n} restarts in one folder: {len(files)} files, {calls['calls']:,} calls, none twice"
 
 
+def random_programs(folder: pathlib.Path, n: int, random_: random.Random) -> str:
+    """Those of so many seeds, a quarter of them with one rank that makes one call differently."""
+    first = random_.randrange(1 << 20)
+    player = [sys.executable, runs.REPO / "tests/e2e/random_programs.py"]
+    for count, how in ((n - n // 4, []), (n // 4, ["--odd"])):
+        if count == 0:
+            continue
+        played = subprocess.run(
+            [*player, str(first), str(first + count - 1), *how],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"TMPDIR": str(folder)},
+        )
+        assert played.returncode == 0, played.stdout + played.stderr
+    return f"{n} programs of random calls, from seed {first}: difference 0"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--calls", type=int, default=10_000_000)
     parser.add_argument("--restarts", type=int, default=200)
+    parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
     print(f"soak: seed {options.seed}", flush=True)
     failures = 0
-    for part in (smallest_ring, restarts, kills):
-        n = {smallest_ring: options.calls, restarts: options.restarts, kills: options.kills}[part]
+    parts = (
+        (smallest_ring, options.calls),
+        (restarts, options.restarts),
+        (kills, options.kills),
+        (random_programs, options.programs),
+    )
+    for part, n in parts:
         if n == 0:
             continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="tprof-soak-"))

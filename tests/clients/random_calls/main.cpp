@@ -4,12 +4,15 @@
 //   random_calls [--seed N] [--turns N] [--threads N] [--held N] [--processes N --process I
 //                --ids FOLDER] [--copiers N] [--refused 0|1] [--by-pointer 0|1] [--driver 0|1]
 //                [--odd RANK --odd-turn N] [--kill TURN] [--tell 0|1]
+//                [--fork-first 0|1]
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdarg>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <thread>
 
@@ -30,7 +33,7 @@ Options parse(int argc, char** argv) {
                  {"--refused", &o.refused},   {"--by-pointer", &o.by_pointer},
                  {"--driver", &o.driver},     {"--odd", &o.odd},
                  {"--odd-turn", &o.odd_turn}, {"--kill", &o.kill},
-                 {"--tell", &o.tell}};
+                 {"--tell", &o.tell},         {"--fork-first", &o.fork_first}};
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     bool known = name == "--seed" || name == "--ids";
@@ -71,11 +74,20 @@ Rank make_rank(int number) {
   return r;
 }
 
+// A child that does nothing, as a program's shell commands are one for a while.
+void fork_a_little() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  int status = 0;
+  MUST(waitpid(child, &status, 0) == child && status == 0);
+}
+
 void play(Player& p) {
   make_world(p);
   for (p.turn = 0; p.turn < p.o.turns; ++p.turn) {
     if (p.index == 0 && p.turn == p.o.kill) kill(getpid(), SIGKILL);
     const std::size_t what = p.common.below(100);
+    if (p.own.chance(1)) fork_a_little();
     if (what < 40) {
       nccl_turn(p);
     } else if (what < 46) {
@@ -143,7 +155,13 @@ void* by_pointer(const char* name) {
 }
 
 int main(int argc, char** argv) {
-  const Options o = parse(argc, argv);
+  Options o = parse(argc, argv);
+  const pid_t child = o.fork_first == 0 ? -1 : fork();
+  if (child == 0) {
+    ++o.seed;
+    o.ids += "/child";
+    std::filesystem::create_directory(o.ids);
+  }
   // As NVIDIA's runtime does at its first call.
   MUST(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);
   g_by_pointer = o.by_pointer != 0;
@@ -162,5 +180,7 @@ int main(int argc, char** argv) {
   for (std::thread& t : threads) {
     if (t.joinable()) t.join();
   }
+  int status = 0;
+  if (child > 0) MUST(waitpid(child, &status, 0) == child && status == 0);
   return 0;
 }

@@ -20,6 +20,7 @@ struct Options {
   int copiers = 0;  // threads that make copies and nothing else
   int refused = 1;  // calls that the libraries refuse, too
   int by_pointer = 0;
+  int fork_first = 0;  // before any call; the child plays a program of its own
   int driver = 0;
   int odd = -1;       // the rank that plays one collective differently
   int odd_turn = -1;  // in this turn, or the first one after it that can be

@@ -1,0 +1,147 @@
+"""What the tool makes of the trace of a random program, against the tally and the rank files."""
+
+import collections
+import json
+import subprocess
+
+import jsonschema
+from lib import figures
+from lib.build import BUILD, REPO
+from lib.random_calls import Played, counted
+
+SUMS = ("calls", "elements", "bytes")
+WITH_LINES = {"on": lambda bucket: bucket not in {"D2D", "H2H", "MANAGED"}, "all": lambda _: True}
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((REPO / "tests/golden/line.schema.json").read_text())
+)
+
+
+def tprof(*arguments) -> subprocess.CompletedProcess:
+    command = [BUILD / "tprof", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def lines_of(file) -> list[dict]:
+    lines = (line.rstrip(",") for line in file.read_text().splitlines())
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def executed(played: Played) -> dict[str, dict[str, int]]:
+    """bucket -> sums over all processes, of what was executed."""
+    sums: dict = collections.defaultdict(lambda: dict.fromkeys(SUMS, 0))
+    for tally in played.tallies().values():
+        for (bucket, *_, mode), values in counted(played.plan, tally, lambda _: None).items():
+            for name in SUMS if mode != "captured" else ():
+                sums[bucket][name] += values[name]
+    return {bucket: values for bucket, values in sums.items() if any(values.values())}
+
+
+def buckets_of(summary: dict) -> dict[str, dict[str, int]]:
+    all_of = {bucket: values for bucket, values in summary["buckets"].items() if values}
+    sums = {bucket: {name: values[name] for name in SUMS} for bucket, values in all_of.items()}
+    return {b: v for b, v in sums.items() if any(v.values()) and b not in ("ALL", "ALLGATHER_OBJ")}
+
+
+def wrong_in_summary(played: Played) -> list[str]:
+    result = tprof("summary", "--json", played.traces)
+    if result.returncode != (1 if played.killed else 0):  # 1: a process did not close
+        return [f"summary exits with {result.returncode}: {result.stderr[:500]}"]
+    ours, theirs = buckets_of(json.loads(result.stdout)), executed(played)
+    return [] if ours == theirs else [f"summary: {ours}, expected {theirs}"]
+
+
+def wrong_in_check(played: Played) -> list[str]:
+    """All ranks did the same: nothing is found but what the program was made to do."""
+    result = tprof("check", "--json", played.traces)
+    if result.returncode not in (0, 1):
+        return [f"check exits with {result.returncode}: {result.stderr[:500]}"]
+    found = json.loads(result.stdout)
+    parted = [c for c in found["communicators"] if not c["same"]]
+    allowed = {"failed"} if played.plan.options.get("refused", 1) else set()
+    if any(file.footer["dropped"] for file in played.files().values()):
+        allowed |= {"dropped"}
+    if played.plan.processes > 1 or played.plan.options["copiers"]:
+        allowed |= {"assumed_job"}
+    others = [f["text"] for f in found["findings"] if f["kind"] not in allowed]
+    return [f"check: {parted or ''} {others or ''}"] if parted or others else []
+
+
+def wrong_in_lines(played: Played) -> list[str]:
+    """Each call that should have a line has one."""
+    wrong = []
+    wants = WITH_LINES.get(played.plan.settings["TPROF_EVENTS"], lambda _: False)
+    for file in played.files().values():
+        if file.footer["dropped"]:
+            continue
+        ledger = figures.of_ledger(file)
+        # What was simulated has failed, and has no line.
+        expected = {
+            key: values | {"failed": 0}
+            for key, values in ledger.items()
+            if key[4] == "direct" and wants(key[0])
+        }
+        lines = {key: v | {"failed": 0} for key, v in figures.of_lines(file).items()}
+        if difference := figures.difference(lines, expected):
+            wrong.append(f"lines of {file.path.name}:\n{difference}")
+    return wrong
+
+
+def wrong_in_merge(played: Played) -> list[str]:
+    merged = played.folder / "merged.json"
+    result = tprof("merge", played.traces, "-o", merged)
+    if result.returncode != 0:
+        return [f"merge exits with {result.returncode}: {result.stderr[:500]}"]
+    lines = lines_of(merged)
+    names = collections.Counter(line["name"] for line in lines if line["ph"] == "X")
+    expected: collections.Counter = collections.Counter()
+    for file in played.files().values():
+        expected += collections.Counter(line["name"] for line in file.lines if line["ph"] == "X")
+    wrong = [] if names == expected else [f"merge: {names - expected} more, {expected - names} less"]
+    # Looking at every line takes longer than all the rest.
+    for line in lines[:: max(1, len(lines) // 100)]:
+        wrong += [f"merge: {e.message[:200]} in {str(line)[:200]}" for e in SCHEMA.iter_errors(line)]
+    return wrong
+
+
+def wrong_in_anonymized(played: Played) -> list[str]:
+    public = played.folder / "public"
+    result = tprof("anonymize", played.traces, "-o", public)
+    if result.returncode != 0:
+        return [f"anonymize exits with {result.returncode}: {result.stderr[:500]}"]
+    found = json.loads(tprof("summary", "--json", public).stdout)
+    same = buckets_of(found) == executed(played)
+    return [] if same else ["anonymize: the counts are others"]
+
+
+def wrong_about_odd(played: Played) -> list[str]:
+    """One rank made one collective differently: check names it, and where."""
+    told = [line.split() for line in played.stdout.splitlines() if line.startswith("odd: ")]
+    result = tprof("check", "--json", played.traces)
+    findings = [f for f in json.loads(result.stdout)["findings"] if f["kind"] == "mismatch"]
+    if not told:
+        return [f"check: {findings}, and nothing was odd"] if findings else []
+    # odd: rank 2 size 4 seq 17 function ncclReduce
+    ((_, _, rank, _, size, _, seq, _, function),) = told
+    if result.returncode != 1 or len(findings) != 1:
+        return [f"check exits with {result.returncode}: {findings}, expected {told}"]
+    (finding,) = findings
+    # Of two nobody can tell which is the odd one.
+    right = finding["ranks"] == [int(rank)] or size == "2"
+    right = right and finding["between"][0] <= int(seq) < finding["between"][1]
+    if played.plan.settings["TPROF_EVENTS"] == "off":
+        right = right and function in str(finding["evidence"])
+    else:
+        right = right and (finding["seq"], finding["function"]) == (int(seq), function)
+    return [] if right else [f"check: {finding}, expected {told}"]
+
+
+def faults(played: Played) -> list[str]:
+    parts = (wrong_in_summary, wrong_in_check, wrong_in_lines, wrong_in_merge, wrong_in_anonymized)
+    if "odd" in played.plan.options:
+        parts = (wrong_in_summary, wrong_about_odd)
+    if played.plan.options.get("fork-first"):
+        parts = (wrong_in_lines,)  # two runs, of which the tool wants one
+    if played.killed:
+        exact = played.plan.threads() == 1
+        parts = (wrong_in_summary, wrong_in_merge, wrong_in_anonymized) if exact else (wrong_in_merge,)
+    return [fault for part in parts for fault in part(played)]
