@@ -152,7 +152,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   settle(t, r, key, ok, kName, !in_ring);
   if (!ok) comms::give_back(counter, r.seq);
   if (graph != 0 && ok) [[unlikely]]
-    graphs::captured_alone(graph, a.stream, {key, a.count});
+    graphs::captured_alone(graph, {key, a.count});
   return result;
 }
 

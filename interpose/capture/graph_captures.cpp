@@ -37,6 +37,7 @@ Capture capturing_slow(cudaStream_t stream) {
     g_graphs.model.graph(id).capture = now.id;
     g_graphs.model.graph(id).unseen |= kUnseenPart;
   }
+  t_thread.captured_on = stream;
   t_thread.captured_before = now.before;
   return {id, now.before};
 }
@@ -48,8 +49,8 @@ void captured_call(GraphId graph, const Call& call) {
   add_call(graph, nullptr, call);
 }
 
-void captured_alone(GraphId graph, cudaStream_t stream, const Call& call) {
-  const void* node = added_since(t_thread.captured_before, stream);
+void captured_alone(GraphId graph, const Call& call) {
+  const void* node = added_since(t_thread.captured_before, t_thread.captured_on);
   if (node == nullptr || graph_driver::kind_of(node) != graph_driver::NodeKind::kernel ||
       !graph_driver::may_be_nccl(node)) {
     return captured_call(graph, call);

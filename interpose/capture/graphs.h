@@ -33,7 +33,7 @@ struct Call {
 };
 // Captured, and accepted by the library.
 void captured_call(GraphId graph, const Call& call);
-void captured_alone(GraphId graph, cudaStream_t stream, const Call& call);  // in no NCCL group
+void captured_alone(GraphId graph, const Call& call);  // the thread's last one, in no NCCL group
 void captured_copy(const Capture& capture, cudaStream_t stream, const Call& copy);
 void captured_launch(GraphId graph, cudaGraphExec_t executable);
 

@@ -10,6 +10,8 @@
 #include "interpose/format/ring_file.h"
 #include "interpose/session/session.h"
 
+struct CUstream_st;  // what a cudaStream_t points to
+
 namespace tprof {
 
 // A call inside ncclGroupStart/End: it enters the ledger with its group or not at all.
@@ -60,7 +62,8 @@ struct Thread {
   const void* last_comm = nullptr;
   std::uint32_t last_comm_index = 0;
 
-  // The only node that the last captured call came after, as the driver told before it.
+  // The last captured call: its stream, and the only node that it came after.
+  ::CUstream_st* captured_on = nullptr;
   const void* captured_before = nullptr;
 
   Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
