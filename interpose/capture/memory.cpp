@@ -70,16 +70,16 @@ struct Kind {
 
 Kind ask(const void* address) {
   if (address == nullptr) return {true, false};  // the symbol of cudaMemcpyToSymbol/FromSymbol
-  static constinit resolve::DriverFunction<int(void*, int, std::uintptr_t)> query(
-      "cuPointerGetAttribute");
+  static constinit resolve::DriverFunction<int(unsigned, const int*, void**, std::uintptr_t)> query(
+      "cuPointerGetAttributes");
   auto* get = query.get();
   if (get == nullptr) return {};
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeIsManaged};
   unsigned type = 0;
   unsigned managed = 0;
-  // Memory that CUDA does not know is the program's own: host memory.
-  if (get(&type, kAttributeMemoryType, at) != 0) return {};
-  if (get(&managed, kAttributeIsManaged, at) != 0) managed = 0;
+  void* answers[] = {&type, &managed};
+  // Memory that CUDA does not know is the program's own, host memory: both answers are 0.
+  if (get(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
   return {type == kDevice || type == kArray, managed != 0 || type == kUnified};
 }
 

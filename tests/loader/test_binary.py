@@ -74,7 +74,7 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
         "cuGraphNodeFindInClone",
         "cuGraphNodeGetType",
         "cuKernelGetName",
-        "cuPointerGetAttribute",
+        "cuPointerGetAttributes",
         "cuStreamGetCaptureInfo_v2",
         "cudaRuntimeGetVersion",
         "ncclCommCount",
