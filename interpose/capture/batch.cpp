@@ -163,6 +163,7 @@ Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth) {
 
 Batch prefetches(Word sizes, Word count, Word stream) {
   Batch batch = on(stream);
+  batch.add(Bucket::MANAGED, HostMemory::unknown, 0);  // also of none, which is refused
   if (sizes == nullptr) return batch;
   for (const std::size_t bytes :
        std::span(static_cast<const std::size_t*>(sizes), as_size(count))) {

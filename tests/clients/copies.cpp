@@ -198,6 +198,9 @@ void batches() {
   void* parts[] = {managed, static_cast<char*>(managed) + 500};
   size_t lengths[] = {300, 200};
   OK(cudaMemPrefetchBatchAsync(parts, lengths, 2, &host, &first, 1, 0, stream));
+  // Empty: no direction is known of the first.
+  REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 0, &attributes, &first, 1, stream));
+  REFUSED(cudaMemPrefetchBatchAsync(parts, lengths, 0, &host, &first, 1, 0, stream));
   OK(cudaMemPrefetchBatchAsync_ptsz(parts, lengths, 1, &host, &first, 1, 0, stream));
   OK(cudaMemDiscardAndPrefetchBatchAsync(parts, lengths, 2, &host, &first, 1, 0, stream));
   OK(cudaMemDiscardAndPrefetchBatchAsync_ptsz(parts, lengths, 1, &host, &first, 1, 0, stream));

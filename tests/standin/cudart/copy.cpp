@@ -173,13 +173,11 @@ cudaError_t cudaMemcpy3DBatchAsync(size_t count, cudaMemcpy3DBatchOp* operations
 cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
                                       cudaMemLocation*, size_t*, size_t, unsigned long long,
                                       cudaStream_t stream) {
-  if (!pointers || !sizes || count == 0) return done(cudaErrorInvalidValue);
   return done(prefetch_batch("cudaMemPrefetchBatchAsync", pointers, sizes, count, stream));
 }
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** pointers, size_t* sizes, size_t count,
                                                 cudaMemLocation*, size_t*, size_t,
                                                 unsigned long long, cudaStream_t stream) {
-  if (!pointers || !sizes || count == 0) return done(cudaErrorInvalidValue);
   return done(
       prefetch_batch("cudaMemDiscardAndPrefetchBatchAsync", pointers, sizes, count, stream));
 }

@@ -66,7 +66,6 @@ CUresult fabric(const char* function, size_t count, const FabricOperation* opera
 
 CUresult prefetches(const char* function, CUdeviceptr* addresses, size_t* sizes, size_t count,
                     CUstream stream) {
-  if (!addresses || !sizes || count == 0) return CUDA_ERROR_INVALID_VALUE;
   std::vector<const void*> pointers;
   for (size_t i = 0; i < count; ++i) pointers.push_back(pointer(addresses[i]));
   return as_driver(prefetch_batch(function, pointers.data(), sizes, count, stream));

@@ -182,10 +182,10 @@ cudaError_t prefetch_batch(const char* function, const void* const* pointers, co
                            size_t count, cudaStream_t handle) {
   const StreamRef stream = find_stream(handle);
   tally::Row* row = tally::enter(key_of(function, tally::Kind::kManaged, tally::Mode::kDirect));
-  bool managed = true;
+  bool managed = pointers && sizes && count != 0;
   size_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    managed = managed && memory_type(pointers[i]) == cudaMemoryTypeManaged;
+  for (size_t i = 0; managed && i < count; ++i) {
+    managed = memory_type(pointers[i]) == cudaMemoryTypeManaged;
     bytes += sizes[i];
   }
   if (!stream || !managed) {
