@@ -65,9 +65,14 @@ std::optional<Range> open_range_of(const object& line) {
   const object args = object_of(line, "args");
   if (text_or_empty(line, "ph") != "B" || !flag(args, "unfinished")) return std::nullopt;
   Range r;
-  r.name = text(line, "name");
-  if (find(args, "domain")) r.domain = text(args, "domain");
-  r.thread = integer(line, "tid") - std::int64_t{kRangeLane};
+  // Written cut; what is longer here is somebody else's, and may be any number of megabytes.
+  const auto short_text = [](std::string text) {
+    if (text.size() > kMaxRangeName) text.resize(kMaxRangeName);
+    return text;
+  };
+  r.name = short_text(text(line, "name"));
+  if (find(args, "domain")) r.domain = short_text(text(args, "domain"));
+  r.thread = integer_in(line, "tid", 0, kLatestNs) - std::int64_t{kRangeLane};
   r.ts_ns = time_ns(line, "ts");
   return r;
 }

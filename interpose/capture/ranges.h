@@ -1,14 +1,13 @@
-// The program's NVTX ranges: of a process whose session has begun, on threads of their own accord.
-// They never start a session, and never take what a call needs.
+// The program's NVTX ranges. They never start a session, and never take what a call needs.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "interpose/format/ring_file.h"
+#include "interpose/format/ranges.h"
 
 namespace tprof {
-struct RangeLevels;
+struct Thread;
 }
 
 namespace tprof::ranges {
@@ -24,9 +23,8 @@ void end(std::uint64_t number);
 
 void mark(std::uint8_t domain, std::string_view name);
 
-// A thread gets another area: what is open on it by now has no place there.
-void leave_area(RangeLevels& levels);
-void enter_area(ThreadArea& area);
+// A thread gets its area: ranges that waited for it go there.
+void enter_area(Thread& t);
 
 void after_fork();  // in the child: what its parent has started is not its own
 

@@ -182,8 +182,7 @@ bool attach(Thread& t) {
   t.mask = t.area->capacity == 0 ? 0 : t.area->capacity - 1;
   std::memset(t.row, 0, sizeof t.row);
   t.last_comm = nullptr;
-  ranges::leave_area(t.ranges);
-  if (!t.shared) ranges::enter_area(*t.area);
+  ranges::enter_area(t);
   t.group_depth = t.group = 0;
   if (t.pending != nullptr) t.pending->clear();
   t.session = session::number();

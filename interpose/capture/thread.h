@@ -26,12 +26,13 @@ struct GroupedCall {
 
 inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
 
-// How many NVTX ranges are open on the thread: first those of which nothing is known (from before
-// it had its area), then those in the area, then those that had no room there.
+// How many NVTX ranges are open on the thread: first those of which nothing is known, then those
+// in its area, then those that had no room there.
 struct RangeLevels {
   std::uint32_t unknown = 0;
   std::uint32_t known = 0;
   std::uint32_t beyond = 0;
+  std::uint8_t waiting = 0;  // the known ones wait for an area, see ranges.cpp
   bool lane_named = false;
   std::uint64_t woken_at = UINT64_MAX;  // the ring's tail when ranges last woke the writer
 };

@@ -2,6 +2,7 @@
 // others: no name can make one look like a line of ours.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -64,20 +65,23 @@ inline void range_args(Text& out, const View& view, const RangeText& range, bool
 inline void range_line(Text& out, const View& view, const RangeRecord& r, const RangeText& range,
                        std::uint64_t id) {
   const auto kind = static_cast<RangeKind>(r.kind);
+  // One that was pushed before the session begins with it.
+  const std::uint64_t start_ns = std::max(r.start_ns, view.head().base_mono_ns);
+  const std::uint64_t end_ns = std::max(r.start_ns + r.dur_ns, start_ns);
   if (kind == RangeKind::free) {
-    open_range_line(out, view, range, 'b', r.start_ns, id);
+    open_range_line(out, view, range, 'b', start_ns, id);
     range_args(out, view, range, false);
-    open_range_line(out, view, range, 'e', r.start_ns + r.dur_ns, id);
+    open_range_line(out, view, range, 'e', end_ns, id);
     range_args(out, view, range, false);
     return;
   }
   const bool mark = kind == RangeKind::mark;
-  open_range_line(out, view, range, mark ? 'i' : 'X', r.start_ns, 0);
+  open_range_line(out, view, range, mark ? 'i' : 'X', start_ns, 0);
   if (mark) {
     out << ",\"s\":\"t\"";
   } else {
     out << ",\"dur\":";
-    out.micros(r.dur_ns);
+    out.micros(end_ns - start_ns);
   }
   range_args(out, view, range, false);
 }

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "interpose/capture/range_names.h"
+#include "interpose/capture/ranges.h"
 #include "support/fuzz.h"
 #include "support/tool_run.h"
 #include "unit/interpose_world.h"
@@ -58,6 +60,15 @@ std::vector<std::byte> ring_of_a_killed_process() {
     // Still inside the call: what the file holds now is what a kill would leave.
     return ncclSuccess;
   });
+  {
+    const test::AsThread thread(first);
+    const std::uint8_t domain = range_names::domain("domain");
+    ranges::push(0, "step");
+    ranges::push(domain, "a name that takes more than one of the ring's records");
+    ranges::pop(domain);
+    ranges::mark(0, "mark");
+    ranges::start(domain, "started");
+  }
   auto progress = std::make_unique<Progress>();
   progress->offset = std::strlen(kRankFile);
   commit_progress(head, *progress);
@@ -84,6 +95,8 @@ std::vector<Place> places(const std::vector<std::byte>& file) {
       {offsetof(Head, functions), offsetof(Head, function) - offsetof(Head, functions), 1},
       {offsetof(Head, library), offsetof(Head, commit) - offsetof(Head, library), 1},
       {offsetof(Head, commit), sizeof(CommitBlock), 2},
+      {offsetof(Head, range_domain), sizeof(RangeDomain), kMaxRangeDomains},
+      {offsetof(Head, started_range), sizeof(OpenRange), kMaxStartedRanges},
       {head.comms.chunk[0], sizeof(Communicator), 4},
       {head.graphs.chunk[0], sizeof(Graph), 4},
   };
@@ -91,6 +104,7 @@ std::vector<Place> places(const std::vector<std::byte>& file) {
     const std::size_t at = head.thread[i];
     const auto& area = *reinterpret_cast<const ThreadArea*>(file.data() + at);
     all.push_back({at, sizeof(ThreadArea), 1});
+    all.push_back({at + offsetof(ThreadArea, range), sizeof(OpenRange), kMaxOpenRanges});
     all.push_back({area.ring, sizeof(Record), area.capacity});
     all.push_back({area.level[0], sizeof(LedgerRow), ledger_level_rows(0)});
   }

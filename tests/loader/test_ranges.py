@@ -143,7 +143,7 @@ def test_ranges_without_a_line_are_counted_and_cost_no_call_its_line(tmp_path, s
     assert set(found) <= set(made) and set(found.values()) == {1}
     lost = dropped(tmp_path)
     assert set(lost) <= {"quota", "ring"}
-    assert len(found) + sum(lost.values()) == len(made) == 9999
+    assert len(found) + sum(lost.values()) == len(made) == 10000
     footer = everything[-1]["args"]
     assert sum(line.get("cat") == "H2D" for line in everything) == 100 and footer["dropped"] == {}
     if "TPROF_QUOTA" in settings:
@@ -171,6 +171,25 @@ def test_a_forked_child_has_ranges_of_its_own(tmp_path):
     assert sorted(map(sorted, of_process.values())) == [
         ["child", "child too"], ["parent", "parent's"],
     ]  # fmt: skip
+
+
+def test_what_is_open_when_the_session_begins_begins_with_it(tmp_path):
+    run(tmp_path, "before")
+    everything = lines(tmp_path)
+    found = {line["name"]: line for line in everything if line.get("cat") == "NVTX"}
+    assert {name: (line["ph"], line["args"]) for name, line in found.items()} == {
+        "outer": ("X", {}), "inner": ("X", {"domain": "early"}), "next": ("X", {}),
+    }  # fmt: skip
+    assert found["outer"]["ts"] == found["inner"]["ts"] == 0
+    (copy,) = [line for line in everything if line.get("cat") == "H2D"]
+    assert inside(copy, found["inner"]) and inside(found["next"], found["outer"])
+    assert copy["ts"] + copy["dur"] < found["next"]["ts"] > found["inner"]["dur"]
+
+
+def test_a_process_killed_in_its_first_call_shows_what_it_was_within(tmp_path):
+    assert run(tmp_path, "killed_early").returncode == -signal.SIGKILL
+    found = ranges(tmp_path)
+    assert [(x["ph"], x["name"]) for x in found] == [("B", "outer"), ("B", "inner")]
 
 
 def test_ranges_begin_no_session(tmp_path):

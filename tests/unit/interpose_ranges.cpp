@@ -18,24 +18,6 @@ using namespace tprof::test;
 
 namespace {
 
-// Ranges are of the calling thread: for as long as this lives, that is `t`.
-class AsThread {
- public:
-  explicit AsThread(Thread& t) : t_(t) {
-    t_thread = t;
-    t_thread.session = session::number();
-  }
-  ~AsThread() {
-    t_ = t_thread;
-    t_thread = Thread{};
-  }
-  AsThread(const AsThread&) = delete;
-  AsThread& operator=(const AsThread&) = delete;
-
- private:
-  Thread& t_;
-};
-
 struct Seen {
   std::map<std::string, int> ended;
   std::vector<std::string> open;

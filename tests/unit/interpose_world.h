@@ -78,6 +78,24 @@ class World {
   std::uintptr_t handles_ = 0x10000;
 };
 
+// NVTX ranges are of the calling thread: for as long as this lives, that is `t`.
+class AsThread {
+ public:
+  explicit AsThread(Thread& t) : t_(t) {
+    t_thread = t;
+    t_thread.session = session::number();
+  }
+  ~AsThread() {
+    t_ = t_thread;
+    t_thread = Thread{};
+  }
+  AsThread(const AsThread&) = delete;
+  AsThread& operator=(const AsThread&) = delete;
+
+ private:
+  Thread& t_;
+};
+
 // Calls as a wrapper makes them; `answer` is what the library says, or a function to be run as it.
 template <typename F>
 ncclResult_t all_reduce(Thread& t, ncclComm_t comm, std::size_t count, ncclDataType_t type,

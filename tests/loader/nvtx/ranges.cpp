@@ -162,7 +162,7 @@ void flood() {
     nvtxRangePushA(name.c_str());
     if (i % 100 == 0) copy();
     nvtxRangePop();
-    if (i > 0) made(name);  // the first began before the session
+    made(name);
   }
 }
 
@@ -199,15 +199,27 @@ void forked() {
 }
 
 void before() {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("early");
+  const Event inner("inner");
+  const Event crossing("popped from under another");
   nvtxRangePushA("over before");
   nvtxRangePop();
   nvtxRangePushA("outer");
-  nvtxRangePushA("inner");
-  copy();
+  nvtxRangePushEx(&crossing);
+  nvtxDomainRangePushEx(domain, &inner);
   nvtxRangePop();
+  copy();
+  nvtxDomainRangePop(domain);
   nvtxRangePushA("next");
   nvtxRangePop();
   nvtxRangePop();
+}
+
+void killed_early() {
+  nvtxRangePushA("outer");
+  nvtxRangePushA("inner");
+  copy();
+  std::raise(SIGKILL);
 }
 
 void no_calls() {
@@ -252,11 +264,19 @@ struct Scenario {
   const char* name;
   void (*run)();
 };
-constexpr Scenario kScenarios[] = {
-    {"nested", nested},     {"every_kind", every_kind}, {"overlapping", overlapping},
-    {"any_name", any_name}, {"threads", threads},       {"flood", flood},
-    {"killed", killed},     {"forked", forked},         {"before", before},
-    {"no_calls", no_calls}, {"too_many", too_many},     {"new_strings", new_strings}};
+constexpr Scenario kScenarios[] = {{"nested", nested},
+                                   {"every_kind", every_kind},
+                                   {"overlapping", overlapping},
+                                   {"any_name", any_name},
+                                   {"threads", threads},
+                                   {"flood", flood},
+                                   {"killed", killed},
+                                   {"forked", forked},
+                                   {"before", before},
+                                   {"no_calls", no_calls},
+                                   {"killed_early", killed_early},
+                                   {"too_many", too_many},
+                                   {"new_strings", new_strings}};
 
 }  // namespace
 
