@@ -66,6 +66,7 @@ REPLAYED = {
         ("H2D", 2 * 2 + 3 * 2 + 4 + 5 + 2, 2 * 300 + 3 * 900 + 4 * 200 + 5 * 200 + 300),
         ("ALLGATHER", 2 + 3 + 4 + 1, 10 * 64),
     },
+    "copy_within_the_device": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
     "cloned_by_the_driver": {("H2D", 3, 300)},
     "capture_begun_past_us": {("H2D", 3, 300)},
     "kernel_of_nccl_disabled": {("H2D", 10, 1000), ("ALLGATHER", 4, 4 * 64)},
@@ -88,6 +89,7 @@ UNSEEN = {
 MORE = {
     "conditional_node": ("H2D", 3, 600),
     "disabled_and_updated": ("H2D", -3, -300),
+    "copy_within_the_device": ("D2D", 3, 192),
     "cloned_by_the_driver": ("ALLGATHER", 3, 192),
     "kernel_of_a_group_disabled": ("ALLGATHER", -4, -2 * 192),
     "kernel_of_a_group_removed": ("ALLGATHER", -4, -2 * 192),

@@ -113,6 +113,15 @@ void captured_and_changed_by_the_driver() {
   launch(executable, 1);
 }
 
+// As NCCL itself does between its buffers: no copy of the program's.
+void copy_within_the_device() {
+  cudaGraph_t graph = captured();
+  CUDA_MEMCPY3D own = box(64, true);
+  own.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  add(graph, own);
+  run(graph, 3);
+}
+
 // Its copies are known, its all-gather is not.
 void cloned_by_the_driver() {
   CUgraph clone = nullptr;
@@ -171,6 +180,7 @@ void kernel_of_a_group_removed() {
 SITUATIONS(past_us_situations,
            SITUATION(made_past_the_wrappers) SITUATION(built_by_the_driver)
                SITUATION(children_by_the_driver) SITUATION(captured_and_changed_by_the_driver)
-                   SITUATION(cloned_by_the_driver) SITUATION(capture_begun_past_us)
-                       SITUATION(kernel_of_nccl_disabled) SITUATION(kernel_of_a_group_disabled)
-                           SITUATION(kernel_of_a_group_removed))
+                   SITUATION(copy_within_the_device) SITUATION(cloned_by_the_driver)
+                       SITUATION(capture_begun_past_us) SITUATION(kernel_of_nccl_disabled)
+                           SITUATION(kernel_of_a_group_disabled)
+                               SITUATION(kernel_of_a_group_removed))
