@@ -65,24 +65,26 @@ std::uint32_t changing(cudaGraphExec_t handle, const void* node, bool surely_cop
 }
 
 // Of one graph at a time, by handle.
-Pages<GraphNode*> g_sorted;
-constexpr auto kByHandle = [](const GraphNode* a, const GraphNode* b) {
-  return a->handle < b->handle;
+struct Place {
+  const void* handle;
+  GraphNode* node;
 };
+Pages<Place> g_sorted;
+constexpr auto kByHandle = [](const Place& a, const Place& b) { return a.handle < b.handle; };
 
 void sort_nodes(GraphId id) {
   g_sorted.clear();
   g_graphs.model.each_node(id, [](GraphNode& node) {
-    if (node.kind != GraphNode::Kind::removed) g_sorted.push_back(&node);
+    if (node.kind != GraphNode::Kind::removed) g_sorted.push_back({node.handle, &node});
   });
   std::sort(g_sorted.begin(), g_sorted.end(), kByHandle);
 }
 
-std::span<GraphNode*> sorted_nodes(const void* handle) {
-  GraphNode wanted{};
-  wanted.handle = handle;
-  const auto [first, last] = std::equal_range(g_sorted.begin(), g_sorted.end(), &wanted, kByHandle);
-  return handle == nullptr ? std::span<GraphNode*>() : std::span<GraphNode*>(first, last);
+std::span<Place> sorted_nodes(const void* handle) {
+  if (handle == nullptr) return {};
+  const auto [first, last] =
+      std::equal_range(g_sorted.begin(), g_sorted.end(), Place{handle, nullptr}, kByHandle);
+  return {first, last};
 }
 
 void note(std::uint32_t unseen) {
@@ -130,7 +132,7 @@ void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
     // Without a handle it was put into the graph as it is: an executable's launch was captured.
     if (node.enabled || node.handle == nullptr) return;
     if (same.empty()) g_graphs.model.graph(id).unseen |= kUnseenEdit;
-    for (GraphNode* at : same) at->enabled = false;
+    for (const Place& at : same) at.node->enabled = false;
   });
   enter_executable(executable, id);
 }
