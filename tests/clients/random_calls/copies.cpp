@@ -58,6 +58,13 @@ void renew(Dice& d, Rank& r) {
   r.scratch = static_cast<char*>(memory);
 }
 
+// Another stream, often under the same handle.
+void renew_stream(Dice& d, Rank& r) {
+  synchronize(r);
+  OK(cudaStreamDestroy(r.streams[1]));
+  OK(cudaStreamCreateWithPriority(&r.streams[1], cudaStreamNonBlocking, d.chance(50) ? -1 : 0));
+}
+
 // Only where the scratch memory lies tells what this is.
 void scratch_copy(Dice& d, const Rank& r) {
   const Ends e = draw_ends(d, r);
@@ -189,6 +196,7 @@ void copy_turn(Player& p, Dice& d, Rank& r) {
   if (p.o.refused != 0 && d.chance(5)) return refused_copy(d, r);
   if (p.o.driver != 0 && d.chance(15)) return driver_copy(d, r);
   if (d.chance(8)) return renew(d, r);
+  if (d.chance(3)) return renew_stream(d, r);
   switch (d.below(6)) {
     case 0:
       return box_copy(d, r);

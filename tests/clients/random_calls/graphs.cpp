@@ -156,9 +156,17 @@ void by_hand(Player& p) {
 void put_into(Player& p, const Graphs& child, Graphs& parent) {
   tell(p, "graph %d: put into %d", child.number, parent.number);
   if (child.number == parent.number) return;
+  const bool by_any = p.common.chance(30);
   for_each(p, [&](auto i, const Rank&) {
     cudaGraphNode_t node = nullptr;
-    OK(CALL(cudaGraphAddChildGraphNode)(&node, parent.of[i], nullptr, 0, child.of[i]));
+    if (by_any) {
+      cudaGraphNodeParams params{};
+      params.type = cudaGraphNodeTypeGraph;
+      params.graph.graph = child.of[i];
+      OK(CALL(cudaGraphAddNode)(&node, parent.of[i], nullptr, nullptr, 0, &params));
+    } else {
+      OK(CALL(cudaGraphAddChildGraphNode)(&node, parent.of[i], nullptr, 0, child.of[i]));
+    }
   });
   uses(parent.used, child.used);
   ++parent.version;

@@ -82,21 +82,33 @@ void fork_a_little() {
   MUST(waitpid(child, &status, 0) == child && status == 0);
 }
 
+void one_turn(Player& p) {
+  const std::size_t what = p.common.below(100);
+  if (p.own.chance(1)) fork_a_little();
+  if (what < 40) {
+    nccl_turn(p);
+  } else if (what < 46) {
+    life_turn(p);
+  } else if (what < 75) {
+    graph_turn(p);
+  } else {
+    copy_turn(p, p.own, p.ranks[p.own.below(p.ranks.size())]);
+  }
+}
+
 void play(Player& p) {
   make_world(p);
   for (p.turn = 0; p.turn < p.o.turns; ++p.turn) {
     if (p.index == 0 && p.turn == p.o.kill) kill(getpid(), SIGKILL);
-    const std::size_t what = p.common.below(100);
-    if (p.own.chance(1)) fork_a_little();
-    if (what < 40) {
-      nccl_turn(p);
-    } else if (what < 46) {
-      life_turn(p);
-    } else if (what < 75) {
-      graph_turn(p);
-    } else {
-      copy_turn(p, p.own, p.ranks[p.own.below(p.ranks.size())]);
+    if (!p.common.chance(6)) {
+      one_turn(p);
+      continue;
     }
+    // On a thread of its own, whose default stream goes with it.
+    std::thread([&p] {
+      one_turn(p);
+      synchronize(p);
+    }).join();
   }
   synchronize(p);
 }

@@ -35,6 +35,7 @@ struct Move {
   std::size_t family, type, count;
   ncclRedOp_t reduction;
   std::size_t salt, stream;
+  bool scaled;  // a reduction of the program's own
   Refusal refusal;
 };
 
@@ -50,6 +51,7 @@ Move draw(Player& p, bool may_refuse) {
   m.reduction = d.one_of(kReductions);
   m.salt = d.below(1 << 20);
   m.stream = d.below(2);
+  m.scaled = d.chance(10);
   const std::size_t how = 1 + d.below(3);
   // A group fails as a whole: on every rank, or the others would wait.
   if (may_refuse) m.family = 0;
@@ -68,20 +70,25 @@ bool make(const Move& m, const Rank& r, const Family& f, std::size_t i) {
   char* send = r.memory;
   char* recv = m.salt % 3 == 0 ? send : r.memory + kRegion;
   OK(CALL(cudaSetDevice)(r.device));
+  ncclRedOp_t reduction = m.reduction;
+  if (m.scaled) {
+    double scalar = 0;
+    OK(ncclRedOpCreatePreMulSum(&reduction, &scalar, kTypes[m.type], ncclScalarHostImmediate,
+                                f.of[i]));
+  }
   switch (m.kind) {
     case Kind::all_gather:
       return accepted(CALL(ncclAllGather)(send, recv, m.count, type, comm, stream));
     case Kind::reduce_scatter:
-      return accepted(
-          CALL(ncclReduceScatter)(send, recv, m.count, type, m.reduction, comm, stream));
+      return accepted(CALL(ncclReduceScatter)(send, recv, m.count, type, reduction, comm, stream));
     case Kind::all_reduce:
-      return accepted(CALL(ncclAllReduce)(send, recv, m.count, type, m.reduction, comm, stream));
+      return accepted(CALL(ncclAllReduce)(send, recv, m.count, type, reduction, comm, stream));
     case Kind::broadcast:
       return accepted(CALL(ncclBroadcast)(send, recv, m.count, type, root, comm, stream));
     case Kind::bcast:
       return accepted(CALL(ncclBcast)(send, m.count, type, root, comm, stream));
     case Kind::reduce:
-      return accepted(CALL(ncclReduce)(send, recv, m.count, type, m.reduction, root, comm, stream));
+      return accepted(CALL(ncclReduce)(send, recv, m.count, type, reduction, root, comm, stream));
     case Kind::all_to_all:
       return accepted(CALL(ncclAlltoAll)(send, r.memory + kRegion, m.count, type, comm, stream));
     case Kind::gather:

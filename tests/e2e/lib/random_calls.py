@@ -25,10 +25,16 @@ class Plan:
     options: dict[str, int]
     settings: dict[str, str]
     processes: int = 1
+    launched: bool = False  # a launcher tells each process its rank
 
     def command(self) -> list[str]:
         options = {"seed": self.seed, "turns": self.turns, "processes": self.processes} | self.options
         return [str(BUILD / "random_calls"), *(f"{w}" for k, v in options.items() for w in (f"--{k}", v))]
+
+    def launcher(self, process: int) -> dict[str, str]:
+        if not self.launched:
+            return {}
+        return {"RANK": str(process), "WORLD_SIZE": str(self.processes), "LOCAL_RANK": str(process)}
 
     def threads(self) -> int:
         return self.options["threads"] + self.options["copiers"]
@@ -49,6 +55,8 @@ def plan(seed: int, turns: int = TURNS) -> Plan:
         "TPROF_RING": dice.choice(["64", "16384", "16384"]),
         "TPROF_QUOTA": dice.choice(["4KiB", "64MiB", "64MiB", "0"]),
     }
+    if dice.random() < 0.2:
+        settings["TPROF_COPY_ELEMENT_SIZE"] = dice.choice(["2", "4", "8"])
     if dice.random() < 0.3:
         settings["TPROF_DLSYM"] = "1"
         options["by-pointer"] = 1
@@ -56,11 +64,12 @@ def plan(seed: int, turns: int = TURNS) -> Plan:
         settings["TPROF_DRIVER"] = "1"
     options["driver"] = dice.choice([0, 1])
     processes = dice.choice([1, 1, 1, 2, 3])
+    launched = options["held"] == options["threads"] == 1 and dice.random() < 0.5
     if processes == 1 and dice.random() < 0.25:
         options["kill"] = dice.randrange(TURNS)
     elif processes == 1 and dice.random() < 0.25:
         options["fork-first"] = 1
-    return Plan(seed, turns, options, settings, processes)
+    return Plan(seed, turns, options, settings, processes, launched)
 
 
 def odd_plan(seed: int, turns: int = TURNS) -> Plan:
@@ -104,7 +113,7 @@ def play(plan: Plan, folder: pathlib.Path) -> Played:
     running = [
         subprocess.Popen(
             [*plan.command(), "--process", str(process), "--ids", str(folder / "ids")],
-            env=env,
+            env=env | plan.launcher(process),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -153,6 +162,18 @@ def counted(plan: Plan, tally: dict, place) -> dict[tuple, dict[str, int]]:
     return {key: values for key, values in table.items() if not re.match("cu[A-Z]", key[1])}
 
 
+def _in_bytes(ledger: dict) -> dict:
+    """Copies as if an element were a byte."""
+    table: dict = {}
+    for (bucket, name, dtype, *rest), values in ledger.items():
+        size = figures.SIZE.get(dtype) or int(dtype.removeprefix("byte") or 1) if dtype != "unknown" else 0
+        if bucket in figures.COPIES:
+            assert values["elements"] <= values["bytes"] // size, (name, dtype, values)
+            dtype, values = "byte", values | {"elements": values["bytes"]}
+        table[bucket, name, dtype, *rest] = values
+    return table
+
+
 def ledger_against_tally(played: Played, file: rankfile.RankFile, tally: dict) -> str:
     ours, theirs = _members(file.comms, "comm"), _members(tally["comms"], "ordinal")
 
@@ -162,7 +183,7 @@ def ledger_against_tally(played: Played, file: rankfile.RankFile, tally: dict) -
     def their_place(row):
         return row["device"] if row["kind"] else theirs.get(row["comm"])
 
-    ledger = figures.of_plain_names(figures.of_ledger(file, our_place))
+    ledger = _in_bytes(figures.of_plain_names(figures.of_ledger(file, our_place)))
     expected = counted(played.plan, tally, their_place)
     if not played.killed or played.plan.threads() == 1:
         return figures.difference(ledger, expected)

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import jsonschema
-from lib import figures
+from lib import figures, signatures
 from lib.build import BUILD, REPO
 from lib.random_calls import Played, counted
 
@@ -83,6 +83,8 @@ def wrong_in_lines(played: Played) -> list[str]:
         lines = {key: v | {"failed": 0} for key, v in figures.of_lines(file).items()}
         if difference := figures.difference(lines, expected):
             wrong.append(f"lines of {file.path.name}:\n{difference}")
+        if lines:
+            wrong += signatures.wrong(file)
     return wrong
 
 
@@ -137,11 +139,15 @@ def wrong_about_odd(played: Played) -> list[str]:
 
 def faults(played: Played) -> list[str]:
     parts = (wrong_in_summary, wrong_in_check, wrong_in_lines, wrong_in_merge, wrong_in_anonymized)
+    if "TPROF_COPY_ELEMENT_SIZE" in played.plan.settings:
+        parts = (wrong_in_check, wrong_in_merge)  # the tally has elements of a byte
     if "odd" in played.plan.options:
         parts = (wrong_in_summary, wrong_about_odd)
     if played.plan.options.get("fork-first"):
         parts = (wrong_in_lines,)  # two runs, of which the tool wants one
     if played.killed:
+        if "TPROF_COPY_ELEMENT_SIZE" in played.plan.settings:
+            return wrong_in_merge(played)
         exact = played.plan.threads() == 1
         parts = (wrong_in_summary, wrong_in_merge, wrong_in_anonymized) if exact else (wrong_in_merge,)
     return [fault for part in parts for fault in part(played)]
