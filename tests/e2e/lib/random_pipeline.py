@@ -138,16 +138,17 @@ def wrong_about_odd(played: Played) -> list[str]:
 
 
 def faults(played: Played) -> list[str]:
-    parts = (wrong_in_summary, wrong_in_check, wrong_in_lines, wrong_in_merge, wrong_in_anonymized)
-    if "TPROF_COPY_ELEMENT_SIZE" in played.plan.settings:
-        parts = (wrong_in_check, wrong_in_merge)  # the tally has elements of a byte
+    # Where an element is more than a byte, the tally tells calls and bytes only.
+    in_bytes = "TPROF_COPY_ELEMENT_SIZE" not in played.plan.settings
+    parts = [wrong_in_merge]
     if "odd" in played.plan.options:
-        parts = (wrong_in_summary, wrong_about_odd)
-    if played.plan.options.get("fork-first"):
-        parts = (wrong_in_lines,)  # two runs, of which the tool wants one
-    if played.killed:
-        if "TPROF_COPY_ELEMENT_SIZE" in played.plan.settings:
-            return wrong_in_merge(played)
+        parts += [wrong_in_summary, wrong_about_odd]
+    elif played.plan.options.get("fork-first"):  # two runs, of which the tool wants one
+        parts = [wrong_in_lines] if in_bytes else []
+    elif played.killed:
         exact = played.plan.threads() == 1
-        parts = (wrong_in_summary, wrong_in_merge, wrong_in_anonymized) if exact else (wrong_in_merge,)
+        parts += [wrong_in_summary, wrong_in_anonymized] if exact and in_bytes else []
+    else:
+        parts += [wrong_in_check]
+        parts += [wrong_in_summary, wrong_in_lines, wrong_in_anonymized] if in_bytes else []
     return [fault for part in parts for fault in part(played)]
