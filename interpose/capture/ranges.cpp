@@ -192,7 +192,7 @@ std::uint32_t innermost(const OpenRange* stack, std::uint32_t known, std::uint8_
 // A number holds the session's, so that what a parent has started is not ended in its child.
 constexpr std::uint64_t number_of(std::uint32_t session, std::uint32_t generation,
                                   std::uint32_t place) {
-  return std::uint64_t{session} << 40 | std::uint64_t{generation & 0xffffffffU} << 8 | (place + 1);
+  return std::uint64_t{session} << 40 | std::uint64_t{generation} << 8 | (place + 1);
 }
 
 // The number of the range in each place; 0: free, 1: being filled or ended.
@@ -203,16 +203,16 @@ std::atomic<std::uint32_t> g_generation{0};
 
 void push(std::uint8_t domain, std::string_view name) {
   if (within_a_call()) return;
-  const Thread* present_thread = present();
+  const bool recorded = present() != nullptr;
   Thread& t = t_thread;
   const DepthGuard guard(t);
   RangeLevels& levels = t.ranges;
-  OpenRange* stack = present_thread != nullptr ? t.area->range : waiting_stack(levels);
+  OpenRange* stack = recorded ? t.area->range : waiting_stack(levels);
   if (stack == nullptr) {
     ++levels.unknown;
-  } else if (levels.known == kMaxOpenRanges || (present_thread != nullptr && t.shared)) {
+  } else if (levels.known == kMaxOpenRanges || (recorded && t.shared)) {
     ++levels.beyond;
-  } else if (present_thread == nullptr) {
+  } else if (!recorded) {
     fill(stack[levels.known++], 0, t.device, domain, name);
   } else {
     name_lane(t);
@@ -292,7 +292,10 @@ void mark(std::uint8_t domain, std::string_view name) {
   Thread* t = present();
   if (t == nullptr) return;
   const DepthGuard guard(*t);
-  if (t->shared) return drop(*t, RangeDropped::ring);
+  if (t->shared) {
+    drop(*t, RangeDropped::ring);
+    return;
+  }
   name_lane(*t);
   OpenRange range{};
   fill(range, *t, domain, name);

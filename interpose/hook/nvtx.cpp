@@ -110,8 +110,7 @@ nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text)
   return registered(Message(text));
 }
 
-// The level of a range is for NCCL's only told: nobody asks for others', and without us there is
-// none.
+// The answer is the level of the range for NCCL's only: for others it is what it is without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
   if (g_all) ranges::push(number_of(domain), Message(event));
