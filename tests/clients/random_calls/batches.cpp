@@ -86,7 +86,7 @@ F* driver(const char* name) {
 
 void batch_copy(Dice& d, const Rank& r) {
   const std::size_t count = 1 + d.below(kMost);
-  const cudaStream_t stream = r.streams[d.below(3)];
+  cudaStream_t stream = r.streams[d.below(3)];
   switch (d.below(5)) {
     case 0:
       return boxes(d, r, count, stream);
@@ -102,7 +102,7 @@ void driver_copy(Dice& d, const Rank& r) {
   const auto other = reinterpret_cast<CUdeviceptr>(r.memory + d.below(kRegion));
   char* host = (d.chance(50) ? r.pinned : r.pageable) + d.below(kRegion);
   const std::size_t bytes = 1 + d.size(kRegion - 1);
-  const CUstream stream = r.streams[d.below(3)];
+  CUstream stream = r.streams[d.below(3)];
   CUDA_MEMCPY2D box{};
   box.srcMemoryType = CU_MEMORYTYPE_HOST;
   box.srcHost = host;

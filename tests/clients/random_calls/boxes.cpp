@@ -68,7 +68,7 @@ void box_copy(Dice& d, const Rank& r) {
   peer.dstPtr = {r.memory + kRegion, kPitch, width, kRows};
   peer.srcDevice = peer.dstDevice = r.device;
   peer.extent = p.extent;
-  const cudaStream_t stream = draw_stream(d, r);
+  cudaStream_t stream = draw_stream(d, r);
   switch (d.below(8)) {
     case 0:
       EITHER(d, cudaMemcpy2D, cudaMemcpy2D_ptds, e.to, kPitch, e.from, kPitch, width, height,
@@ -111,7 +111,7 @@ void array_copy(Dice& d, Rank& r) {
   const cudaMemcpyKind in = any ? cudaMemcpyDefault : cudaMemcpyHostToDevice;
   const cudaMemcpyKind out = any ? cudaMemcpyDefault : cudaMemcpyDeviceToHost;
   const cudaMemcpyKind within = any ? cudaMemcpyDefault : cudaMemcpyDeviceToDevice;
-  const cudaStream_t s = draw_stream(d, r);
+  cudaStream_t s = draw_stream(d, r);
   switch (d.below(10)) {
     case 0:
       EITHER(d, cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds, to, 0, 0, host, row, width, height,

@@ -82,7 +82,7 @@ void symbol_copy(Dice& d, const Rank& r) {
                         : to        ? cudaMemcpyHostToDevice
                                     : cudaMemcpyDeviceToHost;
   char* other = from_device ? e.device : e.to;
-  const cudaStream_t stream = draw_stream(d, r);
+  cudaStream_t stream = draw_stream(d, r);
   const bool waits = d.chance(50);
   if (to && waits) {
     EITHER(d, cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds, &symbol, other, bytes, offset, kind);

@@ -66,7 +66,7 @@ bool make(const Move& m, const Rank& r, const Family& f, std::size_t i) {
       m.refusal == Refusal::type ? static_cast<ncclDataType_t>(77) : kTypes[m.type];
   const int n = f.size[i];
   const int root = m.refusal == Refusal::root ? n : static_cast<int>(m.salt) % n;
-  const cudaStream_t stream = r.streams[m.stream];
+  cudaStream_t stream = r.streams[m.stream];
   char* send = r.memory;
   char* recv = m.salt % 3 == 0 ? send : r.memory + kRegion;
   OK(CALL(cudaSetDevice)(r.device));
