@@ -107,6 +107,7 @@ constexpr Field kCoverage[] = {{"functions", Take::object, {}, kFunction},
 constexpr Field kFooter[] = {{"dropped", Take::counts},
                              {"ranges_dropped", Take::counts},
                              {"self_cost_ns"},
+                             {"base_time_ns"},
                              {"coverage", Take::object, {}, kCoverage},
                              {"complete"},
                              {"partial"}};

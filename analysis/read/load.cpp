@@ -127,7 +127,11 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
   const auto tail = closing_lines(in, size);
   if (!tail) return std::nullopt;
   const std::int64_t pid = parser.processes()[0].line_pid;
-  each_line(*tail, take);
+  try {
+    each_line(*tail, take);
+  } catch (const BadInput&) {
+    return std::nullopt;  // where it begins to be wrong shows in the whole file
+  }
   if (parser.processes().size() != 1) return std::nullopt;
   Process& p = parser.processes()[0];
   if (p.line_pid != pid) return std::nullopt;

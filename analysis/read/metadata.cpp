@@ -198,6 +198,7 @@ Footer footer(const object& args) {
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
   f.self_cost_ns = count(args, "self_cost_ns");
+  if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   const object coverage = object_of(args, "coverage");
   for (const object& o : objects_of(coverage, "functions")) {
     f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
@@ -261,6 +262,10 @@ void MetadataParser::dispatch(const Line& line) {
     p.ledgers[l.epoch] = std::move(l);
   } else if (name == "tprof_footer") {
     p.footer = footer(object_of(top, "args"));
+    if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
+      throw Malformed(
+          "expected the footer of the process whose header begins this file, found another "
+          "process's: were files put together? Give them one by one");
   } else if (name == "tprof_clock") {
     p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
   } else if (name == "tprof_identity") {

@@ -130,6 +130,7 @@ struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::uint64_t self_cost_ns = 0;
+  std::optional<std::int64_t> base_time_ns;  // the header's, before any merge
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.
   std::optional<std::map<std::string, std::uint64_t>> missed;

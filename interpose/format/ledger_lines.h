@@ -212,7 +212,8 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
   }
   out << '}';
   ranges_dropped(out, sums, progress);
-  out << ",\"self_cost_ns\":" << progress.self_ns << ",\"coverage\":{\"functions\":[";
+  out << ",\"self_cost_ns\":" << progress.self_ns
+      << ",\"base_time_ns\":" << view.head().base_real_ns << ",\"coverage\":{\"functions\":[";
   first = true;
   for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const Function& f = head.function[n];

@@ -45,6 +45,7 @@ std::vector<std::byte> ring_of_a_killed_process() {
   std::memcpy(head.boot_id, kBootId, std::strlen(kBootId));
   head.pid = kPid;
   head.base_mono_ns = 1;
+  head.base_real_ns = 1763683200000000000;
   Thread& first = w.thread(11, 64);
   Thread& second = w.thread(12, 64);
   ncclComm_t world_comm = w.communicator(4, 1);

@@ -116,17 +116,19 @@ class RankFile {
     std::fprintf(
         out_,
         "{\"name\":\"tprof_footer\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":{\"dropped\":{},"
-        "\"self_cost_ns\":1234,\"coverage\":{\"functions\":[{\"name\":\"ncclAllGather\","
+        "\"self_cost_ns\":1234,\"base_time_ns\":%" PRId64
+        ",\"coverage\":{\"functions\":[{\"name\":\"ncclAllGather\","
         "\"library\":\"/usr/lib/libnccl.so.2\",\"calls\":%" PRIu64
         "}],\"unseen\":[],\"tools\":[]},\"complete\":true}}\n]\n",
-        rank_, rows_[1].calls + rows_[3].calls + rows_[5].calls);
+        rank_, base_ns(), rows_[1].calls + rows_[3].calls + rows_[5].calls);
   }
 
  private:
   int tid() const { return 4720 + rank_; }
+  std::int64_t base_ns() const { return kBase + rank_ * 1234567; }
 
   void head() {
-    const std::int64_t base = kBase + rank_ * 1234567;
+    const std::int64_t base = base_ns();
     const int device = rank_ % kRanksPerHost;
     std::fprintf(
         out_,

@@ -93,6 +93,22 @@ def test_the_same_path_twice(complaint, command, generate, tmp_path):
     assert "is a copy" in complaint(*command(tmp_path, tmp_path))
 
 
+def test_the_ends_of_two_processes_of_one_rank_in_one_file(
+    complaint, command, tprof, generate, tmp_path
+):
+    """So large that of a closed file `summary` reads the two ends only."""
+    generate(tmp_path / "one", 1, 2000)
+    whole = (tmp_path / "one/rank-00000.json").read_text()
+    base = json.loads(whole.splitlines()[2].rstrip(","))["args"]["base_time_ns"]
+    other = whole.replace(f'"base_time_ns":{base}', f'"base_time_ns":{base + 1}')
+    half = whole.index("\n", len(whole) // 2) + 1
+    assert half > 1 << 17 and other[half:] != whole[half:]
+    for name, file in (("well", other), ("mixed", whole[:half] + other[half:])):
+        (tmp_path / f"{name}.json").write_text(file)
+    assert tprof("summary", tmp_path / "well.json").returncode == 0
+    assert "found another process's" in complaint(*command(tmp_path / "mixed.json"))
+
+
 def test_two_runs_in_one_folder_are_listed_and_can_be_chosen(
     complaint, command, tprof, generate, tmp_path
 ):
