@@ -154,6 +154,7 @@
   X(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, 10010)                                \
   X(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, kNewestKnown)                   \
   X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, kNewestKnown)    \
+  X(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamBeginRecaptureToGraph, 13030, kNewestKnown)\
   X(cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, kNewestKnown)                               \
   X(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams, 12000, kNewestKnown) \
   X(cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kNewestKnown)

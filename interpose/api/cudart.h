@@ -223,6 +223,8 @@
   X(cudaStreamBeginCapture_ptsz, 10000)          \
   X(cudaStreamBeginCaptureToGraph, 12030)        \
   X(cudaStreamBeginCaptureToGraph_ptsz, 12030)   \
+  X(cudaStreamBeginRecaptureToGraph, 13030)      \
+  X(cudaStreamBeginRecaptureToGraph_ptsz, 13030) \
   X(cudaStreamEndCapture, 10000)                 \
   X(cudaStreamEndCapture_ptsz, 10000)            \
   X(cudaGraphCreate, 10000)                      \

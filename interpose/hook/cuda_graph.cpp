@@ -65,6 +65,18 @@ X(cuStreamBeginCaptureToGraph, legacy)
 X(cuStreamBeginCaptureToGraph_ptsz, per_thread)
 #undef X
 
+#define X(function, meant)                                                                       \
+  ANY(function, (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, const void* callback, \
+                 void* data)) {                                                                  \
+    using Type = CUresult (*)(CUstream, CUstreamCaptureMode, CUgraph, const void*, void*);       \
+    TPROF_REAL_CUDA(function, Type)                                                              \
+    return capturing([&] { return real(stream, mode, graph, callback, data); }, meant(stream),   \
+                     false);                                                                     \
+  }
+X(cuStreamBeginRecaptureToGraph, legacy)
+X(cuStreamBeginRecaptureToGraph_ptsz, per_thread)
+#undef X
+
 #define X(function, meant)                                         \
   ANY(function, (CUstream stream, CUgraph * graph)) {              \
     using Type = CUresult (*)(CUstream, CUgraph*);                 \

@@ -55,6 +55,22 @@ X(cudaStreamBeginCaptureToGraph_ptsz, per_thread)
 #undef X
 #endif
 
+// What is captured takes the place of all that was in the graph.
+struct cudaGraphRecaptureCallbackData;  // of CUDA 13.3; only ever passed on
+#define X(function, meant)                                                                         \
+  extern "C" cudaError_t function(cudaStream_t, cudaStreamCaptureMode, cudaGraph_t,                \
+                                  cudaGraphRecaptureCallbackData*);                                \
+  TPROF_EXPORT cudaError_t function(cudaStream_t stream, cudaStreamCaptureMode mode,               \
+                                    cudaGraph_t graph, cudaGraphRecaptureCallbackData* callback) { \
+    TPROF_REAL_CUDART(function)                                                                    \
+    graphs::g_any_capture.store(true, std::memory_order_relaxed);                                  \
+    return told(real(stream, mode, graph, callback),                                               \
+                [&] { graphs::began(meant(stream), false); });                                     \
+  }
+X(cudaStreamBeginRecaptureToGraph, legacy)
+X(cudaStreamBeginRecaptureToGraph_ptsz, per_thread)
+#undef X
+
 #define X(function, meant)                                                     \
   TPROF_EXPORT cudaError_t function(cudaStream_t stream, cudaGraph_t* graph) { \
     TPROF_REAL_CUDART(function)                                                \

@@ -42,6 +42,10 @@ REPLAYED = {
     "launched_from_threads": {("H2D", 101, 10100), ("ALLGATHER", 101, 6464)},
     "captures_that_fail": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
     "captured_into_a_graph": {("H2D", 4 + 9, 600 + 1800), ("ALLGATHER", 5, 320)},
+    "captured_again": {
+        ("H2D", 2 + 3 + 1, 200 + 900 + 500),
+        ("ALLGATHER", 2 + 4, 2 * 64 + 4 * 128),
+    },
     "dependencies_updated": {("H2D", 4 + 9, 800 + 2400), ("D2H", 2, 400)},
     "handles_reused": {
         ("H2D", sum(i % 4 for i in range(0, 50, 2)), sum(i % 4 for i in range(0, 50, 2)) * 100),

@@ -126,6 +126,7 @@ GRAPHS = {
     "built_and_changed": (9, 3 * 100 + 3 * 200 + 2 * 300 + 500),
     "disabled_updated_removed": (7, 7 * 200),
     "children": (5, 2 * 100 + 3 * 300),
+    "captured_again": (5, 2 * 100 + 3 * 300),
 }
 
 

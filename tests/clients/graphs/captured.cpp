@@ -11,6 +11,11 @@ decltype(cudaStreamBeginCapture) cudaStreamBeginCapture_ptsz;
 decltype(cudaStreamEndCapture) cudaStreamEndCapture_ptsz;
 decltype(cudaMemcpyAsync) cudaMemcpyAsync_ptsz;
 decltype(cudaGraphLaunch) cudaGraphLaunch_ptsz;
+// Of CUDA 13.3; what is linked here may be older.
+struct cudaGraphRecaptureCallbackData;
+[[gnu::weak]] cudaError_t cudaStreamBeginRecaptureToGraph(cudaStream_t, cudaStreamCaptureMode,
+                                                          cudaGraph_t,
+                                                          cudaGraphRecaptureCallbackData*);
 }
 
 namespace {
@@ -76,6 +81,20 @@ void captured_into_a_graph() {
   upload(300);
   OK(cudaStreamEndCapture(stream, &graph));
   run(graph, 3);
+}
+
+// What is captured now takes the place of what was.
+void captured_again() {
+  cudaGraph_t graph = captured();
+  run(graph, 2);
+  OK(cudaStreamBeginRecaptureToGraph(stream, cudaStreamCaptureModeThreadLocal, graph, nullptr));
+  upload(300);
+  gather(32);
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable = instantiate(graph);
+  launch(executable, 3);
+  change(executable, copy_in(graph), 500);
+  launch(executable, 1);
 }
 
 // Work put into the capture by hand, and the stream goes on after it.
@@ -155,5 +174,6 @@ void handles_reused() {
 SITUATIONS(captured_situations,
            SITUATION(capture_and_launch) SITUATION(several_streams) SITUATION(grouped_calls)
                SITUATION(captures_that_fail) SITUATION(captured_into_a_graph)
-                   SITUATION(dependencies_updated) SITUATION(launched_into_a_capture)
-                       SITUATION(own_default_stream) SITUATION(killed) SITUATION(handles_reused))
+                   SITUATION(captured_again) SITUATION(dependencies_updated)
+                       SITUATION(launched_into_a_capture) SITUATION(own_default_stream)
+                           SITUATION(killed) SITUATION(handles_reused))

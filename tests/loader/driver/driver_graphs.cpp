@@ -12,6 +12,10 @@ decltype(cuStreamBeginCapture) cuStreamBeginCapture_v2_ptsz;
 decltype(cuStreamEndCapture) cuStreamEndCapture_ptsz;
 decltype(cuMemcpyHtoDAsync_v2) cuMemcpyHtoDAsync_v2_ptsz;
 decltype(cuGraphLaunch) cuGraphLaunch_ptsz;
+#if CUDA_VERSION < 13030
+[[gnu::weak]] CUresult cuStreamBeginRecaptureToGraph(CUstream, CUstreamCaptureMode, CUgraph, void*,
+                                                     void*);
+#endif
 }
 
 namespace {
@@ -132,6 +136,20 @@ void children() {
   launch(executable, 3);
 }
 
+// What is captured now takes the place of what was.
+void captured_again() {
+  CUgraph graph = nullptr;
+  OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  OK(cuMemcpyHtoDAsync(device, host, 100, stream));
+  OK(cuStreamEndCapture(stream, &graph));
+  launch(instantiate(graph), 2);
+  OK(cuStreamBeginRecaptureToGraph(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, graph, nullptr,
+                                   nullptr));
+  OK(cuMemcpyHtoDAsync(device, host, 300, stream));
+  OK(cuStreamEndCapture(stream, &graph));
+  launch(instantiate(graph), 3);
+}
+
 struct Situation {
   const char* name;
   void (*run)();
@@ -140,7 +158,8 @@ struct Situation {
   X(own_default_stream)       \
   X(built_and_changed)        \
   X(disabled_updated_removed) \
-  X(children)
+  X(children)                 \
+  X(captured_again)
 #define X(name) {#name, name},
 constexpr Situation kSituations[] = {SITUATIONS(X)};
 #undef X

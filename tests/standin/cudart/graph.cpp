@@ -21,6 +21,15 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
     return error ? error : join_capture(s, s.capture, {after, after + count});
   });
 }
+// Of CUDA 13.3: whatever differs from before, the callback would agree to it.
+struct cudaGraphRecaptureCallbackData;
+cudaError_t cudaStreamBeginRecaptureToGraph(cudaStream_t, cudaStreamCaptureMode, cudaGraph_t,
+                                            cudaGraphRecaptureCallbackData*);
+cudaError_t cudaStreamBeginRecaptureToGraph(cudaStream_t stream, cudaStreamCaptureMode mode,
+                                            cudaGraph_t graph, cudaGraphRecaptureCallbackData*) {
+  if (!graph) return done(cudaErrorInvalidValue);
+  return with_stream(stream, [&](CUstream_st& s) { return begin_recapture(s, mode, graph); });
+}
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
                                                 const cudaGraphEdgeData*, size_t count,
                                                 unsigned flags) {

@@ -13,6 +13,12 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
     return begin_capture(s, static_cast<cudaStreamCaptureMode>(mode), nullptr);
   });
 }
+CUresult begin_again(CUstream stream, CUstreamCaptureMode mode, CUgraph graph) {
+  if (!graph) return CUDA_ERROR_INVALID_VALUE;
+  return with_stream(stream, [&](CUstream_st& s) {
+    return begin_recapture(s, static_cast<cudaStreamCaptureMode>(mode), graph);
+  });
+}
 CUresult end(CUstream stream, CUgraph* graph) {
   return with_stream(stream, [&](CUstream_st& s) { return end_capture(s, graph); });
 }
@@ -31,6 +37,12 @@ STANDIN_ENTRY(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mod
               begin(stream, mode))
 STANDIN_ENTRY(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode),
               begin(own(stream), mode))
+STANDIN_ENTRY(cuStreamBeginRecaptureToGraph,
+              (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void*, void*),
+              begin_again(stream, mode, graph))
+STANDIN_ENTRY(cuStreamBeginRecaptureToGraph_ptsz,
+              (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void*, void*),
+              begin_again(own(stream), mode, graph))
 STANDIN_ENTRY(cuStreamEndCapture, (CUstream stream, CUgraph* graph), end(stream, graph))
 STANDIN_ENTRY(cuStreamEndCapture_ptsz, (CUstream stream, CUgraph* graph), end(own(stream), graph))
 STANDIN_ENTRY(cuGraphLaunch, (CUgraphExec exec, CUstream stream), launch(exec, stream))

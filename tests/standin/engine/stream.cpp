@@ -242,6 +242,14 @@ cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaG
   return cudaSuccess;
 }
 
+cudaError_t begin_recapture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into) {
+  const cudaError_t error = begin_capture(stream, mode, into);
+  if (error) return error;
+  const std::lock_guard lock(engine_mutex());
+  into->nodes.clear();
+  return cudaSuccess;
+}
+
 cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph) {
   const std::lock_guard lock(engine_mutex());
   *graph = nullptr;

@@ -139,6 +139,8 @@ std::vector<Mark> tails_of_device(int device);
 
 // `into`: an existing graph, or null for a new one.
 cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
+// Anew: what is in the graph goes.
+cudaError_t begin_recapture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
 // The stream's next captured work comes after `nodes` too; it joins the capture if it is in none.
 cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
                          const std::vector<cudaGraphNode_t>& nodes);
