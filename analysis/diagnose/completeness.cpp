@@ -246,7 +246,7 @@ void dropped(const match::Job& job, std::vector<Problem>& found) {
 void failed_calls(const match::Job& job, std::vector<Problem>& found) {
   each_name(
       job, [](const read::Amounts& a) { return a.failed; }, "failed",
-      "calls were refused by the library", found);
+      "calls were refused or only simulated, alone or with their group", found);
 }
 
 void unfinished_calls(const match::Job& job, std::vector<Problem>& found) {

@@ -16,7 +16,7 @@ struct Event {
   Bucket bucket = Bucket::ALLGATHER;
   bool unfinished = false;
   bool captured = false;
-  bool failed = false;  // refused by the library: it moved nothing, its seq was given back
+  bool failed = false;  // refused or only simulated: it moved nothing, its seq was given back
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;
   std::optional<std::int64_t> comm;
