@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "interpose/capture/range_names.h"
@@ -154,6 +155,23 @@ void apply(std::vector<std::byte>& file, const std::vector<Place>& all, const Ch
   if (at + width <= file.size()) std::memcpy(file.data() + at, &value, width);
 }
 
+// The file that recover makes holds what the two held together, and nothing is left to recover.
+void recovered_is_what_was_read(const std::string& file) {
+  const fuzz::Outcome before = fuzz::run_tool({"summary", file, "--json"});
+  const fuzz::Outcome done = fuzz::run_tool({"recover", file, "--force"});
+  fuzz::promise((before.code == 2) == (done.code == 2), "what can be read can be recovered",
+                before.err + done.err);
+  if (done.code == 2) return;
+  const fuzz::Outcome after = fuzz::run_tool({"summary", file, "--json"});
+  fuzz::promise(after.code != 2, "what was recovered can be read", after.err);
+  const auto buckets = [](const fuzz::Outcome& o) {
+    return nlohmann::json::parse(o.out)["buckets"];
+  };
+  fuzz::promise(buckets(before) == buckets(after), "recovered: the same totals",
+                before.out + after.out);
+  fuzz::promise(fuzz::run_tool({"recover", file, "--force"}).code != 2, "recovered again");
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -168,5 +186,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::write_file("rank.json", kRankFile);
   fuzz::write_file(".rank.ring", {reinterpret_cast<const char*>(file.data()), file.size()});
   fuzz::run_all_readers(fuzz::folder() / "rank.json");
+  recovered_is_what_was_read((fuzz::folder() / "rank.json").string());
   return 0;
 }

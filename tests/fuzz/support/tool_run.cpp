@@ -122,6 +122,7 @@ void run_all_readers(const fs::path& path) {
   const Outcome json = run_tool({"summary", path.string(), "--json"});
   run_tool({"summary", path.string(), "--lines", "--per-rank", "--by", "comm"});
   run_tool({"check", path.string()});
+  run_tool({"doctor", "--json", path.string()});
   const fs::path public_copy = folder() / "public";
   run_tool({"anonymize", path.string(), "-o", public_copy.string()});
   fs::remove_all(public_copy);
