@@ -18,7 +18,7 @@ std::atomic<std::uint64_t> g_epoch{1};
 namespace {
 
 HandleMap<32768> g_index;
-SpinLock g_lock;  // of the list of expected children
+Lock g_lock;  // of the list of expected children
 
 // A child without a handle yet.
 struct Expected {
@@ -69,7 +69,7 @@ std::uint32_t take_in(const Child& child, ncclComm_t handle, const void* real) {
 // The index of a handle that the program uses for the first time, if it is a child's that we wait
 // for: the one whose place holds it, or the only one there is.
 std::uint32_t take_in_late(ncclComm_t handle, const void* real) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   std::uint32_t at = g_expected_count;
   for (std::uint32_t i = 0; i < g_expected_count && at == g_expected_count; ++i) {
     if (holds(g_expected[i].child.place, handle)) at = i;
@@ -83,7 +83,7 @@ std::uint32_t take_in_late(ncclComm_t handle, const void* real) {
 
 // One that ends before it could be asked.
 void forget_place_of(ncclComm_t handle) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   for (std::uint32_t i = g_expected_count; i-- != 0;) {
     if (holds(g_expected[i].child.place, handle)) forget_expected(i);
   }
@@ -169,7 +169,7 @@ void add_child(const Child& child, bool ready, const void* real) {
       take_in(child, *child.place, real) != 0) {
     return;
   }
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (g_expected_count == kMaxExpected) return;
   Expected& e = g_expected[g_expected_count++];
   e = {child, {}};
@@ -181,7 +181,7 @@ void add_child(const Child& child, bool ready, const void* real) {
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
   // Those of this group were added by this thread.
   if (group == 0 || g_expected_count.load(std::memory_order_relaxed) == 0) return;
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   for (std::uint32_t i = g_expected_count; i-- != 0;) {
     Child& child = g_expected[i].child;
     if (child.group != group) continue;

@@ -28,7 +28,7 @@ Capture capturing_slow(cudaStream_t stream) {
   if (status == CaptureStatus::none) return {};
   // Refused, or without effect: there will be no graph.
   if (status == CaptureStatus::invalid) return {kUnknownGraph, nullptr};
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   GraphId id = g_graphs.find(now.graph);
   if (id == 0 || g_graphs.model.graph(id).capture != now.id) {
     // Begun by a call that we did not see.
@@ -43,7 +43,7 @@ Capture capturing_slow(cudaStream_t stream) {
 }
 
 void captured_call(GraphId graph, const Call& call) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (graph == kUnknownGraph) return;
   g_graphs.model.graph(graph).unnamed_nccl = true;
   add_call(graph, nullptr, call);
@@ -55,21 +55,21 @@ void captured_alone(GraphId graph, const Call& call) {
       !graph_driver::may_be_nccl(node)) {
     return captured_call(graph, call);
   }
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (graph != kUnknownGraph) add_call(graph, node, call);
 }
 
 void captured_copy(const Capture& capture, cudaStream_t stream, const Call& copy) {
   // A copy of nothing may have no node.
   const void* node = added_since(capture.before, stream);
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (capture.graph == kUnknownGraph) return;
   if (node == nullptr && copy.count != 0) g_graphs.model.graph(capture.graph).unnamed = true;
   add_call(capture.graph, node, copy);
 }
 
 void captured_launch(GraphId graph, cudaGraphExec_t executable) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (graph == kUnknownGraph) return;
   const GraphId inner = executable_of(g_executable.find(executable));
   if (inner != 0) forget_handles(inner);
@@ -80,7 +80,7 @@ void captured_launch(GraphId graph, cudaGraphExec_t executable) {
 void began(cudaStream_t stream, bool into_existing_graph) {
   graph_driver::Capture now;
   if (graph_driver::capture_of(stream, now) != CaptureStatus::active) return;
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   GraphId id = into_existing_graph ? g_graphs.find(now.graph) : 0;
   if (id == 0) {
     id = g_graphs.create(now.graph);
@@ -94,7 +94,7 @@ void began(cudaStream_t stream, bool into_existing_graph) {
 Ending ending(cudaStream_t stream) {
   graph_driver::Capture now;
   const bool active = graph_driver::capture_of(stream, now) == CaptureStatus::active;
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   GraphId id = active ? g_graphs.find(now.graph) : 0;
   if (!active && stream != nullptr && stream != cudaStreamPerThread) {
     // Of an invalid capture the driver tells nothing.
@@ -106,7 +106,7 @@ Ending ending(cudaStream_t stream) {
 }
 
 void ended(const Ending& ending, cudaGraph_t graph) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const GraphId id = ending.graph;
   if (id == 0 || g_graphs.model.graph(id).life != ending.life) return;
   GraphInfo& info = g_graphs.model.graph(id);

@@ -1,6 +1,6 @@
 #include "graph_contents.h"
 
-#include "clock.h"
+#include "interpose/session/clock.h"
 #include "tables.h"
 
 namespace tprof::graph_contents {

@@ -104,7 +104,7 @@ void note(std::uint32_t unseen) {
 }  // namespace
 
 void instantiated(cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const GraphId id = executable_now(graph);
   enter_executable(executable, id);
   if (!for_device || id == 0) return;
@@ -115,7 +115,7 @@ void instantiated(cudaGraphExec_t executable, cudaGraph_t graph, bool for_device
 }
 
 void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const GraphId before = g_executable.find(executable);
   if (before == 0) return;
   const GraphId id = executable_now(graph);
@@ -138,7 +138,7 @@ void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
 }
 
 void copy_changed(cudaGraphExec_t executable, cudaGraphNode_t node, const Call& copy) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const std::uint32_t n = changing(executable, node, true)) {
     g_graphs.model.node(n).key = copy.key;
     g_graphs.model.node(n).count = copy.count;
@@ -146,7 +146,7 @@ void copy_changed(cudaGraphExec_t executable, cudaGraphNode_t node, const Call& 
 }
 
 void child_changed(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const std::uint32_t n = changing(executable, node, false);
   if (n == 0) {
     if (const GraphId id = g_executable.find(executable))
@@ -166,7 +166,7 @@ void child_changed(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t
 }
 
 void enabled(cudaGraphExec_t executable, cudaGraphNode_t node, bool on) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const std::uint32_t first = changing(executable, node, false);
   if (first == 0) return;
   g_graphs.model.each_node(g_executable.find(executable), [&](GraphNode& at) {
@@ -175,13 +175,13 @@ void enabled(cudaGraphExec_t executable, cudaGraphNode_t node, bool on) {
 }
 
 void destroying(cudaGraphExec_t executable) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   enter_executable(executable, 0);
 }
 
 std::uint32_t launchable(Thread& t, cudaGraphExec_t executable) {
   if (const std::uint32_t known = g_launchable.find(executable)) return known;
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   std::uint32_t unseen = kUnseenPart;
   std::uint32_t index = 0;
   if (const GraphId id = g_executable.find(executable)) {

@@ -4,7 +4,7 @@
 
 namespace tprof::graphs {
 
-SpinLock g_lock;
+Lock g_lock;
 constinit Registry g_graphs;
 HandleMap<kMaxHandles> g_executable;
 

@@ -28,7 +28,7 @@ class Registry {
 };
 
 // All are under g_lock, but that lookups of handles take none.
-extern SpinLock g_lock;
+extern Lock g_lock;
 extern Registry g_graphs;
 extern HandleMap<kMaxHandles> g_executable;  // cudaGraphExec_t -> GraphId
 

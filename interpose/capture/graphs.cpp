@@ -18,24 +18,24 @@ void unknown_changed(bool GraphInfo::*unnamed) {
 }  // namespace
 
 void created(cudaGraph_t graph) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   g_graphs.create(graph);
 }
 
 void cloned(cudaGraph_t clone, cudaGraph_t original) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const GraphId from = g_graphs.find(original);
   const GraphId id = executable_of(from);
   if (id != 0) name_copies(id, clone);
 }
 
 void copy_added(cudaGraph_t graph, cudaGraphNode_t node, const Call& copy) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const GraphId id = g_graphs.find_or_create(graph)) add_call(id, node, copy);
 }
 
 void child_added(cudaGraph_t graph, cudaGraphNode_t node, cudaGraph_t child, bool moved) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const GraphId id = g_graphs.find_or_create(graph);
   if (id == 0) return;
   GraphId inner = g_graphs.find(child);
@@ -51,25 +51,25 @@ void child_added(cudaGraph_t graph, cudaGraphNode_t node, cudaGraph_t child, boo
 }
 
 void body_added(cudaGraph_t graph, cudaGraphNode_t node, cudaGraph_t body) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const GraphId id = g_graphs.find_or_create(graph))
     add_graph(id, GraphNode::Kind::body, node, g_graphs.create(body));
 }
 
 void unknown_added(cudaGraph_t graph) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const GraphId id = g_graphs.find(graph)) g_graphs.model.graph(id).unseen |= kUnseenPart;
 }
 
 void child_changed(cudaGraphNode_t node) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const std::uint32_t n = g_graphs.model.find_node(node)) {
     g_graphs.model.graph(g_graphs.model.node(n).graph).unseen |= kUnseenEdit;
   }
 }
 
 void copy_changed(cudaGraphNode_t node, const Call& copy) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const std::uint32_t n = g_graphs.model.find_node(node)) {
     g_graphs.model.node(n).key = copy.key;
     g_graphs.model.node(n).count = copy.count;
@@ -84,7 +84,7 @@ GraphId removing(cudaGraphNode_t node) {
   const bool copy = kind == NodeKind::copy || kind == NodeKind::unknown;
   const bool nccl =
       kind == NodeKind::unknown || (kind == NodeKind::kernel && graph_driver::may_be_nccl(node));
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   GraphId from = 0;
   // A conditional node has an entry for each of its bodies.
   while (const std::uint32_t n = g_graphs.model.find_node(node)) {
@@ -100,12 +100,12 @@ GraphId removing(cudaGraphNode_t node) {
 }
 
 void not_removed(GraphId from) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (from != 0) g_graphs.model.graph(from).unseen |= kUnseenEdit;
 }
 
 void destroying(cudaGraph_t graph) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (const GraphId id = g_graphs.find(graph)) g_graphs.destroy(id);
 }
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "spin_lock.h"
+#include "interpose/session/lock.h"
 
 namespace tprof {
 
@@ -27,7 +27,7 @@ class HandleMap {
   // Replaces what the handle meant before. False when the table is full.
   bool insert(const void* handle, std::uint32_t index) {
     const auto key = reinterpret_cast<std::uintptr_t>(handle);
-    const SpinGuard guard(lock_);
+    const LockGuard guard(lock_);
     std::uint32_t place = N;
     for (std::uint32_t n = 0, i = slot(key); n < N; ++n, i = (i + 1) % N) {
       const std::uintptr_t at = key_[i].load(std::memory_order_relaxed);
@@ -49,7 +49,7 @@ class HandleMap {
 
   void erase(const void* handle) {
     const auto key = reinterpret_cast<std::uintptr_t>(handle);
-    const SpinGuard guard(lock_);
+    const LockGuard guard(lock_);
     for (std::uint32_t n = 0, i = slot(key); n < N; ++n, i = (i + 1) % N) {
       const std::uintptr_t at = key_[i].load(std::memory_order_relaxed);
       if (at == kEmpty) return;
@@ -84,7 +84,7 @@ class HandleMap {
 
   std::atomic<std::uintptr_t> key_[N];
   std::atomic<std::uint32_t> index_[N];
-  SpinLock lock_;
+  Lock lock_;
 };
 
 }  // namespace tprof

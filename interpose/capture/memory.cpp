@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "interpose/resolve/driver_function.h"
-#include "spin_lock.h"
+#include "interpose/session/lock.h"
 
 namespace tprof::memory {
 namespace {
@@ -27,7 +27,7 @@ struct Range {
 Range g_range[kMaxRanges];
 std::atomic<std::size_t> g_count{0};
 std::atomic<std::uint32_t> g_version{0};  // odd while the table changes
-SpinLock g_lock;                          // of those who change it
+Lock g_lock;                              // of those who change it
 
 // How many ranges begin at or below `address`.
 std::size_t up_to(std::uintptr_t address) {
@@ -55,7 +55,7 @@ class [[nodiscard]] Change {
   Change& operator=(const Change&) = delete;
 
  private:
-  SpinGuard<SpinLock> guard_{g_lock};
+  LockGuard<Lock> guard_{g_lock};
 };
 
 // CU_POINTER_ATTRIBUTE_MEMORY_TYPE and its answers (cuda.h).

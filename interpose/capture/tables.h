@@ -5,12 +5,12 @@
 #include <new>
 
 #include "interpose/format/ring_file.h"
+#include "interpose/session/lock.h"
 #include "interpose/session/session.h"
-#include "spin_lock.h"
 
 namespace tprof::tables {
 
-inline SpinLock g_lock;
+inline Lock g_lock;
 
 inline void after_fork() {
   g_lock.unlock();
@@ -20,7 +20,7 @@ inline void after_fork() {
 // table is full or no memory is left.
 template <typename T, typename F>
 std::uint32_t append(Table& table, const T& entry, F&& prepare) {
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const Mapping& m = session::mapping();
   const std::uint32_t at = table.count.load(std::memory_order_relaxed);
   const std::uint32_t chunk = at / kChunkEntries;

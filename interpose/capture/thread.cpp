@@ -13,8 +13,8 @@
 #include "interpose/session/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/keep_errno.h"
+#include "interpose/session/lock.h"
 #include "ranges.h"
-#include "spin_lock.h"
 
 namespace tprof {
 
@@ -24,14 +24,14 @@ namespace {
 
 // Threads for which no area of their own could be made share one, without a ring.
 struct Shared {
-  SpinLock lock;
+  Lock lock;
   std::uint64_t area = 0;
   std::uint32_t session = 0;
 };
 Shared g_shared;
-SpinLock g_shared_calls;
-SpinLock g_list_lock;      // of the list of areas
-SpinLock g_exit_key_lock;  // of making the key
+Lock g_shared_calls;
+Lock g_list_lock;      // of the list of areas
+Lock g_exit_key_lock;  // of making the key
 
 constexpr std::uint64_t kLevelBytes = ledger_level_rows(0) * sizeof(LedgerRow);
 
@@ -65,7 +65,7 @@ constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
 // Enters a whole area into the list that readers go through, if it is shorter than `limit`.
 bool enlist(std::uint64_t offset, std::uint32_t limit) {
   Head& head = session::mapping().head();
-  const SpinGuard guard(g_list_lock);
+  const LockGuard guard(g_list_lock);
   const std::uint32_t n = head.threads.load(std::memory_order_relaxed);
   if (n >= limit) return false;
   head.thread[n] = offset;
@@ -101,7 +101,7 @@ ThreadArea* adopt_area(std::uint32_t tid) {
 
 ThreadArea* shared_area() {
   const std::uint32_t number = session::number();
-  const SpinGuard guard(g_shared.lock);
+  const LockGuard guard(g_shared.lock);
   if (g_shared.session != number) {
     g_shared.area = allocate_area(0);
     if (g_shared.area != 0 && !enlist(g_shared.area, kMaxThreads)) g_shared.area = 0;
@@ -143,7 +143,7 @@ void leave(void* area) {
 
 void leave_at_exit(ThreadArea* area) {
   {
-    const SpinGuard guard(g_exit_key_lock);
+    const LockGuard guard(g_exit_key_lock);
     if (!g_exit_key_made.load(std::memory_order_relaxed)) {
       if (pthread_key_create(&g_exit_key, leave) != 0) return;
       g_exit_key_made.store(true, std::memory_order_release);
@@ -201,7 +201,7 @@ void passed_on(const void* from) {
 
 void threads_after_fork() {
   // Other threads may have held them; here there are no other threads.
-  for (SpinLock* lock : {&g_shared.lock, &g_shared_calls, &g_list_lock, &g_exit_key_lock}) {
+  for (Lock* lock : {&g_shared.lock, &g_shared_calls, &g_list_lock, &g_exit_key_lock}) {
     lock->unlock();
   }
 }

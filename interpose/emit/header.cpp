@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interpose/capture/clock.h"
 #include "interpose/format/lines.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/session/clock.h"
 #include "interpose/session/environment.h"
 #include "interpose/session/redact.h"
 

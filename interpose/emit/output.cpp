@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "interpose/capture/clock.h"
+#include "interpose/session/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/disk_space.h"
 

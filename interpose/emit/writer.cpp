@@ -13,7 +13,7 @@
 #include <ctime>
 #include <new>
 
-#include "interpose/capture/clock.h"
+#include "interpose/session/clock.h"
 #include "interpose/session/no_signals.h"
 #include "output.h"
 

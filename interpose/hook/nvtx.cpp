@@ -56,7 +56,10 @@ Fn function_of(const nvtxEventAttributes_t* event) {
 // A message of any of the kinds that NVTX has, empty where there is none.
 class Message {
  public:
+  // `narrow_` is room for the kinds that need it.
+  // cppcheck-suppress uninitMemberVar
   explicit Message(const char* text) : text_(text == nullptr ? "" : range_names::cut(text)) {}
+  // cppcheck-suppress uninitMemberVar
   explicit Message(const wchar_t* text)
       : text_(text == nullptr ? "" : range_names::narrow(text, narrow_)) {}
   explicit Message(const nvtxEventAttributes_t* event) {

@@ -11,10 +11,10 @@
 #include <span>
 
 #include "binding.h"
-#include "interpose/capture/spin_lock.h"
 #include "interpose/format/text.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/loaded_objects.h"
+#include "interpose/session/lock.h"
 #include "mapped_symbols.h"
 
 namespace tprof::resolve {
@@ -177,7 +177,7 @@ void publish_function(std::size_t i) {
 }
 
 void note_library(Fn fn, const char* path, const void* address) {
-  const SpinGuard guard(g_serving);
+  const LockGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
   if (at == kMaxLibraries) return;
@@ -325,7 +325,7 @@ void* mapped(const char* soname, const char* name) {
 }
 
 void publish(Head& head) {
-  const SpinGuard guard(g_serving);
+  const LockGuard guard(g_serving);
   g_head = &head;
   for (std::size_t i = 0; i < kFunctionCount; ++i) publish_function(i);
 }

@@ -10,14 +10,14 @@
 
 #include "environment.h"
 #include "interpose/api/functions.h"
-#include "interpose/capture/spin_lock.h"
 #include "interpose/format/coverage.h"
 #include "loaded_objects.h"
+#include "lock.h"
 
 namespace tprof::coverage {
 namespace {
 
-SpinLock g_lock;
+Lock g_lock;
 std::atomic<const void*> g_taken[kFunctionCount];  // by address, past us
 std::atomic<bool> g_any_taken{false};
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
@@ -151,7 +151,7 @@ void note(Head& head, Note what, std::string_view path) {
   NotedObject entry{static_cast<std::uint8_t>(what), {}};
   path = prefix(path, sizeof entry.path - 1);
   std::memcpy(entry.path, path.data(), path.size());
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   const std::uint32_t n = head.notes.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < n; ++i) {
     if (std::memcmp(&head.note[i], &entry, sizeof entry) == 0) return;

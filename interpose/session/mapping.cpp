@@ -69,7 +69,7 @@ bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);
-  const SpinGuard guard(growing_);
+  const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
   if (offset + bytes > size_) return 0;
   if (!back_by_file(offset, bytes) && !back_by_memory(offset, bytes)) return 0;
@@ -80,7 +80,7 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
 std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);
-  const SpinGuard guard(growing_);
+  const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
   if (offset + bytes > size_ || !back_by_file(offset, bytes)) return 0;
   head().used.store(offset + bytes, std::memory_order_relaxed);

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "disk_space.h"
-#include "interpose/capture/spin_lock.h"
 #include "interpose/format/view.h"
+#include "lock.h"
 
 namespace tprof {
 
@@ -39,7 +39,7 @@ class Mapping {
   int fd_ = -1;
   FileId file_;
   bool file_ended_ = false;
-  SpinLock growing_;  // segments join the file in the order of their offsets
+  Lock growing_;  // segments join the file in the order of their offsets
 };
 
 }  // namespace tprof

@@ -9,17 +9,16 @@
 #include <cstring>
 
 #include "at_fork.h"
+#include "clock.h"
 #include "complain.h"
 #include "coverage.h"
 #include "disk_space.h"
 #include "interpose/api/functions.h"
-#include "interpose/capture/clock.h"
 #include "interpose/capture/communicators.h"
 #include "interpose/capture/graphs.h"
 #include "interpose/capture/memory.h"
 #include "interpose/capture/missed.h"
 #include "interpose/capture/ranges.h"
-#include "interpose/capture/spin_lock.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
 #include "interpose/emit/header.h"
@@ -29,6 +28,7 @@
 #include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
 #include "keep_errno.h"
+#include "lock.h"
 #include "process.h"
 
 namespace tprof::session {
@@ -43,7 +43,7 @@ RankFile g_file;
 std::atomic<bool> g_started{false};
 std::atomic<bool> g_closed{false};
 std::atomic<long> g_exiting_thread{0};
-SpinLock g_lock;
+Lock g_lock;
 bool g_forked = false;            // the tables are still the parent's
 std::uint32_t g_last_number = 0;  // not wiped
 bool g_turned_off = false;
@@ -251,7 +251,7 @@ void look_around() {
 bool start() {
   if (started()) return true;
   begin();
-  const SpinGuard guard(g_lock);
+  const LockGuard guard(g_lock);
   if (started()) return true;
   if (number() == kOff) return false;
   if (!start_locked()) {

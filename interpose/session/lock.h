@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "interpose/session/no_signals.h"
+#include "no_signals.h"
 
 namespace tprof {
 
@@ -16,7 +16,7 @@ namespace tprof {
 // of a call that moves data. Who does not get it in a few tries sleeps: starting takes a
 // millisecond, in which threads that yield to each other would keep every core busy, and one of
 // real-time priority would never let the owner go on.
-class SpinLock {
+class Lock {
  public:
   void lock() {
     constexpr int kTries = 64;
@@ -44,17 +44,17 @@ class SpinLock {
 };
 
 // With the program's signals held back.
-template <typename Lock>
-class [[nodiscard]] SpinGuard {
+template <typename L>
+class [[nodiscard]] LockGuard {
  public:
-  explicit SpinGuard(Lock& lock) : lock_(lock) { lock_.lock(); }
-  ~SpinGuard() { lock_.unlock(); }
-  SpinGuard(const SpinGuard&) = delete;
-  SpinGuard& operator=(const SpinGuard&) = delete;
+  explicit LockGuard(L& lock) : lock_(lock) { lock_.lock(); }
+  ~LockGuard() { lock_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
 
  private:
   HeldSignals held_;
-  Lock& lock_;
+  L& lock_;
 };
 
 }  // namespace tprof
