@@ -52,7 +52,7 @@ std::string_view cut(const char* text) {
 std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]) {
   std::size_t n = 0;
   for (; *text != L'\0'; ++text) {
-    auto c = static_cast<std::uint32_t>(*text);
+    auto c = static_cast<char32_t>(*text);
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
     const std::size_t length = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     if (n + length > sizeof to) break;

@@ -154,7 +154,7 @@ inline void ranges_dropped(Text& out, const Sums& sums, const Progress& progress
   std::uint64_t dropped[kRangeDroppedCount];
   for (std::size_t i = 0; i < kRangeDroppedCount; ++i) dropped[i] = progress.range_dropped[i];
   for (const Total& t : sums.all) {
-    const auto reason = static_cast<std::size_t>(t.key.bytes_class);
+    const auto reason = static_cast<std::uint8_t>(t.key.bytes_class);
     if (t.key.function == kMetaRangeDropped && reason < kRangeDroppedCount) {
       dropped[reason] += t.values.calls;
     }

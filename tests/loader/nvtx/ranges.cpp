@@ -141,9 +141,9 @@ void any_name() {
 
 void threads() {
   copy();
-  std::vector<std::thread> all;
+  std::vector<std::thread> all(4);
   for (int t = 0; t < 4; ++t) {
-    all.emplace_back([t] {
+    all[static_cast<std::size_t>(t)] = std::thread([t] {
       for (int i = 0; i < 250; ++i) {
         const std::string name = "thread " + std::to_string(t) + " step " + std::to_string(i);
         nvtxRangePushA(name.c_str());
@@ -236,8 +236,8 @@ void too_many() {
   copy();
   for (int i = 0; i < 40; ++i) nvtxRangePushA("deep");
   for (int i = 0; i < 40; ++i) nvtxRangePop();
-  std::vector<nvtxRangeId_t> started;
-  for (int i = 0; i < 70; ++i) started.push_back(nvtxRangeStartA("started"));
+  std::vector<nvtxRangeId_t> started(70);
+  for (nvtxRangeId_t& range : started) range = nvtxRangeStartA("started");
   for (const nvtxRangeId_t range : started) nvtxRangeEnd(range);
 }
 

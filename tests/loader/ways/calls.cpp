@@ -61,7 +61,7 @@ extern "C" {
 static int nothing() {
   return 0;
 }
-static int (*resolver())() {
+[[maybe_unused]] static int (*resolver())() {
   calls();
   return nothing;
 }
