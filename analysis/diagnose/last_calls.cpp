@@ -1,0 +1,189 @@
+#include "diagnose/last_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/first_difference.h"
+#include "diagnose/names.h"
+#include "diagnose/open_ranges.h"
+#include "report/text.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+// A process may be killed inside a call that takes microseconds: that is no hang.
+constexpr std::int64_t kHangNs = 1'000'000'000;
+// Between calls, a host may wait seconds for its device in a healthy job too.
+constexpr std::int64_t kQuietNs = 10'000'000'000;
+
+std::string span(std::int64_t ns) {
+  return report::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
+}
+
+void set(LastCalls::FirstCall& call, const Member& member, const read::Event& e) {
+  call.function = e.name;
+  call.text = name_of(*member.process) + ": " + describe(e, *member.process);
+  call.since_ns = member.process->header.base_time_ns + e.ts_ns;
+}
+
+}  // namespace
+
+Processes processes_of(const std::vector<const Member*>& members) {
+  Processes processes;
+  for (const Member* m : members) processes.push_back(m->process);
+  return processes;
+}
+
+LastCalls::LastCalls(const match::Job& job, const Facts& facts, const read::Traces& traces,
+                     const Waits& waits)
+    : facts_(facts), traces_(traces), waits_(waits), end_ns_(end_ns(job)), missing_(job.missing) {
+  for (const Process* p : job.processes) {
+    if (p->end == End::lost || p->end == End::partial) unknown_.push_back(p);
+    if (p->end == End::recovered) not_closed_.push_back(p);
+  }
+}
+
+const OpenCall* LastCalls::open_call(const Process* p) const {
+  const auto found = std::ranges::find(waits_.open, p, &OpenCall::process);
+  return found == waits_.open.end() ? nullptr : &*found;
+}
+
+const Meeting* LastCalls::missed(const Process* p) {
+  const Meeting* first = nullptr;
+  std::int64_t first_ns = INT64_MAX;
+  for (const Meeting& m : waits_.meetings) {
+    if (std::ranges::find(m.absent, p, &Member::process) == m.absent.end()) continue;
+    const std::int64_t called = first_call(m).since_ns;
+    if (first == nullptr || called < first_ns) first = &m, first_ns = called;
+  }
+  return first;
+}
+
+const OpenCall* LastCalls::missed_call(const Process* p) const {
+  for (const Waits::Target& target : waits_.targets) {
+    if (target.call && target.processes[0] == p) return &waits_.open[*target.call];
+  }
+  return nullptr;
+}
+
+const LastCalls::FirstCall& LastCalls::first_call(const Meeting& m) {
+  const auto [at, fresh] = first_calls_.try_emplace(&m);
+  if (!fresh) return at->second;
+  for (const Member* member : m.came) {
+    const auto of_process = facts_.find(member->process);
+    if (of_process == facts_.end()) continue;
+    const auto lines = of_process->second.collectives.find(member->comm->comm);
+    const bool returned =
+        lines != of_process->second.collectives.end() && lines->second.covered_until(m.seq) > m.seq;
+    if (returned) {
+      const auto events = collectives_between(*member, m.seq, m.seq + 1, traces_);
+      if (!events.empty()) set(at->second, *member, events[0]);
+    } else {
+      for (const read::Event& e : of_process->second.open) {
+        if (e.collective() && e.comm == member->comm->comm && e.seq == m.seq) {
+          set(at->second, *member, e);
+        }
+      }
+    }
+    if (!at->second.function.empty()) break;
+  }
+  return at->second;
+}
+
+bool LastCalls::long_open(const std::vector<const Process*>& processes) const {
+  return std::ranges::any_of(waits_.open, [&](const OpenCall& call) {
+    return std::ranges::find(processes, call.process) != processes.end() &&
+           (!call.since_ns || end_ns_ - *call.since_ns >= kHangNs);
+  });
+}
+
+bool LastCalls::quiet(const Process* p) const {
+  const auto facts = facts_.find(p);
+  if (p->end == End::closed || facts == facts_.end() || !facts->second.last) return false;
+  const read::Event& e = *facts->second.last;
+  return end_ns(*p) - p->header.base_time_ns - e.ts_ns - e.dur_ns >= kQuietNs;
+}
+
+std::string LastCalls::name_of_call(const OpenCall& call) {
+  std::string text = call.function;
+  if (call.communicator == nullptr) return text;
+  const bool numbered = call.seq.has_value();
+  if (call.collective && numbered) text += fmt::format(", collective {}", *call.seq);
+  if (!call.collective && call.peer) text += fmt::format(" with its rank {}", *call.peer);
+  if (!call.collective && numbered) text += fmt::format(" (number {})", *call.seq);
+  return text + " of communicator " + call.communicator->id;
+}
+
+std::string LastCalls::since(const OpenCall& call) const {
+  if (!call.since_ns) return "";
+  return fmt::format(" since {}, {} before the end of the trace", utc(*call.since_ns),
+                     span(end_ns_ - *call.since_ns));
+}
+
+void LastCalls::add_waiting(const Meeting& m, Problem& p) {
+  const FirstCall& call = first_call(m);
+  p.evidence.push_back(fmt::format("{} called collective {} of communicator {}{}",
+                                   names_of(processes_of(m.came)), m.seq, m.communicator->id,
+                                   call.text.empty() ? "" : "; " + call.text));
+}
+
+void LastCalls::add_ranges(const Processes& who, Problem& p) const {
+  std::vector<Standing> standing;
+  for (const Process* process : who) {
+    const OpenCall* call = open_call(process);
+    const auto facts = facts_.find(process);
+    std::optional<std::int64_t> thread;
+    if (call != nullptr) {
+      thread = call->thread;
+    } else if (facts != facts_.end() && facts->second.last) {
+      thread = facts->second.last->thread;
+    }
+    standing.emplace_back(process, thread);
+  }
+  std::ranges::move(open_ranges(standing, facts_, end_ns_), std::back_inserter(p.evidence));
+}
+
+void LastCalls::add_last_call(const Process& process, Problem& p) const {
+  const auto facts = facts_.find(&process);
+  if (facts == facts_.end() || !facts->second.last) return;
+  const read::Event& e = *facts->second.last;
+  const std::int64_t at = process.header.base_time_ns + e.ts_ns;
+  const std::int64_t after = end_ns(process) - at - e.dur_ns;
+  p.evidence.push_back(fmt::format(
+      "the last call of {} that returned: {}, {} before the end of the trace; {} {}",
+      name_of(process), describe(e, process), span(end_ns_ - at),
+      process.end == End::running ? "it runs, and made none for" : "it ended after another",
+      span(after)));
+}
+
+void LastCalls::add_limits(Problem& p) const {
+  if (!not_closed_.empty()) {
+    p.evidence.push_back(fmt::format("{} did not close (killed or crashed); the counts are exact",
+                                     names_of(not_closed_)));
+  }
+  if (!unknown_.empty()) {
+    p.evidence.push_back(fmt::format("what {} did at the end is not known", names_of(unknown_)));
+  }
+  if (!missing_.empty()) {
+    p.evidence.push_back(fmt::format("ranks without a trace, of which nothing is known: {}",
+                                     report::ranges(missing_)));
+  }
+  p.evidence.emplace_back(
+      "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
+      "devices did");
+}
+
+std::string LastCalls::where_to_look(const Process& p) {
+  if (p.end == End::running) {
+    return fmt::format("look at its stack: py-spy dump --native --pid {} on {}", p.header.pid,
+                       p.header.host);
+  }
+  return fmt::format("look at the output of {} on {} around {}", name_of(p), p.header.host,
+                     utc(end_ns(p)));
+}
+
+}  // namespace tprof::diagnose
