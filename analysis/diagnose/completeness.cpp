@@ -178,24 +178,12 @@ void not_closed(const match::Job& job, std::vector<Problem>& found) {
 
 namespace {
 
-// By reason, and who; `counts`: of a footer.
+// By reason, and who.
 struct Drops {
   std::map<std::string, std::uint64_t> reasons;
   std::vector<const Process*> processes;
   std::uint64_t all = 0;
 
-  Drops(const match::Job& job, std::map<std::string, std::uint64_t> read::Footer::*counts) {
-    processes = pick(job, [&](const Process& p) {
-      if (!p.footer) return false;
-      std::uint64_t n = 0;
-      for (const auto& [reason, lines] : (*p.footer).*counts) {
-        if (p.lane == 0) reasons[reason] += lines;  // the process's
-        n += lines;
-      }
-      return n != 0;
-    });
-    for (const auto& [reason, n] : reasons) all += n;
-  }
   std::string why() const {
     std::string text;
     for (const auto& [reason, n] : reasons) {
@@ -205,8 +193,24 @@ struct Drops {
   }
 };
 
+using Counts = std::map<std::string, std::uint64_t>;
+Drops drops_of(const match::Job& job, Counts read::Footer::*counts) {
+  Drops drops;
+  drops.processes = pick(job, [&](const Process& p) {
+    if (!p.footer) return false;
+    std::uint64_t n = 0;
+    for (const auto& [reason, lines] : (*p.footer).*counts) {
+      if (p.lane == 0) drops.reasons[reason] += lines;  // the process's
+      n += lines;
+    }
+    return n != 0;
+  });
+  for (const auto& [reason, n] : drops.reasons) drops.all += n;
+  return drops;
+}
+
 void dropped_events(const match::Job& job, std::vector<Problem>& found) {
-  const Drops drops(job, &read::Footer::dropped);
+  const Drops drops = drops_of(job, &read::Footer::dropped);
   if (drops.processes.empty()) return;
   const auto& reasons = drops.reasons;
   // Nobody asked for these; the others are settings at work.
@@ -224,7 +228,7 @@ void dropped_events(const match::Job& job, std::vector<Problem>& found) {
 
 // They are no counts: whatever the reason, nothing is wrong with the trace.
 void dropped_ranges(const match::Job& job, std::vector<Problem>& found) {
-  const Drops drops(job, &read::Footer::ranges_dropped);
+  const Drops drops = drops_of(job, &read::Footer::ranges_dropped);
   if (drops.processes.empty()) return;
   found.push_back(problem(
       "dropped_ranges", Severity::note, ranks_of(drops.processes),
