@@ -1,11 +1,9 @@
-// A child records calls while its parent stops it after every single instruction, where a SIGKILL
-// could have hit it, and looks at the mapped file as recovery would.
+// Calls that are recorded, as recovery would find them after each instruction.
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "catch2.h"
+#include "interpose_single_step.h"
 #include "interpose_world.h"
 
 using namespace tprof;
@@ -106,56 +104,30 @@ TEST_CASE("killed after any instruction, all of a call or group is there or noth
   World world(file);
   Thread& t = world.thread(1, 8);
   ncclComm_t comm = world.communicator(2);
-  auto* counts = static_cast<Counts*>(
-      mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  // The parent's own look at the file: what the child adds to its mapping is in it too.
-  const std::uint64_t size = World::mapping().head().used;
-  void* seen = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-  const View view(seen, size);
-
-  const pid_t child = fork();
-  if (child == 0) {
-    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
-    raise(SIGSTOP);
-    record_calls(t, comm, *counts);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status)) {
-    WARN("left out: this system forbids ptrace");
-    return;
-  }
-
-  std::uint64_t steps = 0;
   std::uint64_t wrong = 0;
-  std::uint64_t last_calls = 0;
+  Recovered r{};
   const auto must = [&](bool holds) { wrong += !holds; };
-  for (; WIFSTOPPED(status); ++steps) {
-    const Recovered r = recover(view);
+  const auto look = [&](const View& view, const Counts& counts) {
+    const std::uint64_t calls_before = r.ledger.calls;
+    r = recover(view);
     const std::uint64_t traced = r.ledger.calls + r.ledger.failed;
-    must(r.ledger.calls >= counts->returned && r.ledger.failed >= counts->failed);
-    must(traced + r.open <= counts->entered);
-    must(traced + r.open >= counts->inside);
+    must(r.ledger.calls >= counts.returned && r.ledger.failed >= counts.failed);
+    must(traced + r.open <= counts.entered);
+    must(traced + r.open >= counts.inside);
     must(r.whole);
     must(r.ledger.count == 10 * r.ledger.calls);
     must(r.lines + r.dropped == traced + copies(view));
     must(r.signed_calls == r.ledger.calls);
-    must(r.ledger.calls >= last_calls);
-    last_calls = r.ledger.calls;
-    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
-    waitpid(child, &status, 0);
-  }
-  CHECK(wrong == 0);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  CHECK(steps > 1000);
-  const Recovered end = recover(view);
-  CHECK(end.ledger.calls == 11);
-  CHECK(end.ledger.failed == 7);
-  CHECK(end.open == 0);
-  CHECK(end.dropped > 0);
-  munmap(seen, size);
-  munmap(counts, sizeof(Counts));
+    must(r.ledger.calls >= calls_before);
+  };
+  const std::uint64_t steps = at_every_instruction<Counts>(
+      file, [&](Counts& counts) { record_calls(t, comm, counts); }, look);
   close(file);
+  if (steps == 0) return;
+  CHECK(wrong == 0);
+  CHECK(steps > 1000);
+  CHECK(r.ledger.calls == 11);
+  CHECK(r.ledger.failed == 7);
+  CHECK(r.open == 0);
+  CHECK(r.dropped > 0);
 }

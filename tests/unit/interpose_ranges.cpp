@@ -1,7 +1,5 @@
 // capture/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
@@ -11,6 +9,7 @@
 #include "catch2.h"
 #include "interpose/capture/range_names.h"
 #include "interpose/capture/ranges.h"
+#include "interpose_single_step.h"
 #include "interpose_world.h"
 
 using namespace tprof;
@@ -158,30 +157,10 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
   const int file = memfd_create("ring", 0);
   World world(file);
   Thread& t = world.thread(1, 32);
-  auto* counts = static_cast<Counts*>(
-      mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  const std::uint64_t size = World::mapping().head().used;
-  void* seen = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
-  const View view(seen, size);
-  const pid_t child = fork();
-  if (child == 0) {
-    t_thread = t;
-    t_thread.session = session::number();
-    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(77);
-    raise(SIGSTOP);
-    push_and_pop(*counts);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status)) {
-    WARN("left out: this system forbids ptrace");
-    return;
-  }
-  std::uint64_t steps = 0;
   std::uint64_t wrong = 0;
+  std::uint64_t begun = 0;
   std::uint64_t last = 0;
-  for (; WIFSTOPPED(status); ++steps) {
+  const auto look = [&](const View& view, const Counts& counts) {
     // Parsing each moment's lines would take minutes: the records and rows themselves.
     std::uint64_t there = 0;
     const ThreadArea& area = *view.thread(0);
@@ -198,19 +177,23 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
     view.each_row([&](const LedgerRow& row, const ThreadArea& owner) {
       if (key_of(row).function == kMetaRangeDropped) there += read_row(row, owner.committed).calls;
     });
+    begun = counts.begun;
     // The 33rd level has no place: it is counted when it ends.
-    wrong += there > counts->entered || there + 1 < counts->begun || there < last;
+    wrong += there > counts.entered || there + 1 < begun || there < last;
     last = there;
-    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
-    waitpid(child, &status, 0);
-  }
+  };
+  const auto program = [&](Counts& counts) {
+    t_thread = t;
+    t_thread.session = session::number();
+    push_and_pop(counts);
+  };
+  const std::uint64_t steps = at_every_instruction<Counts>(file, program, look);
+  close(file);
+  if (steps == 0) return;
   CHECK(wrong == 0);
   CHECK(steps > 3000);
-  CHECK(counts->begun == 45);
+  CHECK(begun == 45);
   CHECK(last == 45);
-  munmap(seen, size);
-  munmap(counts, sizeof(Counts));
-  close(file);
 }
 
 TEST_CASE("names are cut between characters, and wide ones become UTF-8") {
