@@ -30,8 +30,8 @@ void watch() {
 
 int range_begins(Fn fn) {
   const int level = t_level++;
-  if (level == 0 && t_thread.depth == Thread::kAtRest && info(fn).data &&
-      session::number() != session::kOff) [[unlikely]] {
+  if (level == 0 && t_thread.at_rest() && info(fn).data && session::number() != session::kOff)
+      [[unlikely]] {
     count(fn);
   }
   return level;

@@ -1,7 +1,5 @@
 #include "ranges.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -15,7 +13,7 @@ namespace {
 
 // Within a wrapper or in a signal handler that interrupts one, ranges are not the program's own.
 bool within_a_call() {
-  return t_thread.depth != Thread::kAtRest;
+  return !t_thread.at_rest();
 }
 
 // Before the session there is no mapped file: what the first threads push waits here for it. Pages
@@ -120,12 +118,8 @@ void publish_records(Thread& t, std::uint32_t records) {
 void name_lane(Thread& t) {
   if (t.ranges.lane_named || !has_room(*t.area, 1)) return;
   const KeepErrno keep_errno;
-  char name[kThreadNameBytes] = {};
-  prctl(PR_GET_NAME, name);
   Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
-  r = {};
-  r.count = t.area->tid.load(std::memory_order_relaxed);
-  std::memcpy(&r.stream, name, sizeof name);
+  fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
   r.function = kMetaRangeLane;
   publish_records(t, 1);
   Transaction transaction(t);

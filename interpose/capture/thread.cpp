@@ -115,11 +115,7 @@ void push_thread_marker(Thread& t, std::uint32_t tid) {
   bool in_ring = false;
   Record& r = next_record(t, true, in_ring);
   if (!in_ring) return;
-  char name[kThreadNameBytes] = {};
-  prctl(PR_GET_NAME, name);
-  r = {};
-  r.count = tid;
-  std::memcpy(&r.stream, name, sizeof name);
+  fill_thread_name(r, tid);
   publish(t, r, kMetaThread, true);
   Transaction transaction(t);
   transaction.close(r);
@@ -133,8 +129,7 @@ void leave(void* area) {
   Thread& t = t_thread;
   if (t.area != area || t.session != session::number()) return;
   // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
-  const bool at_rest =
-      t.depth == Thread::kAtRest && (t.pending == nullptr || t.pending->size() == 0);
+  const bool at_rest = t.at_rest() && (t.pending == nullptr || t.pending->size() == 0);
   if (t.pending != nullptr) t.pending->release();
   t.session = kNoSession;
   if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
@@ -189,6 +184,14 @@ bool attach(Thread& t) {
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;
+}
+
+void fill_thread_name(Record& r, std::uint32_t tid) {
+  char name[kThreadNameBytes] = {};
+  prctl(PR_GET_NAME, name);
+  r = {};
+  r.count = tid;
+  std::memcpy(&r.stream, name, sizeof name);
 }
 
 void passed_on(const void* from) {

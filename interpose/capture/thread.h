@@ -70,6 +70,8 @@ struct Thread {
   Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
 
   RangeLevels ranges;
+
+  bool at_rest() const { return depth == kAtRest; }
 };
 
 extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-exec")));
@@ -96,7 +98,7 @@ static_assert(Thread::kCachedRows == 32);
 inline Thread* recording_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();
-  if (t.depth != Thread::kAtRest || number == session::kOff) return nullptr;
+  if (!t.at_rest() || number == session::kOff) return nullptr;
   if (t.session != number) [[unlikely]] {
     if (!attach(t)) return nullptr;
   }
@@ -106,6 +108,9 @@ inline Thread* recording_thread() {
 // A wrapper has passed a call on without recording it, though tracing is on: NCCL's to itself, or
 // one that the coverage has to speak of. `from`: who made it.
 [[gnu::cold, gnu::noinline]] void passed_on(const void* from);
+
+// Makes `r` an open record that tells the calling thread's name.
+[[gnu::cold]] void fill_thread_name(Record& r, std::uint32_t tid);
 
 class [[nodiscard]] DepthGuard {
  public:

@@ -157,18 +157,13 @@ class Drain {
 
   void record(Text& out, Progress& p, const Record& r, std::uint32_t i, std::uint64_t& events) {
     if (r.function == kMetaVoid) return;
-    if (r.function == kMetaThread) {
-      p.tid[i] = static_cast<std::uint32_t>(r.count);
+    if (r.function == kMetaThread || r.function == kMetaRangeLane) {
+      const auto tid = static_cast<std::uint32_t>(r.count);
       char name[kThreadNameBytes + 1] = {};
       std::memcpy(name, &r.stream, kThreadNameBytes);
-      thread_name_line(out, view_, p.tid[i], name);
-      return;
-    }
-    if (r.function == kMetaRangeLane) {
-      char name[kThreadNameBytes + 1] = {};
-      std::memcpy(name, &r.stream, kThreadNameBytes);
-      range_lane_line(out, view_, static_cast<std::uint32_t>(r.count), name);
-      return;
+      if (r.function == kMetaRangeLane) return range_lane_line(out, view_, tid, name);
+      p.tid[i] = tid;
+      return thread_name_line(out, view_, tid, name);
     }
     if (r.function == kMetaRangeName) return;  // of a damaged file
     if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) {

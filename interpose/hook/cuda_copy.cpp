@@ -1,10 +1,9 @@
 // The wrappers of the CUDA driver's copies, generated from api/cuda.h. Without TPROF_DRIVER=1 they
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
-#include "driver_thread.h"
+#include "any_cuda.h"
 #include "interpose/capture/batch.h"
 #include "interpose/capture/driver_box.h"
-#include "wrapper.h"
 
 using tprof::at;
 using tprof::box_copy;
@@ -30,20 +29,18 @@ using tprof::recording_driver;
 TPROF_CUDA_COPY(X)
 #undef X
 
-// As functions of other names, since no one header has all their prototypes.
-#define BATCH(meant, function, parameters, arguments, reading)                               \
-  namespace tprof {                                                                          \
-  TPROF_EXPORT CUresult any_##function parameters __asm__(#function);                        \
-  TPROF_EXPORT CUresult any_##function parameters {                                          \
-    using Type = CUresult(*) parameters;                                                     \
-    TPROF_REAL_OF(function, any_##function, Type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) \
-    Thread* t = recording_driver();                                                          \
-    if (t == nullptr) return real arguments;                                                 \
-    const auto call = [&] { return static_cast<cudaError_t>(real arguments); };              \
-    Batch batch = TPROF_UNPAREN reading;                                                     \
-    batch.stream = meant(batch.stream);                                                      \
-    return static_cast<CUresult>(batch_call(*t, Fn::function, batch, call));                 \
-  }                                                                                          \
+#define BATCH(meant, function, parameters, arguments, reading)                  \
+  namespace tprof {                                                             \
+  ANY(function, parameters) {                                                   \
+    using Type = CUresult(*) parameters;                                        \
+    TPROF_REAL_CUDA(function, Type)                                             \
+    Thread* t = recording_driver();                                             \
+    if (t == nullptr) return real arguments;                                    \
+    const auto call = [&] { return static_cast<cudaError_t>(real arguments); }; \
+    Batch batch = TPROF_UNPAREN reading;                                        \
+    batch.stream = meant(batch.stream);                                         \
+    return static_cast<CUresult>(batch_call(*t, Fn::function, batch, call));    \
+  }                                                                             \
   }
 #define X(function, twin, name, since, until, parameters, arguments, reading) \
   BATCH(legacy, function, parameters, arguments, reading)                     \

@@ -3,9 +3,9 @@
 // makes them that is linked in.
 #include "any_cuda.h"
 
+using tprof::driver_thread;
 using tprof::legacy;
 using tprof::per_thread;
-using tprof::recording_driver;
 using tprof::Thread;
 namespace graphs = tprof::graphs;
 
@@ -13,22 +13,19 @@ namespace {
 
 template <typename F>
 CUresult capturing(F&& real, CUstream stream, bool into_existing_graph) {
-  if (recording_driver() == nullptr) return real();
+  if (driver_thread() == nullptr) return real();
   graphs::g_any_capture.store(true, std::memory_order_relaxed);
   const CUresult result = real();
   if (result == CUDA_SUCCESS) graphs::began(stream, into_existing_graph);
   return result;
 }
 
-template <typename F>
-CUresult instantiating(F&& real, const CUgraphExec* executable, CUgraph graph,
-                       unsigned long long flags) {
-  const CUresult result = real();
-  if (result == CUDA_SUCCESS && recording_driver() != nullptr) {
+CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph,
+                      unsigned long long flags) {
+  return tprof::told(result, [&] {
     graphs::instantiated(*executable, graph,
                          (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0);
-  }
-  return result;
+  });
 }
 
 }  // namespace
@@ -77,16 +74,16 @@ X(cuStreamBeginRecaptureToGraph, legacy)
 X(cuStreamBeginRecaptureToGraph_ptsz, per_thread)
 #undef X
 
-#define X(function, meant)                                         \
-  ANY(function, (CUstream stream, CUgraph * graph)) {              \
-    using Type = CUresult (*)(CUstream, CUgraph*);                 \
-    TPROF_REAL_CUDA(function, Type)                                \
-    if (recording_driver() == nullptr) return real(stream, graph); \
-    const graphs::Ending ending = graphs::ending(meant(stream));   \
-    const CUresult result = real(stream, graph);                   \
-    const bool made = result == CUDA_SUCCESS && graph != nullptr;  \
-    graphs::ended(ending, made ? *graph : nullptr);                \
-    return result;                                                 \
+#define X(function, meant)                                        \
+  ANY(function, (CUstream stream, CUgraph * graph)) {             \
+    using Type = CUresult (*)(CUstream, CUgraph*);                \
+    TPROF_REAL_CUDA(function, Type)                               \
+    if (driver_thread() == nullptr) return real(stream, graph);   \
+    const graphs::Ending ending = graphs::ending(meant(stream));  \
+    const CUresult result = real(stream, graph);                  \
+    const bool made = result == CUDA_SUCCESS && graph != nullptr; \
+    graphs::ended(ending, made ? *graph : nullptr);               \
+    return result;                                                \
   }
 X(cuStreamEndCapture, legacy)
 X(cuStreamEndCapture_ptsz, per_thread)
@@ -96,8 +93,7 @@ X(cuStreamEndCapture_ptsz, per_thread)
   ANY(function, (CUgraphExec * executable, CUgraph graph, void* node, void* log, size_t size)) { \
     using Type = CUresult (*)(CUgraphExec*, CUgraph, void*, void*, size_t);                      \
     TPROF_REAL_CUDA(function, Type)                                                              \
-    return instantiating([&] { return real(executable, graph, node, log, size); }, executable,   \
-                         graph, 0);                                                              \
+    return instantiated(real(executable, graph, node, log, size), executable, graph, 0);         \
   }
 X(cuGraphInstantiate)
 X(cuGraphInstantiate_v2)
@@ -107,17 +103,16 @@ ANY(cuGraphInstantiateWithFlags,
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags)) {
   using Type = CUresult (*)(CUgraphExec*, CUgraph, unsigned long long);
   TPROF_REAL_CUDA(cuGraphInstantiateWithFlags, Type)
-  return instantiating([&] { return real(executable, graph, flags); }, executable, graph, flags);
+  return instantiated(real(executable, graph, flags), executable, graph, flags);
 }
 
-#define X(function)                                                                              \
-  ANY(function, (CUgraphExec * executable, CUgraph graph, cuuint64_t * parameters)) {            \
-    using Type = CUresult (*)(CUgraphExec*, CUgraph, cuuint64_t*);                               \
-    TPROF_REAL_CUDA(function, Type)                                                              \
-    /* CUDA_GRAPH_INSTANTIATE_PARAMS begins with the flags. */                                   \
-    const unsigned long long flags = parameters == nullptr ? 0 : *parameters;                    \
-    return instantiating([&] { return real(executable, graph, parameters); }, executable, graph, \
-                         flags);                                                                 \
+#define X(function)                                                                     \
+  ANY(function, (CUgraphExec * executable, CUgraph graph, cuuint64_t * parameters)) {   \
+    using Type = CUresult (*)(CUgraphExec*, CUgraph, cuuint64_t*);                      \
+    TPROF_REAL_CUDA(function, Type)                                                     \
+    /* CUDA_GRAPH_INSTANTIATE_PARAMS begins with the flags. */                          \
+    const unsigned long long flags = parameters == nullptr ? 0 : *parameters;           \
+    return instantiated(real(executable, graph, parameters), executable, graph, flags); \
   }
 X(cuGraphInstantiateWithParams)
 X(cuGraphInstantiateWithParams_ptsz)
@@ -127,7 +122,7 @@ X(cuGraphInstantiateWithParams_ptsz)
   ANY(function, (CUgraphExec executable, CUstream stream)) {                             \
     using Type = CUresult (*)(CUgraphExec, CUstream);                                    \
     TPROF_REAL_CUDA(function, Type)                                                      \
-    Thread* t = recording_driver();                                                      \
+    Thread* t = driver_thread();                                                         \
     if (t == nullptr) return real(executable, stream);                                   \
     return static_cast<CUresult>(tprof::launch_call(*t, executable, meant(stream), [&] { \
       return static_cast<cudaError_t>(real(executable, stream));                         \
@@ -138,12 +133,12 @@ X(cuGraphLaunch_ptsz, per_thread)
 #undef X
 
 // Before the real call, since after it the handle can be another's.
-#define X(function, Handle)                                        \
-  ANY(function, (Handle handle)) {                                 \
-    using Type = CUresult (*)(Handle);                             \
-    TPROF_REAL_CUDA(function, Type)                                \
-    if (recording_driver() != nullptr) graphs::destroying(handle); \
-    return real(handle);                                           \
+#define X(function, Handle)                                     \
+  ANY(function, (Handle handle)) {                              \
+    using Type = CUresult (*)(Handle);                          \
+    TPROF_REAL_CUDA(function, Type)                             \
+    if (driver_thread() != nullptr) graphs::destroying(handle); \
+    return real(handle);                                        \
   }
 X(cuGraphDestroy, CUgraph)
 X(cuGraphExecDestroy, CUgraphExec)

@@ -8,6 +8,7 @@ using tprof::CopyArgs;
 using tprof::Fn;
 using tprof::recording_driver;
 using tprof::Thread;
+using tprof::told;
 using namespace tprof::graphs;
 
 #define X(function, since, parameters, arguments, reading, placing)                 \
@@ -22,17 +23,6 @@ using namespace tprof::graphs;
   }
 TPROF_CUDA_NODE(X)
 #undef X
-
-namespace {
-
-// Tells `report` of what has worked.
-template <typename F>
-CUresult told(CUresult result, F&& report) {
-  if (result == CUDA_SUCCESS && recording_driver() != nullptr) report();
-  return result;
-}
-
-}  // namespace
 
 #if CUDA_VERSION >= 12020
 ANY(cuGraphExecNodeSetParams, (CUgraphExec executable, CUgraphNode node, CUgraphNodeParams* p)) {

@@ -17,9 +17,12 @@ inline void ask_device(Thread& t) {
 }
 
 // The thread where calls of the driver count.
+inline Thread* driver_thread() {
+  return opt_in::driver() ? recording_thread() : nullptr;
+}
+// The same, with its device: for what counts as a copy's.
 inline Thread* recording_driver() {
-  if (!opt_in::driver()) return nullptr;
-  Thread* t = recording_thread();
+  Thread* t = driver_thread();
   if (t != nullptr) ask_device(*t);
   return t;
 }

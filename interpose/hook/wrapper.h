@@ -67,13 +67,13 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)
 
 // Where a wrapper of a function that moves data does not record: `call` is the real one.
-#define TPROF_PASS_ON(call)                                         \
-  do {                                                              \
-    if (tprof::t_thread.depth == tprof::Thread::kAtRest) [[likely]] \
-      return call;                                                  \
-    const auto passed_on_result = call;                             \
-    tprof::passed_on(__builtin_return_address(0));                  \
-    return passed_on_result;                                        \
+#define TPROF_PASS_ON(call)                        \
+  do {                                             \
+    if (tprof::t_thread.at_rest()) [[likely]]      \
+      return call;                                 \
+    const auto passed_on_result = call;            \
+    tprof::passed_on(__builtin_return_address(0)); \
+    return passed_on_result;                       \
   } while (false)
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
