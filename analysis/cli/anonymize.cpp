@@ -70,7 +70,7 @@ Written write(const read::Trace& trace, const fs::path& file, trace_export::Anon
   text += closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n";
   put();
   output.close();
-  written.bytes = fs::file_size(file);
+  written.bytes = output.size();
   return written;
 }
 
@@ -78,6 +78,9 @@ Written write(const read::Trace& trace, const fs::path& file, trace_export::Anon
 class Folder {
  public:
   explicit Folder(fs::path path) : path_(std::move(path)) {
+    if (path_ == "-") {
+      throw read::BadInput(path_, "the copies go to a folder, not to standard output");
+    }
     std::error_code error;
     made_ = fs::create_directories(path_, error);
     if (error) throw read::BadInput(path_, error.message());

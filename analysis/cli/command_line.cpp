@@ -62,7 +62,9 @@ Examples:
   tprof merge DIR -o first-node.json --ranks 0-7
 Open the result in https://ui.perfetto.dev, or give it to tprof summary.)");
   command->add_option("PATH", o->paths, "folder of rank files, or rank files")->required();
-  command->add_option("-o,--output", o->output, "the merged trace; FILE.gz is compressed")
+  command
+      ->add_option("-o,--output", o->output,
+                   "the merged trace; FILE.gz is compressed, - is standard output")
       ->required()
       ->option_text("FILE");
   command->add_option("--ranks", o->ranks, "only these, such as 0-3,7")->option_text("LIST");

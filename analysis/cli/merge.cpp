@@ -118,8 +118,8 @@ int merge(const MergeOptions& o) {
                report::printable(p.text));
   }
   fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
-             report::printable(o.output.string()), report::how_many(chosen),
-             report::bytes(std::filesystem::file_size(o.output, ignored)));
+             o.output == "-" ? "standard output" : report::printable(o.output.string()),
+             report::how_many(chosen), report::bytes(output.size()));
   return kOk;
 }
 

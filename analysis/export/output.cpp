@@ -1,6 +1,7 @@
 #include "export/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -15,6 +16,19 @@ namespace {
 
 constexpr int kRawDeflate = -15;  // zlib's window bits without a header: ours is written by hand
 constexpr int kMemoryLevel = 8;   // zlib's default
+
+bool is_standard_output(const struct stat& file) {
+  struct stat out;
+  return fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
+}
+
+// Where a link leads that leads to a file, or to none yet.
+std::filesystem::path followed(std::filesystem::path file) {
+  while (std::filesystem::is_symlink(std::filesystem::symlink_status(file))) {
+    file = file.parent_path() / std::filesystem::read_symlink(file);
+  }
+  return file;
+}
 
 }  // namespace
 
@@ -43,10 +57,21 @@ void pack(std::string& text, bool gzip, Piece& piece) {
   if (result != Z_OK) throw std::runtime_error("zlib: deflate failed");
 }
 
-Output::Output(std::filesystem::path file, bool gzip)
-    : file_(std::move(file)), part_(file_.string() + ".part"), gzip_(gzip) {
-  fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw read::BadInput(part_, std::strerror(errno));
+Output::Output(const std::filesystem::path& name, bool gzip)
+    : name_(name == "-" ? "standard output" : name.string()), gzip_(gzip) {
+  struct stat there;
+  const bool exists = name != "-" && stat(name.c_str(), &there) == 0;
+  if (name != "-" && !exists && errno != ENOENT) fail();
+  if (name == "-" || (exists && is_standard_output(there))) {
+    fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  } else if (exists && !S_ISREG(there.st_mode)) {
+    fd_ = open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    file_ = followed(name);
+    part_ = file_.string() + ".part";
+    fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
+  if (fd_ < 0) fail();
   const unsigned char header[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 0xff};
   if (gzip_) put(header, sizeof header);
 }
@@ -54,16 +79,22 @@ Output::Output(std::filesystem::path file, bool gzip)
 Output::~Output() {
   if (fd_ < 0) return;
   ::close(fd_);
-  unlink(part_.c_str());
+  if (!part_.empty()) unlink(part_.c_str());
+}
+
+void Output::fail() const {
+  const int error = errno;
+  throw read::BadInput(part_.empty() ? name_ : part_.string(), std::strerror(error));
 }
 
 void Output::put(const void* bytes, std::size_t size) {
   const auto* at = static_cast<const char*>(bytes);
+  size_ += size;
   while (size > 0) {
     const ssize_t n = ::write(fd_, at, size);
     if (n < 0) {
       if (errno == EINTR) continue;
-      throw read::BadInput(part_, std::strerror(errno));
+      fail();
     }
     at += n;
     size -= static_cast<std::size_t>(n);
@@ -90,8 +121,8 @@ void Output::close() {
   }
   const int fd = fd_;
   fd_ = -1;
-  if (::close(fd) != 0) throw read::BadInput(part_, std::strerror(errno));
-  std::filesystem::rename(part_, file_);
+  if (::close(fd) != 0) fail();
+  if (!part_.empty()) std::filesystem::rename(part_, file_);
 }
 
 }  // namespace tprof::trace_export

@@ -20,24 +20,30 @@ struct Piece {
 // does) if `gzip`. Both keep their room for the next use; what `text` holds afterwards is not said.
 void pack(std::string& text, bool gzip, Piece& piece);
 
-// Appears under its name when close() has put everything into it, not before.
+// A regular file appears under its name when close() has put everything into it, not before. Into
+// what else has that name (a device, a pipe, standard output) it goes as it comes.
 class Output {
  public:
-  Output(std::filesystem::path file, bool gzip);
+  // `name`: "-" is standard output; a symbolic link is followed.
+  Output(const std::filesystem::path& name, bool gzip);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output();
 
   void write(const Piece& piece);
   void close();
+  std::uint64_t size() const { return size_; }
 
  private:
   void put(const void* bytes, std::size_t size);
+  [[noreturn]] void fail() const;
 
-  std::filesystem::path file_;
+  std::string name_;
+  std::filesystem::path file_;  // both empty where nothing is renamed
   std::filesystem::path part_;
   bool gzip_;
-  int fd_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
   std::uint32_t crc_ = 0;
   std::uint64_t text_size_ = 0;
 };
