@@ -17,6 +17,7 @@ import line_sizes
 import lttng
 import opt_in
 import pytorch
+import size
 import tool
 from figures import NotMeasured, table
 from place import Place
@@ -28,6 +29,7 @@ PARTS = {
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,
+    "size": size,
     "pytorch": pytorch,
 }
 

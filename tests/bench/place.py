@@ -6,7 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
+import tempfile
 from collections.abc import Sequence
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -14,7 +14,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 
 @dataclasses.dataclass
 class Finished:
-    """A process that has ended well. Its peak memory can't read below this one's own."""
+    """What a process took that has ended as it should."""
 
     wall_s: float
     cpu_s: float
@@ -48,27 +48,18 @@ class Place:
             env |= {"LD_PRELOAD": str(self.preload), "TPROF_OUTPUT_DIR": str(traces)}
         return env | more
 
-
-def finish(command: Sequence[str | os.PathLike], output: pathlib.Path | None = None) -> Finished:
-    with open(output or os.devnull, "wb") as out, subprocess.Popen(
-        [str(word) for word in command], stdout=out, stderr=subprocess.PIPE
-    ) as process:
-        started = time.perf_counter()
-        errors = process.stderr.read()
-        # Its figures are there until it is waited for.
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        wall_s = time.perf_counter() - started
-        io = pathlib.Path(f"/proc/{process.pid}/io").read_text()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command, stderr=errors)
-    return Finished(
-        wall_s,
-        usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss * 1024,
-        int(io.split("rchar: ")[1].split()[0]),
-    )
+    def finish(
+        self, command: Sequence[str | os.PathLike], output: pathlib.Path | None = None, status=0
+    ) -> Finished:
+        """Runs it to its end, which has to be with `status`."""
+        with tempfile.NamedTemporaryFile("r") as used, open(output or os.devnull, "wb") as out:
+            words = [self.build / "bench_usage", used.name, *command]
+            result = subprocess.run(list(map(str, words)), stdout=out, stderr=subprocess.PIPE)
+            if result.returncode != status:
+                raise subprocess.CalledProcessError(
+                    result.returncode, command, stderr=result.stderr
+                )
+            return Finished(**json.load(used))
 
 
 def last_lines(file: pathlib.Path, size: int = 1 << 16) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from figures import Figure
-from place import Finished, Place, finish
+from place import Finished, Place
 
 REPETITIONS = 5
 MIB = 1 << 20
@@ -29,10 +29,10 @@ def in_turn(*commands) -> list[list[Finished]]:
     return [list(runs) for runs in zip(*turns[1:], strict=True)]
 
 
-def writing(command: Sequence, output: Path, to_stdout: bool = False) -> Finished:
+def writing(place: Place, command: Sequence, output: Path, to_stdout: bool = False) -> Finished:
     """A run that writes `output`, which then makes room for the next one."""
     try:
-        return finish(command, output if to_stdout else None)
+        return place.finish(command, output if to_stdout else None)
     finally:
         output.unlink(missing_ok=True)
 
@@ -44,10 +44,10 @@ def merge(place: Place) -> Iterator[Figure]:
     merged = place.build / "bench" / "merged.json"
     copied = place.build / "bench" / "copied"
 
-    few = writing([place.tprof, "merge", small, "-o", merged], merged)
+    few = writing(place, [place.tprof, "merge", small, "-o", merged], merged)
     merges, cats = in_turn(
-        lambda: writing([place.tprof, "merge", large, "-o", merged], merged),
-        lambda: writing(["cat", *files], copied, to_stdout=True),
+        lambda: writing(place, [place.tprof, "merge", large, "-o", merged], merged),
+        lambda: writing(place, ["cat", *files], copied, to_stdout=True),
     )
     shutil.rmtree(small)
     shutil.rmtree(large)
@@ -86,10 +86,10 @@ def summary(place: Place) -> Iterator[Figure]:
     long = rank_files(place, "ranks-long", 1000, 2000)
     files = sorted(long.iterdir())
     of_long, of_short, tails = in_turn(
-        lambda: finish([place.tprof, "summary", long]),
-        lambda: finish([place.tprof, "summary", short]),
+        lambda: place.finish([place.tprof, "summary", long]),
+        lambda: place.finish([place.tprof, "summary", short]),
         # The two lines that count, and the closing bracket.
-        lambda: finish(["tail", "-q", "-n", "3", *files]),
+        lambda: place.finish(["tail", "-q", "-n", "3", *files]),
     )
     size = sum(file.stat().st_size for file in files)
     shutil.rmtree(short)

@@ -1,0 +1,60 @@
+"""`tprof check` and `summary` of jobs as big as they get, on two cores: wall time and peak memory of
+the tool itself."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from figures import Figure
+from place import Place
+
+MIB = 1 << 20
+LINES = 1000
+RANKS = (512, 4096, 10_000)
+# kind of job -> the exit status of `check`, and how much longer and larger it may be than a healthy
+# one's.
+KINDS = {"closed": (0, 1), "killed": (1, 2), "lost": (1, 2), "hung": (1, 2), "sizes": (1, 2)}
+KINDS |= {"group_sizes": (1, 2)}
+CHECK_S, CHECK_MIB = 60, 1024  # of 10,000 healthy ranks; of fewer ranks in proportion
+LEDGERS_S = 5
+
+
+def big_job(place: Place, ranks: int, kind: str) -> Path:
+    folder = place.empty_folder("big")
+    command = [place.build / "big_jobs", folder, str(ranks), str(LINES), kind]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return folder
+
+
+def of_job(place: Place, ranks: int, kind: str) -> Iterator[Figure]:
+    folder = big_job(place, ranks, kind)
+    status, times = KINDS[kind]
+    # A small job has a minute's thousandth to start in.
+    share = max(ranks / max(RANKS), 0.1) * times
+    commands = {
+        "check": (["check", folder], status, CHECK_S),
+        "check --no-lines": (["check", "--no-lines", folder], status, LEDGERS_S),
+        "summary": (["summary", folder], status, LEDGERS_S),
+    }
+    if kind == "hung":
+        del commands["summary"]
+    for name, (arguments, expected, limit_s) in commands.items():
+        used = place.finish([place.tprof, *arguments], status=expected)
+        what = f"{name}, {ranks:,} ranks {kind}"
+        yield Figure(what, "s", [used.wall_s], limit=limit_s * share)
+        yield Figure(f"{what}, memory", "MiB", [used.peak_bytes / MIB], limit=CHECK_MIB * share)
+    shutil.rmtree(folder)
+
+
+def figures(place: Place) -> Iterator[Figure]:
+    # As many cores as the limits are for.
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:2])
+    try:
+        for ranks in RANKS:
+            for kind in KINDS:
+                yield from of_job(place, ranks, kind)
+    finally:
+        os.sched_setaffinity(0, cores)
