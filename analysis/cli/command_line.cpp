@@ -99,13 +99,14 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
 
 Run add_check(CLI::App& app) {
   auto o = std::make_shared<CheckOptions>();
-  CLI::App* command =
-      app.add_subcommand("check", "Did all ranks do the same, and which one held the job up");
+  CLI::App* command = app.add_subcommand(
+      "check", "Did all ranks do the same, where did they stop, and is the trace whole");
   command->footer(R"(
 Examples:
   tprof check tprof-traces/train-20260101-120000-0
   tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
+What the hosts called is compared: a rank that is only late in every step is not named.
 Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)");
   command->add_option("PATH", o->paths, kTraces)->required();
   command->add_flag("--json", o->json, "for programs (schema tprof-check/1)");

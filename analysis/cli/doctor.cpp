@@ -37,7 +37,7 @@ doctor::Report here(const DoctorOptions& o) {
   doctor::Report report{.about = o.words.empty() ? "machine" : "command"};
   if (!o.words.empty()) doctor::examine_command(o.words, library, report);
   doctor::examine_machine(library, report);
-  diagnose::sort_by_severity(report.findings);
+  diagnose::tidy(report.findings);
   return report;
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 using read::End;
 using read::Process;
-using Members = std::vector<const Member*>;
 
 // Known, if not up to the end: a process that is lost has its last ledger.
 const read::Collectives* collectives_of(const Process& p, std::int64_t comm) {
@@ -40,24 +39,20 @@ std::vector<Members> groups_by(const Members& members, const Value& value) {
   return groups;
 }
 
-void remove(Members& members, const Members& gone) {
-  const std::set<const Member*> all(gone.begin(), gone.end());
-  std::erase_if(members, [&](const Member* m) { return all.contains(m); });
-}
-
-// Takes from `members` all that are not like most of them.
+// Takes from `members` those of `among` that are not like most of these.
 template <typename Value>
-void part(Members& members, const Value& value, Split what, std::vector<Split>& splits) {
-  if (members.empty()) return;
-  std::vector<Members> groups = groups_by(members, value);
+void part(Members& members, const Members& among, const Value& value, Split what,
+          std::vector<Split>& splits) {
+  std::vector<Members> groups = groups_by(among, value);
   if (groups.size() == 1) return;
-  for (std::size_t i = 1; i < groups.size(); ++i) {
-    what.members = groups[i];
-    what.others = groups[0];
-    what.tie = groups[i].size() == groups[0].size();
-    splits.push_back(what);
-    remove(members, groups[i]);
-  }
+  what.others = std::move(groups[0]);
+  what.groups.assign(std::make_move_iterator(groups.begin() + 1),
+                     std::make_move_iterator(groups.end()));
+  what.tie = what.groups[0].size() == what.others.size();
+  const Members all = what.members();
+  const std::set<const Member*> gone(all.begin(), all.end());
+  std::erase_if(members, [&](const Member* m) { return gone.contains(m); });
+  splits.push_back(std::move(what));
 }
 
 // The first marks that differ say between which collectives two ranks parted.
@@ -69,27 +64,19 @@ void part_by_marks(Members& members, std::vector<Split>& splits) {
     if (with_mark.empty()) return;
     const Split what{.same = k == 0 ? 0 : std::uint64_t{1} << (k - 1),
                      .end = std::uint64_t{1} << k};
-    const std::size_t before = splits.size();
     part(
-        with_mark, [&](const Member& m) { return m.done->marks[k]; }, what, splits);
-    for (std::size_t i = before; i < splits.size(); ++i) {
-      remove(members, splits[i].members);
-    }
+        members, with_mark, [&](const Member& m) { return m.done->marks[k]; }, what, splits);
   }
 }
 
 // Behind the last mark: equal numbers want equal signatures.
 void part_by_signature(Members& members, std::vector<Split>& splits) {
   if (members.empty()) return;
-  for (Members& group : groups_by(members, [](const Member& m) { return m.count(); })) {
+  for (const Members& group : groups_by(members, [](const Member& m) { return m.count(); })) {
     const std::uint64_t count = group[0]->count();
-    const std::size_t before = splits.size();
     part(
-        group, [](const Member& m) { return m.done->signature; },
+        members, group, [](const Member& m) { return m.done->signature; },
         {.same = std::bit_floor(count), .end = count}, splits);
-    for (std::size_t i = before; i < splits.size(); ++i) {
-      remove(members, splits[i].members);
-    }
   }
 }
 
@@ -102,27 +89,37 @@ Members reference(const Members& members, const std::vector<Members>& groups) {
   return *std::ranges::max_element(groups, {}, [](const Members& g) { return g[0]->count(); });
 }
 
+// The range of a group that got further than the others, or not as far.
+Split with_range(Split s) {
+  s.same = UINT64_MAX;
+  s.end = 0;
+  for (const Members& group : s.groups) {
+    const std::uint64_t both = std::min(group[0]->count(), s.others[0]->count());
+    s.same = std::min(s.same, both == 0 ? 0 : std::bit_floor(both));
+    s.end = std::max(s.end, both + 1);
+  }
+  s.tie = s.groups[0].size() == s.others.size();
+  return s;
+}
+
 void part_by_count(const Members& members, std::vector<Split>& splits) {
   if (members.empty()) return;
   const auto groups =
       groups_by(members, [](const Member& m) { return std::pair(m.count(), m.closed()); });
   const Members others = reference(members, groups);
   const Member& o = *others[0];
+  std::map<Parting, Split> partings;
   for (const Members& group : groups) {
     const Member& m = *group[0];
     if (m.count() == o.count()) continue;
     const bool fewer = m.count() < o.count();
     const bool stopped = fewer && !(m.closed() && o.closed());
-    const std::uint64_t both = std::min(m.count(), o.count());
-    splits.push_back({.parting = stopped ? Parting::stopped
-                                 : fewer ? Parting::fewer
-                                         : Parting::more,
-                      .members = group,
-                      .others = others,
-                      .tie = group.size() == others.size(),
-                      .same = both == 0 ? 0 : std::bit_floor(both),
-                      .end = both + 1});
+    const Parting parting = stopped ? Parting::stopped : fewer ? Parting::fewer : Parting::more;
+    Split& s =
+        partings.try_emplace(parting, Split{.parting = parting, .others = others}).first->second;
+    s.groups.push_back(group);
   }
+  for (auto& [parting, s] : partings) splits.push_back(with_range(std::move(s)));
 }
 
 struct Calls {
@@ -165,19 +162,38 @@ std::string others_name(const Split& s) {
 }
 
 std::string number_of_collectives(const Split& s) {
-  const std::uint64_t mine = s.members[0]->count();
+  const auto [least, most] =
+      std::ranges::minmax(s.groups, {}, [](const Members& group) { return group[0]->count(); });
   const std::uint64_t theirs = s.others[0]->count();
-  const std::string who = names_of(s.members);
-  const bool one = s.members.size() == 1;
-  if (mine == theirs) {
+  const Members all = s.members();
+  const std::string who = names_of(all);
+  if (least[0]->count() == theirs && most[0]->count() == theirs) {
     return fmt::format("{} issued {} collectives as {} did, but not the same ones", who,
-                       report::thousands(mine), others_name(s));
+                       report::thousands(theirs), others_name(s));
   }
-  return fmt::format("{} issued {} collectives{}, {} {}", who, report::thousands(mine),
-                     one ? "" : " each", others_name(s), report::thousands(theirs));
+  std::string mine = report::thousands(least[0]->count());
+  if (most[0]->count() != least[0]->count()) mine += " to " + report::thousands(most[0]->count());
+  return fmt::format("{} issued {} collectives{}, {} {}", who, mine, all.size() == 1 ? "" : " each",
+                     others_name(s), report::thousands(theirs));
 }
 
 }  // namespace
+
+Members Split::members() const {
+  Members all;
+  for (const Members& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+Split Split::of(std::size_t i) const {
+  Split one{.parting = parting,
+            .groups = {groups[i]},
+            .others = others,
+            .tie = groups[i].size() == others.size(),
+            .same = same,
+            .end = end};
+  return parting == Parting::differs ? one : with_range(std::move(one));
+}
 
 std::vector<Communicator> communicators(const match::Job& job) {
   std::map<std::string, Communicator> found;
@@ -216,12 +232,12 @@ Agreement agreement_of(const Communicator& c) {
 
 std::vector<std::string> row_evidence(const Split& s) {
   constexpr std::size_t kShown = 6;
-  const auto mine = rows_of(*s.members[0]);
+  const auto mine = rows_of(*s.groups[0][0]);
   auto theirs = rows_of(*s.others[0]);
   std::map<RowKey, std::pair<Calls, Calls>> both;
   for (const auto& [key, calls] : mine) both[key].first = calls;
   for (const auto& [key, calls] : theirs) both[key].second = calls;
-  const std::string who = names_of(s.members);
+  const std::string who = names_of(s.groups[0]);
   std::vector<std::string> evidence;
   std::size_t left_out = 0;
   for (const auto& [key, calls] : both) {
@@ -257,7 +273,7 @@ std::string where(const Split& s) {
 }
 
 Problem mismatch_of(const Communicator& c, const Split& s) {
-  Members all = s.members;
+  Members all = s.members();
   if (s.tie) all.insert(all.end(), s.others.begin(), s.others.end());
   Problem p{.kind = kMismatch,
             .severity = Severity::error,
@@ -271,6 +287,10 @@ Problem mismatch_of(const Communicator& c, const Split& s) {
             .between = std::pair(s.same, s.end),
             .evidence = row_evidence(s)};
   if (s.end == s.same + 1) p.seq = s.same;
+  if (s.groups.size() > 1) {
+    p.evidence.push_back(fmt::format("they differ among themselves too, in {} ways: shown is {}",
+                                     report::thousands(s.groups.size()), names_of(s.groups[0])));
+  }
   if (s.tie) p.evidence.emplace_back("no side is the majority: either may be the wrong one");
   return p;
 }

@@ -42,14 +42,19 @@ enum class Parting {
   stopped,  // the same ones, but it did not get as far: it, or the others, never closed
 };
 
+using Members = std::vector<const Member*>;
+
 struct Split {
   Parting parting = Parting::differs;
-  std::vector<const Member*> members{};  // that part from the others, alike among themselves
-  std::vector<const Member*> others{};   // alike among themselves
-  bool tie = false;                      // neither side is the majority
+  std::vector<Members> groups{};  // that part from the others, each alike among themselves
+  Members others{};               // alike among themselves
+  bool tie = false;               // neither side is the majority
   // Collectives [0, same) are known to be the same, one of [same, end) is the first that is not.
   std::uint64_t same = 0;
   std::uint64_t end = 0;
+
+  Members members() const;            // of all groups
+  Split of(std::size_t group) const;  // of this one alone
 };
 
 struct Agreement {

@@ -12,49 +12,89 @@
 namespace tprof::diagnose {
 namespace {
 
-// Members that stopped are compared behind the last mark that they share with the others: this many
-// groups of them, each of which means reading a file.
-constexpr std::size_t kMaxStoppedCompared = 16;
+// Groups that are compared with the others line by line, each of which means reading two files a
+// few times: of one split, and of a job.
+constexpr std::size_t kMaxComparedOfSplit = 4;
+constexpr std::size_t kMaxCompared = 16;
 
 class Disagreements {
  public:
   Disagreements(const Facts& facts, const read::Traces& traces, bool read_lines)
-      : facts_(facts), traces_(traces), read_lines_(read_lines) {}
+      : facts_(facts), traces_(traces), left_(read_lines ? kMaxCompared : 0) {}
 
   void of(const Communicator& c, Agreement& agreement, std::vector<Problem>& found) {
-    for (Split& split : agreement.splits) {
+    std::vector<Split> differ;
+    for (const Split& split : agreement.splits) {
       if (split.parting == Parting::stopped) {
-        stopped(c, split, found);
-        continue;
-      }
-      Problem p = mismatch_of(c, split);
-      if (read_lines_) {
-        name_operation(p, split, first_difference(split, facts_, traces_));
+        stopped(c, split, differ, found);
       } else {
-        p.text += "; " + where(split);
+        mismatches(c, split, found);
       }
-      found.push_back(std::move(p));
     }
+    std::ranges::move(differ, std::back_inserter(agreement.splits));
   }
 
  private:
-  void stopped(const Communicator& c, Split& split, std::vector<Problem>& found) {
-    const std::uint64_t both = split.end - 1;  // collectives that both did
-    if (!read_lines_ || split.same == both || compared_++ >= kMaxStoppedCompared) return;
-    Split common = split;
-    common.end = both;
-    const FirstDifference d = first_difference(common, facts_, traces_);
-    if (!d.found) return;
-    split.parting = Parting::differs;
-    Problem p = mismatch_of(c, split);
-    name_operation(p, common, d);
-    found.push_back(std::move(p));
+  // A finding for each place at which groups part; those that were not looked at are with the
+  // first.
+  void mismatches(const Communicator& c, const Split& split, std::vector<Problem>& found) {
+    struct Place {
+      Split split;
+      FirstDifference difference;
+    };
+    std::vector<Place> places;
+    const std::size_t compared = std::min({split.groups.size(), kMaxComparedOfSplit, left_});
+    left_ -= compared;
+    for (std::size_t i = 0; i < compared; ++i) {
+      Split one = split.of(i);
+      FirstDifference d = first_difference(one, facts_, traces_);
+      const auto same = std::ranges::find_if(places, [&](const Place& p) {
+        return p.difference.found == d.found && (!d.found || p.difference.seq == d.seq);
+      });
+      if (same == places.end()) {
+        places.push_back({std::move(one), std::move(d)});
+      } else {
+        same->split.groups.push_back(split.groups[i]);
+      }
+    }
+    if (places.empty()) {
+      found.push_back(mismatch_of(c, split));
+      found.back().text += "; " + where(split);
+      return;
+    }
+    Split& first = places[0].split;
+    first.groups.insert(first.groups.end(),
+                        split.groups.begin() + static_cast<std::ptrdiff_t>(compared),
+                        split.groups.end());
+    for (const auto& [one, difference] : places) {
+      found.push_back(mismatch_of(c, one));
+      name_operation(found.back(), one, difference);
+    }
+  }
+
+  // Members that stopped are compared behind the last mark that they share with the others.
+  void stopped(const Communicator& c, const Split& split, std::vector<Split>& differ,
+               std::vector<Problem>& found) {
+    std::size_t compared = 0;
+    for (std::size_t i = 0; i < split.groups.size() && compared < kMaxComparedOfSplit; ++i) {
+      Split one = split.of(i);
+      Split common = one;
+      --common.end;  // collectives that both did
+      if (common.same >= common.end || left_ == 0) continue;
+      ++compared;
+      --left_;
+      const FirstDifference d = first_difference(common, facts_, traces_);
+      if (!d.found) continue;
+      one.parting = Parting::differs;
+      found.push_back(mismatch_of(c, one));
+      name_operation(found.back(), common, d);
+      differ.push_back(std::move(one));
+    }
   }
 
   const Facts& facts_;
   const read::Traces& traces_;
-  bool read_lines_;
-  std::size_t compared_ = 0;
+  std::size_t left_;
 };
 
 // Where the job was held up is the cause of what ended with it; where ranks did different things,
@@ -119,7 +159,7 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
   dropped(job, found);
   assumed_job(job, found);
   skipped_files(traces.skipped, found);
-  sort_by_severity(found);
+  tidy(found);
   return c;
 }
 

@@ -33,14 +33,35 @@ Problem problem(std::string kind, Severity severity, std::vector<std::int64_t> r
           .next = std::move(next)};
 }
 
-Problem lost(const Process& p) {
-  const std::string what = name_of(p) + (p.cut ? ": the file ends within a line" : "") +
-                           (p.cut ? " and" : " did not close:") + " there is no ring file";
-  const std::string known =
-      p.ledgers.empty()
-          ? "; no ledger was written, so its counts are not known"
-          : "; its counts are exact until " + utc(known_until_ns(p)) + " and unknown after";
-  return problem("lost", Severity::error, ranks_of({&p}), what + known, "");
+Problem lost(const std::vector<const Process*>& processes) {
+  const bool one = processes.size() == 1;
+  const bool cut = one && processes[0]->cut;
+  std::string known;
+  std::size_t without = 0;
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  for (const Process* p : processes) {
+    if (p->ledgers.empty()) {
+      ++without;
+      continue;
+    }
+    first = std::min(first, known_until_ns(*p));
+    last = std::max(last, known_until_ns(*p));
+  }
+  if (without < processes.size()) {
+    known = fmt::format("; {} counts are exact until {} and unknown after", one ? "its" : "their",
+                        first == last ? utc(first) : "between " + utc(first) + " and " + utc(last));
+  }
+  if (without != 0) {
+    known += fmt::format("; {}no ledger was written, so {} counts are not known",
+                         one ? "" : fmt::format("of {} of them ", report::thousands(without)),
+                         one ? "its" : "their");
+  }
+  return problem("lost", Severity::error, ranks_of(processes),
+                 names_of(processes) +
+                     (cut ? ": the file ends within a line and" : " did not close:") +
+                     " there is no ring file" + known,
+                 "");
 }
 
 // One finding of all rows in which `count` is not 0, by name.
@@ -171,9 +192,8 @@ void not_closed(const match::Job& job, std::vector<Problem>& found) {
             "size limit): the counts are lower bounds",
         "free space in TPROF_OUTPUT_DIR, or raise ulimit -f"));
   }
-  for (const Process* p : pick(job, [](const Process& q) { return q.end == End::lost; })) {
-    found.push_back(lost(*p));
-  }
+  const auto gone = pick(job, [](const Process& p) { return p.end == End::lost; });
+  if (!gone.empty()) found.push_back(lost(gone));
 }
 
 namespace {

@@ -140,7 +140,7 @@ std::vector<Event> collectives_between(const Member& m, std::uint64_t from, std:
 FirstDifference first_difference(const Split& split, const Facts& facts,
                                  const read::Traces& traces) {
   FirstDifference d;
-  d.mine = best_told(split.members, facts, split.same, split.end);
+  d.mine = best_told(split.groups[0], facts, split.same, split.end);
   d.theirs = best_told(split.others, facts, split.same, split.end);
   const auto unknown = [&] {
     if (!d.coverage.empty()) return;

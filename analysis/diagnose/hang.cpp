@@ -20,32 +20,38 @@ constexpr std::size_t kMaxFindings = 8;
 class Finder {
  public:
   Finder(const match::Job& job, const Facts& facts, const read::Traces& traces, const Waits& waits)
-      : waits_(waits), last_(job, facts, traces, waits) {}
+      : job_(job), waits_(waits), last_(job, facts, traces, waits) {}
 
   std::vector<Problem> run() {
-    Processes roots = waited_for_but_waiting_for_nobody();
+    std::set<const Process*> roots = waited_for_but_waiting_for_nobody();
     if (roots.empty() && waits_.on.empty()) {
-      for (const OpenCall& call : waits_.open) roots.push_back(call.process);
+      for (const OpenCall& call : waits_.open) roots.insert(call.process);
     }
-    if (roots.empty()) {
-      if (!waits_.on.empty()) cycle();
-      return std::move(found_);
+    if (!roots.empty()) {
+      by_place(in_order(roots));
+    } else if (!waits_.on.empty()) {
+      cycle();
     }
-    std::ranges::sort(roots);
-    roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
-    by_place(roots);
     return std::move(found_);
   }
 
  private:
-  Processes waited_for_but_waiting_for_nobody() const {
+  std::set<const Process*> waited_for_but_waiting_for_nobody() const {
     std::set<const Process*> roots;
     for (const Waits::Target& target : waits_.targets) {
       for (const Process* p : target.processes) {
         if (!waits_.waits(p)) roots.insert(p);
       }
     }
-    return {roots.begin(), roots.end()};
+    return roots;
+  }
+
+  // In that of the job, which is the same however the files were read.
+  Processes in_order(const std::set<const Process*>& processes) const {
+    Processes ordered;
+    std::ranges::copy_if(job_.processes, std::back_inserter(ordered),
+                         [&](const Process* p) { return processes.contains(p); });
+    return ordered;
   }
 
   void by_place(const Processes& roots) {
@@ -55,7 +61,8 @@ class Finder {
       const Meeting* meeting = nullptr;
       const OpenCall* call = nullptr;
     };
-    std::vector<std::pair<Place, Group>> groups;
+    std::vector<Group> groups;
+    std::map<Place, std::size_t> number;  // in `groups`
     for (const Process* p : roots) {
       const OpenCall* call = last_.open_call(p);
       const Meeting* meeting = last_.missed(p);
@@ -67,20 +74,17 @@ class Finder {
       const Place place =
           call != nullptr ? Place(call->communicator, call->seq.value_or(0), call->function, true)
                           : Place(meeting->communicator, meeting->seq, "", false);
-      auto group = std::ranges::find(groups, place, &std::pair<Place, Group>::first);
-      if (group == groups.end()) group = groups.insert(group, {place, {{}, meeting, call}});
-      group->second.processes.push_back(p);
+      const auto [at, fresh] = number.try_emplace(place, groups.size());
+      if (fresh) groups.push_back({{}, meeting, call});
+      groups[at->second].processes.push_back(p);
     }
     std::size_t shown = 0;
-    for (auto& [place, group] : groups) {
+    for (const Group& group : groups) {
       if (shown++ == kMaxFindings) {
         found_.back().evidence.push_back(
             fmt::format("and {} more places like it", groups.size() - kMaxFindings));
         break;
       }
-      std::ranges::sort(group.processes, {}, [](const Process* p) {
-        return std::pair(p->header.rank.value_or(INT64_MAX), p->header.pid);
-      });
       found_.push_back(group.call != nullptr ? inside(group.processes, *group.call, group.meeting)
                                              : absent(group.processes, *group.meeting));
     }
@@ -190,7 +194,8 @@ class Finder {
   void cycle() {
     std::map<const Process*, std::size_t> place;
     Processes path;
-    const Process* p = waits_.on.begin()->first;
+    const Process* p = *std::ranges::find_if(
+        job_.processes, [&](const Process* waiting) { return waits_.waits(waiting); });
     while (!place.contains(p)) {
       place[p] = path.size();
       path.push_back(p);
@@ -240,6 +245,7 @@ class Finder {
     found_.push_back(std::move(found));
   }
 
+  const match::Job& job_;
   const Waits& waits_;
   LastCalls last_;
   std::vector<Problem> found_;

@@ -16,7 +16,7 @@ namespace tprof::diagnose {
 std::vector<Problem> problems(const match::Job& job, const std::vector<read::Skipped>& skipped,
                               bool whole_job);
 
-// The worst first.
-void sort_by_severity(std::vector<Problem>& problems);
+// The worst first, and of each kind so few that they can be read.
+void tidy(std::vector<Problem>& problems);
 
 }  // namespace tprof::diagnose

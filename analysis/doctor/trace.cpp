@@ -84,7 +84,7 @@ Report of_trace(const match::Job& job) {
   }
   for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
   diagnose::coverage(job, r.findings);
-  diagnose::sort_by_severity(r.findings);
+  diagnose::tidy(r.findings);
   return r;
 }
 

@@ -84,8 +84,9 @@ std::set<std::int64_t> ranks_with_communicator(const Processes& group) {
 
 Job job_of(Processes processes) {
   std::ranges::stable_sort(processes, {}, [](const read::Process* p) {
-    return std::tuple(!p->header.rank, p->header.rank.value_or(0), p->comms.empty(),
-                      p->header.start_ns);
+    const read::Header& h = p->header;
+    return std::tuple(!h.rank, h.rank.value_or(0), p->comms.empty(), h.start_ns, h.boot_id, h.pid,
+                      p->lane);
   });
   Job job;
   std::set<std::int64_t> held;

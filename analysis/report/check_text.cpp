@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "report/check.h"
 #include "report/text.h"
@@ -14,7 +15,9 @@ using diagnose::Parting;
 using diagnose::Problem;
 using diagnose::Split;
 
-std::string verdict(const Agreement& a) {
+constexpr std::size_t kMaxLines = 16;  // of communicators whose ranks did not do the same
+
+std::string_view verdict(const Agreement& a) {
   if (!a.cleared()) {
     const bool only_stopped =
         std::ranges::all_of(a.splits, [](const Split& s) { return s.parting == Parting::stopped; });
@@ -24,17 +27,69 @@ std::string verdict(const Agreement& a) {
   return "all ranks did the same";
 }
 
+std::string collectives(std::uint64_t n) {
+  return n == 0 ? "no collectives"
+                : fmt::format("{} {}", thousands(n), n == 1 ? "collective" : "collectives");
+}
+
+std::string id_of(const Communicator& c) {
+  return printable(c.id) + (c.name.empty() ? "" : fmt::format(" \"{}\"", printable(c.name)));
+}
+
 std::string line(const Communicator& c, const Agreement& a) {
   const std::size_t seen = c.members.size();
   return fmt::format(
-      "communicator {}{} ({} {}{}): {}, {}\n", printable(c.id),
-      c.name.empty() ? "" : fmt::format(" \"{}\"", printable(c.name)), c.nranks,
-      c.nranks == 1 ? "rank" : "ranks",
+      "communicator {} ({} {}{}): {}, {}\n", id_of(c), c.nranks, c.nranks == 1 ? "rank" : "ranks",
       seen == static_cast<std::size_t>(c.nranks) ? "" : fmt::format(", {} seen", seen),
-      a.collectives == 0 ? "no collectives"
-                         : fmt::format("{} {}", thousands(a.collectives),
-                                       a.collectives == 1 ? "collective" : "collectives"),
-      verdict(a));
+      collectives(a.collectives), verdict(a));
+}
+
+// One line for all communicators of which the same is to be said; those whose ranks did not do the
+// same have one each.
+std::string lines(const diagnose::Checked& checked) {
+  struct Alike {
+    std::size_t communicators = 0;
+    std::size_t first = 0;  // the largest
+    std::int64_t least_ranks = 0;
+    std::uint64_t collectives = 0;
+    bool cleared = true;
+  };
+  std::vector<std::pair<std::string_view, Alike>> verdicts;
+  for (std::size_t i = 0; i < checked.communicators.size(); ++i) {
+    const Agreement& a = checked.agreements[i];
+    const std::string_view what = verdict(a);
+    auto at = std::ranges::find(verdicts, what, &std::pair<std::string_view, Alike>::first);
+    if (at == verdicts.end()) {
+      at = verdicts.insert(at, {what, {.first = i, .cleared = a.cleared()}});
+    }
+    ++at->second.communicators;
+    at->second.least_ranks = checked.communicators[i].nranks;
+    at->second.collectives += a.collectives;
+  }
+  std::string out;
+  for (const auto& [what, alike] : verdicts) {
+    const Communicator& largest = checked.communicators[alike.first];
+    if (alike.cleared && alike.communicators > 1) {
+      out += fmt::format("{} communicators ({} ranks; the largest is {}): {}, {}\n",
+                         thousands(alike.communicators),
+                         alike.least_ranks == largest.nranks
+                             ? fmt::format("{}", largest.nranks)
+                             : fmt::format("{} to {}", alike.least_ranks, largest.nranks),
+                         id_of(largest), collectives(alike.collectives), what);
+      continue;
+    }
+    std::size_t shown = 0;
+    for (std::size_t i = 0; i < checked.communicators.size() && shown < kMaxLines; ++i) {
+      if (verdict(checked.agreements[i]) != what) continue;
+      out += line(checked.communicators[i], checked.agreements[i]);
+      ++shown;
+    }
+    if (shown < alike.communicators) {
+      out += fmt::format("and {} more communicators: {}\n", thousands(alike.communicators - shown),
+                         what);
+    }
+  }
+  return out;
 }
 
 std::string finding(const Problem& p) {
@@ -48,10 +103,7 @@ std::string finding(const Problem& p) {
 }  // namespace
 
 std::string to_text(const diagnose::Checked& checked) {
-  std::string out;
-  for (std::size_t i = 0; i < checked.communicators.size(); ++i) {
-    out += line(checked.communicators[i], checked.agreements[i]);
-  }
+  std::string out = lines(checked);
   if (checked.communicators.empty()) {
     const std::size_t n = checked.job->processes.size();
     out += fmt::format("no communicator: {} {} made copies only\n", n,

@@ -89,7 +89,7 @@ TEST_CASE("marks narrow a difference down to between two powers of two") {
   const Agreement a = agreement_of(made.c);
   REQUIRE(a.splits.size() == 1);
   CHECK(a.splits[0].parting == Parting::differs);
-  CHECK(a.splits[0].members[0]->process->header.rank == 2);
+  CHECK(a.splits[0].groups[0][0]->process->header.rank == 2);
   CHECK((a.splits[0].same == 2 && a.splits[0].end == 4));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("behind the last mark the signature tells") {
       {{7, "x", {"a", "b", "c"}}, {7, "y", {"a", "b", "c"}}, {7, "x", {"a", "b", "c"}}});
   const Agreement a = agreement_of(made.c);
   REQUIRE(a.splits.size() == 1);
-  CHECK(a.splits[0].members[0]->process->header.rank == 1);
+  CHECK(a.splits[0].groups[0][0]->process->header.rank == 1);
   CHECK((a.splits[0].same == 4 && a.splits[0].end == 7));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("fewer collectives are a contradiction only where both sides closed") 
     const Made made({{6, "x", marks, most}, {5, "w", marks, few}, {6, "x", marks, most}});
     const Agreement a = agreement_of(made.c);
     REQUIRE(a.splits.size() == 1);
-    CHECK(a.splits[0].members[0]->process->header.rank == 1);
+    CHECK(a.splits[0].groups[0][0]->process->header.rank == 1);
     return a.splits[0].parting;
   };
   CHECK(parting(true, true) == Parting::fewer);

@@ -1,0 +1,106 @@
+"""tprof check where there is much of one kind: the same words always, few of them, soon."""
+
+import dataclasses
+import random
+
+import faults
+import jobs
+import pytest
+from test_check_different import worse_than_notes
+
+
+def pairs(ranks, operations=12, seed=5):
+    """The world and its ranks two by two: half as many communicators as ranks."""
+    comms = [list(range(ranks)), *([r, r + 1] for r in range(0, ranks, 2))]
+    return jobs.healthy(ranks, operations, seed, comms, point_to_point=False)
+
+
+def held_up_in_pairs(ranks):
+    """Each pair in a call of its own, of which one rank does not come back."""
+    job = pairs(ranks)
+    for rank in job.ranks:
+        rank.end, rank.until = "recovered", 70_000
+    for rank in range(0, ranks, 2):
+        call = jobs.Op("ncclAllReduce", 900, 5, 1 + rank // 2, "float32", "sum")
+        job.ranks[rank].inside = [call]
+        job.ranks[rank + 1].ops.append(call)
+    return job
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_the_order_of_the_files_changes_no_byte(tprof, tmp_path, form):
+    """Of more places than are shown, the same ones are."""
+    files = sorted(held_up_in_pairs(40).write(tmp_path / "job").iterdir())
+    rng = random.Random(3)
+    printed = set()
+    for _ in range(12):
+        rng.shuffle(files)
+        printed.add(tprof("check", *files, *form).stdout)
+    assert len(printed) == 1
+
+
+def test_communicators_whose_ranks_did_the_same_are_one_line(tprof, tmp_path):
+    job = pairs(400)
+    result = tprof("check", job.write(tmp_path / "job"))
+    assert (result.returncode, result.stdout) == (
+        0,
+        f"201 communicators (2 to 400 ranks; the largest is {job.id(0)}): 12 collectives, all ranks "
+        "did the same\n",
+    )
+
+
+def test_a_communicator_whose_ranks_did_not_has_a_line_of_its_own(tprof, tmp_path):
+    job = faults.plant_skipped(pairs(40), 6, 0, 1)
+    lines = tprof("check", job.write(tmp_path / "job")).stdout.splitlines()
+    n = len(job.collectives(0, 0))
+    assert lines[0] == f"communicator {job.id(0)} (40 ranks): {n} collectives, the ranks did NOT do the same"  # fmt: skip
+    assert lines[1].startswith("20 communicators (2 ranks; the largest is ")
+
+
+def rank_dependent_sizes(ranks, like=1):
+    """The third collective of the world has a size of its own on each `like` ranks."""
+    job = jobs.healthy(ranks, 9, 2, [list(range(ranks))], point_to_point=False)
+    for rank in range(ranks):
+        i = faults._place(job, rank, 0, 2)
+        count = 1000 + rank // like
+        job.ranks[rank].ops[i] = dataclasses.replace(job.ranks[rank].ops[i], count=count)
+    return job
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_one_mismatch_is_one_finding_however_many_groups(tprof, tmp_path, lines):
+    folder = rank_dependent_sizes(48, like=2).write(tmp_path / "job")
+    (finding,) = worse_than_notes(tprof, folder, *([] if lines else ["--no-lines"]))
+    assert (finding["kind"], finding["ranks"]) == ("mismatch", list(range(48)))
+    assert "ranks 2-47 issued 9 collectives as ranks 0,1 did, but not the same ones" in finding["text"]
+    told = " ".join(finding["evidence"])
+    assert "they differ among themselves too, in 23 ways: shown is ranks 2,3" in told
+    assert finding["between"] == ([2, 3] if lines else [2, 4])
+    assert not lines or ("rank 2, 2: " in told and "rank 0, 2: " in told)
+
+
+def test_groups_that_part_at_the_same_place_are_one_finding(tprof, tmp_path):
+    job = jobs.healthy(8, 9, 2, [list(range(8))], point_to_point=False)
+    bad = faults.plant_count(faults.plant_function(job, 5, 0, 4), 2, 0, 4)
+    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job"))
+    assert (finding["ranks"], finding["seq"]) == ([2, 5], 4)
+
+
+def test_lost_ranks_are_one_finding(tprof, tmp_path):
+    job = jobs.healthy(8, 20, 2)
+    for rank in (1, 2, 5):
+        job.ranks[rank].end = "lost"
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("lost", [1, 2, 5])
+    assert "ranks 1,2,5 did not close" in finding["text"] and "are exact until" in finding["text"]
+
+
+def test_what_many_files_say_is_said_of_some_and_counted(tprof, tmp_path):
+    job = jobs.healthy(40, 9, 2, [list(range(40))], point_to_point=False)
+    for rank in range(1, 40):
+        job.ranks[rank].no_line = {faults._place(job, rank, 0, 3)}
+    findings = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert [f["ranks"] for f in findings[:-1]] == [[rank] for rank in range(1, 17)]
+    assert {f["kind"] for f in findings} == {"seq_gap"}
+    assert findings[-1]["text"] == "and 23 more findings of kind seq_gap: ranks 17-39"
+    assert findings[-1]["ranks"] == list(range(17, 40))
