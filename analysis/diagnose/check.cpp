@@ -5,6 +5,7 @@
 #include "diagnose/completeness.h"
 #include "diagnose/consistency.h"
 #include "diagnose/first_difference.h"
+#include "diagnose/first_end.h"
 #include "diagnose/hang.h"
 #include "diagnose/point_to_point.h"
 #include "diagnose/problems.h"
@@ -152,6 +153,7 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
     disagreements.of(c.communicators[i], c.agreements[i], found);
   }
   add_hangs(hangs(job, c.communicators, facts, traces, {options.stuck_after_ns}), found);
+  name_who_ended_first(job, facts, found);
   unmatched_point_to_point(c.communicators, facts, found);
   lines_against_ledger(job, facts, found);
   ledgers_that_decrease(job, facts, found);

@@ -118,8 +118,12 @@ class Finder {
     }
     if (everybody) {
       p.evidence.emplace_back(
-          "every rank came: nobody is missing, so the devices or the network hold it up");
-    } else if (!running && !hang) {
+          hang ? "every rank came: nobody is missing, so the devices or the network hold it up"
+               : "every rank came: nobody is missing");
+    }
+    if (!running && !call.since_ns) {
+      p.evidence.emplace_back("how long it stood there, lines tell");
+    } else if (!running && !hang && !everybody) {
       p.evidence.emplace_back(
           "it hung there, or it was killed there: a call that was entered and "
           "did not return looks the same");
@@ -128,8 +132,8 @@ class Finder {
     last_.add_ranges(who, p);
     last_.add_last_call(*who[0], p);
     last_.add_limits(p);
-    p.next = everybody ? "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"
-                       : last_.where_to_look(*who[0]);
+    p.next = everybody && hang ? "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"
+                               : last_.where_to_look(*who[0]);
     return p;
   }
 
@@ -137,8 +141,12 @@ class Finder {
     Processes came = processes_of(m.came);
     const bool running =
         std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; });
-    const bool hang = running || last_.long_open(came) ||
-                      std::ranges::all_of(who, [&](const Process* p) { return last_.quiet(p); });
+    // Who ended did not hang, however long the others waited for it afterwards.
+    const OpenCall* stood = last_.longest(came, who[0]->header.boot_id);
+    const bool long_stood = stood != nullptr && last_.long_open({stood->process});
+    const bool hang = running || std::ranges::all_of(who, [&](const Process* p) {
+                        return last_.quiet(p) || (long_stood && last_.lived_on(*p, *stood));
+                      });
     const LastCalls::FirstCall& call = last_.first_call(m);
     const std::string what = call.function.empty() ? "" : fmt::format(" ({})", call.function);
     const bool closed =
@@ -157,6 +165,11 @@ class Finder {
               .seq = m.seq,
               .function = call.function};
     last_.add_waiting(m, p);
+    if (long_stood) {
+      p.evidence.push_back(fmt::format("{} {} inside {}{}", name_of(*stood->process),
+                                       stood->process->end == End::running ? "is" : "was",
+                                       last_.name_of_call(*stood), last_.since(*stood)));
+    }
     last_.add_ranges(who, p);
     last_.add_last_call(*who[0], p);
     if (!closed) {
@@ -171,7 +184,8 @@ class Finder {
   }
 
   Problem no_other_end(const Process& who, const OpenCall& call) {
-    const bool hang = last_.long_open({call.process});
+    const bool hang = who.end == End::running || last_.quiet(&who) ||
+                      (last_.long_open({call.process}) && last_.lived_on(who, call));
     const bool send = call.function == "ncclSend";
     Problem p{
         .kind = hang ? "hang" : "stopped",

@@ -40,34 +40,30 @@ Processes processes_of(const std::vector<const Member*>& members) {
 
 LastCalls::LastCalls(const match::Job& job, const Facts& facts, const read::Traces& traces,
                      const Waits& waits)
-    : facts_(facts), traces_(traces), waits_(waits), end_ns_(end_ns(job)), missing_(job.missing) {
+    : facts_(facts), traces_(traces), waits_(waits), missing_(job.missing) {
+  for (const OpenCall& call : waits.open) open_.try_emplace(call.process, &call);
+  for (const Waits::Target& target : waits.targets) {
+    if (target.call) missed_call_.try_emplace(target.processes[0], &waits.open[*target.call]);
+  }
+  for (const Meeting& m : waits.meetings) {
+    for (const Member* absent : m.absent) missed_[absent->process].push_back(&m);
+  }
   for (const Process* p : job.processes) {
     if (p->end == End::lost || p->end == End::partial) unknown_.push_back(p);
     if (p->end == End::recovered) not_closed_.push_back(p);
   }
 }
 
-const OpenCall* LastCalls::open_call(const Process* p) const {
-  const auto found = std::ranges::find(waits_.open, p, &OpenCall::process);
-  return found == waits_.open.end() ? nullptr : &*found;
-}
-
 const Meeting* LastCalls::missed(const Process* p) {
   const Meeting* first = nullptr;
   std::int64_t first_ns = INT64_MAX;
-  for (const Meeting& m : waits_.meetings) {
-    if (std::ranges::find(m.absent, p, &Member::process) == m.absent.end()) continue;
-    const std::int64_t called = first_call(m).since_ns;
-    if (first == nullptr || called < first_ns) first = &m, first_ns = called;
+  const auto meetings = missed_.find(p);
+  if (meetings == missed_.end()) return nullptr;
+  for (const Meeting* m : meetings->second) {
+    const std::int64_t called = first_call(*m).since_ns;
+    if (first == nullptr || called < first_ns) first = m, first_ns = called;
   }
   return first;
-}
-
-const OpenCall* LastCalls::missed_call(const Process* p) const {
-  for (const Waits::Target& target : waits_.targets) {
-    if (target.call && target.processes[0] == p) return &waits_.open[*target.call];
-  }
-  return nullptr;
 }
 
 const LastCalls::FirstCall& LastCalls::first_call(const Meeting& m) {
@@ -94,11 +90,27 @@ const LastCalls::FirstCall& LastCalls::first_call(const Meeting& m) {
   return at->second;
 }
 
-bool LastCalls::long_open(const std::vector<const Process*>& processes) const {
-  return std::ranges::any_of(waits_.open, [&](const OpenCall& call) {
-    return std::ranges::find(processes, call.process) != processes.end() &&
-           (!call.since_ns || end_ns_ - *call.since_ns >= kHangNs);
-  });
+const OpenCall* LastCalls::longest(const Processes& processes, const std::string& boot_id) const {
+  const OpenCall* most = nullptr;
+  std::pair<bool, std::int64_t> far(false, -1);
+  for (const Process* p : processes) {
+    const OpenCall* call = open_call(p);
+    if (call == nullptr || !call->since_ns) continue;
+    const std::pair stood(p->header.boot_id == boot_id, *stood_ns(*call));
+    if (stood > far) most = call, far = stood;
+  }
+  return most;
+}
+
+bool LastCalls::long_open(const Processes& processes) const {
+  const OpenCall* call = longest(processes);
+  return call != nullptr && *stood_ns(*call) >= kHangNs;
+}
+
+bool LastCalls::lived_on(const Process& p, const OpenCall& call) const {
+  if (p.end == End::closed || !call.since_ns) return false;
+  const auto doubt = clock_doubt_ns(p, *call.process, facts_);
+  return doubt && end_ns(p) - *call.since_ns - *doubt >= kHangNs;
 }
 
 bool LastCalls::quiet(const Process* p) const {
@@ -118,10 +130,10 @@ std::string LastCalls::name_of_call(const OpenCall& call) {
   return text + " of communicator " + call.communicator->id;
 }
 
-std::string LastCalls::since(const OpenCall& call) const {
+std::string LastCalls::since(const OpenCall& call) {
   if (!call.since_ns) return "";
-  return fmt::format(" since {}, {} before the end of the trace", utc(*call.since_ns),
-                     span(end_ns_ - *call.since_ns));
+  return fmt::format(" since {}, {} before the end of its trace", utc(*call.since_ns),
+                     span(*stood_ns(call)));
 }
 
 void LastCalls::add_waiting(const Meeting& m, Problem& p) {
@@ -144,7 +156,7 @@ void LastCalls::add_ranges(const Processes& who, Problem& p) const {
     }
     standing.emplace_back(process, thread);
   }
-  std::ranges::move(open_ranges(standing, facts_, end_ns_), std::back_inserter(p.evidence));
+  std::ranges::move(open_ranges(standing, facts_), std::back_inserter(p.evidence));
 }
 
 void LastCalls::add_last_call(const Process& process, Problem& p) const {
@@ -154,8 +166,7 @@ void LastCalls::add_last_call(const Process& process, Problem& p) const {
   const std::int64_t at = process.header.base_time_ns + e.ts_ns;
   const std::int64_t after = end_ns(process) - at - e.dur_ns;
   p.evidence.push_back(fmt::format(
-      "the last call of {} that returned: {}, {} before the end of the trace; {} {}",
-      name_of(process), describe(e, process), span(end_ns_ - at),
+      "the last call of {} that returned: {}; {} {}", name_of(process), describe(e, process),
       process.end == End::running ? "it runs, and made none for" : "it ended after another",
       span(after)));
 }

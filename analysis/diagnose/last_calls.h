@@ -22,11 +22,11 @@ class LastCalls {
             const Waits& waits);
 
   // The call that a process did not return from, or null.
-  const OpenCall* open_call(const read::Process* p) const;
+  const OpenCall* open_call(const read::Process* p) const { return first(open_, p); }
   // Of the collectives that a process did not come to, the one that was called first.
   const Meeting* missed(const read::Process* p);
   // The send or receive whose other end it never called.
-  const OpenCall* missed_call(const read::Process* p) const;
+  const OpenCall* missed_call(const read::Process* p) const { return first(missed_call_, p); }
 
   struct FirstCall {
     std::string function;  // empty: no line tells
@@ -36,14 +36,19 @@ class LastCalls {
   // What was called in a meeting, by who has a line of it.
   const FirstCall& first_call(const Meeting& m);
 
+  // The call in which one of these stood longest, of those on this host where there are any; null:
+  // none, or how long is not known.
+  const OpenCall* longest(const Processes& processes, const std::string& boot_id = "") const;
   // Whether one of these stood in its call for longer than a kill in its midst explains.
   bool long_open(const Processes& processes) const;
+  // Lived on while somebody stood in that call for as long.
+  bool lived_on(const read::Process& p, const OpenCall& call) const;
   // Lived on for long without a call, before it was killed.
   bool quiet(const read::Process* p) const;
 
   // `ncclAllReduce, collective 13 of communicator a3df…`, and ` since …` (empty: not known).
   static std::string name_of_call(const OpenCall& call);
-  std::string since(const OpenCall& call) const;
+  static std::string since(const OpenCall& call);
 
   // Evidence: who called the collective; within which NVTX ranges they stand; the last call that
   // returned; what holds for every finding of the kind.
@@ -55,10 +60,18 @@ class LastCalls {
   static std::string where_to_look(const read::Process& p);
 
  private:
+  using ByProcess = std::map<const read::Process*, const OpenCall*>;
+  static const OpenCall* first(const ByProcess& calls, const read::Process* p) {
+    const auto found = calls.find(p);
+    return found == calls.end() ? nullptr : found->second;
+  }
+
   const Facts& facts_;
   const read::Traces& traces_;
   const Waits& waits_;
-  std::int64_t end_ns_;
+  ByProcess open_;         // the first of each
+  ByProcess missed_call_;  // the same
+  std::map<const read::Process*, std::vector<const Meeting*>> missed_;
   Processes unknown_;
   Processes not_closed_;
   std::vector<std::int64_t> missing_;

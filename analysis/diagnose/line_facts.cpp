@@ -26,6 +26,7 @@ void take(const read::Event& e, LineFacts& facts) {
     return;
   }
   if (!facts.last || facts.last->ts_ns <= e.ts_ns) facts.last = e;
+  if (e.collective() && e.seq == 0) facts.begun.try_emplace(*e.comm, e.ts_ns);
   if (e.failed) {
     if (e.comm) ++facts.failed[*e.comm];
     return;

@@ -53,6 +53,7 @@ struct LineFacts {
   std::map<std::int64_t, Intervals> collectives;  // by communicator: which have a line
   std::map<ChannelKey, Channel> channels;
   std::map<std::int64_t, std::uint64_t> failed;  // by communicator
+  std::map<std::int64_t, std::int64_t> begun;    // by communicator: when its first was called
   std::vector<read::Event> open;                 // calls that never returned
   std::optional<read::Event> last;               // the call that began last
   std::vector<read::Range> ranges;               // NVTX ranges that are open

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "diagnose/names.h"
+#include "diagnose/waits.h"
 #include "report/text.h"
 
 namespace tprof::diagnose {
@@ -40,8 +41,7 @@ std::vector<Path> paths_of(const Standing& standing, const LineFacts& facts) {
 
 }  // namespace
 
-std::vector<std::string> open_ranges(const std::vector<Standing>& processes, const Facts& facts,
-                                     std::int64_t end_ns) {
+std::vector<std::string> open_ranges(const std::vector<Standing>& processes, const Facts& facts) {
   struct Group {
     Path path;
     std::vector<const read::Process*> processes;
@@ -81,8 +81,9 @@ std::vector<std::string> open_ranges(const std::vector<Standing>& processes, con
                     : std::string(" on another thread");
     }
     if (alone) {
-      const auto open = std::max<std::int64_t>(end_ns - group.path.since_ns, 0);
-      line += fmt::format(" since {}, {} before the end of the trace", utc(group.path.since_ns),
+      const auto open =
+          std::max<std::int64_t>(end_ns(*group.processes[0]) - group.path.since_ns, 0);
+      line += fmt::format(" since {}, {} before the end of its trace", utc(group.path.since_ns),
                           report::duration(static_cast<std::uint64_t>(open)));
     }
     lines.push_back(std::move(line));

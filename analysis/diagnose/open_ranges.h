@@ -16,7 +16,6 @@ using Standing = std::pair<const read::Process*, std::optional<std::int64_t>>;
 
 // `rank 2 was within NVTX ranges "step 12" / "attention" (innermost last), …`: a line for each
 // thread of these processes that is within any; of a few of them.
-std::vector<std::string> open_ranges(const std::vector<Standing>& processes, const Facts& facts,
-                                     std::int64_t end_ns);
+std::vector<std::string> open_ranges(const std::vector<Standing>& processes, const Facts& facts);
 
 }  // namespace tprof::diagnose

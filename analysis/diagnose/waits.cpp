@@ -1,6 +1,7 @@
 #include "diagnose/waits.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "diagnose/completeness.h"
 #include "diagnose/point_to_point.h"
@@ -139,6 +140,7 @@ class Finder {
     const auto other =
         std::ranges::find(c.members, *call.peer, [](const Member& m) { return m.comm->rank; });
     if (other == c.members.end() || other->process == call.process) return;
+    if (on_its_way(*other->process)) return;
     const bool send = call.function == "ncclSend";
     const Channel* channel = channel_of(*other, call.member->comm->rank, !send, facts_);
     std::uint64_t came = channel == nullptr ? 0 : channel->seqs.end();
@@ -170,10 +172,31 @@ std::int64_t end_ns(const Process& process) {
   return std::clamp<std::int64_t>(known_until_ns(process), 0, INT64_MAX / 8 * 5);
 }
 
-std::int64_t end_ns(const match::Job& job) {
-  std::int64_t end = INT64_MIN;
-  for (const Process* p : job.processes) end = std::max(end, end_ns(*p));
-  return end;
+std::optional<std::int64_t> stood_ns(const OpenCall& call) {
+  if (!call.since_ns) return std::nullopt;
+  return std::max<std::int64_t>(end_ns(*call.process) - *call.since_ns, 0);
+}
+
+// One host has one clock. Between hosts, the first collective of a communicator tells: its ranks
+// call it soon after they have made the communicator together, so what lies between two such calls
+// is the ranks' own delay and the difference of their clocks. Twice as much is beyond doubt.
+std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Facts& facts) {
+  if (a.header.boot_id == b.header.boot_id) return 0;
+  const auto of_a = facts.find(&a);
+  const auto of_b = facts.find(&b);
+  if (of_a == facts.end() || of_b == facts.end()) return std::nullopt;
+  for (const auto& [number, ts] : of_a->second.begun) {
+    const auto comm = a.comms.find(number);
+    if (comm == a.comms.end()) continue;
+    for (const auto& [other, other_ts] : of_b->second.begun) {
+      const auto theirs = b.comms.find(other);
+      if (theirs == b.comms.end() || theirs->second.id != comm->second.id) continue;
+      const std::int64_t apart =
+          std::abs(a.header.base_time_ns + ts - b.header.base_time_ns - other_ts);
+      return 1'000'000'000 + 2 * std::min(apart, INT64_MAX / 8);
+    }
+  }
+  return std::nullopt;
 }
 
 Waits waits_of(const match::Job& job, const std::vector<Communicator>& communicators,

@@ -50,8 +50,12 @@ struct Waits {
 Waits waits_of(const match::Job& job, const std::vector<Communicator>& communicators,
                const Facts& facts, std::int64_t stuck_after_ns);
 
-// CLOCK_REALTIME at which the trace of a process, and of a job, ends.
+// CLOCK_REALTIME of its host at which the trace of a process ends: its last sign of life.
 std::int64_t end_ns(const read::Process& process);
-std::int64_t end_ns(const match::Job& job);
+// How long a call stood, on its process's own clock; nothing: not known without a line.
+std::optional<std::int64_t> stood_ns(const OpenCall& call);
+// By how much the clocks of two processes may differ; nothing: not known, so nothing compares.
+std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
+                                           const Facts& facts);
 
 }  // namespace tprof::diagnose

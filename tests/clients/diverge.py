@@ -6,6 +6,7 @@ Prints what the odd rank did at which of its own collectives, counted by this sc
 import argparse
 import os
 import signal
+import time
 
 import torch
 import torch.distributed as dist
@@ -15,7 +16,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
 parser.add_argument("--rank", type=int, default=1, help="the odd one")
 parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
-parser.add_argument("--what", choices=["nothing", "skip", "size", "leave", "die"])
+parser.add_argument("--what", choices=["nothing", "skip", "size", "leave", "die", "crash"])
 args = parser.parse_args()
 
 device = start()
@@ -27,6 +28,10 @@ for step in range(args.steps):
         log(f"{odd} at collective {called}")
     if odd == "leave":
         raise SystemExit("a bug of this rank")
+    if args.what == "crash" and step == args.at:  # on all ranks; two of them get to it first
+        if rank < 2:
+            raise SystemExit("a bug of all ranks")
+        time.sleep(600)  # the launcher ends them
     if odd == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if odd != "skip":

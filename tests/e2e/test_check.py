@@ -78,10 +78,18 @@ def test_a_rank_that_sends_another_size(diverge):
 def test_a_rank_that_stops_between_two_calls(diverge, what):
     script, (found, worse) = diverge(3, what)
     (finding,) = worse
-    assert finding["kind"] in ("stopped", "hang")  # by how long the others were left to wait
-    assert finding["ranks"] == [1]
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
     assert (finding["seq"], finding["function"]) == (told_by(script, what), "ncclAllGather")
     assert ("closed in order" in finding["text"]) == (what == "leave")
+
+
+def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
+    """Ranks 0 and 1 raise; torchrun then ends 2 and 3, which had not come so far."""
+    _, (found, worse) = diverge(4, "crash")
+    (finding,) = worse
+    assert finding["kind"] == "stopped" and {0, 1} <= set(finding["ranks"])
+    assert finding["text"].startswith("ranks 0,1 ")
+    assert "closed in order" in finding["text"]
 
 
 def test_a_rank_that_hangs_inside_a_call(diverge):
@@ -96,6 +104,6 @@ def test_a_rank_that_hangs_inside_a_call(diverge):
 def test_a_rank_that_is_killed_inside_a_call(diverge):
     _, (found, worse) = diverge(2, "nothing", STANDIN_DIE="1:ncclAllReduce:4")
     (finding,) = worse
-    assert finding["ranks"] == [1]
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
     assert (finding["seq"], finding["function"]) == (7, "ncclAllReduce")
     assert "rank 1 was inside ncclAllReduce, collective 7" in finding["text"]

@@ -135,11 +135,10 @@ def _stop_others(job, rank, op, inside):
     for other in range(job.size):
         if other != rank:
             job.ranks[other].end = "recovered"
-            job.ranks[other].until = op.at + 60_000  # 6 s later they were killed
 
 
 def plant_killed(job, rank, comm, place, others_go_on=False, inside=False):
-    """The rank is killed before the call."""
+    """The rank is killed before the call; 6 s later the others are, or have come to their end."""
     op = job.collectives(rank, comm)[place]
     i = _place(job, rank, comm, place)
     job = job.copy()
@@ -148,13 +147,29 @@ def plant_killed(job, rank, comm, place, others_go_on=False, inside=False):
     job.ranks[rank].until = op.at
     if not others_go_on:
         _stop_others(job, rank, op, inside)
+    for other in set(range(job.size)) - {rank}:
+        job.ranks[other].until = op.at + 60_000
+    return job, op
+
+
+def plant_killed_inside(job, rank, comm, place, others_inside=False):
+    """The rank is killed within the call, the others 6 s later."""
+    job, op = plant_killed(job, rank, comm, place, inside=others_inside)
+    job.ranks[rank].inside = [op]
     return job, op
 
 
 def plant_hung(job, rank, comm, place, others_inside=False):
-    """The rank does not come back from the call."""
-    job, op = plant_killed(job, rank, comm, place, inside=others_inside)
-    job.ranks[rank].inside = [op]
+    """The rank does not come back from the call: 6 s later all are killed."""
+    job, op = plant_killed_inside(job, rank, comm, place, others_inside)
+    job.ranks[rank].until = op.at + 60_000
+    return job, op
+
+
+def plant_elsewhere(job, rank, comm, place):
+    """The rank is in its own code for 6 s while the others wait in the call: then all are killed."""
+    job, op = plant_killed(job, rank, comm, place, inside=True)
+    job.ranks[rank].until = op.at + 60_000
     return job, op
 
 

@@ -105,6 +105,8 @@ class Rank:
     clock_step_ns: int = 0  # of the wall clock, before the last anchor
     ledger_error: dict = dataclasses.field(default_factory=dict)  # function: calls too many
     until: int | None = None  # where its time ends, as a place in the program
+    clock_ns: int = 0  # by how much its host's wall clock is ahead
+    host: int | None = None  # of eight ranks one
     shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
 
 
@@ -174,6 +176,7 @@ class _RankFile:
         self.calls = {comm: [] for comm in self.plan.order}
         self.sizes = {comm: len(job.comms[comm]) for comm in self.plan.order}
         self.now = 0
+        self.base = BASE_NS + rank + self.plan.clock_ns
 
     def text(self):
         plan = self.plan
@@ -211,11 +214,12 @@ class _RankFile:
         return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
 
     def _head(self):
-        base = BASE_NS + self.rank
+        base = self.base
+        host = self.rank // 8 if self.plan.host is None else self.plan.host
         header = {
             "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": f"job-{self.job.seed}",
             "rank": self.rank, "world_size": self.job.size, "local_rank": self.rank % 8,
-            "restart": 0, "host": f"node{self.rank // 8}", "boot_id": f"boot-{self.rank // 8}",
+            "restart": 0, "host": f"node{host}", "boot_id": f"boot-{host}",
             "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
             "base_time_ns": base, "clock": [[0, base, 48]], "nccl_version": 22809,
             "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
@@ -270,7 +274,7 @@ class _RankFile:
 
     def _clock(self, step_ns=0):
         return self._line(
-            "tprof_clock", {"clock": [self.now, BASE_NS + self.rank + self.now + step_ns, 60]}
+            "tprof_clock", {"clock": [self.now, self.base + self.now + step_ns, 60]}
         )
 
     def _ledger(self, reason, error={}):

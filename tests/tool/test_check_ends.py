@@ -43,7 +43,7 @@ def test_a_killed_rank_that_the_others_wait_for(tprof, healthy, place, tmp_path,
         healthy, place, faults.plant_killed, tmp_path, inside=inside
     )
     (finding,) = worse_than_notes(tprof, folder)
-    assert_names(finding, job, "hang" if inside else "stopped", [rank], at, op.function)
+    assert_names(finding, job, "stopped", [rank], at, op.function)
     assert f"never came to collective {at} ({op.function})" in finding["text"]
 
 
@@ -60,8 +60,51 @@ def test_a_rank_that_hangs_inside_a_call(tprof, healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
     (finding,) = worse_than_notes(tprof, folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
-    # The wall clock is the rank's own: a generated rank's base lies as many nanoseconds later.
-    assert "6.000 s before the end of the trace" in finding["text"]
+    assert "6.000 s before the end of its trace" in finding["text"]
+
+
+def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
+    tprof, healthy, place, tmp_path
+):
+    """How long it stood there is told by its own clock and its own end."""
+    job, folder, rank, at, op = planted(healthy, place, faults.plant_killed_inside, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "stopped", [rank], at, op.function)
+    assert "5.00 us before the end of its trace, when it ended" in finding["text"]
+
+
+@pytest.mark.parametrize("ahead_s", [-3600, -2, 2, 3600])
+@pytest.mark.parametrize("plant", ["killed_inside", "hung", "killed", "elsewhere"])
+def test_clocks_of_hosts_that_differ_change_no_verdict(tprof, base, tmp_path, plant, ahead_s):  # noqa: F811
+    """What is found of hosts with one clock is found, or less, and never more."""
+    found = []
+    for clock_s in (0, ahead_s):
+        job, op = getattr(faults, f"plant_{plant}")(base(8).job, 5, 0, 9)
+        for number, rank in enumerate(job.ranks):
+            rank.host = number // 4
+            rank.clock_ns = clock_s * 10**9 if number >= 4 else 0
+        (finding,) = worse_than_notes(tprof, job.write(tmp_path / f"{clock_s}"))
+        found.append((finding["kind"], finding["ranks"], finding["seq"]))
+    same, apart = found
+    assert same[0] == ("hang" if plant in ("hung", "elsewhere") else "stopped")
+    assert apart[1:] == same[1:]
+    # That it lived on while others waited, clocks an hour apart do not tell.
+    assert apart[0] == same[0] or (plant, apart[0]) == ("elsewhere", "stopped")
+
+
+@pytest.mark.parametrize("late", [500, 9_900, 18_000, 60_000])
+@pytest.mark.parametrize("end", ["closed", "recovered"])
+def test_how_long_others_lived_on_changes_no_verdict(tprof, tmp_path, end, late):
+    """A pipeline whose middle rank crashes, 50 ms to 6 s before the others are killed."""
+    job = jobs.healthy(3, 12, 4, [[0, 1, 2]], point_to_point=False)
+    at = 5000
+    for rank in job.ranks:
+        rank.end, rank.until = "recovered", at + late
+    job.ranks[1].end, job.ranks[1].until = end, at
+    job.ranks[0].inside = [jobs.Op("ncclSend", at, 64, 0, "float32", peer=1)]
+    job.ranks[2].inside = [jobs.Op("ncclRecv", at, 64, 0, "float32", peer=1)]
+    findings = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert [(f["kind"], f["severity"], f["ranks"]) for f in findings] == [("stopped", "warning", [1])]
 
 
 def within(file, *names, thread=7):
@@ -118,18 +161,89 @@ def test_all_ranks_inside_one_call_point_at_the_devices(tprof, healthy, place, t
 def test_a_rank_that_left_in_order(tprof, healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_left, tmp_path)
     (finding,) = worse_than_notes(tprof, folder)
-    assert_names(finding, job, "hang", [rank], at, op.function)
+    assert_names(finding, job, "stopped", [rank], at, op.function)
     assert "closed in order before it" in finding["text"]
 
 
-def test_hangs_are_named_from_ledgers_alone(tprof, healthy, place, tmp_path):
+def crashed(ends, hosts=None, clocks_s=None):
+    """All ranks did the same; rank: (how it ended, at which place in the program)."""
+    job = jobs.healthy(4, 12, 4, [[0, 1, 2, 3]], point_to_point=False)
+    for number, (end, until) in enumerate(ends):
+        rank = job.ranks[number]
+        rank.end, rank.until = end, until
+        rank.host = hosts[number] if hosts else 0
+        rank.clock_ns = clocks_s[number] * 10**9 if clocks_s else 0
+    return job
+
+
+FAILED = [("closed", 5000), ("closed", 5100)]
+TERMINATED = [("recovered", 9000), ("recovered", 9010)]
+
+
+def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tprof, tmp_path):
+    """Two ranks closed with an exception, the others were terminated 0.4 s later."""
+    job = crashed(FAILED + TERMINATED)
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1])
+    assert finding["text"].startswith("ranks 0,1 ended first: closed in order at 2025-11-21 00:00:00.5")
+    assert finding["text"].endswith("the others lived for 400.00 ms more")
+    assert finding["evidence"][0].startswith("ranks 2,3 did not close")
+    assert "look at the output of rank 0" in finding["next"]
+
+
+def test_ends_that_nothing_tells_apart_are_said_to_be(tprof, tmp_path):
+    """The last sign of life of a killed rank is up to half a second older than its end."""
+    job = crashed([("closed", 5000)] * 2 + [("recovered", 4000)] * 2)
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0, 1, 2, 3])
+    assert finding["text"].startswith("ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC")
+    assert "about when ranks 2,3 were killed or crashed: who was first" in finding["text"]
+
+
+def test_a_rank_that_was_killed_first(tprof, tmp_path):
+    job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
+    assert "rank 0 ended first: killed or crashed, last heard of" in finding["text"]
+
+
+@pytest.mark.parametrize("clock_s, first", [(0, [0]), (-3600, [0, 2]), (3600, [0, 2])])
+def test_ends_on_other_hosts_are_compared_only_beyond_the_doubt_of_their_clocks(
+    tprof, tmp_path, clock_s, first
+):
+    """Of two hosts whose clocks are an hour apart, each has its own that ended first."""
+    ends = [("closed", 5000), ("recovered", 95_000), ("closed", 90_000), ("recovered", 99_000)]
+    job = crashed(ends, [0, 0, 1, 1], [0, 0, clock_s, clock_s])
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("stopped", first)
+
+
+def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tprof, tmp_path):
+    """Rank 0 went one call further and failed; the launcher then ended the others."""
+    job = crashed([("closed", 5000)] + [("recovered", 9000)] * 3)
+    job.ranks[0].ops.append(jobs.Op("ncclAllReduce", 4999, 5, 0, "float32", "sum"))
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0], 12)
+    assert finding["text"].startswith("rank 0 ended first: closed in order")
+    assert finding["evidence"][0].startswith("ranks 1-3 never came to collective 12")
+
+
+def test_a_rank_in_its_own_code_while_the_others_wait(tprof, healthy, place, tmp_path):
+    job, folder, rank, at, op = planted(healthy, place, faults.plant_elsewhere, tmp_path)
+    (finding,) = worse_than_notes(tprof, folder)
+    assert_names(finding, job, "hang", [rank], at, op.function)
+    assert "6.000 s before the end of its trace" in " ".join(finding["evidence"])
+
+
+def test_places_are_named_from_ledgers_alone(tprof, healthy, place, tmp_path):
     """Without lines nobody knows since when, and which function those called that did return."""
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
     (finding,) = worse_than_notes(tprof, folder, "--no-lines")
-    assert_names(finding, job, "hang", [rank], at, op.function)
+    assert_names(finding, job, "stopped", [rank], at, op.function)
+    assert "how long it stood there, lines tell" in finding["evidence"]
     job, op = faults.plant_killed(healthy[0].job, rank, 0, at, inside=True)
     (finding,) = worse_than_notes(tprof, job.write(tmp_path / "killed"), "--no-lines")
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("hang", [rank], at)
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [rank], at)
 
 
 def test_ranks_killed_between_two_calls_did_not_hang(tprof, tmp_path):
