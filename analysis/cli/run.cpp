@@ -7,7 +7,9 @@
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/input.h"
+#include "read/beginning.h"
 #include "read/error.h"
+#include "read/left_rings.h"
 #include "recover/recover.h"
 #include "report/summary.h"
 #include "report/text.h"
@@ -33,18 +35,12 @@ std::vector<Setting> settings(const RunOptions& o, const fs::path& library, cons
   return all;
 }
 
-// Whether this command started it, on this host: a shared folder may hold those of others.
-bool is_ours(const read::Process& p, const std::string& run_id) {
-  return p.header.run_id == run_id && p.header.boot_id == boot_id();
-}
-
 // Rank files whose processes were killed get their end, before this host's temporary folder goes.
 void recover_dead(const fs::path& folder, const std::string& run_id) {
-  for (const read::TraceFile& file : read::trace_files({folder})) {
+  for (const fs::path& file : read::left_by_the_dead(folder)) {
     try {
-      const read::Trace trace = read::load(file.path);
-      if (trace.processes.empty() || !is_ours(trace.processes.front(), run_id)) continue;
-      recover::recover(file.path, false);
+      const auto header = read::beginning_of(file).header;
+      if (header && header->run_id == run_id) recover::recover(file, false);
     } catch (const read::NotATrace&) {  // the summary says so
     } catch (const read::BadInput& e) {
       fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
@@ -52,19 +48,35 @@ void recover_dead(const fs::path& folder, const std::string& run_id) {
   }
 }
 
-void print_summary(const fs::path& folder, const std::string& run_id) {
-  const read::Traces traces = load(read::trace_files({folder}));
-  std::vector<const read::Process*> all = processes_of(traces);
-  std::erase_if(all, [&](const read::Process* p) { return p->header.run_id != run_id; });
-  std::vector<const read::Process*> here = all;
-  std::erase_if(here, [&](const read::Process* p) { return !is_ours(*p, run_id); });
-  const std::vector<match::Job> jobs = match::jobs_of(here);
+// Rank files of this run, in a folder that may hold any number of other hosts' and other runs'.
+struct Files {
+  std::vector<read::TraceFile> ours;  // of processes that this command started, on this host
+  bool others = false;                // there are some of other hosts
+};
+
+Files files_of_run(const fs::path& folder, const std::string& run_id) {
+  Files files;
+  const std::string here = boot_id();
+  for (const read::TraceFile& file : read::files_in(folder)) {
+    const auto header = read::beginning_of(file.path).header;
+    if (!header || header->run_id != run_id) continue;
+    if (header->boot_id == here) {
+      files.ours.push_back(file);
+    } else {
+      files.others = true;
+    }
+  }
+  return files;
+}
+
+void print_summary(const Files& files, const fs::path& folder) {
+  const read::Traces traces = load(files.ours);
+  const std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
   std::string next =
       "tprof merge " + quoted({folder}) + " -o trace.json.gz  (one timeline of all ranks)";
-  if (here.size() < all.size()) next = "tprof summary " + quoted({folder}) + "  (all hosts)";
+  if (files.others) next = "tprof summary " + quoted({folder}) + "  (all hosts)";
   for (const match::Job& job : jobs) {
-    const report::Summary s =
-        report::summarise(job, traces, {.whole_job = here.size() == all.size()});
+    const report::Summary s = report::summarise(job, traces, {.whole_job = !files.others});
     fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
   }
 }
@@ -72,16 +84,14 @@ void print_summary(const fs::path& folder, const std::string& run_id) {
 // What is left to do when the command has ended. Of many parallel tasks one speaks.
 void finish(const fs::path& folder, const std::string& run_id, bool speak) {
   let_writes_fail();
-  try {
-    read::trace_files({folder});
-  } catch (const read::BadInput&) {
-    if (speak) {
-      fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
-    }
+  recover_dead(folder, run_id);
+  if (!speak) return;
+  const Files files = files_of_run(folder, run_id);
+  if (files.ours.empty()) {
+    fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
     return;
   }
-  recover_dead(folder, run_id);
-  if (speak) print_summary(folder, run_id);
+  print_summary(files, folder);
 }
 
 }  // namespace

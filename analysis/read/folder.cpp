@@ -35,7 +35,7 @@ using Outcome = std::variant<std::monostate, Trace, Skipped, std::exception_ptr>
 
 Outcome load_one(const TraceFile& file) {
   try {
-    Trace trace = load(file.path);
+    Trace trace = load(file.path, file.named ? Merged::read : Merged::leave);
     if (trace.merged && !file.named) {
       return Skipped{file.path.string() + ": a merged trace, left out", false};
     }
@@ -50,6 +50,15 @@ Outcome load_one(const TraceFile& file) {
 
 }  // namespace
 
+std::vector<TraceFile> files_in(const fs::path& folder) {
+  std::vector<TraceFile> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (looks_like_trace(entry)) files.push_back({entry.path(), false});
+  }
+  std::ranges::sort(files, {}, &TraceFile::path);
+  return files;
+}
+
 std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   for (const fs::path& path : paths) {
@@ -58,13 +67,9 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
       files.push_back({path, true});
       continue;
     }
-    const std::size_t before = files.size();
-    for (const auto& entry : fs::directory_iterator(path)) {
-      if (looks_like_trace(entry)) files.push_back({entry.path(), false});
-    }
-    if (files.size() == before) throw BadInput(path, no_traces(path));
-    std::ranges::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(), {},
-                      &TraceFile::path);
+    const std::vector<TraceFile> found = files_in(path);
+    if (found.empty()) throw BadInput(path, no_traces(path));
+    files.insert(files.end(), found.begin(), found.end());
   }
   return files;
 }

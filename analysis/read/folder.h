@@ -15,6 +15,9 @@ struct TraceFile {
   bool named = false;  // by the user, not found in a folder
 };
 
+// Of a folder its *.json and *.json.gz, in the order of their names.
+std::vector<TraceFile> files_in(const std::filesystem::path& folder);
+
 // Trace files named by PATHs: a file is itself, a folder its *.json and *.json.gz. Throws BadInput
 // where there is none.
 std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths);

@@ -33,7 +33,7 @@ End end_of(const Process& p) {
 }
 
 // Every metadata line of the file.
-Trace scan(Source source) {
+Trace scan(Source source, Merged merged = Merged::read) {
   Trace trace{std::move(source), {}, false};
   const auto& file = trace.source.file;
   MetadataParser parser(file);
@@ -46,6 +46,7 @@ Trace scan(Source source) {
     if (first && !opens_array(block.text)) throw not_an_array(file);
     first = false;
     each_line(block, [&](const Line& line) {
+      if (parser.merged() && merged == Merged::leave) return;
       if (is_metadata(line.text)) {
         parser.line(line);
       } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
@@ -53,6 +54,10 @@ Trace scan(Source source) {
                        "expected a line that begins with {\"name\": or {\"cat\":\"NVTX\",");
       }
     });
+    if (parser.merged() && merged == Merged::leave) {
+      trace.merged = true;
+      return trace;
+    }
   }
   const std::string& rest = reader.remainder();
   if (parser.processes().empty()) {
@@ -141,9 +146,9 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
   return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
 }
 
-Trace load_file(const std::filesystem::path& file) {
+Trace load_file(const std::filesystem::path& file, Merged merged) {
   if (auto closed = load_ends(file)) return std::move(*closed);
-  Trace trace = scan({file, Source{}.cut, {}});
+  Trace trace = scan({file, Source{}.cut, {}}, merged);
   if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
   const Process& open = trace.processes[0];
   if (open.header.ring.empty()) return trace;
@@ -175,8 +180,8 @@ std::filesystem::path ring_path(const std::filesystem::path& rank_file, const He
   return rank_file.parent_path() / header.ring;
 }
 
-Trace load(const std::filesystem::path& file) {
-  Trace trace = load_file(file);
+Trace load(const std::filesystem::path& file, Merged merged) {
+  Trace trace = load_file(file, merged);
   std::vector<Process> lanes;
   for (Process& p : trace.processes) {
     std::vector<Process> ranks = lanes_of(std::move(p));

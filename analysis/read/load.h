@@ -19,7 +19,12 @@ struct Trace {
 // Where a process that has not closed keeps its ring file, as its header says.
 std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header);
 
-// Throws BadInput. Of a closed rank file only the beginning and the end are read.
-Trace load(const std::filesystem::path& file);
+// What to do with a merged trace: it is as large as all rank files together, and its first lines
+// say that it is one.
+enum class Merged { read, leave };
+
+// Throws BadInput. Of a closed rank file only the beginning and the end are read; a merged trace
+// that is left has no processes.
+Trace load(const std::filesystem::path& file, Merged merged = Merged::read);
 
 }  // namespace tprof::read

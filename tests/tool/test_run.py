@@ -1,5 +1,6 @@
 """tprof run: the command as it would run without us, with the preload, and what it leaves."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -180,3 +181,54 @@ def test_in_a_shared_folder_other_hosts_are_not_missing(bench, generate):
     assert "Totals over 1 process" in result.stderr
     assert "have no trace" not in result.stderr
     assert "Next: tprof summary shared  (all hosts)" in result.stderr
+
+
+TRAINER = BUILD / "native_trainer"
+
+
+def run_a_rank_that_dies(folder, used, task):
+    """The built tprof and library on the stand-in: of two ranks one dies, and both are killed.
+    Returns the bytes that the command read, the ranks included."""
+    slurm = {"SLURM_JOB_ID": "55", "SLURM_STEP_ID": "0", "SLURM_PROCID": task}
+    dies = {"STANDIN_DIE": "1:ncclReduceScatter:5", "LD_LIBRARY_PATH": str(BUILD / "standin")}
+    command = [BUILD / "bench_usage", used, BUILD / "tprof", "run", "--out", folder]
+    result = subprocess.run(
+        [*command, "--run-id", "mine", "--", TRAINER, "--ranks", "2", "--steps", "50"],
+        env=plain_environment(**slurm, **dies),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode != 0
+    return json.loads(used.read_text())["read_bytes"], result.stderr
+
+
+def foreign_files(folder, ranks):
+    """Those of a run's other hosts, in the folder that they share."""
+    folder.mkdir()
+    command = [BUILD / "big_jobs", folder, ranks, 10, "lost"]
+    subprocess.run(list(map(str, command)), check=True, capture_output=True, timeout=60)
+    for file in list(folder.iterdir()):
+        text = file.read_text().replace('"run_id":"big"', '"run_id":"mine"')
+        file.rename(folder / f"of-others-{file.name}").write_text(text)
+
+
+def test_what_the_dead_left_is_recovered_whatever_else_is_in_the_folder(tmp_path):
+    """A task that does not speak reads nothing of what other hosts wrote, one that does their first
+    lines. The ring files of its own dead ranks are used up."""
+    read = {}
+    for task in ("0", "1"):
+        for others in (0, 400):
+            folder = tmp_path / f"{task}-{others}"
+            foreign_files(folder, others)
+            read[task, others], said = run_a_rank_that_dies(folder, tmp_path / "used", task)
+            assert list(folder.glob(".*")) == []
+            ours = sorted(folder.glob("rank-*.json"))
+            assert len(ours) == 2
+            assert all('"complete":false' in file.read_text() for file in ours)
+            assert ("Totals over 2 processes" in said) == (task == "0")
+            assert ("have no trace" in said) is False
+            assert ("(all hosts)" in said) == (task == "0" and others != 0)
+    slack = 1 << 20  # the ranks do not read the same each time
+    assert read["1", 400] - read["1", 0] < slack < 400 * 4096
+    assert read["0", 400] - read["0", 0] < 400 * 8192 + slack
