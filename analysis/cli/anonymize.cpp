@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <deque>
 #include <filesystem>
 #include <set>
 
@@ -82,6 +83,7 @@ class Folder {
       throw read::BadInput(path_, "the copies go to a folder, not to standard output");
     }
     std::error_code error;
+    if (!fs::exists(path_, error)) unfinished_.emplace_back(path_);
     made_ = fs::create_directories(path_, error);
     if (error) throw read::BadInput(path_, error.message());
     if (!fs::is_empty(path_)) {
@@ -96,12 +98,17 @@ class Folder {
     for (const fs::path& file : files_) fs::remove(file, ignored);
     if (made_) fs::remove(path_, ignored);
   }
-  fs::path add(const std::string& name) { return files_.emplace_back(path_ / name); }
+  fs::path add(const std::string& name) {
+    const fs::path& file = files_.emplace_back(path_ / name);
+    unfinished_.emplace_back(file);
+    return file;
+  }
   void keep() { kept_ = true; }
 
  private:
   fs::path path_;
   std::vector<fs::path> files_;
+  std::deque<trace_export::Unfinished> unfinished_;
   bool made_ = false;
   bool kept_ = false;
 };
@@ -120,6 +127,7 @@ void note_running(const read::Trace& trace) {
 }  // namespace
 
 int anonymize(const AnonymizeOptions& o) {
+  trace_export::remove_unfinished_on_signals();
   const read::Traces traces = load(read::trace_files(o.paths));
   std::uint64_t bytes = 0;
   for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);

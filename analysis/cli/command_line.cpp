@@ -10,7 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/standard_files.h"
 #include "format/schema.h"
 #include "report/text.h"
 
@@ -203,9 +205,11 @@ int execute(int argc, char** argv) {
                                      add_check(app),   add_doctor(app),   add_coverage(app),
                                      add_recover(app), add_anonymize(app)};
   try {
+    hold_standard_files();
     app.parse(argc, argv);
+    if (!app.got_subcommand("run")) let_writes_fail();
     for (const Run& command : commands) {
-      if (const int code = command(); code >= 0) return code;
+      if (const int code = command(); code >= 0) return said(code);
     }
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kOk : kBadUsage;

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "align/offsets.h"
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -77,7 +76,7 @@ std::vector<trace_export::Part> parts_of(
 }  // namespace
 
 int merge(const MergeOptions& o) {
-  let_writes_fail();
+  trace_export::remove_unfinished_on_signals();
   std::vector<read::TraceFile> files = read::trace_files(o.paths);
   std::error_code ignored;
   std::erase_if(files, [&](const read::TraceFile& file) {

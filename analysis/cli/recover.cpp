@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "read/error.h"
 #include "read/folder.h"
@@ -35,7 +34,6 @@ int recover_one(const fs::path& file, bool force) {
 
 int recover(const RecoverOptions& o) {
   int worst = kOk;
-  let_writes_fail();
   for (const read::TraceFile& file : read::trace_files(o.paths)) {
     worst = std::max(worst, recover_one(file.path, o.force));
   }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "read/beginning.h"
 #include "read/error.h"
 
 namespace tprof::trace_export {
@@ -67,8 +68,12 @@ Output::Output(const std::filesystem::path& name, bool gzip)
   } else if (exists && !S_ISREG(there.st_mode)) {
     fd_ = open(name.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
+    if (exists && there.st_size != 0 && !read::beginning_of(name).merged) {
+      throw read::BadInput(name, "is no merged trace, so it is not replaced: give another name");
+    }
     file_ = followed(name);
     part_ = file_.string() + ".part";
+    unfinished_.emplace(part_);
     fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   }
   if (fd_ < 0) fail();

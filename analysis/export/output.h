@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+
+#include "export/unfinished.h"
 
 namespace tprof::trace_export {
 
@@ -24,7 +27,8 @@ void pack(std::string& text, bool gzip, Piece& piece);
 // what else has that name (a device, a pipe, standard output) it goes as it comes.
 class Output {
  public:
-  // `name`: "-" is standard output; a symbolic link is followed.
+  // `name`: "-" is standard output; a symbolic link is followed. Throws BadInput where it is a file
+  // that holds something else than a merged trace.
   Output(const std::filesystem::path& name, bool gzip);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -41,6 +45,7 @@ class Output {
   std::string name_;
   std::filesystem::path file_;  // both empty where nothing is renamed
   std::filesystem::path part_;
+  std::optional<Unfinished> unfinished_;
   bool gzip_;
   int fd_ = -1;
   std::uint64_t size_ = 0;

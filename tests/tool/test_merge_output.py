@@ -83,7 +83,7 @@ def test_a_symlink_is_followed(traces, merged, tmp_path, there):
     elsewhere.mkdir()
     target = elsewhere / "trace.json"
     if there:
-        target.write_bytes(b"an older one")
+        target.write_bytes(merged[:-2])  # an older one
     links = [tmp_path / "first.json", tmp_path / "second.json"]
     links[0].symlink_to("second.json")
     links[1].symlink_to("elsewhere/trace.json")

@@ -1,0 +1,114 @@
+"""Where output can't go, or is stopped on its way: it is said, and nothing half is left."""
+
+import gzip
+import os
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BUILD
+
+
+@pytest.fixture
+def traces(generate, tmp_path):
+    generate(tmp_path / "run", 2, 200)
+    return tmp_path / "run"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_merge_replaces_no_rank_file(tprof, traces):
+    before = content(traces)
+    result = tprof("merge", traces, "-o", traces / "rank-00001.json")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1 and "is no merged trace" in result.stderr
+    assert content(traces) == before
+
+
+@pytest.mark.parametrize("text", ["notes of mine\n", "{}", "[\n]\n"])
+def test_merge_replaces_nothing_else_of_the_users(tprof, traces, tmp_path, text):
+    file = tmp_path / "out.json"
+    file.write_text(text)
+    assert tprof("merge", traces, "-o", file).returncode == 2
+    assert file.read_text() == text and not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
+def test_merge_replaces_a_merged_trace_and_an_empty_file(tprof, traces, tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(b"")
+    for _ in range(2):
+        assert tprof("merge", traces, "-o", file).returncode == 0
+    text = gzip.open(file).read() if name.endswith(".gz") else file.read_bytes()
+    assert text.endswith(b"\n]\n")
+
+
+def test_a_merged_trace_in_the_folder_is_known_by_its_first_lines(tprof, traces):
+    """Not read on: what is wrong behind them is nobody's trouble."""
+    merged = traces / "trace.json"
+    assert tprof("merge", traces, "-o", merged).returncode == 0
+    merged.write_text(merged.read_text()[:-2] + "no line of a trace\n" * 100_000)
+    result = tprof("summary", traces)
+    assert result.returncode == 0 and "trace.json: a merged trace, left out" in result.stdout
+
+
+def to(stdout, traces, *arguments, **options):
+    command = [BUILD / "tprof", *arguments]
+    return subprocess.run(
+        list(map(str, command)), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60, **options
+    )
+
+
+COMMANDS = (
+    ["summary"], ["summary", "--json"], ["check"], ["check", "--json"], ["doctor"], ["recover"],
+    ["merge", "-o", "-"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_standard_output_that_is_full_or_closed_is_an_error(traces, command):
+    with open("/dev/full", "w") as full:
+        result = to(full, traces, *command, traces)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert "No space left on device" in result.stderr
+    before = content(traces)
+    result = to(None, traces, *command, traces, preexec_fn=lambda: os.close(1))
+    assert result.returncode == 2 and "Bad file descriptor" in result.stderr
+    assert content(traces) == before
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def test_a_file_size_limit_leaves_nothing_half(traces, tmp_path):
+    for command, output in (("merge", "out.json"), ("anonymize", "copies")):
+        result = to(None, traces, command, traces, "-o", tmp_path / output, preexec_fn=small_files)
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    with open(tmp_path / "report.json", "w") as report:
+        result = to(report, traces, "summary", traces, "--json", preexec_fn=small_files)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("command", ["merge", "anonymize"])
+def test_a_signal_leaves_nothing_half(generate, tmp_path, command, number):
+    """It comes when something is there, unless all of it is by then."""
+    generate(tmp_path / "run", 16, 10_000)
+    output = tmp_path / "out.json.gz"
+    with subprocess.Popen(
+        [BUILD / "tprof", command, tmp_path / "run", "-o", output], stderr=subprocess.DEVNULL
+    ) as process:
+        while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
+            time.sleep(0.001)
+        process.send_signal(number)
+    left = [path.name for path in tmp_path.iterdir()]
+    if process.returncode == 0:
+        assert output.exists() and len(left) == 2
+    else:
+        assert (process.returncode, left) == (-number, ["run"])
