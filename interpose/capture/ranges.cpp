@@ -98,10 +98,14 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
 }
 
 // Ranges leave half of the ring to calls, and wake the writer when they have a quarter.
-bool has_room(const ThreadArea& area, std::uint32_t records) {
-  const std::uint64_t used =
-      area.head.load(std::memory_order_relaxed) - area.tail.load(std::memory_order_acquire);
-  return used + records <= area.capacity / 2;
+bool has_room(Thread& t, std::uint32_t records) {
+  if (t.ring == nullptr) return false;
+  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
+  const std::uint64_t used = head - t.area->tail.load(std::memory_order_acquire) + records;
+  const auto fits = [&] { return used <= (t.mask + 1) / 2; };
+  while ((!fits() || head + records > t.mask + 1) && grow_ring(t)) {
+  }
+  return fits();
 }
 
 void publish_records(Thread& t, std::uint32_t records) {
@@ -116,7 +120,7 @@ void publish_records(Thread& t, std::uint32_t records) {
 
 // Tells readers the name of the lane, before its first range.
 void name_lane(Thread& t) {
-  if (t.ranges.lane_named || !has_room(*t.area, 1)) return;
+  if (t.ranges.lane_named || !has_room(t, 1)) return;
   const KeepErrno keep_errno;
   Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
   fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
@@ -161,7 +165,7 @@ void close(Thread& t, OpenRange& range, RangeKind kind, std::uint64_t end_ns) {
   const bool lines =
       session::mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
   Transaction transaction(t);
-  if (lines && t.ring != nullptr && has_room(*t.area, range_records(range.length))) {
+  if (lines && has_room(t, range_records(range.length))) {
     write_records(t, range, kind, end_ns - range.start_ns, transaction.number());
   } else if (lines) {
     count_drop(transaction, RangeDropped::ring);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -35,29 +36,60 @@ Lock g_exit_key_lock;  // of making the key
 
 constexpr std::uint64_t kLevelBytes = ledger_level_rows(0) * sizeof(LedgerRow);
 
-// Where a whole ring has no room in the file the smallest does nearly as well: on such a disk there
-// will be no lines, and the counts have to outlive the process.
+// Where the beginning of a ring has no room in the file the smallest does nearly as well: on such a
+// disk there will be no lines, and the counts have to outlive the process.
 std::uint64_t allocate_area(std::uint32_t ring_records) {
   Mapping& m = session::mapping();
   const auto bytes = [](std::uint32_t records) {
     return sizeof(ThreadArea) + 64 + kLevelBytes + std::uint64_t{records} * sizeof(Record);
   };
-  std::uint64_t offset = m.allocate_in_file(bytes(ring_records));
+  std::uint32_t records = ring_records < kFirstRing ? ring_records : kFirstRing;
+  std::uint64_t offset = m.allocate_in_file(bytes(records), bytes(ring_records));
   if (offset == 0 && m.in_file() && ring_records > kSmallestRing) {
-    offset = m.allocate_in_file(bytes(kSmallestRing));
+    offset = m.allocate_in_file(bytes(kSmallestRing), bytes(kSmallestRing));
     if (offset != 0) {
       complain("no room for the ring: lines may be missing, counting goes on");
-      ring_records = kSmallestRing;
+      records = ring_records = kSmallestRing;
     }
   }
-  if (offset == 0) offset = m.allocate(bytes(ring_records));
+  if (offset == 0) {
+    // Memory that nobody has touched costs nothing.
+    offset = m.allocate(bytes(ring_records));
+    records = ring_records;
+  }
   if (offset == 0) return 0;
   auto& area = *m.at<ThreadArea>(offset);
   area.level[0] = offset + ((sizeof(ThreadArea) + 63) & ~std::uint64_t{63});
   area.ring = ring_records == 0 ? 0 : area.level[0] + kLevelBytes;
-  area.capacity = ring_records;
+  area.capacity.store(records, std::memory_order_relaxed);
+  area.most = ring_records;
   return offset;
 }
+
+}  // namespace
+
+bool grow_ring(Thread& t) {
+  ThreadArea& area = *t.area;
+  const std::uint64_t capacity = t.mask + 1;
+  if (capacity >= area.most) return false;
+  // The places of those in the ring stay what they are in the first round, and where one of odd
+  // number begins.
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  if (head > capacity && (head & (2 * capacity - 1)) != capacity) return false;
+  // No system call for each call that is dropped: again when the writer has made way.
+  const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
+  if (tail == t.refused_at) return false;
+  const std::uint64_t end = area.ring + capacity * sizeof(Record);
+  if (!session::mapping().back(end, end + capacity * sizeof(Record))) {
+    t.refused_at = tail;  // nothing is said before something is lost: that is counted
+    return false;
+  }
+  area.capacity.store(2 * capacity, std::memory_order_release);
+  t.mask = 2 * capacity - 1;
+  return true;
+}
+
+namespace {
 
 // The list's last place is the shared area's.
 constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
@@ -84,7 +116,7 @@ ThreadArea* adopt_area(std::uint32_t tid) {
   for (std::uint32_t i = 0; i < n; ++i) {
     auto* area = m.at<ThreadArea>(m.head().thread[i]);
     std::uint32_t free = 0;
-    if (area->capacity == 0 || !area->tid.compare_exchange_strong(free, tid)) continue;
+    if (area->ring == 0 || !area->tid.compare_exchange_strong(free, tid)) continue;
     // What the last owner wrote without committing (it was cancelled in a call) must not be
     // taken for part of our first transaction.
     const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
@@ -174,7 +206,9 @@ bool attach(Thread& t) {
   }
   if (t.area == nullptr) return false;
   t.ring = t.area->ring == 0 ? nullptr : m.at<Record>(t.area->ring);
-  t.mask = t.area->capacity == 0 ? 0 : t.area->capacity - 1;
+  t.mask = t.ring == nullptr ? 0 : t.area->capacity.load(std::memory_order_relaxed) - 1;
+  t.room_until = 0;
+  t.refused_at = UINT64_MAX;
   std::memset(t.row, 0, sizeof t.row);
   t.last_comm = nullptr;
   ranges::enter_area(t);
@@ -184,6 +218,21 @@ bool attach(Thread& t) {
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;
+}
+
+bool more_room(Thread& t) {
+  if (t.ring == nullptr) return false;
+  const ThreadArea& area = *t.area;
+  const std::uint64_t head = area.head.load(std::memory_order_relaxed);
+  if (head != 0 && (head & t.mask) == 0) grow_ring(t);
+  const std::uint64_t capacity = t.mask + 1;
+  const std::uint64_t tail = area.tail.load(std::memory_order_acquire);
+  const bool half_full = head - tail >= capacity / 2;
+  std::uint64_t until = tail + (half_full ? capacity : capacity / 2);
+  if (half_full && head < until) session::wake_writer();
+  if (capacity < area.most) until = std::min(until, (head / capacity + 1) * capacity);
+  t.room_until = until;
+  return head < until;
 }
 
 void fill_thread_name(Record& r, std::uint32_t tid) {

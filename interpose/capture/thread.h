@@ -52,7 +52,9 @@ struct Thread {
 
   ThreadArea* area = nullptr;
   Record* ring = nullptr;
-  std::uint64_t mask = 0;
+  std::uint64_t mask = 0;                 // of the ring as it is now
+  std::uint64_t room_until = 0;           // records below this number have a place: see more_room()
+  std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
 
   Record own_spare{};  // where the area's is everybody's
 
@@ -83,6 +85,13 @@ void threads_after_fork();  // in the child
 
 // The row of `key` in this thread's ledger. Never null: see the overflow row in thread.cpp.
 [[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
+
+// Whether the ring has a place for the next record: sets `room_until` anew. Makes the ring larger
+// where the thread has come to its end; wakes the writer where it is half full.
+[[gnu::cold, gnu::noinline]] bool more_room(Thread& t);
+
+// Twice the room. False: it stays as it is, for want of room or since a record would have to move.
+[[gnu::cold, gnu::noinline]] bool grow_ring(Thread& t);
 
 [[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
   LedgerRow*& cached = t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
@@ -160,8 +169,7 @@ class [[nodiscard]] Transaction {
 [[gnu::always_inline]] inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
   ThreadArea& area = *t.area;
   const std::uint64_t head = area.head.load(std::memory_order_relaxed);
-  const std::uint64_t used = head - area.tail.load(std::memory_order_acquire);
-  in_ring = wants_line && used <= t.mask && t.ring != nullptr;
+  in_ring = wants_line && (head < t.room_until || more_room(t));
   if (in_ring) return t.ring[head & t.mask];
   Record& spare = t.shared ? t.own_spare : area.spare;
   // Out of sight while it is filled: a kill in between must not leave half of one call and half of
@@ -179,9 +187,6 @@ class [[nodiscard]] Transaction {
   ThreadArea& area = *t.area;
   const std::uint64_t head = area.head.load(std::memory_order_relaxed) + 1;
   area.head.store(head, std::memory_order_release);
-  if (head - area.tail.load(std::memory_order_relaxed) == (t.mask + 1) / 2) [[unlikely]] {
-    session::wake_writer();
-  }
 }
 
 }  // namespace tprof

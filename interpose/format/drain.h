@@ -109,9 +109,10 @@ class Drain {
     if (ring == nullptr) return true;
     const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
     const std::uint64_t head = t.head.load(std::memory_order_acquire);
-    if (head - p.tail[i] > t.capacity) p.tail[i] = head;  // not a ring of ours: nothing to trust
+    const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);  // as of `head`
+    if (head - p.tail[i] > capacity) p.tail[i] = head;  // not a ring of ours: nothing to trust
     while (p.tail[i] < head) {
-      const auto r = copy_in_use(ring[p.tail[i] & (t.capacity - 1)]);
+      const auto r = copy_in_use(ring[p.tail[i] & (capacity - 1)]);
       if (r.txn == 0 || r.txn > committed) break;
       if (out.size() >= kBatchBytes) return false;
       ++p.tail[i];

@@ -20,6 +20,7 @@ namespace tprof {
 
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kSmallestRing = 64;  // records
+inline constexpr std::uint32_t kFirstRing = 1024;   // records that a new ring has room for
 inline constexpr std::uint32_t kTableChunks = 64;
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
@@ -92,7 +93,10 @@ struct ThreadArea {
   alignas(64) std::atomic<std::uint64_t> committed;  // last whole transaction
   std::atomic<std::uint64_t> head;                   // records opened so far
   std::uint64_t ring;                                // offset
-  std::uint64_t capacity;                            // records, a power of two
+  // Records, a power of two. Doubles, up to `most`, where that leaves each where it is; behind it
+  // the file is a hole, to be touched by nobody.
+  std::atomic<std::uint64_t> capacity;
+  std::uint64_t most;
   // Offsets of ledger levels, 0: none. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread

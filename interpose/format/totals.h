@@ -123,9 +123,10 @@ void each_open_call(const View& view, F&& f) {
     if (const Record* ring = view.ring(*t)) {
       const std::uint64_t head = t->head.load(std::memory_order_acquire);
       const std::uint64_t tail = t->tail.load(std::memory_order_acquire);
+      const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
       // What lies below `tail` is closed; a slot above `head` may be half written.
-      for (std::uint64_t n = head - tail <= t->capacity ? tail : head; n < head; ++n) {
-        look(ring[n & (t->capacity - 1)]);
+      for (std::uint64_t n = head - tail <= capacity ? tail : head; n < head; ++n) {
+        look(ring[n & (capacity - 1)]);
       }
     }
     look(t->spare);

@@ -33,8 +33,9 @@ class View {
   ThreadArea* thread(std::uint32_t i) const { return at<ThreadArea>(head().thread[i]); }
 
   const Record* ring(const ThreadArea& t) const {
-    const bool power_of_two = t.capacity != 0 && (t.capacity & (t.capacity - 1)) == 0;
-    return power_of_two ? at<const Record>(t.ring, t.capacity) : nullptr;
+    const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
+    const bool power_of_two = capacity != 0 && (capacity & (capacity - 1)) == 0;
+    return power_of_two ? at<const Record>(t.ring, capacity) : nullptr;
   }
 
   // Entry `i` (1-based) of a table, or null.

@@ -43,7 +43,7 @@ bool size_allowed(std::uint64_t size) {
 
 // glibc's posix_fallocate is not used: where the file system has no fallocate it writes, and where
 // it fails half way it leaves the file grown.
-bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
+bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
   const NoSignals no_signals;
   if (!size_allowed(offset + bytes)) return false;
   if (allocate(fd, 0, offset, bytes) == 0) return true;
@@ -53,13 +53,18 @@ bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
     const std::uint64_t n = bytes - done < sizeof zeros ? bytes - done : sizeof zeros;
     const ssize_t wrote = pwrite(fd, zeros, n, static_cast<off_t>(offset + done));
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) {
-      if (ftruncate(fd, static_cast<off_t>(offset)) != 0) errno = 0;
-      return false;
-    }
+    if (wrote <= 0) return false;
     done += static_cast<std::uint64_t>(wrote);
   }
   return true;
+}
+
+bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  const NoSignals no_signals;
+  if (!size_allowed(offset + bytes)) return false;
+  if (fill_hole(fd, offset, bytes)) return true;
+  if (ftruncate(fd, static_cast<off_t>(offset)) != 0) errno = 0;
+  return false;
 }
 
 Reserved reserve_blocks(int fd, std::uint64_t offset, std::uint64_t bytes) {

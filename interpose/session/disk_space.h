@@ -21,6 +21,9 @@ bool size_allowed(std::uint64_t size);
 // disk is a SIGBUS at the first store. False: no room, and the file is as it was.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes);
 
+// The same for a hole in the file, or beyond its end: false leaves it with what could be allocated.
+bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
+
 enum class Reserved { yes, no, unknown };
 
 // Blocks for the range, whatever the file's length is and without changing it: what is written

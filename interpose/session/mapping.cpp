@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "complain.h"
 #include "disk_space.h"
@@ -43,10 +44,17 @@ bool Mapping::open(int fd) {
   return true;
 }
 
-bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
-  return fd_ >= 0 && !file_ended_ && file_of(fd_) == file_ && grow_file(fd_, offset, bytes) &&
-         mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
+bool Mapping::file_is_ours() const {
+  return fd_ >= 0 && file_of(fd_) == file_;
+}
+
+bool Mapping::map_file(std::uint64_t offset, std::uint64_t bytes) {
+  return mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_, static_cast<off_t>(offset)) != MAP_FAILED;
+}
+
+bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
+  return !file_ended_ && file_is_ours() && grow_file(fd_, offset, bytes) && map_file(offset, bytes);
 }
 
 bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
@@ -77,14 +85,28 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   return offset;
 }
 
-std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
+// The file reaches to the end of each segment, so that a reader's mapping does.
+std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);
+  most = round_up(most);
   const LockGuard guard(growing_);
   const std::uint64_t offset = head().used.load(std::memory_order_relaxed);
-  if (offset + bytes > size_ || !back_by_file(offset, bytes)) return 0;
-  head().used.store(offset + bytes, std::memory_order_relaxed);
+  if (offset + most > size_ || !size_allowed(offset + most) || !back_by_file(offset, bytes)) {
+    return 0;
+  }
+  if (most != bytes && ftruncate(fd_, static_cast<off_t>(offset + most)) != 0) return 0;
+  head().used.store(offset + most, std::memory_order_relaxed);
   return offset;
+}
+
+bool Mapping::back(std::uint64_t from, std::uint64_t to) {
+  const KeepErrno keep_errno;
+  from = round_up(from);
+  to = round_up(to);
+  if (from == to) return true;
+  const LockGuard guard(growing_);
+  return file_is_ours() && fill_hole(fd_, from, to - from) && map_file(from, to - from);
 }
 
 void Mapping::close() {

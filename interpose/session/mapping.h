@@ -18,8 +18,11 @@ class Mapping {
   bool open(int fd);
   // Offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
-  // The same, or 0 where they would not be in the file: a kill would lose them.
-  std::uint64_t allocate_in_file(std::uint64_t bytes);
+  // The same, or 0 where they would not be in the file: a kill would lose them. Addresses for
+  // `most` bytes; what lies behind the first `bytes` is not to be touched before back().
+  std::uint64_t allocate_in_file(std::uint64_t bytes, std::uint64_t most);
+  // Makes [from, to) usable, of a segment that is so up to `from`. False: the file has no room.
+  bool back(std::uint64_t from, std::uint64_t to);
   void close();
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
@@ -31,6 +34,8 @@ class Mapping {
   bool in_file() const { return fd_ >= 0; }
 
  private:
+  bool file_is_ours() const;
+  bool map_file(std::uint64_t offset, std::uint64_t bytes);
   bool back_by_file(std::uint64_t offset, std::uint64_t bytes);
   bool back_by_memory(std::uint64_t offset, std::uint64_t bytes);
 

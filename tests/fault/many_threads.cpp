@@ -5,7 +5,9 @@
 //   MODE: shared     16 threads at once, N calls each
 //         short      N threads, 16 at a time, one call each; then says how large the ring file is
 //         destructor N threads that call in destructors of keys made before and after our own
-//         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
+//         alive      N threads at once, one call each; then says how much of the ring file is
+//         resident exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls
+//         each
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -14,7 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <latch>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -66,6 +70,18 @@ std::uintmax_t ring_bytes() {
   return 0;
 }
 
+// KiB of mappings of ring files that are in memory.
+unsigned long resident() {
+  std::ifstream maps("/proc/self/smaps");
+  unsigned long sum = 0;
+  bool ring = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) ring = line.ends_with(".ring");
+    if (ring && line.starts_with("Rss:")) sum += std::stoul(line.substr(4));
+  }
+  return sum;
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -83,6 +99,13 @@ int main(int, char** argv) {
   } else if (mode == "short") {
     for (int i = 0; i < n; i += kAtOnce) at_once(kAtOnce, call);
     std::printf("ring %ju\n", ring_bytes());
+  } else if (mode == "alive") {
+    std::latch all_called(n);
+    at_once(n, [&] {
+      call();
+      all_called.arrive_and_wait();
+    });
+    std::printf("resident %lu\n", resident());
   } else if (mode == "destructor") {
     for (int i = 0; i < n; ++i) {
       std::thread([] {

@@ -42,6 +42,14 @@ def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path, 
     assert 0 < said["ring"] < (4 + 2 * 16) * 1.1 * 2**20
 
 
+def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path, built):
+    lines, said = run(tmp_path, "alive", 300)
+    assert said["calls"] == 300
+    assert_all_counted(lines, said["calls"])
+    assert runs.footer(lines)["dropped"] == {}
+    assert 0 < said["resident"] < 40 * 1024
+
+
 def test_calls_in_the_destructors_of_a_thread(tmp_path, built):
     """Of keys that are older and younger than ours: before and after its area is given back."""
     lines, said = run(tmp_path, "destructor", 200)
