@@ -25,12 +25,29 @@ std::string_view bounded(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
+// Whether the process has the ring mapped: one that became another program by execve has not. True
+// where its mappings are not for us to see.
+bool maps(const std::string& process, ino_t ring) {
+  std::ifstream file(process + "/maps");
+  std::string line;
+  bool any = false;
+  while (std::getline(file, line)) {
+    any = true;
+    std::istringstream fields(line);
+    std::string field;
+    for (int n = 1; n <= 5; ++n) fields >> field;  // address, permissions, offset, device, inode
+    if (field == std::to_string(ring)) return true;
+  }
+  return !any;
+}
+
 // A pid alone is not enough: it may have been given to another process since.
-bool pid_lives(const Head& head) {
+bool pid_lives(const Head& head, ino_t ring) {
   std::string boot_id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
   if (boot_id != bounded(head.boot_id)) return false;
-  std::ifstream file("/proc/" + std::to_string(head.pid) + "/stat");
+  const std::string process = "/proc/" + std::to_string(head.pid);
+  std::ifstream file(process + "/stat");
   const std::string stat((std::istreambuf_iterator<char>(file)), {});
   const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
   if (name_end == std::string::npos) return false;
@@ -41,7 +58,7 @@ bool pid_lives(const Head& head) {
   std::string field;
   for (int n = 4; n <= 22 && fields >> field; ++n) {
   }
-  return field == std::to_string(head.start_ticks);
+  return field == std::to_string(head.start_ticks) && maps(process, ring);
 }
 
 void check(const std::filesystem::path& file, const Head& head) {
@@ -108,7 +125,10 @@ bool RingFile::running() const {
   held.l_type = F_RDLCK;
   held.l_whence = SEEK_SET;
   const bool locked = fcntl(fd_, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
-  return locked || pid_lives(view().head());
+  if (locked) return true;
+  // A program that closes all descriptors has given the lock back.
+  struct stat ring {};
+  return fstat(fd_, &ring) == 0 && pid_lives(view().head(), ring.st_ino);
 }
 
 bool RingFile::lock() {

@@ -44,6 +44,25 @@ std::size_t up_to(std::uintptr_t address) {
   return low;
 }
 
+// False where others kept changing the table.
+bool look_up(const void* address, HostMemory& kind) {
+  kind = HostMemory::unknown;
+  if (g_count.load(std::memory_order_relaxed) == 0) return true;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint32_t version = g_version.load(std::memory_order_acquire);
+    const std::size_t place = up_to(at);
+    kind = HostMemory::unknown;
+    if (place != 0 && at < g_range[place - 1].end.load(std::memory_order_relaxed)) {
+      kind = g_range[place - 1].kind.load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (version % 2 == 0 && g_version.load(std::memory_order_relaxed) == version) return true;
+  }
+  return false;
+}
+
 class [[nodiscard]] Change {
  public:
   Change() {
@@ -99,8 +118,10 @@ void add(const void* begin, std::size_t bytes, HostMemory kind) {
 }
 
 void remove(const void* begin) {
-  const std::size_t known = g_count.load(std::memory_order_relaxed);
-  if (known == 0) return;
+  // Most of what a program frees is not here, and need not wait for anybody. Whoever frees a range
+  // that is here knows that it was added.
+  HostMemory kind{};
+  if (look_up(begin, kind) && kind == HostMemory::unknown) return;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   const Change change;
   const std::size_t count = g_count.load(std::memory_order_relaxed);
@@ -111,20 +132,8 @@ void remove(const void* begin) {
 }
 
 HostMemory kind_of(const void* address) {
-  if (g_count.load(std::memory_order_relaxed) == 0) return HostMemory::unknown;
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  constexpr int kTries = 4;
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint32_t version = g_version.load(std::memory_order_acquire);
-    const std::size_t place = up_to(at);
-    HostMemory kind = HostMemory::unknown;
-    if (place != 0 && at < g_range[place - 1].end.load(std::memory_order_relaxed)) {
-      kind = g_range[place - 1].kind.load(std::memory_order_relaxed);
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (version % 2 == 0 && g_version.load(std::memory_order_relaxed) == version) return kind;
-  }
-  return HostMemory::unknown;
+  HostMemory kind{};
+  return look_up(address, kind) ? kind : HostMemory::unknown;
 }
 
 Bucket direction(const void* dst, const void* src) {

@@ -1,6 +1,7 @@
 #include "thread.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -120,8 +121,7 @@ ThreadArea* adopt_area(std::uint32_t tid) {
     // What the last owner wrote without committing (it was cancelled in a call) must not be
     // taken for part of our first transaction.
     const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
-    m.view().each_row([&](const LedgerRow& row, const ThreadArea& owner) {
-      if (&owner != area) return;
+    m.view().each_row_of(*area, [&](const LedgerRow& row) {
       for (LedgerSlot& slot : const_cast<LedgerRow&>(row).slot) {
         if (slot.txn > committed) slot.txn = 0;
       }
@@ -156,13 +156,19 @@ void push_thread_marker(Thread& t, std::uint32_t tid) {
 pthread_key_t g_exit_key;
 std::atomic<bool> g_exit_key_made{false};
 
+void unmap_pending(Thread& t) {
+  t.pending->release();
+  munmap(t.pending, sizeof *t.pending);
+  t.pending = nullptr;
+}
+
 // The thread ends: its area is free for another one.
 void leave(void* area) {
   Thread& t = t_thread;
   if (t.area != area || t.session != session::number()) return;
   // A thread cancelled within a call or a group keeps its area: those calls stay unfinished.
   const bool at_rest = t.at_rest() && (t.pending == nullptr || t.pending->size() == 0);
-  if (t.pending != nullptr) t.pending->release();
+  if (t.pending != nullptr) unmap_pending(t);
   t.session = kNoSession;
   if (!t.shared && at_rest) t.area->tid.store(0, std::memory_order_release);
   t.area = nullptr;

@@ -69,7 +69,7 @@ struct Thread {
   ::CUstream_st* captured_on = nullptr;
   const void* captured_before = nullptr;
 
-  Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept
+  Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept until the thread ends
 
   RangeLevels ranges;
 

@@ -82,6 +82,19 @@ struct SchedulingAttributes {
   std::uint64_t period = 0;
 };
 
+// The cores that the launcher gave the process (Slurm binds tasks so), as they were before the
+// program pinned threads of its own.
+struct LaunchedOn {
+  cpu_set_t cores{};
+  bool known = false;  // not on machines of more than 1,024 cores
+};
+constinit LaunchedOn g_launched_on;
+
+[[gnu::constructor]] void note_cores() {
+  LaunchedOn& on = g_launched_on;
+  on.known = on.known || sched_getaffinity(0, sizeof on.cores, &on.cores) == 0;
+}
+
 void settle_in() {
   // Out of the way of the program's threads, but not so far that its exit waits for us: to end, a
   // process needs each of its threads to run once more, and on busy cores that takes half a second
@@ -93,10 +106,8 @@ void settle_in() {
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   }
-  // The training thread may be pinned to one core: we take any that the process may use.
-  cpu_set_t any;
-  std::memset(&any, 0xff, sizeof any);
-  sched_setaffinity(0, sizeof any, &any);
+  // The thread that starts us may be pinned to one core, where we would be in its way.
+  if (g_launched_on.known) sched_setaffinity(0, sizeof g_launched_on.cores, &g_launched_on.cores);
   prctl(PR_SET_NAME, "tprof");  // last: who sees it finds the rest done
 }
 
@@ -118,6 +129,7 @@ void* run(void*) {
 }  // namespace
 
 bool start(const View& view, int fd, std::uint64_t offset) {
+  note_cores();  // calls may come before constructors
   g_fd = fd;
   g_output = new (g_storage) Output(view, fd, offset);
   pthread_attr_t attributes;

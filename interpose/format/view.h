@@ -63,20 +63,25 @@ class View {
     return head().functions < kMaxFunctions ? head().functions : kMaxFunctions;
   }
 
+  // Calls f(row) for every row in use of a thread's ledger.
+  template <typename F>
+  void each_row_of(const ThreadArea& t, F&& f) const {
+    for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
+      const std::uint32_t n = ledger_level_rows(level);
+      const LedgerRow* rows = at<const LedgerRow>(t.level[level], n);
+      if (rows == nullptr) continue;
+      for (std::uint32_t r = 0; r < n; ++r) {
+        if (rows[r].key_low.load(std::memory_order_acquire) != 0) f(rows[r]);
+      }
+    }
+  }
   // Calls f(row, thread) for every ledger row in use.
   template <typename F>
   void each_row(F&& f) const {
     for (std::uint32_t i = 0; i < threads(); ++i) {
       const ThreadArea* t = thread(i);
       if (t == nullptr) continue;
-      for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
-        const std::uint32_t n = ledger_level_rows(level);
-        const LedgerRow* rows = at<const LedgerRow>(t->level[level], n);
-        if (rows == nullptr) continue;
-        for (std::uint32_t r = 0; r < n; ++r) {
-          if (rows[r].key_low.load(std::memory_order_acquire) != 0) f(rows[r], *t);
-        }
-      }
+      each_row_of(*t, [&](const LedgerRow& row) { f(row, *t); });
     }
   }
 

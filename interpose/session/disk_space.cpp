@@ -27,12 +27,19 @@ bool unsupported() {
   return errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
+FileId ask(int fd, const char* path, int flags) {
+  struct statx file;  // fstat is a symbol of glibc 2.33
+  if (statx(fd, path, flags, STATX_INO, &file) != 0) return {};
+  return {std::uint64_t{file.stx_dev_major} << 32 | file.stx_dev_minor, file.stx_ino};
+}
+
 }  // namespace
 
 FileId file_of(int fd) {
-  struct statx file;  // fstat is a symbol of glibc 2.33
-  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &file) != 0) return {};
-  return {std::uint64_t{file.stx_dev_major} << 32 | file.stx_dev_minor, file.stx_ino};
+  return ask(fd, "", AT_EMPTY_PATH);
+}
+FileId file_at(const char* path) {
+  return ask(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
 }
 
 bool size_allowed(std::uint64_t size) {

@@ -11,7 +11,8 @@ struct FileId {
   std::uint64_t device = 0, inode = 0;
   bool operator==(const FileId&) const = default;
 };
-FileId file_of(int fd);  // zeros: none
+FileId file_of(int fd);            // zeros: none
+FileId file_at(const char* path);  // the same
 
 // Whether a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
 // SIGXFSZ.

@@ -203,7 +203,9 @@ bool start_locked() {
 
 void close_files() {
   coverage::note_objects(g_mapping.head());
-  if (writer::close_file(kCloseTimeoutMs) && g_file.ring_path[0] != '\0') {
+  // After a chroot the path may be somebody else's.
+  if (writer::close_file(kCloseTimeoutMs) && g_file.ring_path[0] != '\0' &&
+      file_at(g_file.ring_path) == g_file.ring_id) {
     unlink(g_file.ring_path);
   }
 }

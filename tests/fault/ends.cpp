@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,11 @@ namespace {
   if (how == "segv") raise(SIGSEGV);
   if (how == "term" || how == "handled") raise(SIGTERM);
   if (how == "kill") raise(SIGKILL);
+  if (how == "becomes cat") {
+    // Past libc's functions, as a program without them would.
+    const char* const arguments[] = {"cat", nullptr};
+    syscall(SYS_execve, "/bin/cat", arguments, environ);
+  }
   fail("ending");
 }
 
@@ -60,6 +67,17 @@ void step_clock(const char* variable, std::int64_t ns) {
   static_cast<std::atomic<std::int64_t>*>(step)->store(ns);
 }
 
+// As frameworks do with the thread that launches kernels.
+void pin_to_the_last_core() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &allowed)) --last;
+  CPU_ZERO(&allowed);
+  CPU_SET(last, &allowed);
+  if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) fail("pinning");
+}
+
 // One of two threads that have made calls stays where it is.
 void park_a_thread() {
   static std::latch called(1);
@@ -77,6 +95,7 @@ void park_a_thread() {
 int end(std::string_view how, std::string_view where) {
   if (how == "handled") std::signal(SIGTERM, exit_in_handler);
   if (how == "stubborn") std::signal(SIGTERM, never_return);
+  if (where == "pinned") pin_to_the_last_core();
   static Caller caller(new_communicator(), 1);
   caller.rounds(100);
   park_a_thread();

@@ -5,9 +5,9 @@
 //   MODE: shared     16 threads at once, N calls each
 //         short      N threads, 16 at a time, one call each; then says how large the ring file is
 //         destructor N threads that call in destructors of keys made before and after our own
-//         alive      N threads at once, one call each; then says how much of the ring file is
-//         resident exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls
-//         each
+//         alive      N threads at once, one call each; says how much of the ring is resident
+//         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
+//         groups     N threads one by one, a group of two calls each; says how many pages grew
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -63,6 +63,29 @@ void* leave_a_group_open(void*) {
   pthread_exit(nullptr);
 }
 
+void* call_in_a_group(void*) {
+  ncclGroupStart();
+  call();
+  call();
+  ncclGroupEnd();
+  return nullptr;
+}
+
+void one_after_the_other(int threads, void* (*f)(void*)) {
+  for (int i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, f, nullptr) != 0) std::_Exit(99);
+    pthread_join(thread, nullptr);
+  }
+}
+
+// Of the address space.
+long pages() {
+  long n = 0;
+  std::ifstream("/proc/self/statm") >> n;
+  return n;
+}
+
 std::uintmax_t ring_bytes() {
   for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
     if (entry.path().extension() == ".ring") return entry.file_size();
@@ -114,12 +137,13 @@ int main(int, char** argv) {
         call();
       }).join();
     }
+  } else if (mode == "groups") {
+    one_after_the_other(100, call_in_a_group);
+    const long before = pages();
+    one_after_the_other(n - 100, call_in_a_group);
+    std::printf("pages %ld\n", pages() - before);
   } else {
-    for (int i = 0; i < n; ++i) {
-      pthread_t thread;
-      if (pthread_create(&thread, nullptr, leave_a_group_open, nullptr) != 0) return 1;
-      pthread_join(thread, nullptr);
-    }
+    one_after_the_other(n, leave_a_group_open);
     call();
   }
   std::printf("calls %lu\n", g_calls.load());

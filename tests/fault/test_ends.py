@@ -159,6 +159,46 @@ def test_a_running_process_that_hangs_shows_its_call(tmp_path, built):
     assert begun == ["ncclAllReduce"]
 
 
+def test_a_process_that_became_another_program_does_not_run_any_more(tmp_path, built):
+    """It has the pid still, and the time of its start."""
+    client = Waiting(tmp_path, "becomes cat")
+    client.process.stdin.write("cat\n")
+    client.process.stdin.flush()
+    assert client.says() == "cat"
+    runs.recover(tmp_path / "traces")
+    traced = client.ends()
+    (counts,) = traced.counted()
+    runs.assert_exact(traced.only_rank_file(), counts)
+
+
+def writers_cores(process: subprocess.Popen) -> set[int]:
+    """On which the library's thread may run, once it has settled: then it has its name."""
+    until = time.monotonic() + runs.TIME_LIMIT_S
+    while time.monotonic() < until:
+        for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+            if (task / "comm").read_text() == "tprof\n":
+                return os.sched_getaffinity(int(task.name))
+    raise AssertionError("no thread of the library")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.parametrize("where", ["", "pinned"])
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path, built, monkeypatch):
+    """Not more, as Slurm binds tasks; nor only that to which the program pins its own thread."""
+    cores = set(sorted(os.sched_getaffinity(0))[: 1 if bound else 2])
+    all_of_ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        client = Waiting(tmp_path, "wait", where)
+    finally:
+        os.sched_setaffinity(0, all_of_ours)
+    assert client.says() == "ready"
+    assert writers_cores(client.process) == cores
+    client.process.kill()
+    client.ends()
+
+
 def test_a_scheduler_that_warns_and_then_kills(tmp_path, built):
     """Slurm's SIGTERM, a handler that is not done in time, SIGKILL."""
     client = Waiting(tmp_path, "stubborn", "")

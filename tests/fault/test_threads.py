@@ -62,3 +62,9 @@ def test_threads_that_end_within_a_group(tmp_path, built):
     lines, said = run(tmp_path, "exit", 10)
     assert said["calls"] == 2 * 10 + 1
     assert runs.ledger(lines) == {GATHER: (1, 8, 0, 20)}
+
+
+def test_a_thread_that_used_a_group_leaves_no_memory_behind(tmp_path, built):
+    lines, said = run(tmp_path, "groups", 2100)
+    assert runs.ledger(lines) == {GATHER: (2 * 2100, 2 * 2100 * 8, 0, 0)}
+    assert said["pages"] < 2000 / 2  # it was one each
