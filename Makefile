@@ -1,15 +1,19 @@
-# Thin targets over CMake and scripts/. `make` alone needs what `scripts/bootstrap build` installs;
-# test, test-matrix, demo, bench, soak, fuzz and lint install what they need.
+# Thin targets over CMake and scripts/. `make` alone builds libtprof.so and tprof, and needs what
+# `scripts/bootstrap build` installs; `make install` puts both under PREFIX; test, test-matrix, demo, bench, soak, fuzz and lint install what they need.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
+PREFIX ?= /usr/local
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all test test-matrix demo bench soak sanitize fuzz lint clean distclean
+.PHONY: all install test test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof
 
 $(BUILD)/build.ninja: CMakeLists.txt
 	@cmake -S . -B $(BUILD) -G Ninja
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
 test:
 	@scripts/test

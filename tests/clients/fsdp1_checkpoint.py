@@ -5,26 +5,26 @@ each of its ranges was entered is printed at the end.
 """
 
 import collections
-import ctypes
 import json
 
-# One malloc arena: PyTorch pickles a tensor under its address in decimal, which has a digit more in
-# the arena of another thread, and the sizes of what is gathered should be those of the last run.
-M_ARENA_MAX = -8
-ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-
-import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-from common import batches, log, start, train_step  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.distributed.fsdp import (  # noqa: E402
+import torch
+import torch.distributed as dist
+from common import batches, log, start, train_step
+from torch import nn
+from torch.distributed.fsdp import (
     FullyShardedDataParallel,
     ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     StateDictType,
 )
-from torch.distributed.fsdp._debug_utils import SimpleProfiler  # noqa: E402
-from torch.distributed.fsdp.wrap import ModuleWrapPolicy  # noqa: E402
+from torch.distributed.fsdp._debug_utils import SimpleProfiler
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+# PyTorch pickles a tensor under the address of its storage in decimal, which has 14 or 15 digits as
+# the heap or a mapping holds it. With one length for all, what is gathered has the size of the last
+# run.
+address = torch._C.StorageBase._cdata
+torch.UntypedStorage._cdata = property(lambda storage: 10**15 + address.__get__(storage))
 
 entered = collections.Counter()
 profile = SimpleProfiler.profile

@@ -8,8 +8,8 @@ from lib.launch import start, torchrun
 THREADS = "grep Threads: /proc/{}/status"
 PROGRAMS = {
     "bash": ["bash", "-c", f"(exit 3); echo $?; {THREADS.format('$$')}; echo a b | wc -w"],
-    # An alias runs in a shell whose parent is git itself.
-    "git": ["git", "-c", f"alias.threads=!{THREADS.format('$PPID')}", "threads"],
+    # A recipe runs in a shell whose parent is make itself.
+    "make": ["make", f"--eval=threads:; @{THREADS.format('$$PPID')}; :", "threads"],
     "python": [sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/task'))[1:])"],
     "failing python": [sys.executable, "-c", "import sys; sys.exit('no data')"],
     "python with torch": [

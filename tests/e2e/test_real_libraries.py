@@ -36,7 +36,7 @@ def test_every_result_and_the_last_error_are_the_librarys_own(both):
     assert plain.code == 0 and len(results(plain)) > 80
     assert traced.code == plain.code
     assert traced.stdout.splitlines() == plain.stdout.splitlines()
-    assert "tprof" not in traced.stderr
+    assert traced.words_of_ours() == []
 
 
 def exported(library) -> set[str]:

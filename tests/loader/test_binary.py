@@ -135,7 +135,7 @@ PROGRAMS = {
     "false": ["/bin/false"],
     "bash": ["/bin/bash", "-c", "echo hello; cat /etc/hostname > /dev/null; exit 3"],
     "bash's threads": ["/bin/bash", "-c", "grep Threads /proc/$$/status"],
-    "git": ["git", "--version"],
+    "make": ["make", "--version"],
     "python": [sys.executable, "-c", "import os; print(len(os.listdir('/proc/self/task')))"],
     "python that fails": [sys.executable, "-c", "import sys; sys.exit('no')"],
     "a static program": ["/sbin/ldconfig", "--version"],

@@ -41,7 +41,8 @@ def run(folder, command, **variables):
 
 
 def calling(text):
-    return [sys.executable, "-c", PREAMBLE + text]
+    # Python 3.12 warns of a fork where there are threads.
+    return [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PREAMBLE + text]
 
 
 def missed(folder):

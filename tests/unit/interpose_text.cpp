@@ -58,7 +58,7 @@ TEST_CASE("bytes that are not UTF-8 become U+FFFD and never break the line") {
   for (int i = 0; i < 20000; ++i) {
     std::string bytes(random() % 12, '\0');
     for (char& b : bytes) b = static_cast<char>(random());
-    REQUIRE_NOTHROW(nlohmann::json::parse(as_string(bytes)));
+    REQUIRE(nlohmann::json::accept(as_string(bytes)));
   }
 }
 

@@ -28,6 +28,11 @@ class Run:
         """Standard output without its order: ranks write whenever they get there."""
         return sorted(self.stdout.splitlines())
 
+    def words_of_ours(self) -> list[str]:
+        """What the library said. A line may hold the name for another reason: PyTorch's warnings
+        print the path of the checkout."""
+        return [line for line in self.stderr.splitlines() if line.startswith("tprof:")]
+
 
 def environment(folder: pathlib.Path, preload: bool) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TPROF_", "STANDIN_", "NCCL_"))}

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 SYMBOLS = pathlib.Path(__file__).resolve().parents[1] / "symbols"
-FOLDER = os.environ.get("STANDIN_FOLDER")
+FOLDER = os.environ["STANDIN_FOLDER"]
 REAL = [pathlib.Path(folder) for folder in os.environ.get("STANDIN_REAL", "").split(":") if folder]
 RUNTIMES = "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"
 LIBRARIES = *RUNTIMES, "libnccl.so.2", "libcuda.so.1"
@@ -33,7 +33,6 @@ def listed(soname):
     return set((SYMBOLS / f"{soname}.txt").read_text().split())
 
 
-@unittest.skipUnless(FOLDER, "STANDIN_FOLDER names no build of the stand-in")
 class Exports(unittest.TestCase):
 
     def test_each_library_exports_exactly_the_names_of_the_real_one(self):
