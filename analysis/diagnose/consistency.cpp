@@ -31,12 +31,6 @@ bool comparable(const Process& p) {
   return p.footer && p.footer->dropped.empty() && !p.ledgers.empty();
 }
 
-bool wants_lines(const Process& p, Bucket bucket) {
-  if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
-  const auto events = p.header.config.find("TPROF_EVENTS");
-  return events != p.header.config.end() && events->second == "all";
-}
-
 std::map<CallKey, CallSums> ledger_of(const Process& p) {
   std::map<CallKey, CallSums> sums;
   for (const auto& [epoch, ledger] : p.ledgers) {

@@ -120,6 +120,7 @@ std::string coverage_of(const Member& m, const Facts& facts) {
 }  // namespace
 
 std::string describe(const Event& e, const Process& p) {
+  if (e.launch) return e.name + ", at " + utc(p.header.base_time_ns + e.ts_ns);
   std::string out = fmt::format("{} of {} {}", e.name, report::thousands(e.count), e.dtype);
   if (!e.reduce.empty()) out += ", " + e.reduce;
   if (e.peer) out += fmt::format(", {} {}", e.collective() ? "root" : "peer", *e.peer);

@@ -19,6 +19,8 @@ using read::Process;
 constexpr std::int64_t kHangNs = 1'000'000'000;
 // Between calls, a host may wait seconds for its device in a healthy job too.
 constexpr std::int64_t kQuietNs = 10'000'000'000;
+// For calls that returned, and whose rank has called others since.
+constexpr std::size_t kMaxFilesRead = 16;
 
 std::string span(std::int64_t ns) {
   return report::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
@@ -69,24 +71,31 @@ const Meeting* LastCalls::missed(const Process* p) {
 const LastCalls::FirstCall& LastCalls::first_call(const Meeting& m) {
   const auto [at, fresh] = first_calls_.try_emplace(&m);
   if (!fresh) return at->second;
+  const Member* returned = nullptr;  // and whose line of it has to be looked for
   for (const Member* member : m.came) {
     const auto of_process = facts_.find(member->process);
     if (of_process == facts_.end()) continue;
-    const auto lines = of_process->second.collectives.find(member->comm->comm);
-    const bool returned =
-        lines != of_process->second.collectives.end() && lines->second.covered_until(m.seq) > m.seq;
-    if (returned) {
-      const auto events = collectives_between(*member, m.seq, m.seq + 1, traces_);
-      if (!events.empty()) set(at->second, *member, events[0]);
-    } else {
-      for (const read::Event& e : of_process->second.open) {
-        if (e.collective() && e.comm == member->comm->comm && e.seq == m.seq) {
-          set(at->second, *member, e);
-        }
+    const LineFacts& facts = of_process->second;
+    const auto last = facts.last_collective.find(member->comm->comm);
+    if (last != facts.last_collective.end() && last->second.seq == m.seq) {
+      set(at->second, *member, last->second);
+    }
+    for (const read::Event& e : facts.open) {
+      if (e.collective() && e.comm == member->comm->comm && e.seq == m.seq) {
+        set(at->second, *member, e);
       }
     }
-    if (!at->second.function.empty()) break;
+    if (!at->second.function.empty()) return at->second;
+    const auto lines = facts.collectives.find(member->comm->comm);
+    if (returned == nullptr && lines != facts.collectives.end() &&
+        lines->second.covered_until(m.seq) > m.seq) {
+      returned = member;
+    }
   }
+  if (returned == nullptr || files_read_ == kMaxFilesRead) return at->second;
+  ++files_read_;
+  const auto events = collectives_between(*returned, m.seq, m.seq + 1, traces_);
+  if (!events.empty()) set(at->second, *returned, events[0]);
   return at->second;
 }
 
@@ -115,7 +124,9 @@ bool LastCalls::lived_on(const Process& p, const OpenCall& call) const {
 
 bool LastCalls::quiet(const Process* p) const {
   const auto facts = facts_.find(p);
-  if (p->end == End::closed || facts == facts_.end() || !facts->second.last) return false;
+  if (p->end == End::closed || facts == facts_.end() || !knows_last(*p, facts->second)) {
+    return false;
+  }
   const read::Event& e = *facts->second.last;
   return end_ns(*p) - p->header.base_time_ns - e.ts_ns - e.dur_ns >= kQuietNs;
 }
@@ -161,7 +172,12 @@ void LastCalls::add_ranges(const Processes& who, Problem& p) const {
 
 void LastCalls::add_last_call(const Process& process, Problem& p) const {
   const auto facts = facts_.find(&process);
-  if (facts == facts_.end() || !facts->second.last) return;
+  if (facts == facts_.end()) return;
+  if (!knows_last(process, facts->second)) {
+    p.evidence.push_back("which call of " + name_of(process) +
+                         " was the last to return, its lines do not tell");
+    return;
+  }
   const read::Event& e = *facts->second.last;
   const std::int64_t at = process.header.base_time_ns + e.ts_ns;
   const std::int64_t after = end_ns(process) - at - e.dur_ns;

@@ -76,6 +76,7 @@ class LastCalls {
   Processes not_closed_;
   std::vector<std::int64_t> missing_;
   std::map<const Meeting*, FirstCall> first_calls_;
+  std::size_t files_read_ = 0;
 };
 
 }  // namespace tprof::diagnose

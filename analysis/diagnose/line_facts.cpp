@@ -16,7 +16,20 @@ namespace {
 constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
 constexpr std::size_t kMaxDecreased = 8;
 
-void take(const read::Event& e, LineFacts& facts) {
+// What it did last, by a line of the call or by one that says that it was the last.
+void take_last(const read::Process& p, const read::Event& e, LineFacts& facts) {
+  if (!facts.last || facts.last->ts_ns <= e.ts_ns) facts.last = e;
+  if (e.launch || e.failed || !e.comm || p.end == read::End::closed) return;
+  if (e.collective()) {
+    const auto [at, fresh] = facts.last_collective.try_emplace(*e.comm, e);
+    if (!fresh && at->second.seq <= e.seq) at->second = e;
+  } else {
+    std::uint64_t& n = facts.talked[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}];
+    n = std::max(n, e.seq + 1);
+  }
+}
+
+void take(const read::Process& p, const read::Event& e, LineFacts& facts) {
   if (e.unfinished) {
     CallSums& sums =
         facts
@@ -25,7 +38,7 @@ void take(const read::Event& e, LineFacts& facts) {
     if (facts.open.size() < kMaxOpen) facts.open.push_back(e);
     return;
   }
-  if (!facts.last || facts.last->ts_ns <= e.ts_ns) facts.last = e;
+  take_last(p, e, facts);
   if (e.collective() && e.seq == 0) facts.begun.try_emplace(*e.comm, e.ts_ns);
   if (e.failed) {
     if (e.comm) ++facts.failed[*e.comm];
@@ -91,38 +104,62 @@ Facts facts_of(const read::Trace& trace, const std::set<const read::Process*>& o
     return facts;
   };
   read::read_lines(
-      trace, {.wanted = [&](const read::Process& p) { return all.contains(&p); },
-              .event = [&](const read::Process& p, const read::Event& e) { take(e, all.at(&p)); },
-              .open_range =
-                  [&](const read::Process& p, const read::Range& r) {
-                    auto& ranges = all.at(&p).ranges;
-                    if (ranges.size() < kMaxOpen) ranges.push_back(r);
-                  },
-              .metadata =
-                  [&](const read::Line& line) {
-                    metadata.line(line);
-                    if (metadata.processes().size() != place) {
-                      place = metadata.processes().size();
-                      before.clear();
-                    }
-                    if (place == 0) return;
-                    read::Process& now = metadata.processes().back();
-                    const auto lanes = facts_at(line.offset);
-                    for (LineFacts* facts : lanes) facts->clock = now.header.clock;
-                    if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
-                    for (const auto& [epoch, ledger] : now.ledgers) {
-                      const auto old = before.find(epoch);
-                      if (old == before.end()) continue;
-                      for (LineFacts* facts : lanes) {
-                        compare(old->second, ledger, line.offset, facts->decreased);
-                      }
-                    }
-                    before = now.ledgers;
-                  }});
+      trace,
+      {.wanted = [&](const read::Process& p) { return all.contains(&p); },
+       .event = [&](const read::Process& p, const read::Event& e) { take(p, e, all.at(&p)); },
+       .launch = [&](const read::Process& p, const read::Event& e) { take_last(p, e, all.at(&p)); },
+       .last =
+           [&](const read::Process& p, const read::Event& e) {
+             take_last(p, e, all.at(&p));
+             all.at(&p).from_ring = true;
+           },
+       .open_range =
+           [&](const read::Process& p, const read::Range& r) {
+             auto& ranges = all.at(&p).ranges;
+             if (ranges.size() < kMaxOpen) ranges.push_back(r);
+           },
+       .metadata =
+           [&](const read::Line& line) {
+             metadata.line(line);
+             if (metadata.processes().size() != place) {
+               place = metadata.processes().size();
+               before.clear();
+             }
+             if (place == 0) return;
+             read::Process& now = metadata.processes().back();
+             const auto lanes = facts_at(line.offset);
+             for (LineFacts* facts : lanes) facts->clock = now.header.clock;
+             if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
+             for (const auto& [epoch, ledger] : now.ledgers) {
+               const auto old = before.find(epoch);
+               if (old == before.end()) continue;
+               for (LineFacts* facts : lanes) {
+                 compare(old->second, ledger, line.offset, facts->decreased);
+               }
+             }
+             before = now.ledgers;
+           }});
   return all;
 }
 
 }  // namespace
+
+bool wants_lines(const read::Process& p, Bucket bucket) {
+  if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
+  const auto events = p.header.config.find("TPROF_EVENTS");
+  return events != p.header.config.end() && events->second == "all";
+}
+
+bool knows_last(const read::Process& p, const LineFacts& facts) {
+  if (!facts.last || !p.footer || p.end == read::End::partial) return false;
+  if (facts.from_ring) return true;
+  const bool no_line = std::ranges::any_of(p.ledgers, [&](const auto& epoch) {
+    return std::ranges::any_of(epoch.second.rows, [&](const read::Row& row) {
+      return row.amounts.calls != 0 && !wants_lines(p, row.bucket);
+    });
+  });
+  return p.footer->dropped.empty() && !no_line;
+}
 
 Facts line_facts(const match::Job& job, const read::Traces& traces,
                  const std::function<void(std::size_t)>& progress) {

@@ -55,13 +55,23 @@ struct LineFacts {
   std::map<std::int64_t, std::uint64_t> failed;  // by communicator
   std::map<std::int64_t, std::int64_t> begun;    // by communicator: when its first was called
   std::vector<read::Event> open;                 // calls that never returned
-  std::optional<read::Event> last;               // the call that began last
-  std::vector<read::Range> ranges;               // NVTX ranges that are open
-  std::vector<read::Anchor> clock;               // all of them, in the order of the file
-  std::vector<std::string> decreased;            // where a ledger says less than one before it
+  std::optional<read::Event> last;               // the call or launch that began last, see below
+  // Of a process that did not close: the last collective of each communicator, and how many sends
+  // and receives there were.
+  std::map<std::int64_t, read::Event> last_collective;
+  std::map<ChannelKey, std::uint64_t> talked;
+  bool from_ring = false;              // its ring tells what it did last, whatever has lines
+  std::vector<read::Range> ranges;     // NVTX ranges that are open
+  std::vector<read::Anchor> clock;     // all of them, in the order of the file
+  std::vector<std::string> decreased;  // where a ledger says less than one before it
 
   bool any() const { return !calls.empty(); }
 };
+
+// Whether each call of the bucket gets a line, as far as there is room.
+bool wants_lines(const read::Process& process, Bucket bucket);
+// Whether `last` is known to be the last: the ring tells, or all that was called has a line.
+bool knows_last(const read::Process& process, const LineFacts& facts);
 
 using Facts = std::map<const read::Process*, LineFacts>;
 

@@ -91,13 +91,14 @@ class Finder {
     return open == entered_.end() ? done : std::max(done, open->second);
   }
 
-  // A running process that made a call lately may be on its way.
+  // A running process that made a call lately may be on its way; so may one of which that is not
+  // known.
   bool on_its_way(const Process& p) const {
     if (p.end != End::running) return false;
     const auto facts = facts_.find(&p);
-    if (facts == facts_.end() || !facts->second.last) return true;
-    const std::int64_t last = p.header.base_time_ns + facts->second.last->ts_ns;
-    return end_ns(p) - last < stuck_after_ns_;
+    if (facts == facts_.end() || !knows_last(p, facts->second)) return true;
+    const read::Event& last = *facts->second.last;
+    return end_ns(p) - p.header.base_time_ns - last.ts_ns - last.dur_ns < stuck_after_ns_;
   }
 
   // The first collective that not all have called. Who came to it waits for who did not, on the
@@ -133,6 +134,19 @@ class Finder {
     waits_.meetings.push_back(std::move(meeting));
   }
 
+  // How many sends to a rank, or receives from it, returned; nothing: not known.
+  std::optional<std::uint64_t> came_to(const Member& m, std::int64_t peer, bool send) const {
+    const Process& p = *m.process;
+    const auto facts = facts_.find(&p);
+    if (facts == facts_.end()) return std::nullopt;
+    const auto talked = facts->second.talked.find({m.comm->comm, peer, send});
+    const Channel* channel = channel_of(m, peer, send, facts_);
+    std::uint64_t n = channel == nullptr ? 0 : channel->seqs.end();
+    if (talked != facts->second.talked.end()) return std::max(n, talked->second);
+    if (!p.footer || !p.footer->dropped.empty()) return std::nullopt;
+    return n;
+  }
+
   void point_to_point(const OpenCall& call) {
     const bool two_sided = call.function == "ncclSend" || call.function == "ncclRecv";
     if (!two_sided || call.communicator == nullptr || !call.peer || !call.seq) return;
@@ -142,8 +156,9 @@ class Finder {
     if (other == c.members.end() || other->process == call.process) return;
     if (on_its_way(*other->process)) return;
     const bool send = call.function == "ncclSend";
-    const Channel* channel = channel_of(*other, call.member->comm->rank, !send, facts_);
-    std::uint64_t came = channel == nullptr ? 0 : channel->seqs.end();
+    const auto known = came_to(*other, call.member->comm->rank, !send);
+    if (!known) return;
+    std::uint64_t came = *known;
     for (const OpenCall& theirs : waits_.open) {
       if (theirs.member != &*other || theirs.collective || theirs.peer != call.member->comm->rank ||
           (theirs.function == "ncclSend") == send || !theirs.seq) {

@@ -141,6 +141,26 @@ constexpr Field kCall[] = {{"unfinished"},
                            {"graph"},
                            {"launches"}};
 
+constexpr Field kLast[] = {{"function", Take::function},
+                           {"cat", Take::word},
+                           {"ts"},
+                           {"dur"},
+                           {"result"},
+                           {"captured"},
+                           {"comm"},
+                           {"seq"},
+                           {"count"},
+                           {"dtype", Take::word},
+                           {"bytes"},
+                           {"peer"},
+                           {"reduce", Take::word},
+                           {"group"},
+                           {"in_place"},
+                           {"device"},
+                           {"host_memory", Take::word},
+                           {"sync"},
+                           {"graph"}};
+
 // Metadata lines by their names.
 constexpr Field kLines[] = {{"process_name", Take::object, {}, kProcessName},
                             {"process_sort_index", Take::object, {}, kSortIndex},
@@ -153,6 +173,7 @@ constexpr Field kLines[] = {{"process_name", Take::object, {}, kProcessName},
                             {"tprof_clock", Take::object, {}, kClock},
                             {"tprof_group", Take::object, {}, kGroup},
                             {"tprof_graph", Take::object, {}, kGraph},
+                            {"tprof_last", Take::object, {}, kLast},
                             {"tprof_ledger", Take::object, {}, kLedger},
                             {"tprof_footer", Take::object, {}, kFooter}};
 constexpr Field kCallArguments = {"args", Take::object, {}, kCall};

@@ -26,25 +26,28 @@ std::int64_t time_ns(const object& o, std::string_view key) {
   return std::llround(micros * 1000);
 }
 
-// Nothing where the line is not of a call.
-std::optional<Event> event_of(const object& line) {
-  const std::string phase = text_or_empty(line, "ph");
-  const bool unfinished = phase == "B";
-  const std::string bucket = text_or_empty(line, "cat");
+// Of a call, or a graph's launch; nothing where it is neither. `top` holds its category and times.
+std::optional<Event> event_of(const object& top, const object& args, std::string name,
+                              bool unfinished) {
+  const std::string bucket = text_or_empty(top, "cat");
   const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
-  if ((phase != "X" && !unfinished) || known == std::end(kBuckets)) return std::nullopt;
-  const object args = object_of(line, "args");
+  const bool launch = bucket == kGraphCategory;
+  if (known == std::end(kBuckets) && !launch) return std::nullopt;
   const std::uint64_t result = find(args, "result") ? count(args, "result") : 0;
   Event e;
-  e.name = text(line, "name");
-  e.bucket = static_cast<Bucket>(known - kBuckets);
+  e.name = std::move(name);
+  e.launch = launch;
   e.unfinished = unfinished;
+  e.ts_ns = time_ns(top, "ts");
+  e.dur_ns = unfinished ? 0 : time_ns(top, "dur");
+  if (launch) {
+    e.failed = result != 0;
+    return e;
+  }
+  e.bucket = static_cast<Bucket>(known - kBuckets);
   e.captured = flag(args, "captured");
   e.failed = result != 0 && (is_copy(e.bucket) || result != kInProgress);
-  e.ts_ns = time_ns(line, "ts");
-  e.dur_ns = unfinished ? 0 : time_ns(line, "dur");
   e.bytes = count(args, "bytes");
-  e.thread = integer_or(line, "tid", 0);
   e.dtype = text_or_empty(args, "dtype");
   if (is_copy(e.bucket)) {
     if (e.dtype.empty()) e.dtype = "byte";
@@ -57,6 +60,22 @@ std::optional<Event> event_of(const object& line) {
   e.count = count(args, "count");
   e.peer = optional_integer(args, "peer");
   e.reduce = text_or_empty(args, "reduce");
+  return e;
+}
+
+std::optional<Event> event_of(const object& line) {
+  const std::string phase = text_or_empty(line, "ph");
+  if (phase != "X" && phase != "B") return std::nullopt;
+  auto e = event_of(line, object_of(line, "args"), text(line, "name"), phase == "B");
+  if (e) e->thread = integer_or(line, "tid", 0);
+  return e;
+}
+
+// Of a `tprof_last` line.
+std::optional<Event> last_of(const object& line) {
+  const object args = object_of(line, "args");
+  auto e = event_of(args, args, text(args, "function"), false);
+  if (e) e->thread = integer_or(line, "tid", 0);
   return e;
 }
 
@@ -94,15 +113,16 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   Block block;
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
-      if (is_metadata(line.text)) {
+      const bool last = reader.last && line.text.starts_with("{\"name\":\"tprof_last\"");
+      if (is_metadata(line.text) && !last) {
         if (reader.metadata) reader.metadata(line);
         return;
       }
       const bool range = is_range(line.text);
       if (range ? !reader.open_range || is_closed_range(line.text) : !reader.event) return;
-      const Process* last = owner_at(trace, line.offset);
-      if (last == nullptr) return;
-      if (reader.wanted && !any_lane(*last, reader.wanted)) return;
+      const Process* process = owner_at(trace, line.offset);
+      if (process == nullptr) return;
+      if (reader.wanted && !any_lane(*process, reader.wanted)) return;
       try {
         object o;
         if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
@@ -112,14 +132,15 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           const auto r = open_range_of(o);
           if (!r) return;
           const auto device = optional_integer(object_of(o, "args"), "device");
-          const Process& owner = lane_of_call(*last, std::nullopt, device.value_or(0));
+          const Process& owner = lane_of_call(*process, std::nullopt, device.value_or(0));
           if (!reader.wanted || reader.wanted(owner)) reader.open_range(owner, *r);
           return;
         }
-        const auto e = event_of(o);
+        const auto e = last ? last_of(o) : event_of(o);
         if (!e) return;
-        const Process& owner = lane_of_call(*last, e->comm, e->device);
-        if (!reader.wanted || reader.wanted(owner)) reader.event(owner, *e);
+        const auto& take = last ? reader.last : e->launch ? reader.launch : reader.event;
+        const Process& owner = lane_of_call(*process, e->comm, e->device);
+        if (take && (!reader.wanted || reader.wanted(owner))) take(owner, *e);
       } catch (const Malformed& e) {
         throw BadInput(trace.source.file, line.offset, e.what());
       }

@@ -15,6 +15,7 @@ struct Event {
   std::string name;
   Bucket bucket = Bucket::ALLGATHER;
   bool unfinished = false;
+  bool launch = false;  // of a graph: it has no bucket, and no figures
   bool captured = false;
   bool failed = false;  // refused or only simulated: it moved nothing, its seq was given back
   std::int64_t ts_ns = 0;
@@ -48,6 +49,9 @@ struct LineReader {
   // Whose lines are wanted; empty: everybody's.
   std::function<bool(const Process&)> wanted{};
   std::function<void(const Process&, const Event&)> event{};
+  std::function<void(const Process&, const Event&)> launch{};
+  // What a process did last, whether or not it has a line of its own (`tprof_last`).
+  std::function<void(const Process&, const Event&)> last{};
   std::function<void(const Process&, const Range&)> open_range{};
   std::function<void(const Line&)> metadata{};
 };

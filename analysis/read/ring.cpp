@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "format/drain.h"
+#include "format/last_calls.h"
 #include "read/error.h"
 
 namespace tprof::read {
@@ -98,6 +99,9 @@ Replay replay(const RingFile& ring) {
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);
+  auto last = std::make_unique<LastCalls>();
+  last->look(view);
+  last->lines(text, view, progress->tid);
   ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view),
               result.running ? "interval" : "close", !result.running);
   footer_line(text, view, sums, *progress, result.partial ? Complete::partial : Complete::no);

@@ -228,6 +228,21 @@ def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tp
     assert finding["evidence"][0].startswith("ranks 1-3 never came to collective 12")
 
 
+@pytest.mark.parametrize("plant", ["left", "killed"])
+@pytest.mark.parametrize("how", [{"lines": False}, {"quota": 4}])
+def test_the_last_line_is_not_taken_for_the_last_call(tprof, base, tmp_path, plant, how):  # noqa: F811
+    """Nor is a rank whose lines end early taken for one that stood still for the rest of its time."""
+    job, op = getattr(faults, f"plant_{plant}")(base(8).job, 5, 0, 9)
+    for rank in job.ranks:
+        rank.until = op.at + 300_000 if rank.end == "recovered" else op.at
+    job.ranks[5] = dataclasses.replace(job.ranks[5], **how)
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [5], 9)
+    told = " ".join(finding["evidence"])
+    assert "that returned" not in told
+    assert "which call of rank 5 was the last to return, its lines do not tell" in told
+
+
 def test_a_rank_in_its_own_code_while_the_others_wait(tprof, healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_elsewhere, tmp_path)
     (finding,) = worse_than_notes(tprof, folder)

@@ -7,7 +7,7 @@ import subprocess
 import faults
 import jobs
 import pytest
-from conftest import BUILD
+from conftest import BUILD, lines_of
 from test_check_different import worse_than_notes
 
 
@@ -78,7 +78,7 @@ def test_numbers_without_end_cost_no_time(tprof, tmp_path):
 
 
 @pytest.fixture
-def hanging(tmp_path):
+def hanging(request, tmp_path):
     """A native job on the stand-in whose rank 1 does not come back from its 5th reduce-scatter."""
     environment = {
         **os.environ,
@@ -86,6 +86,7 @@ def hanging(tmp_path):
         "LD_PRELOAD": str(BUILD / "libtprof.so"),
         "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
         "STANDIN_HANG": "1:ncclReduceScatter:5",
+        **getattr(request, "param", {}),
     }
     job = subprocess.Popen(
         [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"],
@@ -95,20 +96,61 @@ def hanging(tmp_path):
         start_new_session=True,
     )
     yield job
-    os.killpg(job.pid, 9)
-    job.wait()
+    if job.poll() is None:
+        os.killpg(job.pid, 9)
+        job.wait()
+
+
+def named(tprof, job, traces):
+    """The finding about rank 1, once it stands in its call. Any open call counts as stuck here, so
+    it is asked until the one that stays is there."""
+    finding = {}
+    while finding.get("seq") is None or "ncclReduceScatter" not in finding["text"]:
+        assert job.poll() is None
+        result = tprof("check", traces, "--json", "--stuck-after", "0")
+        found = json.loads(result.stdout)["findings"] if result.stdout else []
+        finding = next((f for f in found if (f["kind"], f["ranks"]) == ("hang", [1])), {})
+    return finding
 
 
 def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_path):
-    """Any open call counts as stuck here, so it is asked until the one that stays is there."""
-    finding = {}
-    while finding.get("seq") is None or "ncclReduceScatter" not in finding["text"]:
-        assert hanging.poll() is None
-        result = tprof("check", tmp_path / "traces", "--json", "--stuck-after", "0")
-        found = json.loads(result.stdout)["findings"] if result.stdout else []
-        finding = next((f for f in found if (f["kind"], f["ranks"]) == ("hang", [1])), {})
+    finding = named(tprof, hanging, tmp_path / "traces")
     assert "rank 1 is inside ncclReduceScatter" in finding["text"]
     assert "py-spy dump" in finding["next"]
     # With time to come back, it only runs.
     found = json.loads(tprof("check", tmp_path / "traces", "--json", "--stuck-after", "1e6").stdout)
     assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
+
+
+SETTINGS = [
+    {}, {"TPROF_EVENTS": "off"}, {"TPROF_EVENTS": "all"}, {"TPROF_QUOTA": "600"}, {"TPROF_RANKS": "0"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("hanging", SETTINGS, ids=str, indirect=True)
+def test_what_was_called_last_is_known_whatever_was_written(tprof, schema, hanging, tmp_path):
+    """Of a running job, of one that was killed, and of what recovery makes of it: the trainer's
+    4th reduce-scatter, which is of its largest layer."""
+    traces = tmp_path / "traces"
+    last = "the last call of rank 1 that returned: ncclReduceScatter of 393,216 float32, avg, at "
+    finding = named(tprof, hanging, traces)
+    place = (finding["seq"], finding["function"])
+    assert any(line.startswith(last) for line in finding["evidence"])
+    os.killpg(hanging.pid, 9)
+    hanging.wait()
+    for _ in ("killed", "recovered"):
+        found = [{"kind": "running"}]
+        while "running" in {f["kind"] for f in found}:  # who was killed may not be gone
+            found = json.loads(tprof("check", traces, "--json").stdout)["findings"]
+        (worse,) = (f for f in found if f["severity"] != "note" and f["ranks"] == [1])
+        assert (worse["seq"], worse["function"]) == place
+        assert any(line.startswith(last) for line in worse["evidence"])
+        # No line is missed, and none is there twice.
+        assert {f["kind"] for f in found} <= {"hang", "stopped", "dropped", "dropped_ranges"}
+        assert tprof("recover", traces).returncode == 0
+    for line in lines_of(traces / "rank-00001.json"):
+        schema.validate(json.loads(line))
+    # What other files are made of it says the same.
+    for command, folder in (("merge", "merged.json"), ("anonymize", "public")):
+        assert tprof(command, traces, "-o", tmp_path / folder).returncode == 0
+        assert last in tprof("check", tmp_path / folder).stdout
