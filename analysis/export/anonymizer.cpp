@@ -46,6 +46,7 @@ struct Field {
 namespace {
 
 constexpr Field kDevice[] = {{"device"}, {"uuid", Take::name, "GPU"}, {"pci", Take::name, "pci"}};
+constexpr Field kProcess[] = {{"pid"}, {"start_ns"}};
 constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"tprof_version", Take::plain},
                              {"run_id", Take::name, "run"},
@@ -57,6 +58,7 @@ constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"boot_id", Take::name, "boot"},
                              {"pid"},
                              {"start_ns"},
+                             {"forked_from", Take::object, {}, kProcess},
                              {"command", Take::name, "command"},
                              {"base_time_ns"},
                              {"clock"},

@@ -12,6 +12,17 @@ inline std::uint32_t group_number(const Thread& t) {
   return t.group;
 }
 
+// A group may begin before anything in it counts: the thread that keeps its depth, or null. The
+// session need not have begun, and does not by this.
+inline Thread* grouping_thread() {
+  Thread& t = t_thread;
+  const std::uint32_t number = session::number();
+  if (!t.at_rest() || number == session::kOff) return nullptr;
+  if (t.groups_of != number || number == 0) [[unlikely]]
+    forget_groups(t);
+  return &t;
+}
+
 void group_started(Thread& t);
 
 // Keeps a call until its group ends. `r`: its record, or the spare one if it has none.

@@ -218,8 +218,7 @@ bool attach(Thread& t) {
   std::memset(t.row, 0, sizeof t.row);
   t.last_comm = nullptr;
   ranges::enter_area(t);
-  t.group_depth = t.group = 0;
-  if (t.pending != nullptr) t.pending->clear();
+  forget_groups(t);
   t.session = session::number();
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
@@ -239,6 +238,14 @@ bool more_room(Thread& t) {
   if (capacity < area.most) until = std::min(until, (head / capacity + 1) * capacity);
   t.room_until = until;
   return head < until;
+}
+
+void forget_groups(Thread& t) {
+  session::begin();
+  if (t.groups_of == session::number()) return;
+  t.groups_of = session::number();
+  t.group_depth = t.group = 0;
+  if (t.pending != nullptr) t.pending->clear();
 }
 
 void fill_thread_name(Record& r, std::uint32_t tid) {

@@ -45,10 +45,11 @@ struct Thread {
   // kAtRest: the dynamic linker has not made this thread's variables yet.
   std::uint32_t depth = kAtRest;
   std::uint32_t group_depth = 0;
-  std::uint32_t group = 0;  // its number, 0 until its first call
-  std::int32_t device = 0;  // CUDA's default until cudaSetDevice
-  bool shared = false;      // the area is shared with other threads: take the lock
-  bool late = false;        // the exit handlers have run: every call closes the file again
+  std::uint32_t groups_of = kNoSession;  // the session that they are counted in
+  std::uint32_t group = 0;               // its number, 0 until its first call
+  std::int32_t device = 0;               // CUDA's default until cudaSetDevice
+  bool shared = false;                   // the area is shared with other threads: take the lock
+  bool late = false;  // the exit handlers have run: every call closes the file again
 
   ThreadArea* area = nullptr;
   Record* ring = nullptr;
@@ -81,6 +82,9 @@ extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-
 // Gives the calling thread its area, starting the session if need be. False: tracing is off.
 [[gnu::cold, gnu::noinline]] bool attach(Thread& t);
 
+// Of another session than this process's, if the thread's are.
+[[gnu::cold, gnu::noinline]] void forget_groups(Thread& t);
+
 void threads_after_fork();  // in the child
 
 // The row of `key` in this thread's ledger. Never null: see the overflow row in thread.cpp.
@@ -112,6 +116,12 @@ inline Thread* recording_thread() {
     if (!attach(t)) return nullptr;
   }
   return &t;
+}
+
+// The same for a call that counts nothing: it begins no session, as the exit handlers of a child
+// that was forked from a traced process would, which destroys its parent's handles.
+inline Thread* thread_in_session() {
+  return session::started() ? recording_thread() : nullptr;
 }
 
 // A wrapper has passed a call on without recording it, though tracing is on: NCCL's to itself, or

@@ -145,8 +145,12 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   number_or_null(out, p.world_size) << ",\"local_rank\":";
   number_or_null(out, p.local_rank) << ",\"restart\":" << p.restart << ",\"host\":";
   out.string(p.host) << ",\"boot_id\":";
-  out.string(p.boot_id) << ",\"pid\":" << p.pid << ",\"start_ns\":" << p.start_ns
-                        << ",\"command\":";
+  out.string(p.boot_id) << ",\"pid\":" << p.pid << ",\"start_ns\":" << p.start_ns;
+  if (p.forked_from.pid != 0) {
+    out << ",\"forked_from\":{\"pid\":" << p.forked_from.pid
+        << ",\"start_ns\":" << p.forked_from.start_ns << '}';
+  }
+  out << ",\"command\":";
   out.string(p.command) << ",\"base_time_ns\":" << head.base_real_ns << ",\"clock\":[[0,"
                         << head.base_real_ns << ',' << bracket_ns << "]]";
   constexpr const char* kNccl[] = {"libnccl.so.2"};

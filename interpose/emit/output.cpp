@@ -113,6 +113,15 @@ bool Output::end() {
   return true;
 }
 
+void Output::reopen() {
+  Progress open = progress_;
+  open.closed = 0;
+  commit(open);
+  // Lines that are shorter than the end was must not leave a part of it behind them.
+  if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
+  reserved_ = 0;
+}
+
 void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
   const bool fits = text_.size() == 0 || (still_ours() && reserve(end_offset + closing_bytes_));

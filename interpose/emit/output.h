@@ -29,6 +29,9 @@ class Output {
   // what was there stays.
   bool end();
 
+  // It was no end: what comes is written over it.
+  void reopen();
+
   bool ended() const { return progress_.closed != 0; }
 
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <ctime>
 #include <new>
 
 #include "interpose/session/clock.h"
+#include "interpose/session/coverage.h"
 #include "interpose/session/no_signals.h"
 #include "output.h"
 
@@ -24,6 +26,13 @@ constexpr std::uint32_t kSleepMs = 200;  // a half-full ring wakes us earlier
 
 std::atomic<std::uint32_t> g_wake{0};    // futex: counts calls of wake()
 std::atomic<std::uint32_t> g_locked{0};  // futex: somebody uses the output
+
+// How many threads want the file to stay closed: each that leaves, until it goes on after all.
+std::atomic<std::uint32_t> g_leaving{0};
+std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to close it
+std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
+std::atomic<bool> g_closed{false};         // the last of them well
+
 int g_fd = -1;
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;
@@ -33,7 +42,7 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
 }
 void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 std::uint64_t cpu_ns() {
@@ -111,14 +120,37 @@ void settle_in() {
   prctl(PR_SET_NAME, "tprof");  // last: who sees it finds the rest done
 }
 
+bool close_held(Output& output) {
+  // Threads that go on calling must not keep us here: what they do later is closed again.
+  constexpr int kBatches = 64;
+  for (int i = 0; i < kBatches && output.drain_batch(); ++i) {
+  }
+  return output.end();
+}
+
+View g_view;
+
+void close_as_asked() {
+  const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
+  if (asked == g_answered.load(std::memory_order_relaxed)) return;
+  coverage::note_mapped(g_view.head());
+  const Hold hold(UINT32_MAX);
+  if (hold.output() == nullptr) return;
+  g_closed.store(close_held(*hold.output()), std::memory_order_relaxed);
+  g_answered.store(asked, std::memory_order_release);
+  futex_wake(g_answered);
+}
+
 void* run(void*) {
   settle_in();
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
+    close_as_asked();
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
       // exit() can stop us anywhere: what it has closed is its own to write over.
-      if (hold.output() == nullptr || hold.output()->ended()) break;
+      if (hold.output() == nullptr || g_leaving.load(std::memory_order_acquire) != 0) break;
+      if (hold.output()->ended()) hold.output()->reopen();
       more = hold.output()->drain_batch();
       if (!more) hold.output()->tick();
     }
@@ -131,6 +163,7 @@ void* run(void*) {
 bool start(const View& view, int fd, std::uint64_t offset) {
   note_cores();  // calls may come before constructors
   g_fd = fd;
+  g_view = view;
   g_output = new (g_storage) Output(view, fd, offset);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -152,17 +185,35 @@ bool close_file(std::uint32_t timeout_ms) {
   const NoSignals no_signals;
   const Hold hold(timeout_ms);
   if (hold.output() == nullptr) return false;
-  // Threads that go on calling must not keep us here: what they do later is closed again.
-  constexpr int kBatches = 64;
-  for (int i = 0; i < kBatches && hold.output()->drain_batch(); ++i) {
+  g_leaving.fetch_add(1, std::memory_order_release);  // for good
+  return close_held(*hold.output());
+}
+
+bool close_on_its_thread(std::uint32_t timeout_ms) {
+  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+  g_leaving.fetch_add(1, std::memory_order_release);
+  const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
+  wake();
+  while (now_ns() < until) {
+    const std::uint32_t answered = g_answered.load(std::memory_order_acquire);
+    if (answered >= mine) return g_closed.load(std::memory_order_relaxed);
+    constexpr std::uint32_t kLookAgainMs = 20;
+    futex_wait(g_answered, answered, kLookAgainMs);
   }
-  return hold.output()->end();
+  return false;
+}
+
+void go_on() {
+  g_leaving.fetch_sub(1, std::memory_order_release);
+  wake();
 }
 
 void after_fork() {
   g_fd = -1;  // the session closes it
   g_output = nullptr;
-  g_locked.store(0, std::memory_order_relaxed);
+  for (auto* word : {&g_locked, &g_leaving, &g_asked, &g_answered}) {
+    word->store(0, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace tprof::writer

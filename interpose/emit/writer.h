@@ -18,6 +18,11 @@ void wake();
 // called again, when calls came after. False: it failed, or another's write took `timeout_ms`.
 bool close_file(std::uint32_t timeout_ms);
 
+// The same on the writer's thread, for a caller of whom nothing is known: takes no lock. `go_on`:
+// the process has not ended after all.
+bool close_on_its_thread(std::uint32_t timeout_ms);
+void go_on();
+
 void after_fork();  // in the child: there is no such thread
 
 }  // namespace tprof::writer

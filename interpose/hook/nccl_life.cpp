@@ -84,7 +84,7 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
 template <typename F>
 ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
   // Out of the table before the library can hand out the same address again.
-  if (Thread* t = tprof::recording_thread()) {
+  if (Thread* t = tprof::thread_in_session()) {
     const DepthGuard guard(*t);
     comms::remove(comm, real_address);
   }
@@ -95,7 +95,7 @@ ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
 
 TPROF_EXPORT ncclResult_t ncclGroupStart() {
   TPROF_REAL_NCCL(ncclGroupStart)
-  Thread* t = tprof::recording_thread();
+  Thread* t = tprof::grouping_thread();
   if (t == nullptr) return real();
   const DepthGuard guard(*t);
   const ncclResult_t result = real();
@@ -105,14 +105,14 @@ TPROF_EXPORT ncclResult_t ncclGroupStart() {
 
 TPROF_EXPORT ncclResult_t ncclGroupEnd() {
   TPROF_REAL_NCCL(ncclGroupEnd)
-  Thread* t = tprof::recording_thread();
+  Thread* t = tprof::grouping_thread();
   if (t == nullptr) return real();
   return end_group(*t, reinterpret_cast<const void*>(real), false, [&] { return real(); });
 }
 
 TPROF_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   TPROF_REAL_NCCL(ncclGroupSimulateEnd)
-  Thread* t = tprof::recording_thread();
+  Thread* t = tprof::grouping_thread();
   if (t == nullptr) return real(info);
   return end_group(*t, reinterpret_cast<const void*>(real), true, [&] { return real(info); });
 }

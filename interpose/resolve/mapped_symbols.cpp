@@ -8,6 +8,8 @@
 
 #include "interpose/session/loaded_objects.h"
 
+#pragma weak dladdr1  // musl lacks it
+
 namespace tprof::resolve {
 namespace {
 
@@ -136,7 +138,22 @@ void* symbol_near(const void* address, const char* name) {
   return found;
 }
 
+namespace {
+
+// musl has no list of objects to go through from one on: what is mapped besides is its libc.
+void* symbol_elsewhere(const void* address, const char* name) {
+  void* found = nullptr;
+  each_object([&](const Object& object) {
+    if (!object.holds(address)) found = object.find(name);
+    return found != nullptr;
+  });
+  return found;
+}
+
+}  // namespace
+
 void* symbol_behind(const void* address, const char* name) {
+  if (dladdr1 == nullptr) return symbol_elsewhere(address, name);
   Dl_info info;
   link_map* map = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;

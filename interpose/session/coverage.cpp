@@ -197,6 +197,10 @@ bool any_early() {
 void note_objects(Head& head) {
   note_passed_on(head);
   if (g_any_taken.load(std::memory_order_acquire)) note_taken(head);
+  note_mapped(head);
+}
+
+void note_mapped(Head& head) {
   unsigned long long objects = 0;
   if (!each_loaded_object(count_objects, &objects)) return;
   each_loaded_object(note_object, &head);

@@ -18,6 +18,10 @@ void note_environment(Head& head);
 // Mapped objects that are known for what they do. Cheap where none was mapped since the last time.
 void note_objects(Head& head);
 
+// The mapped objects alone: asks for none of the loader's locks that a library's constructor, of
+// which nobody knows how long it takes, runs under.
+void note_mapped(Head& head);
+
 // The program took `fn` from a library by address: its calls through that pass us by.
 void taken(Fn fn, const void* address);
 

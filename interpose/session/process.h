@@ -5,12 +5,18 @@
 
 namespace tprof {
 
+struct ProcessId {
+  std::int32_t pid;
+  std::uint64_t start_ns;
+};
+
 struct Process {
   char host[65];
   char boot_id[40];
   std::int32_t pid;
   std::uint64_t start_ticks;  // /proc/self/stat, field 22: clock ticks since boot
   std::uint64_t start_ns;     // CLOCK_REALTIME, from start_ticks
+  ProcessId forked_from;      // a traced process; pid 0: none
   std::int64_t rank;          // -1: unknown
   std::int64_t world_size;    // -1: unknown
   std::int64_t local_rank;    // -1: unknown

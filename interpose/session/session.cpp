@@ -28,8 +28,12 @@
 #include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
 #include "keep_errno.h"
+#include "leaving.h"
 #include "lock.h"
 #include "process.h"
+
+// What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
+extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
 
 namespace tprof::session {
 
@@ -47,6 +51,9 @@ Lock g_lock;
 bool g_forked = false;            // the tables are still the parent's
 std::uint32_t g_last_number = 0;  // not wiped
 bool g_turned_off = false;
+
+ProcessId g_self{};         // of the session
+ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
 
@@ -108,6 +115,7 @@ void leave_parents_session() {
   leave_files(g_file);
   g_mapping.close();
   if (g_started.load(std::memory_order_relaxed)) {
+    g_forked_from = g_self;
     g_started.store(false, std::memory_order_relaxed);
     g_closed.store(false, std::memory_order_relaxed);
     g_forked = true;
@@ -116,12 +124,26 @@ void leave_parents_session() {
   g_wiped.number.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
 }
 
-// The first call of this process: gives the session its number.
-void begin() {
-  if (number() != 0) return;
+// The exit handlers have come to ours. Threads notice by the new number, at their next call.
+void end_session() {
+  g_exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
+  g_closed.store(true, std::memory_order_release);
+  resolve::stop_opening();
+  if (started()) g_wiped.number.store(++g_last_number, std::memory_order_release);
+}
+
+// quick_exit may be called by a signal handler.
+void close_at_quick_exit(void*) {
+  if (!to_be_closed()) return;
+  end_session();
+  leave();
+}
+
+void begin_once() {
   static std::atomic<bool> handlers{false};
   if (!handlers.exchange(true)) {
     at_fork(nullptr, nullptr, leave_parents_session);
+    if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
     madvise(&g_wiped, sizeof g_wiped, MADV_WIPEONFORK);  // Linux 4.14; else the handlers must do
   }
   if (g_wiped.begun.exchange(1, std::memory_order_acquire) != 0) {
@@ -188,7 +210,9 @@ bool start_locked() {
     graphs::forget_all();
   }
   g_config = read_config();
-  const Process process = describe_process(g_config.redact);
+  Process process = describe_process(g_config.redact);
+  process.forked_from = g_forked_from;
+  g_self = {process.pid, process.start_ns};
   if (!size_allowed(kClosingBytes)) {
     complain("not tracing: the file size limit (ulimit -f) is under 64 KiB");
     return false;
@@ -213,13 +237,8 @@ void close_files() {
 // Runs from exit(), after the program's own atexit handlers.
 [[gnu::destructor]] void close_at_exit() {
   if (coverage::any_early()) start();  // for a file that says so
-  g_exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
-  g_closed.store(true, std::memory_order_release);
-  resolve::stop_opening();
-  if (!started()) return;
-  // Threads notice by the new number, at their next call.
-  g_wiped.number.store(++g_last_number, std::memory_order_release);
-  close_files();
+  end_session();
+  if (started()) close_files();
 }
 
 }  // namespace
@@ -248,6 +267,25 @@ void late_call() {
 }
 void look_around() {
   if (started()) coverage::note_objects(g_mapping.head());
+}
+
+void begin() {
+  if (number() == 0) begin_once();
+}
+
+bool to_be_closed() {
+  return started() && !closed() && g_mapping.head().pid == syscall(SYS_getpid);
+}
+void leave() {
+  if (writer::close_on_its_thread(kCloseTimeoutMs) && g_file.ring_path[0] != '\0') {
+    unlink(g_file.ring_path);
+  }
+}
+void stay() {
+  if (g_mapping.in_file()) {
+    complain("a program could not be executed: from here on a kill would lose what is not written");
+  }
+  writer::go_on();
 }
 
 bool start() {

@@ -1,4 +1,5 @@
-// The life of tracing in one process: lazy start at the first call that counts, fork, exit.
+// The life of tracing in one process: lazy start at the first call that counts, fork, exit (other
+// ends: leaving.h).
 // The only state that rooms share.
 #pragma once
 
@@ -33,6 +34,9 @@ inline constexpr std::uint32_t kOff = UINT32_MAX;
 inline std::uint32_t number() {
   return g_wiped.number.load(std::memory_order_relaxed);
 }
+
+// Gives the session its number, no more: nothing is there yet that only calls that count need.
+void begin();
 
 // Starts the session of this process if it has none yet: reads the settings, creates the files,
 // starts the writer. False: tracing is off. About 1 ms, once; other threads wait for it.

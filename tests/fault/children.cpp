@@ -30,6 +30,8 @@ pid_t bare_fork() {
   std::exit(5);
 }
 
+ncclComm_t g_parents[2];
+
 pid_t start(std::string_view how) {
   pid_t child = -1;
   if (how == "spawn") {
@@ -51,6 +53,19 @@ pid_t start(std::string_view how) {
     _exit(127);
   }
   if (how == "bare-silent") std::exit(5);  // runs exit handlers, ours too
+  if (how == "destroys") {
+    // What PyTorch's exit handlers do with what they have of their parent.
+    ncclGroupStart();
+    ncclCommAbort(g_parents[0]);
+    ncclGroupEnd();
+    ncclCommDestroy(g_parents[1]);
+    std::exit(5);
+  }
+  if (how == "_exit") {
+    Caller caller(new_communicator(), 2);
+    caller.rounds(50);
+    _exit(5);
+  }
   if (how == "grandchild") {
     const pid_t grandchild = fork();
     if (grandchild == 0) calls_and_exit();
@@ -80,7 +95,8 @@ int as_daemon() {
 
 int with_child(std::string_view how) {
   if (how == "daemon") return as_daemon();
-  Caller parent(new_communicator(), 1);
+  for (ncclComm_t& comm : g_parents) comm = new_communicator();
+  Caller parent(g_parents[0], 1);
   parent.rounds(100);
   const pid_t child = start(how);
   if (child < 0) fail("making a child");

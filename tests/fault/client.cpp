@@ -8,11 +8,10 @@
 //                                every 50 rounds; says "ready"
 //          calls ROUNDS THREADS  then says how many calls returned and exits with 7; all threads
 //                                live at the same time
-//          leave                 exits with 3 while four threads go on calling
-//          child HOW             a child calls too: see children.cpp
-//          end HOW [WHERE]       200 calls, then an end: see ends.cpp
-//          threads N             N threads one after the other, three rounds each
-//          room BYTES            takes that much memory between its calls
+//          leave HOW             exits with 3, by return, _exit or execv, while four threads go on
+//          calling child HOW             a child calls too: see children.cpp end HOW [WHERE] 200
+//          calls, then an end: see ends.cpp threads N             N threads one after the other,
+//          three rounds each room BYTES            takes that much memory between its calls
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -91,9 +90,16 @@ int calls(std::uint64_t rounds, int threads) {
   return 7;
 }
 
-int leave() {
+int leave(std::string_view how) {
   begin_storm(0);
   std::puts("leaving");
+  std::fflush(stdout);
+  if (how == "_exit") _exit(3);
+  if (how == "execv") {
+    char* const arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
+                               const_cast<char*>("exit 3"), nullptr};
+    execv("/bin/sh", arguments);
+  }
   return 3;
 }
 
@@ -154,7 +160,7 @@ int main(int argc, char** argv) {
   };
   if (mode == "storm") return storm(static_cast<useconds_t>(number(1)));
   if (mode == "calls") return calls(number(1), static_cast<int>(number(2)));
-  if (mode == "leave") return leave();
+  if (mode == "leave") return leave(argument(1));
   if (mode == "child") return fault::with_child(argument(1));
   if (mode == "end") return fault::end(argument(1), argument(2));
   if (mode == "threads") return short_threads(static_cast<int>(number(1)));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <latch>
@@ -20,14 +21,72 @@
 namespace fault {
 namespace {
 
+// Each of libc's functions that execute another program: a shell that exits with 3.
+[[noreturn]] void execute(std::string_view how) {
+  constexpr char kShell[] = "/bin/sh";
+  char name[] = "sh";
+  char option[] = "-c";
+  char command[] = "exit ${CODE:-3}";
+  char* const arguments[] = {name, option, command, nullptr};
+  char code[] = "CODE=3";
+  char* const environment[] = {code, nullptr};
+  if (how == "execv") execv(kShell, arguments);
+  if (how == "execve") execve(kShell, arguments, environment);
+  if (how == "execvp") execvp(name, arguments);
+  if (how == "execvpe") execvpe(name, arguments, environment);
+  if (how == "execl") execl(kShell, name, option, command, nullptr);
+  if (how == "execlp") execlp(name, name, option, command, nullptr);
+  if (how == "execle") execle(kShell, name, option, command, nullptr, environment);
+  if (how == "fexecve") fexecve(open(kShell, O_RDONLY | O_CLOEXEC), arguments, environment);
+  fail("executing a shell");
+}
+
+// None of these can be executed: the program goes on.
+void execute_in_vain() {
+  char name[] = "nothing";
+  char* const arguments[] = {name, nullptr};
+  if (execv("/not/there", arguments) == 0 || execvp("not-there", arguments) == 0 ||
+      execv("/dev/null", arguments) == 0 || execv("/bin", arguments) == 0) {
+    fail("failing to execute");
+  }
+}
+
+// This one looks as if it could.
+void execute_rubbish() {
+  constexpr char kFile[] = "rubbish";
+  const int fd = open(kFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0777);
+  char rubbish[] = {'\1', '\2', '\3'};
+  if (fd < 0 || write(fd, rubbish, sizeof rubbish) != sizeof rubbish || close(fd) != 0)
+    fail("file");
+  char* const arguments[] = {rubbish, nullptr};
+  for (int i = 0; i < 3; ++i) {
+    if (execv(kFile, arguments) == 0 || errno != ENOEXEC) fail("failing to execute");
+  }
+}
+
+// Shares our memory until it ends, and ends by the functions that would end us.
+void child_in_our_memory() {
+  // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): what is to be tried
+  const pid_t child = vfork();
+  if (child == 0) {
+    execute_in_vain();
+    _exit(5);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 5) fail("a child by vfork");
+}
+
 [[noreturn]] void leave_by(std::string_view how) {
   if (how == "exit") std::exit(3);
   if (how == "_exit") _exit(3);
+  if (how == "_Exit") std::_Exit(3);
+  if (how.find("exec") != how.npos) execute(how);
+  if (how == "raw") syscall(SYS_exit_group, 3);
   if (how == "quick_exit") std::quick_exit(3);
   if (how == "abort") std::abort();
   if (how == "throw") throw std::runtime_error("nobody catches this");
   if (how == "segv") raise(SIGSEGV);
-  if (how == "term" || how == "handled") raise(SIGTERM);
+  if (how == "term" || how.starts_with("handled")) raise(SIGTERM);
   if (how == "kill") raise(SIGKILL);
   if (how == "becomes cat") {
     // Past libc's functions, as a program without them would.
@@ -40,6 +99,12 @@ namespace {
 // As a program that saves a checkpoint when the scheduler warns it.
 void exit_in_handler(int) {
   std::exit(4);
+}
+void leave_in_handler(int) {
+  _exit(4);
+}
+void quit_in_handler(int) {
+  std::quick_exit(4);
 }
 // ... and is not done when the scheduler loses patience.
 void never_return(int) {
@@ -94,6 +159,8 @@ void park_a_thread() {
 
 int end(std::string_view how, std::string_view where) {
   if (how == "handled") std::signal(SIGTERM, exit_in_handler);
+  if (how == "handled by _exit") std::signal(SIGTERM, leave_in_handler);
+  if (how == "handled by quick_exit") std::signal(SIGTERM, quit_in_handler);
   if (how == "stubborn") std::signal(SIGTERM, never_return);
   if (where == "pinned") pin_to_the_last_core();
   static Caller caller(new_communicator(), 1);
@@ -122,9 +189,16 @@ int end(std::string_view how, std::string_view where) {
     int status = -1;
     if (waitpid(child, &status, 0) != child || status != 0) fail("a descriptor of the child");
   }
+  if (where == "executed in vain" || where == "executed rubbish" || where == "vfork") {
+    if (where == "vfork") child_in_our_memory();
+    if (where == "executed in vain") execute_in_vain();
+    if (where == "executed rubbish") execute_rubbish();
+    caller.rounds(50);
+  }
   if (where == "late") {
     g_static.caller = &caller;
     std::atexit(call_at_exit);
+    std::at_quick_exit(call_at_exit);
   }
   if (where == "group") caller.open_group();
   if (where == "large group") {

@@ -28,8 +28,20 @@ ENDS = {
     "exit": End(3, True),
     "handled": End(4, True),  # exit() in the handler of SIGTERM
     "pthread_exit": End(3, True),  # of the main thread, long before the others
-    "_exit": End(3, False),
-    "quick_exit": End(3, False),
+    "_exit": End(3, True),
+    "_Exit": End(3, True),
+    "quick_exit": End(3, True),
+    "handled by _exit": End(4, True),
+    "handled by quick_exit": End(4, True),
+    "execv": End(3, True),
+    "execve": End(3, True),
+    "execvp": End(3, True),
+    "execvpe": End(3, True),
+    "execl": End(3, True),
+    "execlp": End(3, True),
+    "execle": End(3, True),
+    "fexecve": End(3, True),
+    "raw": End(3, False),  # the system call itself
     "abort": End(-signal.SIGABRT, False),
     "throw": End(-signal.SIGABRT, False),
     "segv": End(-signal.SIGSEGV, False),
@@ -61,7 +73,7 @@ def test_end(how, tmp_path, built):
 
 # "return" and "late": static destructors and an atexit handler that was registered first of all
 # handlers make calls after the file was closed.
-@pytest.mark.parametrize("how", ["return", "exit", "handled"])
+@pytest.mark.parametrize("how", ["return", "exit", "handled", "quick_exit"])
 def test_calls_after_the_file_was_closed(how, tmp_path, built):
     traced = runs.run(tmp_path, runs.client("end", how, "late"))
     assert (traced.code, traced.stderr) == (ENDS[how].code, "")
@@ -91,6 +103,34 @@ def test_a_program_that_closes_all_descriptors(tmp_path, built, monkeypatch):
     traced = runs.run(tmp_path, runs.client("end", "return", "closed"))
     assert traced.code == 6 and (tmp_path / "own-file").stat().st_size == 0
     assert len(traced.complaints()) == 1 and "closed the trace's descriptor" in traced.stderr
+    check(traced, closes=False)
+
+
+@pytest.mark.parametrize("how", ["return", "kill", "_exit", "execv"])
+@pytest.mark.parametrize("what", ["executed in vain", "vfork"])
+def test_what_is_no_end_changes_nothing(what, how, tmp_path, built):
+    """A child that shares our memory and ends, a program that can't be executed: the file goes on."""
+    traced = runs.run(tmp_path, runs.client("end", how, what))
+    assert (traced.code, traced.stderr) == (ENDS[how].code, "")
+    check(traced, ENDS[how].closes)
+
+
+@pytest.mark.parametrize("how", ["return", "_exit", "quick_exit", "execv"])
+def test_a_program_that_looked_executable(how, tmp_path, built, monkeypatch):
+    """Its file was closed already, three times; it goes on, and is closed again."""
+    monkeypatch.chdir(tmp_path)
+    traced = runs.run(tmp_path, runs.client("end", how, "executed rubbish"))
+    assert traced.code == ENDS[how].code
+    assert traced.complaints() == [
+        "tprof: a program could not be executed: from here on a kill would lose what is not written"
+    ]
+    check(traced, closes=True)
+
+
+def test_a_file_that_cannot_be_written_does_not_keep_the_process(tmp_path, built):
+    """exit() waits as any write does; _exit, which a signal handler may call, gives up."""
+    traced = runs.run(tmp_path, runs.client("end", "handled by _exit"), TROUBLE="stall")
+    assert (traced.code, traced.stderr) == (4, "")
     check(traced, closes=False)
 
 
@@ -134,6 +174,8 @@ def test_a_call_that_returns_after_all(tmp_path, built):
     ("return", [signal.SIGTERM], -signal.SIGTERM),
     ("return", [signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM], -signal.SIGTERM),
     ("handled", [signal.SIGTERM], 4),  # exit() in a handler that interrupts the call
+    ("handled by _exit", [signal.SIGTERM], 4),
+    ("handled by quick_exit", [signal.SIGTERM], 4),
 ])
 def test_hang_inside_a_call(how, signals, code, tmp_path, built):
     """The library never returns: the call is told, as begun and unfinished."""
@@ -143,7 +185,7 @@ def test_hang_inside_a_call(how, signals, code, tmp_path, built):
         client.process.send_signal(number)
     traced = client.ends()
     assert (traced.code, traced.stderr) == (code, "")
-    lines = check(traced, closes=how == "handled", unfinished=1)
+    lines = check(traced, closes=how.startswith("handled"), unfinished=1)
     (begun,) = [line for line in lines if line["ph"] == "B"]
     assert begun["name"] == "ncclAllReduce"
 

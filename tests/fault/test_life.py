@@ -23,7 +23,7 @@ def check_each_process(traced: runs.Run, processes: int) -> None:
 
 
 # How the child is made -> how it ends: by itself, or as the program that it executes.
-CHILDREN = {"fork": 5, "bare": 5, "grandchild": 5, "exec": 7, "vfork": 7, "spawn": 7}
+CHILDREN = {"fork": 5, "_exit": 5, "bare": 5, "grandchild": 5, "exec": 7, "vfork": 7, "spawn": 7}
 
 
 @pytest.mark.parametrize("how", CHILDREN)
@@ -32,6 +32,25 @@ def test_child(how, tmp_path, built):
     assert (traced.code, traced.stderr) == (0, "")
     assert traced.stdout.endswith(f"child exited with {CHILDREN[how]}\n")
     check_each_process(traced, processes=3 if how == "grandchild" else 2)
+
+
+def test_a_child_tells_of_whom_it_was_forked(tmp_path, built):
+    """Its file is told from that of a restart or of another job; a program that was executed is
+    nobody's child."""
+    for how, forked in (("fork", True), ("grandchild", True), ("spawn", False)):
+        traced = runs.run(tmp_path / how, runs.client("child", how), RANK="0", WORLD_SIZE="1")
+        headers = [runs.named(lines, "tprof_header")[0] for lines in traced.rank_files()]
+        parent, *children = sorted(headers, key=lambda header: header["base_time_ns"])
+        identity = {key: parent[key] for key in ("pid", "start_ns")}
+        assert children and "forked_from" not in parent
+        assert all(h.get("forked_from") == (identity if forked else None) for h in children)
+
+
+def test_a_child_that_only_destroys_what_its_parent_made_leaves_no_file(tmp_path, built):
+    """As the exit handlers of PyTorch do in a child that was forked from a trainer."""
+    traced = runs.run(tmp_path, runs.client("child", "destroys"))
+    assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
+    check_each_process(traced, processes=1)
 
 
 def test_bare_fork_that_makes_no_call_leaves_the_parent_alone(tmp_path, built):
@@ -49,10 +68,11 @@ def test_daemon(tmp_path, built):
     check_each_process(traced, processes=2)
 
 
-def test_exit_while_other_threads_call(tmp_path, built):
+@pytest.mark.parametrize("how", ["return", "_exit", "execv"])
+def test_exit_while_other_threads_call(how, tmp_path, built):
     """The file is closed and holds at most what was entered, at least what had returned."""
     for n in range(3):
-        traced = runs.run(tmp_path / str(n), runs.client("leave"), TPROF_RING="1024")
+        traced = runs.run(tmp_path / str(n), runs.client("leave", how), TPROF_RING="1024")
         assert (traced.outcome(), traced.stderr) == ((3, "leaving\n"), "")
         (counts,) = traced.counted()
         lines = traced.only_rank_file()

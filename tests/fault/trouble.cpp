@@ -6,6 +6,7 @@
 //   TROUBLE=map,fallocate  nor a way to allocate blocks
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
 //                          never succeeds while they are not held back
+//   TROUBLE=stall          no write returns, but the first: a file server that is gone
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
@@ -137,8 +138,10 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
   const auto real = next<ssize_t(int, const void*, size_t, off_t)>("pwrite");
   if (!ours(fd)) return real(fd, from, n, at);
   static std::atomic<int> writes{0};
+  const int nth = ++writes;
+  while (wants("stall") && nth > 1) pause();
   const int first_refused = number_of("quota:");
-  if (first_refused != 0 && ++writes >= first_refused) {
+  if (first_refused != 0 && nth >= first_refused) {
     errno = EDQUOT;
     return -1;
   }

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -16,6 +17,9 @@ LIBTPROF = BUILD / "libtprof.so"
 OLDEST_GLIBC = (2, 28)
 # How programs take functions by address; jumps to the real ones (hook/dlsym.cpp).
 DYNAMIC_LINKER = {"dlsym", "dlvsym"}
+# What ends a program without its exit handlers, or executes another (hook/libc_ends.cpp).
+LIBC_ENDS = {"_exit", "_Exit", "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe",
+             "fexecve"}  # fmt: skip
 # Besides the functions that it stands in front of: by which NVTX's users let it in.
 NVTX_ENTRY = "InitializeInjectionNvtx2"
 LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0"} | {
@@ -104,7 +108,7 @@ def test_needs_no_symbol_newer_than_the_oldest_glibc():
 
 def test_exports_nothing_else_and_without_a_version():
     """A version node would silently intercept nothing for callers that want another version."""
-    names = exported() - DYNAMIC_LINKER - {NVTX_ENTRY}
+    names = exported() - DYNAMIC_LINKER - LIBC_ENDS - {NVTX_ENTRY}
     assert names and not [name for name in names if not re.fullmatch(r"(nccl|cuda|cu)[A-Z]\w+", name)]
     assert "VERDEF" not in readelf("--dynamic")
 
@@ -114,7 +118,7 @@ def test_exports_are_the_rows_of_the_tables():
         [BUILD / "wrapped_functions"], capture_output=True, text=True, check=True
     ).stdout.split()
     assert len(set(rows)) == len(rows)
-    assert exported() == {*rows, *DYNAMIC_LINKER, NVTX_ENTRY}
+    assert exported() == {*rows, *DYNAMIC_LINKER, *LIBC_ENDS, NVTX_ENTRY}
 
 
 def test_stays_loaded_and_its_thread_local_data_needs_no_allocation():
@@ -130,12 +134,41 @@ def test_has_no_writable_code_and_no_executable_stack():
     assert re.search(r"GNU_STACK.* RW ", segments)
 
 
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-tools is not installed")
+def test_a_program_linked_to_musl_ends_and_executes_as_ever(tmp_path):
+    """Where libc is another, the functions in front of which the library stands are that one's."""
+    (tmp_path / "program.c").write_text(
+        "#include <unistd.h>\n"
+        "int main(int argc, char** argv) {\n"
+        '  if (argc == 1) execlp("not-there", "no", (char*)0), execl(argv[0], "me", "1", (char*)0);\n'
+        '  if (argc == 2) execlp("sh", "sh", "-c", "exit 6", (char*)0);\n'
+        "  _exit(9);\n"
+        "}\n"
+    )
+    subprocess.run(["musl-gcc", "-o", tmp_path / "program", tmp_path / "program.c"], check=True, timeout=60)
+    env = {"LD_PRELOAD": str(LIBTPROF), "PATH": os.environ["PATH"]}
+    for arguments, code in (([], 6), (["1", "2"], 9)):
+        done = subprocess.run(
+            [tmp_path / "program", *arguments], env=env, capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
 PROGRAMS = {
     "true": ["/bin/true"],
     "false": ["/bin/false"],
     "bash": ["/bin/bash", "-c", "echo hello; cat /etc/hostname > /dev/null; exit 3"],
     "bash's threads": ["/bin/bash", "-c", "grep Threads /proc/$$/status"],
     "make": ["make", "--version"],
+    "a shell that becomes another program": ["/bin/sh", "-c", "exec /bin/sh -c 'exit 4'"],
+    "nothing to become": ["/bin/bash", "-c", "exec /not/there"],
+    "python's ways out": [
+        sys.executable,
+        "-c",
+        "import os, subprocess as s; s.run(['true']); s.run(['true'], preexec_fn=os.getpid)\n"
+        "if os.fork() == 0: os._exit(3)\n"
+        "print(os.wait()[1], flush=True); os.execlp('sh', 'sh', '-c', 'exit $0', '6')",
+    ],
     "python": [sys.executable, "-c", "import os; print(len(os.listdir('/proc/self/task')))"],
     "python that fails": [sys.executable, "-c", "import sys; sys.exit('no')"],
     "a static program": ["/sbin/ldconfig", "--version"],

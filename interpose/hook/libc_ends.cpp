@@ -1,0 +1,173 @@
+// libc's functions that end the program without its exit handlers, and those that execute another.
+//
+// Every process of the job comes through here, with or without a GPU, also as a child of vfork,
+// which shares its parent's memory, and in signal handlers: where there is nothing to close, these
+// only pass on. The real ones are found when the library is loaded: later another thread may have
+// the loader's lock, and a fork copies it.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+#include "interpose/resolve/mapped_symbols.h"
+#include "interpose/session/environment.h"
+#include "interpose/session/keep_errno.h"
+#include "interpose/session/leaving.h"
+
+#define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using Arguments = char* const*;
+
+constexpr char g_here = 0;  // in this library
+
+template <typename Function>
+class Real {
+ public:
+  explicit constexpr Real(const char* name) : name_(name) {}
+  Function get() {
+    if (function_ == nullptr) {
+      function_ = reinterpret_cast<Function>(tprof::resolve::symbol_behind(&g_here, name_));
+    }
+    return function_;
+  }
+
+ private:
+  const char* name_;
+  Function function_ = nullptr;
+};
+
+constinit Real<void (*)(int)> g_exit("_exit");
+constinit Real<void (*)(int)> g_Exit("_Exit");
+constinit Real<int (*)(const char*, Arguments, Arguments)> g_execve("execve");
+constinit Real<int (*)(const char*, Arguments)> g_execv("execv");
+constinit Real<int (*)(const char*, Arguments)> g_execvp("execvp");
+constinit Real<int (*)(const char*, Arguments, Arguments)> g_execvpe("execvpe");
+constinit Real<int (*)(int, Arguments, Arguments)> g_fexecve("fexecve");
+
+[[gnu::constructor]] void find_real_ones() {
+  g_exit.get();
+  g_Exit.get();
+  g_execve.get();
+  g_execv.get();
+  g_execvp.get();
+  g_execvpe.get();
+  g_fexecve.get();
+}
+
+[[noreturn]] void end(Real<void (*)(int)>& real, int status) {
+  if (tprof::session::to_be_closed()) tprof::session::leave();
+  if (auto* const function = real.get()) function(status);
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+// Programs try the folders of PATH one by one, and fall back when none has what they look for:
+// nothing is closed for what can't be executed.
+bool executable(int folder, const char* path) {
+  struct statx file;  // stat is a symbol of glibc 2.33
+  if (statx(folder, path, folder >= 0 ? AT_EMPTY_PATH : 0, STATX_TYPE, &file) != 0) return true;
+  return S_ISREG(file.stx_mode) && (folder >= 0 || access(path, X_OK) == 0);
+}
+bool executable(const char* path) {
+  return access(path, X_OK) == 0 && executable(AT_FDCWD, path);
+}
+
+bool executable_in_path(const char* name) {
+  if (std::strchr(name, '/') != nullptr) return executable(name);
+  const char* folder = tprof::environment_value("PATH");
+  if (folder == nullptr) folder = "/bin:/usr/bin";
+  for (;;) {
+    const std::size_t size = std::strcspn(folder, ":");
+    char path[4096];
+    if (size + 1 + std::strlen(name) < sizeof path) {
+      std::memcpy(path, folder, size);
+      path[size] = '/';
+      std::strcpy(path + size + (size == 0 ? 0 : 1), name);
+      if (executable(path)) return true;
+    }
+    if (folder[size] == '\0') return false;
+    folder += size + 1;
+  }
+}
+
+// `possible`: whether it may succeed.
+template <typename Possible, typename Execute>
+int execute(Possible&& possible, Execute&& real) {
+  if (!tprof::session::to_be_closed()) return real();
+  {
+    const tprof::KeepErrno keep_errno;
+    if (!possible()) return real();
+    tprof::session::leave();
+  }
+  const int result = real();
+  const tprof::KeepErrno keep_errno;
+  tprof::session::stay();
+  return result;
+}
+
+template <typename Function, typename... A>
+int call(Real<Function>& real, A... arguments) {
+  if (auto* const function = real.get()) return function(arguments...);
+  errno = ENOSYS;
+  return -1;
+}
+
+}  // namespace
+
+TPROF_EXPORT void _exit(int status) {
+  end(g_exit, status);
+}
+TPROF_EXPORT void _Exit(int status) noexcept {
+  end(g_Exit, status);
+}
+
+TPROF_EXPORT int execve(const char* path, Arguments argv, Arguments environment) noexcept {
+  return execute([&] { return executable(path); },
+                 [&] { return call(g_execve, path, argv, environment); });
+}
+TPROF_EXPORT int execv(const char* path, Arguments argv) noexcept {
+  return execute([&] { return executable(path); }, [&] { return call(g_execv, path, argv); });
+}
+TPROF_EXPORT int execvp(const char* name, Arguments argv) noexcept {
+  return execute([&] { return executable_in_path(name); },
+                 [&] { return call(g_execvp, name, argv); });
+}
+TPROF_EXPORT int execvpe(const char* name, Arguments argv, Arguments environment) noexcept {
+  return execute([&] { return executable_in_path(name); },
+                 [&] { return call(g_execvpe, name, argv, environment); });
+}
+TPROF_EXPORT int fexecve(int fd, Arguments argv, Arguments environment) noexcept {
+  return execute([&] { return executable(fd, ""); },
+                 [&] { return call(g_fexecve, fd, argv, environment); });
+}
+
+// The arguments of a call become an array: `first` and those behind it up to the null, which is
+// included, on the stack as in libc: a child of vfork must not allocate.
+#define TPROF_EXECL(first, execute_them)                                              \
+  std::size_t n = 1;                                                                  \
+  va_list arguments;                                                                  \
+  va_start(arguments, first);                                                         \
+  while (va_arg(arguments, char*) != nullptr) ++n;                                    \
+  va_end(arguments);                                                                  \
+  auto** const argv = static_cast<char**>(__builtin_alloca((n + 1) * sizeof(char*))); \
+  argv[0] = const_cast<char*>(first);                                                 \
+  va_start(arguments, first);                                                         \
+  for (std::size_t i = 1; i <= n; ++i) argv[i] = va_arg(arguments, char*);            \
+  execute_them
+
+TPROF_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  TPROF_EXECL(first, va_end(arguments); return execv(path, argv);)
+}
+TPROF_EXPORT int execlp(const char* name, const char* first, ...) noexcept {
+  TPROF_EXECL(first, va_end(arguments); return execvp(name, argv);)
+}
+TPROF_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  TPROF_EXECL(first, auto* const environment = va_arg(arguments, char**); va_end(arguments);
+              return execve(path, argv, environment);)
+}
