@@ -31,7 +31,7 @@ soak:
 	@scripts/soak
 lint:
 	@scripts/lint $(TIDY)
-# Keeps what was downloaded: the venv and the CUDA headers. distclean does not.
+# Keeps what was downloaded: the venv, the CUDA headers and simdjson. distclean does not.
 clean:
 	@cmake --build $(BUILD) --target clean
 distclean:

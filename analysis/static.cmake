@@ -1,0 +1,60 @@
+# The tool needs nothing of the system that it runs on, not even a C library of a certain age, if all
+# that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson` and `zlib` to
+# what to link.
+include(CheckCXXSourceCompiles)
+set(missing)
+
+# As source where scripts/bootstrap fetched it, since the system has it as a shared library only.
+if(EXISTS ${TPROF_DOWNLOADS}/simdjson/simdjson.cpp)
+  add_library(simdjson_source STATIC ${TPROF_DOWNLOADS}/simdjson/simdjson.cpp)
+  target_include_directories(simdjson_source SYSTEM PUBLIC ${TPROF_DOWNLOADS}/simdjson)
+  set(simdjson simdjson_source)
+else()
+  find_package(simdjson REQUIRED)
+  set(simdjson simdjson::simdjson_static)
+  if(NOT TARGET simdjson::simdjson_static)
+    list(APPEND missing simdjson)
+  endif()
+endif()
+
+find_library(TPROF_ZLIB_STATIC NAMES libz.a)
+set(zlib ${TPROF_ZLIB_STATIC})
+if(NOT TPROF_ZLIB_STATIC)
+  list(APPEND missing zlib)
+endif()
+
+set(CMAKE_REQUIRED_LINK_OPTIONS -static-pie)
+check_cxx_source_compiles("#include <iostream>\nint main() { std::cout << 1; }" TPROF_STATIC_LIBC)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+if(NOT TPROF_STATIC_LIBC)
+  list(APPEND missing "the C and C++ libraries")
+endif()
+
+# Debian has no libfmt.a. What it would hold follows from the headers, for the versions that fmt.cpp
+# is written for; for others every file of ours brings its own copy, which takes longer to compile.
+set(user ${CMAKE_BINARY_DIR}/CMakeFiles/fmt_user.cpp)
+file(WRITE ${user} "#include <fmt/format.h>\n"
+                   "int main() { fmt::print(stderr, \"{} {:.1f} {:L}\", 1, 1.5, 1000); }\n")
+try_compile(TPROF_FMT_ONCE ${CMAKE_BINARY_DIR}/CMakeFiles/fmt_once
+            SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/fmt.cpp ${user} CXX_STANDARD 20)
+
+if(TPROF_SANITIZE OR missing)
+  set(TPROF_STATIC OFF)
+  set(fmt fmt::fmt)
+  set(zlib ZLIB::ZLIB)
+  if(NOT TARGET simdjson_source)
+    set(simdjson simdjson::simdjson)
+  endif()
+else()
+  set(TPROF_STATIC ON)
+  set(fmt fmt::fmt-header-only)
+  if(TPROF_FMT_ONCE)
+    add_library(fmt_once STATIC fmt.cpp)
+    set(fmt fmt_once)
+  endif()
+endif()
+if(missing AND NOT TPROF_SANITIZE)
+  list(JOIN missing ", " missing)
+  message(STATUS "tprof: can't be linked in here: ${missing}. It will run only where the shared "
+                 "libraries of this system are; scripts/bootstrap fetches what it can")
+endif()

@@ -1,0 +1,50 @@
+"""build/tprof runs wherever libtprof.so does, and `make install` puts both where they find each other."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
+TPROF = BUILD / "tprof"
+HERE = (BUILD / "simdjson/simdjson.cpp", *pathlib.Path("/usr/lib").glob("*/libsimdjson_static.a"))
+
+
+def readelf(file, *options):
+    command = ["readelf", "--wide", *options, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def needs(file):
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", readelf(file, "--dynamic"))
+
+
+@pytest.mark.skipif(not any(map(pathlib.Path.exists, HERE)), reason="no simdjson to link in")
+def test_it_needs_no_library_no_loader_and_no_version_of_glibc():
+    assert needs(TPROF) == []
+    assert "INTERP" not in readelf(TPROF, "--program-headers")
+    assert "GLIBC" not in readelf(TPROF, "--version-info")
+
+
+def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
+    """As a package is made: staged in DESTDIR, and moved afterwards."""
+    stage = tmp_path / "stage"
+    done = subprocess.run(
+        ["cmake", "--install", BUILD, "--prefix", "/opt/tprof", "--strip"],
+        env={**os.environ, "DESTDIR": str(stage)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    moved = (stage / "opt/tprof").rename(tmp_path / "moved")
+    files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
+    docs = ("LICENSE", "README.md", "CHANGELOG.md", "format.md")
+    assert files == {"bin/tprof", "lib/libtprof.so"} | {f"share/doc/tprof/{name}" for name in docs}
+    for name in ("bin/tprof", "lib/libtprof.so"):
+        assert ".debug_info" not in readelf(moved / name, "--sections")
+    run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
+    seen = subprocess.run(
+        [*run, "printenv", "LD_PRELOAD"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (seen.returncode, seen.stdout) == (0, f"{moved}/lib/libtprof.so\n"), seen.stderr
