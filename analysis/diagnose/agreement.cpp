@@ -280,9 +280,7 @@ Problem mismatch_of(const Communicator& c, const Split& s) {
             .ranks = ranks_of(all),
             .text = fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks,
                                 number_of_collectives(s)),
-            .next =
-                "look for what decides in the program whether, in which order and with what "
-                "this call is made: there something depends on the rank",
+            .next = kNextOfMismatch,
             .communicator = c.id,
             .between = std::pair(s.same, s.end),
             .evidence = row_evidence(s)};

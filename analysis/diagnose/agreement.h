@@ -69,6 +69,10 @@ Agreement agreement_of(const Communicator& communicator);
 // What the ledger's rows tell of a split: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
 std::vector<std::string> row_evidence(const Split& split);
 
+inline constexpr const char* kNextOfMismatch =
+    "look for what decides in the program whether, in which order and with what this call is made: "
+    "there something depends on the rank";
+
 // The finding of a split that is a contradiction (any but `stopped`), without where it lies.
 Problem mismatch_of(const Communicator& communicator, const Split& split);
 std::string where(const Split& split);  // "they part at one of the collectives 32 to 63"

@@ -7,6 +7,7 @@
 #include "diagnose/first_difference.h"
 #include "diagnose/first_end.h"
 #include "diagnose/hang.h"
+#include "diagnose/open_mismatch.h"
 #include "diagnose/point_to_point.h"
 #include "diagnose/problems.h"
 
@@ -113,6 +114,8 @@ void add_hangs(std::vector<Problem> hangs, std::vector<Problem>& found) {
       continue;
     }
     cause->evidence.push_back("then " + hang.text);
+    std::erase_if(hang.evidence,
+                  [](const std::string& e) { return e.starts_with(kEveryRankCame); });
     cause->evidence.insert(cause->evidence.end(), hang.evidence.begin(), hang.evidence.end());
   }
 }
@@ -152,6 +155,7 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     disagreements.of(c.communicators[i], c.agreements[i], found);
   }
+  open_mismatches(c.communicators, facts, traces, c.agreements, found);
   add_hangs(hangs(job, c.communicators, facts, traces, {options.stuck_after_ns}), found);
   name_who_ended_first(job, facts, found);
   unmatched_point_to_point(c.communicators, facts, found);

@@ -43,11 +43,6 @@ void each_collective(const Member& m, const read::Traces& traces, const F& f) {
                    }});
 }
 
-bool same_call(const Event& a, const Event& b) {
-  return a.name == b.name && a.count == b.count && a.dtype == b.dtype && a.peer == b.peer &&
-         a.reduce == b.reduce;
-}
-
 // 0: no line. 1: the rank did no more.
 std::uint64_t fingerprint(const Event& e) {
   const std::string call =
@@ -118,6 +113,11 @@ std::string coverage_of(const Member& m, const Facts& facts) {
 }
 
 }  // namespace
+
+bool same_call(const Event& a, const Event& b) {
+  return a.name == b.name && a.count == b.count && a.dtype == b.dtype && a.peer == b.peer &&
+         a.reduce == b.reduce;
+}
 
 std::string describe(const Event& e, const Process& p) {
   if (e.launch) return e.name + ", at " + utc(p.header.base_time_ns + e.ts_ns);

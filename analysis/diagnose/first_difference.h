@@ -28,6 +28,9 @@ FirstDifference first_difference(const Split& split, const Facts& facts,
 // Completes the finding of a split with what the lines tell.
 void name_operation(Problem& problem, const Split& split, const FirstDifference& difference);
 
+// Whether two ranks' calls of one collective go together.
+bool same_call(const read::Event& a, const read::Event& b);
+
 // "ncclBroadcast of 16,544 float32, root 3, at 2026-01-01 12:00:00.123 UTC"
 std::string describe(const read::Event& event, const read::Process& process);
 

@@ -117,9 +117,8 @@ class Finder {
       }
     }
     if (everybody) {
-      p.evidence.emplace_back(
-          hang ? "every rank came: nobody is missing, so the devices or the network hold it up"
-               : "every rank came: nobody is missing");
+      p.evidence.push_back(kEveryRankCame +
+                           std::string(hang ? ", so the devices or the network hold it up" : ""));
     }
     if (!running && !call.since_ns) {
       p.evidence.emplace_back("how long it stood there, lines tell");

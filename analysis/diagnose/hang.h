@@ -18,6 +18,8 @@ struct HangOptions {
   std::int64_t stuck_after_ns = 30'000'000'000;
 };
 
+inline constexpr const char* kEveryRankCame = "every rank came: nobody is missing";
+
 // One finding per place at which the job is held up. Kinds: `hang` (error): calls wait, or waited
 // when the job ended, for ranks that never came, for each other, or for the device. `stopped`
 // (warning): ranks ended, the others got further.

@@ -166,6 +166,17 @@ def plant_hung(job, rank, comm, place, others_inside=False):
     return job, op
 
 
+def plant_different_inside(job, rank, comm, place, how, others_inside=True):
+    """The rank stands in another call than the others, whose call did not return either."""
+    job, op = plant_hung(job, rank, comm, place, others_inside)
+    change = {
+        "count": {"count": op.count + 1},
+        "function": {"function": "ncclAlltoAll", "count": 77, "reduce": None, "peer": None},
+    }[how]
+    job.ranks[rank].inside = [dataclasses.replace(op, **change)]
+    return job, op
+
+
 def plant_elsewhere(job, rank, comm, place):
     """The rank is in its own code for 6 s while the others wait in the call: then all are killed."""
     job, op = plant_killed(job, rank, comm, place, inside=True)

@@ -137,3 +137,43 @@ def test_summary_says_so_too(tprof, base, tmp_path):
     found = json.loads(tprof("summary", folder, "--json").stdout)
     assert [(p["kind"], p["ranks"]) for p in found["problems"]] == [("mismatch", [rank])]
     assert found["complete"] is True
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize("others_inside", [True, False])
+@pytest.mark.parametrize("how", ["count", "function"])
+@pytest.mark.parametrize("size", [2, 8])
+def test_ranks_that_stand_in_one_collective_with_different_arguments(
+    tprof, base, tmp_path, size, how, others_inside, place
+):
+    """Ledgers hold what returned: of these calls only those of the others, or none."""
+    job, rank = base(size).job, RANK[size]
+    at = faults.places(job, rank, 0)[place]
+    job, op = faults.plant_different_inside(job, rank, 0, at, how, others_inside)
+    folder = job.write(tmp_path / "job", base(size))
+    (finding,) = worse_than_notes(tprof, folder)
+    assert finding["kind"] == "mismatch"
+    assert finding["ranks"] == ([0, 1] if size == 2 else [rank])
+    assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
+    told = "\n".join(finding["evidence"])
+    mine = job.ranks[rank].inside[0]
+    assert f"rank {rank}, {at}: {mine.function} of {mine.count:,} {mine.dtype}" in told
+    assert f", {at}: {op.function} of {op.count:,} {op.dtype}" in told
+    assert "nobody is missing" not in told and "network" not in finding["next"]
+    assert "all ranks did the same" not in tprof("check", folder).stdout.splitlines()[0]
+    found = json.loads(tprof("check", folder, "--json").stdout)
+    assert [c["same"] for c in found["communicators"] if c["id"] == job.id(0)] == [False]
+
+
+@pytest.mark.parametrize("end", ["closed", "recovered"])
+def test_a_rank_that_stands_in_another_call_than_those_that_went_on(tprof, tmp_path, end):
+    job = jobs.healthy(4, 12, 4, [[0, 1, 2, 3]], point_to_point=False)
+    job, op = faults.plant_different_inside(job, 2, 0, 5, "count")
+    for number, rank in enumerate(job.ranks):
+        if number != 2:
+            rank.ops, rank.inside = list(jobs.healthy(4, 12, 4, job.comms, False).ranks[0].ops), []
+            rank.end = end
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("mismatch", [2], 5)
+    assert finding["evidence"][0].startswith(f"ranks 0,1,3, 5: {op.function} of {op.count:,} ")
+    assert finding["evidence"][0].endswith("; it returned")
