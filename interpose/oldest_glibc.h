@@ -24,6 +24,7 @@ __asm__(".symver dladdr1,dladdr1@" TPROF_DLADDR1);
 __asm__(".symver dlinfo,dlinfo@" TPROF_DLADDR1);
 __asm__(".symver pthread_create,pthread_create@" TPROF_BASE);
 __asm__(".symver pthread_key_create,pthread_key_create@" TPROF_BASE);
+__asm__(".symver pthread_setcancelstate,pthread_setcancelstate@" TPROF_BASE);
 __asm__(".symver pthread_setspecific,pthread_setspecific@" TPROF_BASE);
 __asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" TPROF_BASE);
 

@@ -301,10 +301,16 @@ LedgerRow& find_row(Thread& t, LedgerKey::Words key) {
 }
 
 void Transaction::begin_special() {
-  if (t_.shared) g_shared_calls.lock();
+  if (!t_.shared) return;
+  // Signals need not wait: the calls of a handler that interrupts this one are not recorded.
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &t_.cancel_state);
+  g_shared_calls.lock();
 }
 void Transaction::end_special() {
-  if (t_.shared) g_shared_calls.unlock();
+  if (t_.shared) {
+    g_shared_calls.unlock();
+    pthread_setcancelstate(t_.cancel_state, nullptr);
+  }
   if (t_.late) session::late_call();
 }
 

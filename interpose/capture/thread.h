@@ -49,7 +49,8 @@ struct Thread {
   std::uint32_t group = 0;               // its number, 0 until its first call
   std::int32_t device = 0;               // CUDA's default until cudaSetDevice
   bool shared = false;                   // the area is shared with other threads: take the lock
-  bool late = false;  // the exit handlers have run: every call closes the file again
+  bool late = false;     // the exit handlers have run: every call closes the file again
+  int cancel_state = 0;  // to go back to, while it has the shared area's lock
 
   ThreadArea* area = nullptr;
   Record* ring = nullptr;

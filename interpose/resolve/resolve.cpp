@@ -263,6 +263,7 @@ void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
   t_binding = nullptr;
   void* real = binding->real.load(std::memory_order_acquire);
   if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
+    const HeldSignals held_signals;
     const KeepErrno keep_errno;
     Dl_info where;
     if (dladdr(real, &where) != 0) note_library(fn, where.dli_fname, real);

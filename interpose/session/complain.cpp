@@ -7,9 +7,12 @@
 #include <cstring>
 #include <ctime>
 
+#include "no_signals.h"
+
 namespace tprof {
 
 void say(std::string_view what, std::string_view detail, std::string_view rest) {
+  const NoCancel no_cancel;
   const int saved = errno;
   char line[512];
   std::size_t size = 0;

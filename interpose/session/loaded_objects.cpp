@@ -9,6 +9,7 @@
 
 #include "at_fork.h"
 #include "keep_errno.h"
+#include "no_signals.h"
 
 namespace tprof {
 namespace {
@@ -32,6 +33,7 @@ void wait_a_little() {
 // dl_iterate_phdr holds the loader's lock itself.
 void before_fork() {
   constexpr int kTries = 10'000;  // a second
+  const NoCancel no_cancel;
   const KeepErrno keep_errno;
   const std::uint64_t me = self();
   std::uint64_t holder = 0;
@@ -56,6 +58,7 @@ void watch_forks() {
 
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
   watch_forks();
+  const NoCancel no_cancel;
   const std::uint64_t me = self();
   std::uint64_t holder = 0;
   while (!g_holder.compare_exchange_strong(holder, me)) {

@@ -43,7 +43,7 @@ class Lock {
   std::atomic<std::uint32_t> state_{kFree};
 };
 
-// With the program's signals held back.
+// With cancellation and the program's signals held back.
 template <typename L>
 class [[nodiscard]] LockGuard {
  public:

@@ -1,5 +1,7 @@
-// Holding the program's signals back.
+// Holding back what comes to a thread from outside: cancellation, the program's signals.
 #pragma once
+
+#include <pthread.h>
 
 #include <cerrno>
 #include <csignal>
@@ -7,8 +9,23 @@
 
 namespace tprof {
 
+// A program may cancel a thread that is in a call: at any of our open() and write(), asynchronously
+// anywhere. What the thread holds, a lock of ours or the loader's, nobody would give back. And a
+// call that is no cancellation point is none with us in it.
+class [[nodiscard]] NoCancel {
+ public:
+  NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancel() { pthread_setcancelstate(before_, nullptr); }
+  NoCancel(const NoCancel&) = delete;
+  NoCancel& operator=(const NoCancel&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 // While a lock is held, or the loader or malloc is at work for us: a signal handler of this thread
-// that makes calls of its own would wait for what its own thread has. Keeps errno.
+// that makes calls of its own would wait for what its own thread has. Nor is the thread
+// cancelled. Keeps errno.
 class [[nodiscard]] HeldSignals {
  public:
   HeldSignals() {
@@ -25,6 +42,7 @@ class [[nodiscard]] HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
  private:
+  NoCancel no_cancel_;  // first to begin, last to end: cancelling goes on to the thread's end
   sigset_t before_;
 };
 

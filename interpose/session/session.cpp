@@ -262,6 +262,7 @@ bool closed() {
   return g_closed.load(std::memory_order_acquire);
 }
 void late_call() {
+  const HeldSignals held_signals;
   const KeepErrno keep_errno;
   close_files();
 }
@@ -290,6 +291,7 @@ void stay() {
 
 bool start() {
   if (started()) return true;
+  const HeldSignals held_signals;
   begin();
   const LockGuard guard(g_lock);
   if (started()) return true;

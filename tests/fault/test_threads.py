@@ -4,10 +4,11 @@ import runs
 
 GATHER = ("ALLGATHER", "ncclAllGather", "float32")
 MANY = str(runs.BUILD / "many_threads")
+CANCELLED = str(runs.BUILD / "cancelled")
 
 
-def run(folder, mode, n, **env):
-    traced = runs.run(folder, [MANY, mode, str(n)], **env)
+def run(folder, mode, n, program=MANY, **env):
+    traced = runs.run(folder, [program, mode, str(n)], **env)
     assert (traced.code, traced.stderr) == (0, "")
     said = dict(line.split() for line in traced.stdout.splitlines())
     return traced.only_rank_file(), {key: int(value) for key, value in said.items()}
@@ -68,3 +69,16 @@ def test_a_thread_that_used_a_group_leaves_no_memory_behind(tmp_path, built):
     lines, said = run(tmp_path, "groups", 2100)
     assert runs.ledger(lines) == {GATHER: (2 * 2100, 2 * 2100 * 8, 0, 0)}
     assert said["pages"] < 2000 / 2  # it was one each
+
+
+def test_a_call_is_no_cancellation_point_and_a_cancelled_thread_leaves_no_lock(tmp_path, built):
+    """Nor where the call is the first of its thread, or of the process: files are made in it."""
+    lines, said = run(tmp_path, "waiting", 20, CANCELLED)
+    assert said["calls"] == 2 * 20
+    assert_all_counted(lines, said["calls"])
+
+
+def test_threads_cancelled_anywhere_leave_no_lock(tmp_path, built):
+    lines, said = run(tmp_path, "anywhere", 300, CANCELLED)
+    assert said["calls"] == 300
+    assert_all_counted(lines, said["calls"])

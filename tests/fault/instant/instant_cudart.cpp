@@ -15,6 +15,12 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   *pointer = new char[bytes];
   return cudaSuccess;
 }
+cudaError_t cudaHostRegister(void*, size_t, unsigned) {
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void*) {
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind) {
   return cudaSuccess;
 }
