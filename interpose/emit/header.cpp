@@ -119,8 +119,16 @@ void variables(Text& out, const char* key, bool redact, F&& wanted) {
 
 }  // namespace
 
+void loaded_libraries(Text& out) {
+  constexpr const char* kNccl[] = {"libnccl.so.2"};
+  constexpr const char* kCudart[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
+  library(out, "nccl", kNccl, 1, "ncclGetVersion");
+  library(out, "cudart", kCudart, 3, "cudaRuntimeGetVersion");
+  devices(out);
+}
+
 void header_lines(Text& out, const View& view, const Config& config, const Process& p,
-                  const RankFile& file, std::uint64_t bracket_ns) {
+                  const RankFile& file, std::uint64_t bracket_ns, std::string_view libraries) {
   const Head& head = view.head();
   out << "[\n";
   open_line(out, view, "process_name", 'M', 0) << ",\"args\":{\"name\":\"";
@@ -152,12 +160,7 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   }
   out << ",\"command\":";
   out.string(p.command) << ",\"base_time_ns\":" << head.base_real_ns << ",\"clock\":[[0,"
-                        << head.base_real_ns << ',' << bracket_ns << "]]";
-  constexpr const char* kNccl[] = {"libnccl.so.2"};
-  constexpr const char* kCudart[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
-  library(out, "nccl", kNccl, 1, "ncclGetVersion");
-  library(out, "cudart", kCudart, 3, "cudaRuntimeGetVersion");
-  devices(out);
+                        << head.base_real_ns << ',' << bracket_ns << "]]" << libraries;
   variables(out, "config", config.redact,
             [](std::string_view name) { return name.starts_with("TPROF_"); });
   variables(out, "env", config.redact, [](std::string_view name) {

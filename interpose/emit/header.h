@@ -8,8 +8,12 @@
 
 namespace tprof {
 
-// The first lines of a rank file: "[", the names for viewers, tprof_header.
+// What the header says of NCCL, CUDA and the device. Asks the loader and these libraries, all of
+// which may be waiting for a thread that waits for a lock of ours: call it without one.
+void loaded_libraries(Text& out);
+
+// The first lines of a rank file: "[", the names for viewers, tprof_header. `libraries`: the above.
 void header_lines(Text& out, const View& view, const Config& config, const Process& process,
-                  const RankFile& file, std::uint64_t bracket_ns);
+                  const RankFile& file, std::uint64_t bracket_ns, std::string_view libraries);
 
 }  // namespace tprof

@@ -49,11 +49,28 @@ Output::Output(const View& view, int fd, std::uint64_t offset)
 }
 
 bool Output::drain_batch() {
+  return drain(nullptr, true);
+}
+
+void Output::drain_rest(std::uint64_t until_ns) {
+  const std::uint32_t threads = view_.threads();
+  for (std::uint32_t i = 0; i < kMaxThreads; ++i) {
+    const ThreadArea* t = i < threads ? view_.thread(i) : nullptr;
+    last_[i] = t == nullptr ? 0 : t->head.load(std::memory_order_acquire);
+  }
+  bool more = true;
+  while (more && now_ns() < until_ns) more = drain(last_, true);
+  if (more) complain("no time to write all lines at exit, the rest is counted as dropped");
+  while (more) more = drain(last_, false);
+}
+
+// Writes a batch; with `written` false it counts as lost.
+bool Output::drain(const std::uint64_t* last, bool written) {
   next_ = progress_;
   std::uint64_t events = 0;
   text_.clear();
-  const bool more = !drain_.run(text_, next_, events);
-  flush(events);
+  const bool more = !drain_.run(text_, next_, events, last);
+  written ? flush(events) : lose(events);
   return more;
 }
 
@@ -137,6 +154,11 @@ void Output::flush(std::uint64_t events) {
     if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
     reserved_ = 0;
   }
+  lose(events);
+}
+
+// The batch has no lines.
+void Output::lose(std::uint64_t events) {
   next_.dropped[static_cast<std::size_t>(Dropped::write_error)] += events;
   next_.range_dropped[static_cast<std::size_t>(RangeDropped::write_error)] +=
       next_.range_lines - progress_.range_lines;

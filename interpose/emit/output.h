@@ -21,6 +21,9 @@ class Output {
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.
   bool drain_batch();
+  // The same for everything, while there is time. Lines that are still wanting when it is up count
+  // as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
+  void drain_rest(std::uint64_t until_ns);
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
   // and its interval has passed; a clock line, if the wall clock was set.
   void tick();
@@ -38,7 +41,9 @@ class Output {
 
  private:
   void ledger(const ClockAnchor& clock);
+  bool drain(const std::uint64_t* last, bool written);
   void flush(std::uint64_t events);
+  void lose(std::uint64_t events);
   bool still_ours() const;
   bool reserve(std::uint64_t until);
   void commit(const Progress& next);
@@ -53,6 +58,8 @@ class Output {
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};
+  std::uint64_t last_[kMaxThreads] =
+      {};                       // of each thread's records: those to be drained at the end
   std::uint64_t reserved_ = 0;  // the file has its blocks up to here
   bool reserves_ = true;        // its file system gives them without a write
   std::uint64_t closing_bytes_ = kClosingBytes;

@@ -22,7 +22,8 @@
 namespace tprof::writer {
 namespace {
 
-constexpr std::uint32_t kSleepMs = 200;  // a half-full ring wakes us earlier
+constexpr std::uint32_t kSleepMs = 200;                  // a half-full ring wakes us earlier
+constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a disk takes a GiB meanwhile, or is none
 
 std::atomic<std::uint32_t> g_wake{0};    // futex: counts calls of wake()
 std::atomic<std::uint32_t> g_locked{0};  // futex: somebody uses the output
@@ -121,10 +122,7 @@ void settle_in() {
 }
 
 bool close_held(Output& output) {
-  // Threads that go on calling must not keep us here: what they do later is closed again.
-  constexpr int kBatches = 64;
-  for (int i = 0; i < kBatches && output.drain_batch(); ++i) {
-  }
+  output.drain_rest(now_ns() + kLinesAtExitNs);
   return output.end();
 }
 

@@ -39,12 +39,14 @@ class Drain {
   explicit Drain(const View& view) : view_(view) {}
 
   // Appends the lines of all closed records to `out` and moves `p` past them. `events`: how many
-  // event lines are among them. Stops at 1 MiB of text; returns false when there may be more.
-  bool run(Text& out, Progress& p, std::uint64_t& events) {
+  // event lines are among them. Stops at 1 MiB of text, returns false when there may be more.
+  // `last`: for each thread, how many of its records are wanted; null: all.
+  bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr) {
     tables(out, p);
     for (std::uint32_t i = 0; i < view_.threads(); ++i) {
       const ThreadArea* t = view_.thread(i);
-      if (t != nullptr && !thread(out, p, *t, i, events)) return false;
+      if (t == nullptr) continue;
+      if (!thread(out, p, *t, i, events, last == nullptr ? UINT64_MAX : last[i])) return false;
     }
     return true;
   }
@@ -104,14 +106,15 @@ class Drain {
     return p.streams;
   }
 
-  bool thread(Text& out, Progress& p, const ThreadArea& t, std::uint32_t i, std::uint64_t& events) {
+  bool thread(Text& out, Progress& p, const ThreadArea& t, std::uint32_t i, std::uint64_t& events,
+              std::uint64_t last) {
     const Record* ring = view_.ring(t);
     if (ring == nullptr) return true;
     const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
     const std::uint64_t head = t.head.load(std::memory_order_acquire);
     const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);  // as of `head`
     if (head - p.tail[i] > capacity) p.tail[i] = head;  // not a ring of ours: nothing to trust
-    while (p.tail[i] < head) {
+    while (p.tail[i] < head && p.tail[i] < last) {
       const auto r = copy_in_use(ring[p.tail[i] & (capacity - 1)]);
       if (r.txn == 0 || r.txn > committed) break;
       if (out.size() >= kBatchBytes) return false;

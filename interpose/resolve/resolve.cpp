@@ -177,13 +177,13 @@ void publish_function(std::size_t i) {
 }
 
 void note_library(Fn fn, const char* path, const void* address) {
+  const ObjectRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
   if (at == kMaxLibraries) return;
   if (at == g_paths) {
     std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
-    const ObjectRange range = range_of(address);
     g_span[at].end.store(range.end, std::memory_order_relaxed);
     g_span[at].begin.store(range.begin, std::memory_order_release);
   }

@@ -169,7 +169,7 @@ bool open_mapping() {
 }
 
 // Into files that exist. False, with one line said: tracing is not to be.
-bool start_in_files(const Process& process) {
+bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) {
     complain("not tracing: no address space for the ring");
     return false;
@@ -177,10 +177,8 @@ bool start_in_files(const Process& process) {
   if (!g_mapping.in_file()) drop_ring_file(g_file);
   const ClockAnchor anchor = clock_anchor();
   fill_head(process, anchor);
-  coverage::note_environment(g_mapping.head());
-  coverage::note_objects(g_mapping.head());
   Text header;
-  header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns);
+  header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns, libraries);
   // Before the header is there: a file with one has a ring that can be read.
   Progress begin{};
   begin.offset = header.size();
@@ -202,8 +200,7 @@ bool start_in_files(const Process& process) {
   return true;
 }
 
-bool start_locked() {
-  if (disabled_by_environment()) return false;
+bool start_locked(std::string_view libraries) {
   if (g_forked) {
     // Not in the fork itself: most children (a data loader's workers) never come here.
     comms::forget_all();
@@ -218,7 +215,7 @@ bool start_locked() {
     return false;
   }
   if (!create_rank_file(g_config, process, g_file)) return false;
-  if (start_in_files(process)) return true;
+  if (start_in_files(process, libraries)) return true;
   g_mapping.close();
   drop_ring_file(g_file);
   drop_rank_file(g_file);
@@ -289,18 +286,28 @@ void stay() {
   writer::go_on();
 }
 
+// Facts first, the lock after: whoever holds the loader's lock (a library's constructor that makes
+// calls) may be waiting for ours.
 bool start() {
   if (started()) return true;
   const HeldSignals held_signals;
   begin();
-  const LockGuard guard(g_lock);
-  if (started()) return true;
   if (number() == kOff) return false;
-  if (!start_locked()) {
-    turn_off();
-    return false;
+  const bool disabled = disabled_by_environment();
+  Text libraries;
+  if (!disabled) loaded_libraries(libraries);
+  {
+    const LockGuard guard(g_lock);
+    if (started()) return true;
+    if (number() == kOff) return false;
+    if (disabled || !start_locked(libraries.view())) {
+      turn_off();
+      return false;
+    }
+    g_started.store(true, std::memory_order_release);
   }
-  g_started.store(true, std::memory_order_release);
+  coverage::note_environment(g_mapping.head());
+  coverage::note_objects(g_mapping.head());
   return true;
 }
 

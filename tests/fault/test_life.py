@@ -106,6 +106,16 @@ def test_nccl_is_closed_and_opened_again(tmp_path, built):
     assert len(runs.named(lines, "tprof_comm")) == 2
 
 
+def test_calls_of_a_librarys_constructor_while_another_thread_starts_tracing(tmp_path, built):
+    """The constructor has the loader's lock, for which the other thread waits."""
+    command = [str(runs.BUILD / "loading"), str(runs.BUILD / "libfault_constructor.so")]
+    traced = runs.run(tmp_path, command)
+    assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
+    gather = ("ALLGATHER", "ncclAllGather", "int8")
+    calls = sorted(runs.ledger(lines)[gather][0] for lines in traced.rank_files())
+    assert calls == [1, 3]
+
+
 def test_two_jobs_in_one_folder(tmp_path, built):
     """At the same time and with the same ranks: the later one's files get other names."""
     jobs = []
