@@ -31,4 +31,3 @@ __asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" TPROF_BAS
 // What musl lacks. A musl program that inherits the preload calls nothing of ours, but musl ends it
 // where a symbol is missing that is not weak.
 __asm__(".weak dladdr1");
-__asm__(".weak statx");

@@ -1,7 +1,6 @@
 #include "output.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,8 +119,7 @@ bool Output::end() {
   }
   reserved_ = end_offset;  // the rest is given back
   if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
-  struct statx file;  // fstat is a symbol of glibc 2.33
-  if (statx(fd_, "", AT_EMPTY_PATH, STATX_NLINK, &file) == 0 && file.stx_nlink == 0) {
+  if (names_of(fd_) == 0) {
     complain("the trace is lost: its file was removed while the process ran");
   }
   Progress closed = progress_;

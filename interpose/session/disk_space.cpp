@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,19 +28,29 @@ bool unsupported() {
   return errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-FileId ask(int fd, const char* path, int flags) {
-  struct statx file;  // fstat is a symbol of glibc 2.33
-  if (statx(fd, path, flags, STATX_INO, &file) != 0) return {};
-  return {std::uint64_t{file.stx_dev_major} << 32 | file.stx_dev_minor, file.stx_ino};
+// By the oldest call that can: fstat is a symbol of glibc 2.33, and containers whose profile is older
+// than statx refuse that. The kernel's structure is glibc's.
+bool ask(int fd, const char* path, int flags, struct stat& file) {
+  return syscall(SYS_newfstatat, fd, path, &file, flags) == 0;
+}
+
+FileId id(int fd, const char* path, int flags) {
+  struct stat file {};
+  return ask(fd, path, flags, file) ? FileId{true, file.st_dev, file.st_ino} : FileId{};
 }
 
 }  // namespace
 
 FileId file_of(int fd) {
-  return ask(fd, "", AT_EMPTY_PATH);
+  return id(fd, "", AT_EMPTY_PATH);
 }
 FileId file_at(const char* path) {
-  return ask(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
+  return id(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
+}
+
+long names_of(int fd) {
+  struct stat file {};
+  return ask(fd, "", AT_EMPTY_PATH, file) ? static_cast<long>(file.st_nlink) : -1;
 }
 
 bool size_allowed(std::uint64_t size) {

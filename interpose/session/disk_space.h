@@ -8,11 +8,18 @@ namespace tprof {
 // Which file a descriptor stands for. A program that closes all descriptors closes ours, and its
 // next open() gets the number.
 struct FileId {
+  bool known = false;
   std::uint64_t device = 0, inode = 0;
-  bool operator==(const FileId&) const = default;
+  // What is not known is nobody's, not even its own.
+  bool operator==(const FileId& other) const {
+    return known && other.known && device == other.device && inode == other.inode;
+  }
 };
-FileId file_of(int fd);            // zeros: none
-FileId file_at(const char* path);  // the same
+FileId file_of(int fd);
+FileId file_at(const char* path);
+
+// How many names a file has; -1: not known.
+long names_of(int fd);
 
 // Whether a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
 // SIGXFSZ.

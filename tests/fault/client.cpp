@@ -4,6 +4,7 @@
 //   fault_client [LIMIT...] MODE
 //   LIMIT: --fsize BYTES   no file may grow larger        --as BYTES   of new address space
 //          --fds N         only N more files can be opened
+//          --refuse CALL   the system call of this number fails with EPERM
 //   MODE:  storm PAUSE_US        four threads call until the process is killed, with a pause after
 //                                every 50 rounds; says "ready"
 //          calls ROUNDS THREADS  then says how many calls returned and exits with 7; all threads
@@ -13,10 +14,15 @@
 //          calls, then an end: see ends.cpp threads N             N threads one after the other,
 //          three rounds each room BYTES            takes that much memory between its calls
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -133,7 +139,23 @@ rlim_t address_space_in_use() {
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
+// As a container's profile does with calls that it does not know.
+void refuse(std::uint32_t call) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    fail("seccomp");
+  }
+}
+
 void apply(std::string_view limit, rlim_t value) {
+  if (limit == "--refuse") return refuse(static_cast<std::uint32_t>(value));
   if (limit == "--fsize") return set_limit(RLIMIT_FSIZE, value);
   if (limit == "--as") return set_limit(RLIMIT_AS, address_space_in_use() + value);
   if (limit != "--fds") fail("reading the arguments");

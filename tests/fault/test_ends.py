@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import time
@@ -132,6 +133,21 @@ def test_a_file_that_cannot_be_written_does_not_keep_the_process(tmp_path, built
     traced = runs.run(tmp_path, runs.client("end", "handled by _exit"), TROUBLE="stall")
     assert (traced.code, traced.stderr) == (4, "")
     check(traced, closes=False)
+STATX, FSTATAT = {"x86_64": ("332", "262"), "aarch64": ("291", "79")}[platform.machine()]
+
+
+@pytest.mark.parametrize("refused", [[STATX], [STATX, FSTATAT]])
+def test_a_program_that_closes_all_descriptors_where_no_one_may_ask_whose_they_are(
+    refused, tmp_path, built, monkeypatch
+):
+    """Containers whose profile is older than statx refuse it. What is not known is not ours."""
+    monkeypatch.chdir(tmp_path)
+    limits = [argument for call in refused for argument in ("--refuse", call)]
+    traced = runs.run(tmp_path, runs.client(*limits, "end", "return", "closed"))
+    assert traced.code == 6 and (tmp_path / "own-file").stat().st_size == 0
+    assert len(traced.complaints()) == 1
+    if refused == [STATX]:
+        check(traced, closes=False)
 
 
 # The client's calls are the same each time: its two threads make 19 all-reduces, then the last.
