@@ -32,6 +32,7 @@ class Finder {
     } else if (!waits_.on.empty()) {
       cycle();
     }
+    if (!found_.empty()) last_.add_limits(found_.back());
     return std::move(found_);
   }
 
@@ -130,7 +131,6 @@ class Finder {
     if (meeting != nullptr) last_.add_waiting(*meeting, p);
     last_.add_ranges(who, p);
     last_.add_last_call(*who[0], p);
-    last_.add_limits(p);
     p.next = everybody && hang ? "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"
                                : last_.where_to_look(*who[0]);
     return p;
@@ -177,7 +177,6 @@ class Finder {
           "and at waits for the device (cudaStreamSynchronize is not recorded)",
           name_of(*who[0])));
     }
-    last_.add_limits(p);
     p.next = last_.where_to_look(*who[0]);
     return p;
   }
@@ -198,7 +197,6 @@ class Finder {
         .function = send ? "ncclRecv" : "ncclSend"};
     last_.add_ranges({&who}, p);
     last_.add_last_call(who, p);
-    last_.add_limits(p);
     p.next = last_.where_to_look(who);
     return p;
   }
@@ -249,7 +247,6 @@ class Finder {
       }
     }
     last_.add_ranges(path, found);
-    last_.add_limits(found);
     found.next =
         "calls that wait for each other must be made in the same order on all ranks; sends and "
         "receives of a pair belong into one ncclGroupStart and ncclGroupEnd "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include "diagnose/completeness.h"
 #include "diagnose/point_to_point.h"
@@ -28,6 +29,9 @@ class Finder {
       if (call.collective && call.member != nullptr && call.seq) {
         std::uint64_t& entered = entered_[call.member];
         entered = std::max(entered, *call.seq + 1);
+      } else if (call.member != nullptr && call.seq && call.peer) {
+        std::uint64_t& n = talking_[{call.member, *call.peer, call.function == "ncclSend"}];
+        n = std::max(n, *call.seq + 1);
       }
     }
     for (const Communicator& c : communicators) meetings(c);
@@ -151,21 +155,17 @@ class Finder {
     const bool two_sided = call.function == "ncclSend" || call.function == "ncclRecv";
     if (!two_sided || call.communicator == nullptr || !call.peer || !call.seq) return;
     const Communicator& c = *call.communicator;
-    const auto other =
-        std::ranges::find(c.members, *call.peer, [](const Member& m) { return m.comm->rank; });
-    if (other == c.members.end() || other->process == call.process) return;
+    const auto rank = [](const Member& m) { return m.comm->rank; };
+    const auto other = std::ranges::lower_bound(c.members, *call.peer, {}, rank);
+    if (other == c.members.end() || rank(*other) != *call.peer) return;
+    if (other->process == call.process) return;
     if (on_its_way(*other->process)) return;
     const bool send = call.function == "ncclSend";
     const auto known = came_to(*other, call.member->comm->rank, !send);
     if (!known) return;
     std::uint64_t came = *known;
-    for (const OpenCall& theirs : waits_.open) {
-      if (theirs.member != &*other || theirs.collective || theirs.peer != call.member->comm->rank ||
-          (theirs.function == "ncclSend") == send || !theirs.seq) {
-        continue;
-      }
-      came = std::max(came, *theirs.seq + 1);
-    }
+    const auto open = talking_.find({&*other, call.member->comm->rank, !send});
+    if (open != talking_.end()) came = std::max(came, open->second);
     if (came > *call.seq) return;
     waits_.targets.push_back(
         {{other->process}, static_cast<std::size_t>(&call - waits_.open.data())});
@@ -177,6 +177,8 @@ class Finder {
   std::int64_t stuck_after_ns_;
   std::map<std::pair<const Process*, std::int64_t>, Place> places_;
   std::map<const Member*, std::uint64_t> entered_;
+  // Open sends and receives, by member, peer and direction: the number behind the last.
+  std::map<std::tuple<const Member*, std::int64_t, bool>, std::uint64_t> talking_;
   Waits waits_;
 };
 
