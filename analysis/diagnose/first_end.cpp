@@ -21,6 +21,7 @@ using Processes = std::vector<const Process*>;
 // A process that closed ended then. One that was killed lived on for a moment after its last sign
 // of life: its writer gives one five times a second, and now and then has to wait for a processor.
 constexpr std::int64_t kBetweenSignsNs = 500'000'000;
+constexpr std::int64_t kSilentNs = 50'000'000;
 // Ranks that close within this time of each other closed for reasons of their own.
 constexpr std::int64_t kTogetherNs = 1'000'000'000;
 constexpr std::size_t kMaxCompared = 64;  // of those that ended earliest, with everybody
@@ -92,6 +93,24 @@ std::string sentence(const Processes& closed, const Processes& killed, const Pro
                                        report::duration(static_cast<std::uint64_t>(*longer))));
 }
 
+// Of ranks of one host that were all killed within a moment: no more than what was seen.
+void add_who_fell_silent(Processes killed, Problem& about) {
+  if (killed.size() < 2) return;
+  std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
+  const Process& first = *killed[0];
+  const std::int64_t longer = end_ns(*killed[1]) - end_ns(first);
+  const bool one_host = std::ranges::all_of(
+      killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
+  if (!one_host || longer < kSilentNs) return;
+  about.evidence.insert(
+      about.evidence.begin(),
+      fmt::format("{} was last heard of at {}, the others for {} more (at every call, and five "
+                  "times a second)",
+                  name_of(first), utc(end_ns(first)),
+                  report::duration(static_cast<std::uint64_t>(longer))));
+  about.next = LastCalls::where_to_look(first);
+}
+
 }  // namespace
 
 void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector<Problem>& found) {
@@ -114,8 +133,11 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   }
   std::ranges::copy_if(ended, std::back_inserter(others),
                        [&](const Process* p) { return !first.contains(p); });
-  // Where all were killed at about the same time, there is nothing to tell.
-  if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
+  if (first.empty() || (others.empty() && closed.empty())) {
+    if (others.empty()) add_who_fell_silent(std::move(killed), *about);
+    return;
+  }
+  if (others.empty() && killed.empty()) return;
   const Processes& who = closed.empty() ? killed : closed;
   const std::string text = sentence(closed, killed, others);
   const std::vector<std::int64_t> ranks = ranks_of({first.begin(), first.end()});

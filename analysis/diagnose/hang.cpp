@@ -164,7 +164,7 @@ class Finder {
               .seq = m.seq,
               .function = call.function};
     last_.add_waiting(m, p);
-    if (long_stood) {
+    if (stood != nullptr) {
       p.evidence.push_back(fmt::format("{} {} inside {}{}", name_of(*stood->process),
                                        stood->process->end == End::running ? "is" : "was",
                                        last_.name_of_call(*stood), last_.since(*stood)));

@@ -200,6 +200,16 @@ def test_ends_that_nothing_tells_apart_are_said_to_be(tprof, tmp_path):
     assert "about when ranks 2,3 were killed or crashed: who was first" in finding["text"]
 
 
+@pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
+def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tprof, tmp_path, before, said):
+    """0.1 s before the others: a sign of life may be that old."""
+    job = crashed([("recovered", 5000)] * 3 + [("recovered", 5000 - before)])
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"]) == ("not_closed", [0, 1, 2, 3])
+    silent = [line for line in finding["evidence"] if line.startswith("rank 3 was last heard of at ")]
+    assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
+
+
 def test_a_rank_that_was_killed_first(tprof, tmp_path):
     job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
     (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
