@@ -2,7 +2,8 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,20 +25,29 @@ namespace {
 // takes over what a thread of its parent held: no one is there to give it back.
 class OwnedLock {
  public:
-  bool try_lock() {
-    const pid_t self = getpid();
-    pid_t holder = 0;
-    return holder_.compare_exchange_strong(holder, self, std::memory_order_acquire) ||
-           (holder != self &&
-            holder_.compare_exchange_strong(holder, self, std::memory_order_acquire));
-  }
   void lock() {
-    while (!try_lock()) sched_yield();
+    const auto self = static_cast<std::uint32_t>(getpid());
+    std::uint32_t mine = self;
+    for (;;) {
+      std::uint32_t seen = state_.load(std::memory_order_relaxed);
+      if ((seen & ~kWaitedFor) != self) {
+        if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) return;
+        continue;
+      }
+      const std::uint32_t waited_for = seen | kWaitedFor;
+      if (seen != waited_for && !state_.compare_exchange_weak(seen, waited_for)) continue;
+      mine = self | kWaitedFor;  // others may be waiting too
+      syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, waited_for, nullptr, nullptr, 0);
+    }
   }
-  void unlock() { holder_.store(0, std::memory_order_release); }
+  void unlock() {
+    if ((state_.exchange(0, std::memory_order_release) & kWaitedFor) == 0) return;
+    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
 
  private:
-  std::atomic<pid_t> holder_{0};
+  static constexpr std::uint32_t kWaitedFor = 1U << 31;
+  std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
 };
 
 // Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
@@ -54,7 +64,7 @@ Head* g_head;  // where they are published
 
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit OwnedLock g_busy;  // a cache is being extended
+constinit OwnedLock g_busy;  // of the caches
 
 // Sonames by which the libraries may already be mapped, newest first.
 constexpr const char* kNcclNames[] = {"libnccl.so.2", "libtorch_cuda.so"};
@@ -176,13 +186,15 @@ void publish_function(std::size_t i) {
   g_head->function[i].library = g_serves[i];
 }
 
-void note_library(Fn fn, const char* path, const void* address) {
+// False: it was known.
+bool note_library(Fn fn, const char* path, const void* address) {
   const ObjectRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
-  if (at == kMaxLibraries) return;
-  if (at == g_paths) {
+  if (at == kMaxLibraries) return true;
+  const bool is_new = at == g_paths;
+  if (is_new) {
     std::strncpy(g_path[g_paths++], path, sizeof g_path[at] - 1);
     g_span[at].end.store(range.end, std::memory_order_relaxed);
     g_span[at].begin.store(range.begin, std::memory_order_release);
@@ -190,13 +202,28 @@ void note_library(Fn fn, const char* path, const void* address) {
   const auto i = static_cast<std::size_t>(fn);
   g_serves[i] = static_cast<std::uint8_t>(at + 1);
   publish_function(i);
+  return is_new;
 }
 
 // The wrappers remember its functions: a library that the program closes must not go, or another
 // one would be called at its addresses.
 void keep_mapped(const char* path) {
   if (!may_open()) return;
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) dlclose(handle);
+}
+
+// Enters a caller that has its own way to the real function. Two threads of one may come at once.
+void remember(Cache& cache, const ObjectRange& caller, void* real) {
+  const LockGuard guard(g_busy);
+  const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const Cache::Entry& e = cache.entry[i];
+    if (e.begin == caller.begin && e.end == caller.end) return;
+  }
+  if (used == Cache::kCallers) return;
+  cache.entry[used] = {caller.begin, caller.end, real};
+  cache.used.store(used + 1, std::memory_order_release);
 }
 
 void* search(Fn fn, const void* return_address) {
@@ -239,19 +266,11 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   Dl_info where;
   if (dladdr(found, &where) != 0) {
-    note_library(fn, where.dli_fname, found);
-    keep_mapped(where.dli_fname);
+    if (note_library(fn, where.dli_fname, found)) keep_mapped(where.dli_fname);
   }
   dlerror();
   const ObjectRange range = range_of(return_address);
-  if (range.end != 0 && g_busy.try_lock()) {
-    const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
-    if (used < Cache::kCallers) {
-      cache.entry[used] = {range.begin, range.end, found};
-      cache.used.store(used + 1, std::memory_order_release);
-    }
-    g_busy.unlock();
-  }
+  if (range.end != 0) remember(cache, range, found);
   return found;
 }
 

@@ -14,8 +14,10 @@
 namespace tprof::resolve {
 
 // Real functions already found for one wrapper, by the address range of the calling object.
+// A framework's extensions are libraries of their own: one that finds no place pays the slow way at
+// every call.
 struct Cache {
-  static constexpr std::uint32_t kCallers = 4;
+  static constexpr std::uint32_t kCallers = 64;
   struct Entry {
     std::uintptr_t begin, end;
     void* real;
