@@ -110,7 +110,8 @@ std::uint32_t thread_id() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
-// An area that a finished thread left: its ledger goes on, its unread records stay in the ring.
+// An area that a finished thread left: its ledger goes on, its unread records stay in the ring. Not
+// one whose ring is full: it has no place for the marker that tells whose records follow.
 ThreadArea* adopt_area(std::uint32_t tid) {
   const Mapping& m = session::mapping();
   const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
@@ -118,6 +119,11 @@ ThreadArea* adopt_area(std::uint32_t tid) {
     auto* area = m.at<ThreadArea>(m.head().thread[i]);
     std::uint32_t free = 0;
     if (area->ring == 0 || !area->tid.compare_exchange_strong(free, tid)) continue;
+    if (area->head.load(std::memory_order_relaxed) - area->tail.load(std::memory_order_acquire) >=
+        area->capacity.load(std::memory_order_relaxed)) {
+      area->tid.store(0, std::memory_order_release);
+      continue;
+    }
     // What the last owner wrote without committing (it was cancelled in a call) must not be
     // taken for part of our first transaction.
     const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);

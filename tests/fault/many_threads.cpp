@@ -8,6 +8,7 @@
 //         alive      N threads at once, one call each; says how much of the ring is resident
 //         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
 //         groups     N threads one by one, a group of two calls each; says how many pages grew
+//         turns      N threads one by one, 3,000 calls each of a count of its own, from 1 on
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -32,9 +33,9 @@ std::atomic<unsigned long> g_calls{0};
 pthread_key_t g_before;
 pthread_key_t g_after;
 
-void call() {
-  static float data[64];
-  if (ncclAllGather(data, data, 8, ncclFloat32, g_comm, nullptr) != ncclSuccess) std::_Exit(99);
+void call(std::size_t count = 8) {
+  static float data[256];
+  if (ncclAllGather(data, data, count, ncclFloat32, g_comm, nullptr) != ncclSuccess) std::_Exit(99);
   ++g_calls;
 }
 
@@ -120,8 +121,14 @@ int main(int, char** argv) {
       for (int i = 0; i < n; ++i) call();
     });
   } else if (mode == "short") {
-    for (int i = 0; i < n; i += kAtOnce) at_once(kAtOnce, call);
+    for (int i = 0; i < n; i += kAtOnce) at_once(kAtOnce, [] { call(); });
     std::printf("ring %ju\n", ring_bytes());
+  } else if (mode == "turns") {
+    for (int i = 1; i <= n; ++i) {
+      std::thread([i] {
+        for (int k = 0; k < 3000; ++k) call(static_cast<std::size_t>(i));
+      }).join();
+    }
   } else if (mode == "alive") {
     std::latch all_called(n);
     at_once(n, [&] {

@@ -133,6 +133,8 @@ def test_a_file_that_cannot_be_written_does_not_keep_the_process(tmp_path, built
     traced = runs.run(tmp_path, runs.client("end", "handled by _exit"), TROUBLE="stall")
     assert (traced.code, traced.stderr) == (4, "")
     check(traced, closes=False)
+
+
 STATX, FSTATAT = {"x86_64": ("332", "262"), "aarch64": ("291", "79")}[platform.machine()]
 
 

@@ -82,3 +82,16 @@ def test_threads_cancelled_anywhere_leave_no_lock(tmp_path, built):
     lines, said = run(tmp_path, "anywhere", 300, CANCELLED)
     assert said["calls"] == 300
     assert_all_counted(lines, said["calls"])
+
+
+def test_lines_are_of_the_thread_that_made_the_call_also_where_the_one_before_left_a_full_ring(
+    tmp_path, built
+):
+    lines, said = run(tmp_path, "turns", 60, TPROF_RING="64")
+    dropped = runs.footer(lines)["dropped"]
+    assert said["calls"] == 60 * 3000 == len(runs.events(lines)) + dropped["ring"]
+    threads: dict[int, set[int]] = {}  # of each count
+    for event in runs.events(lines):
+        threads.setdefault(event["args"]["count"], set()).add(event["tid"])
+    assert len(threads) > 1 and all(len(tids) == 1 for tids in threads.values())
+    assert len(set.union(*threads.values())) == len(threads)
