@@ -122,6 +122,7 @@ void publish_records(Thread& t, std::uint32_t records) {
 void name_lane(Thread& t) {
   if (t.ranges.lane_named || !has_room(t, 1)) return;
   const KeepErrno keep_errno;
+  after_publishing();
   Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
   fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
   r.function = kMetaRangeLane;

@@ -143,6 +143,17 @@ class [[nodiscard]] DepthGuard {
   Thread& t_;
 };
 
+// What readers of the running process go by has been stored (`committed`, `head`), with release:
+// that orders it behind what came before. What follows, in places that it made old (the row's other
+// slot, the record's place, the spare record), must not be seen before it: a reader that finds,
+// behind an acquire fence, what it went by unchanged has then read nothing that is newer. By the
+// C++ memory model: a store behind this fence that the reader has read makes the two fences
+// synchronise, and so what was stored before this one is seen by what the reader loads behind its
+// own. No instruction on x86-64, whose stores stay in order; `dmb ish` on aarch64.
+[[gnu::always_inline]] inline void after_publishing() {
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
 // One change of this thread's ledger and records, true as a whole at commit().
 class [[nodiscard]] Transaction {
  public:
@@ -150,6 +161,7 @@ class [[nodiscard]] Transaction {
     if (t.shared || t.late) [[unlikely]]
       begin_special();
     number_ = t.area->committed.load(std::memory_order_relaxed) + 1;
+    after_publishing();
   }
   ~Transaction() {
     t_.area->committed.store(number_, std::memory_order_release);
@@ -181,12 +193,15 @@ class [[nodiscard]] Transaction {
   ThreadArea& area = *t.area;
   const std::uint64_t head = area.head.load(std::memory_order_relaxed);
   in_ring = wants_line && (head < t.room_until || more_room(t));
-  if (in_ring) return t.ring[head & t.mask];
+  if (in_ring) {
+    after_publishing();
+    return t.ring[head & t.mask];
+  }
   Record& spare = t.shared ? t.own_spare : area.spare;
   // Out of sight while it is filled: a kill in between must not leave half of one call and half of
   // the one before.
   spare.function = kMetaVoid;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  after_publishing();
   return spare;
 }
 

@@ -1,11 +1,12 @@
 #include "session.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstring>
 
 #include "at_fork.h"
@@ -146,13 +147,20 @@ void begin_once() {
     if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
     madvise(&g_wiped, sizeof g_wiped, MADV_WIPEONFORK);  // Linux 4.14; else the handlers must do
   }
+  const HeldSignals held_signals;  // a handler that calls would wait for its own thread
   if (g_wiped.begun.exchange(1, std::memory_order_acquire) != 0) {
-    while (number() == 0) sched_yield();
-  } else if (g_last_number != 0) {
+    const KeepErrno keep_errno;
+    while (number() == 0) {
+      syscall(SYS_futex, &g_wiped.number, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
+    return;
+  }
+  if (g_last_number != 0) {
     leave_parents_session();
   } else {
     g_wiped.number.store(++g_last_number, std::memory_order_release);
   }
+  syscall(SYS_futex, &g_wiped.number, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 // Room for the closing lines goes before the ring: a disk too full for both is no place for a ring,
