@@ -5,6 +5,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 
+# What takes longer where others are at work.
+TIMES = ("ns", "us", "ms", "s")
+
+
 class NotMeasured(Exception):
     """What makes a figure worthless, or impossible here."""
 
@@ -39,14 +43,17 @@ class Figure:
             return [a - b for a, b in zip(self.values, self.peer_values, strict=True)]
         return list(self.values)
 
-    def ok(self) -> bool | None:
-        return None if self.limit is None else statistics.median(self.judged()) <= self.limit
+    def ok(self, busy: bool) -> bool | None:
+        """None where there is no limit, or nothing to be said of it on a busy machine."""
+        if self.limit is None or (busy and self.unit.split(" ")[0] in TIMES):
+            return None
+        return statistics.median(self.judged()) <= self.limit
 
-    def as_json(self) -> dict:
+    def as_json(self, busy: bool) -> dict:
         return dataclasses.asdict(self) | {
             "median": statistics.median(self.values),
             "judged": statistics.median(self.judged()),
-            "ok": self.ok(),
+            "ok": self.ok(busy),
         }
 
 
@@ -64,7 +71,7 @@ def with_spread(values: Sequence[float], suffix: str = "") -> str:
     return f"{text} ({number(low)}..{number(high)})"
 
 
-def cells(figure: Figure) -> list[str]:
+def cells(figure: Figure, busy: bool) -> list[str]:
     suffix = {"ratio": " x", "difference": f" {figure.unit} more", "": ""}[figure.compare]
     limit = "" if figure.limit is None else f"<= {number(figure.limit)}"
     if figure.aim is not None:
@@ -78,15 +85,15 @@ def cells(figure: Figure) -> list[str]:
         peer,
         with_spread(figure.judged(), suffix) if figure.compare else "",
         limit,
-        {None: "", True: "ok", False: "OVER"}[figure.ok()],
+        {None: "not judged" if limit else "", True: "ok", False: "OVER"}[figure.ok(busy)],
     ]
 
 
 HEADINGS = ["figure", "median (quartiles)", "beside it", "compared", "limit", ""]
 
 
-def table(figures: Iterable[Figure]) -> str:
-    rows = [HEADINGS] + [cells(figure) for figure in figures]
+def table(figures: Iterable[Figure], busy: bool) -> str:
+    rows = [HEADINGS] + [cells(figure, busy) for figure in figures]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,31 @@
+"""How much of the machine others used while something of ours was measured."""
+
+import dataclasses
+import os
+import pathlib
+import time
+
+# Of a processor. The kernel's own threads, that write back what we wrote, take some.
+QUIET = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Used:
+    """Seconds, since some beginning."""
+
+    wall: float
+    machine: float  # of processor time
+    ours: float  # of it, by us and by children that have ended
+
+    @classmethod
+    def now(cls) -> "Used":
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(
+            int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]
+        )
+        ticks = user + nice + system + irq + softirq + steal
+        return cls(time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4]))
+
+    def others_since(self, before: "Used") -> float:
+        """Processors that others kept busy in between."""
+        spent = (self.machine - before.machine) - (self.ours - before.ours)
+        return max(0.0, spent / (self.wall - before.wall))
