@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -62,6 +63,30 @@ Problem lost(const std::vector<const Process*>& processes) {
                      (cut ? ": the file ends within a line and" : " did not close:") +
                      " there is no ring file" + known,
                  "");
+}
+
+// A process that lives renews its snapshot every minute, and every ten seconds while it calls.
+Problem snapshots(const std::vector<const Process*>& processes) {
+  constexpr std::int64_t kMayLiveNs = 120'000'000'000;
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
+  for (const Process* p : processes) {
+    first = std::min(first, known_until_ns(*p));
+    last = std::max(last, known_until_ns(*p));
+  }
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const bool fresh = (std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec) - first < kMayLiveNs;
+  const bool one = processes.size() == 1;
+  return problem(
+      "snapshot", fresh ? Severity::note : Severity::warning, ranks_of(processes),
+      fmt::format("{} did not close, and {} not to be seen from here: known from {} until {}; "
+                  "whether {} is not known",
+                  names_of(processes), one ? "its ring file is" : "their ring files are",
+                  one ? "a snapshot" : "snapshots",
+                  first == last ? utc(first) : "between " + utc(first) + " and " + utc(last),
+                  one ? "it runs" : "they run"),
+      fresh ? "" : "tprof recover on the host that it ran on, or with --force from the snapshot");
 }
 
 // One finding of all rows in which `count` is not 0, by name.
@@ -167,7 +192,10 @@ void assumed_job(const match::Job& job, std::vector<Problem>& found) {
 }
 
 void not_closed(const match::Job& job, std::vector<Problem>& found) {
-  const auto running = pick(job, [](const Process& p) { return p.end == End::running; });
+  const auto running =
+      pick(job, [](const Process& p) { return p.end == End::running && !p.snapshot; });
+  const auto seen = pick(job, [](const Process& p) { return p.snapshot; });
+  if (!seen.empty()) found.push_back(snapshots(seen));
   if (!running.empty()) {
     found.push_back(problem("running", Severity::note, ranks_of(running),
                             names_of(running) + (running.size() == 1 ? " is" : " are") +

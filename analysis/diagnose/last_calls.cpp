@@ -206,8 +206,8 @@ void LastCalls::add_limits(Problem& p) const {
 
 std::string LastCalls::where_to_look(const Process& p) {
   if (p.end == End::running) {
-    return fmt::format("look at its stack: py-spy dump --native --pid {} on {}", p.header.pid,
-                       p.header.host);
+    return fmt::format("look at its stack{}: py-spy dump --native --pid {} on {}",
+                       p.snapshot ? ", if it runs" : "", p.header.pid, p.header.host);
   }
   return fmt::format("look at the output of {} on {} around {}", name_of(p), p.header.host,
                      utc(end_ns(p)));

@@ -116,11 +116,6 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   return false;
 }
 
-std::string temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder == nullptr || folder[0] != '/' ? "/tmp" : folder;
-}
-
 }  // namespace
 
 void examine_output(const std::string& pattern, std::uint64_t quota, Report& report) {
@@ -139,17 +134,29 @@ void examine_output(const std::string& pattern, std::uint64_t quota, Report& rep
   struct statvfs space {};
   if (statfs(folder.c_str(), &system) != 0 || statvfs(folder.c_str(), &space) != 0) return;
   const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
-  const std::string_view remote = remote_file_system(static_cast<unsigned long>(system.f_type));
-  report.fact("output",
-              fmt::format("{}{}, {} free{}", folder.string(),
-                          fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
-                          report::bytes(room), remote.empty() ? "" : fmt::format(", {}", remote)));
+  const FileSystem& fs_of = file_system(static_cast<unsigned long>(system.f_type));
+  report.fact("output", fmt::format("{}{}, {} free{}", folder.string(),
+                                    fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
+                                    report::bytes(room),
+                                    fs_of.maps_safely ? "" : fmt::format(", {}", fs_of.name)));
   if (!try_folder(folder, "TPROF_OUTPUT_DIR", report)) return;
-  if (!remote.empty()) {
-    const std::string temporary = temporary_folder();
-    report.fact("ring files",
-                fmt::format("{}, since {} is no place for mapped files", temporary, remote));
-    if (!try_folder(temporary, "TMPDIR", report)) return;
+  std::string rings;
+  each_ring_folder(folder.c_str(), std::getenv("TMPDIR"), [&](const char* place) {
+    if (access(place, W_OK | X_OK) != 0) return false;
+    rings = place;
+    return true;
+  });
+  if (rings.empty()) {
+    report.findings.push_back(
+        {.kind = "ring_nowhere",
+         .severity = Severity::warning,
+         .text = fmt::format("ring files can't lie in {} ({}), and neither in TMPDIR, /tmp or "
+                             "/dev/shm: they would be memory, and a kill loses up to 10 s",
+                             folder.string(), fs_of.name),
+         .next = "set TMPDIR to a folder on tmpfs, ext4 or XFS"});
+  } else if (rings != folder) {
+    report.fact("ring files", fmt::format("{}, a snapshot of each beside the trace", rings));
+    if (!try_folder(rings, "TMPDIR", report)) return;
   }
   if (room < quota) {
     report.findings.push_back(

@@ -11,6 +11,7 @@
 #include "read/lanes.h"
 #include "read/metadata.h"
 #include "read/ring.h"
+#include "read/snapshot.h"
 
 namespace tprof::read {
 namespace {
@@ -146,15 +147,50 @@ std::optional<Trace> load_ends(const std::filesystem::path& file) {
   return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
 }
 
+// Where the lines of the first `size` bytes end.
+std::uint64_t whole_lines(const std::filesystem::path& file, std::uint64_t size) {
+  std::ifstream in(file, std::ios::binary);
+  for (std::uint64_t end = size; end != 0;) {
+    const std::size_t part = std::min<std::uint64_t>(end, kEdge);
+    const Block block = part_of(in, end - part, part);
+    if (const auto at = block.text.rfind('\n'); at != std::string::npos) return end - part + at + 1;
+    end -= part;
+  }
+  return 0;
+}
+
+// One whose ring file is out of sight, as of its last snapshot, if there is one.
+Trace with_snapshot(Trace lost) {
+  const auto& file = lost.source.file;
+  const auto snapshot = read_snapshot(file, lost.processes[0].header);
+  if (!snapshot) return lost;
+  // A server may have the snapshot before the end of the rank file.
+  const std::uint64_t cut =
+      whole_lines(file, std::min(snapshot->cut, std::uint64_t{std::filesystem::file_size(file)}));
+  Trace known;
+  try {
+    known = scan({file, cut, snapshot->lines});
+  } catch (const BadInput& e) {
+    throw BadInput(snapshot_path(file), std::string("damaged: of its lines, behind byte ") +
+                                            std::to_string(cut) + " of the rank file: " + e.what());
+  }
+  known.processes[0].end = End::running;
+  known.processes[0].snapshot = true;
+  return known;
+}
+
 Trace load_file(const std::filesystem::path& file, Merged merged) {
   if (auto closed = load_ends(file)) return std::move(*closed);
   Trace trace = scan({file, Source{}.cut, {}}, merged);
   if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
   const Process& open = trace.processes[0];
-  if (open.header.ring.empty()) return trace;
-  const auto ring = RingFile::open(ring_path(file, open.header));
-  // It may have closed since it was read.
-  if (!ring || !ring->belongs_to(open.header)) return scan({file, Source{}.cut, {}});
+  const auto ring = open.header.ring.empty() ? std::optional<RingFile>()
+                                             : RingFile::open(ring_path(file, open.header));
+  if (!ring || !ring->belongs_to(open.header)) {
+    // It may have closed since it was read.
+    Trace again = scan({file, Source{}.cut, {}});
+    return again.processes[0].footer ? std::move(again) : with_snapshot(std::move(again));
+  }
   Replay rest = replay(*ring);
   const std::uint64_t size = std::filesystem::file_size(file);
   if (size < rest.cut) {

@@ -158,7 +158,8 @@ struct Process {
   std::map<std::int64_t, Ledger> ledgers;  // the last of each epoch
   std::optional<Footer> footer;
   End end = End::lost;
-  bool cut = false;  // the last line of the file is not whole
+  bool cut = false;       // the last line of the file is not whole
+  bool snapshot = false;  // End::running as of its last ledger: whether it still does is not known
   // A process that holds several ranks is as many of these, one behind the other (lanes.h). What is
   // the whole process's (header, clock, footer) stands in each.
   std::size_t lane = 0;

@@ -15,6 +15,7 @@
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
+#include "read/snapshot.h"
 
 namespace tprof::recover {
 namespace fs = std::filesystem;
@@ -74,10 +75,18 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-void remove_ring(const fs::path& ring) {
+// The lines that the rank file lacks, and its end.
+void end_with(const read::Trace& trace, File& file) {
+  const std::string lines = trace.source.rest + "]\n";
+  file.write(trace.source.cut, lines);
+  file.end_at(trace.source.cut + lines.size());
+  file.sync();
+}
+
+void remove_left(const fs::path& left) {
   std::error_code error;
-  if (!fs::remove(ring, error) && error) {
-    throw read::BadInput(ring, "recovered, but cannot be removed: " + error.message());
+  if (fs::exists(left, error) && !fs::remove(left, error) && error) {
+    throw read::BadInput(left, "recovered, but cannot be removed: " + error.message());
   }
 }
 
@@ -89,6 +98,21 @@ Result recover(const fs::path& rank_file, bool force) {
   const read::Process& process = trace.processes.front();
   const fs::path ring_path = read::ring_path(rank_file, process.header);
 
+  const fs::path snapshot = read::snapshot_path(rank_file);
+  if (process.snapshot) {
+    const std::string where =
+        process.header.ring.empty() ? "memory that died with it" : ring_path.string();
+    if (!force) {
+      return {Outcome::lost,
+              fmt::format("no ring file; on host {} it was {}: recover it there, or with --force "
+                          "from its snapshot if pid {} is dead",
+                          process.header.host, where, process.header.pid)};
+    }
+    File file(rank_file);
+    end_with(trace, file);
+    remove_left(snapshot);
+    return {Outcome::partial, "recovered from its snapshot: the counts are as of then"};
+  }
   if (process.end == read::End::running) {
     return {Outcome::running, fmt::format("still running (pid {} on {}): left alone",
                                           process.header.pid, process.header.host)};
@@ -114,14 +138,13 @@ Result recover(const fs::path& rank_file, bool force) {
   }
   // It may have died between the end of its file and the removal of its ring, as may have we.
   if (trace.source.cut == std::numeric_limits<std::uint64_t>::max()) {
-    remove_ring(ring_path);
+    remove_left(ring_path);
+    remove_left(snapshot);
     return {Outcome::closed, "closed; its ring file was left over and is removed"};
   }
-  const std::string lines = trace.source.rest + "]\n";
-  file.write(trace.source.cut, lines);
-  file.end_at(trace.source.cut + lines.size());
-  file.sync();
-  remove_ring(ring_path);
+  end_with(trace, file);
+  remove_left(ring_path);
+  remove_left(snapshot);
   const bool partial = process.end == read::End::partial;
   return {partial ? Outcome::partial : Outcome::recovered,
           fmt::format("recovered: {} lines from the ring file{}", lines_in(trace.source.rest),

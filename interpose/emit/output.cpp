@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "interpose/format/last_calls.h"
 #include "interpose/session/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/disk_space.h"
@@ -33,11 +34,12 @@ bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
 
 }  // namespace
 
-Output::Output(const View& view, int fd, std::uint64_t offset)
+Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
     : view_(view),
       fd_(fd),
       file_(file_of(fd)),
       drain_(view),
+      snapshot_(snapshot, view.head().base_real_ns),
       last_ledger_ns_(now_ns()),
       ledger_every_ns_(kFirstLedgerNs),
       last_clock_(clock_anchor()) {
@@ -76,6 +78,7 @@ bool Output::drain(const std::uint64_t* last, bool written) {
 void Output::tick() {
   const ClockAnchor clock = clock_anchor();
   view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
+  if (snapshot_.due(view_, clock.mono_ns)) snapshot(clock.mono_ns);
   const std::uint64_t made = transactions();
   const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
   if (due && made != last_transactions_) {
@@ -101,6 +104,19 @@ void Output::ledger(const ClockAnchor& clock) {
   ledger_line(text_, view_, sums_, clock.mono_ns, "interval", false);
   closing_bytes_ = std::max<std::uint64_t>(kClosingBytes, 2 * text_.size());
   flush(0);
+}
+
+// As recovery would end the file, had the process died now.
+void Output::snapshot(std::uint64_t now_ns) {
+  next_ = progress_;
+  text_.clear();
+  drain_.open_calls(text_, next_, false);
+  LastCalls last;
+  last.look(view_);
+  last.lines(text_, view_, next_.tid);
+  ledger_line(text_, view_, sums_, now_ns, "interval", false);
+  footer_line(text_, view_, sums_, next_, Complete::no);
+  if (!text_.failed()) snapshot_.write(text_.view(), progress_.offset);
 }
 
 bool Output::end() {

@@ -6,6 +6,7 @@
 #include "interpose/format/text.h"
 #include "interpose/session/clock.h"
 #include "interpose/session/disk_space.h"
+#include "snapshot.h"
 
 namespace tprof {
 
@@ -16,7 +17,8 @@ inline constexpr std::uint64_t kClosingBytes = 64 << 10;
 class Output {
  public:
   // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
-  Output(const View& view, int fd, std::uint64_t offset);
+  // `snapshot`: the file beside it, or -1.
+  Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1);
 
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.
@@ -25,7 +27,7 @@ class Output {
   // as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
   void drain_rest(std::uint64_t until_ns);
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
-  // and its interval has passed; a clock line, if the wall clock was set.
+  // and its interval has passed; a clock line, if the wall clock was set; the snapshot.
   void tick();
   // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
   // come later are written over them, and the end again behind those. False: it did not fit, and
@@ -42,6 +44,7 @@ class Output {
  private:
   void ledger(const ClockAnchor& clock);
   bool drain(const std::uint64_t* last, bool written);
+  void snapshot(std::uint64_t now_ns);
   void flush(std::uint64_t events);
   void lose(std::uint64_t events);
   bool still_ours() const;
@@ -55,6 +58,7 @@ class Output {
   FileId file_;
   Drain drain_;
   Sums sums_;
+  Snapshot snapshot_;
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};

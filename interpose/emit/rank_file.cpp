@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "interpose/format/file_systems.h"
+#include "interpose/session/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/environment.h"
 
@@ -88,12 +88,6 @@ bool make_directory(char* path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-bool maps_safely(const char* directory) {
-  struct statfs fs;
-  return statfs(directory, &fs) == 0 &&
-         remote_file_system(static_cast<unsigned long>(fs.f_type)).empty();
-}
-
 // The lowest numbers are the program's: one that has closed its standard input expects 0 from its
 // next open(), and scripts count on 3 and 4. Not far above them either: from 64 on the kernel has
 // to make the table of files larger, which takes a process with threads 10 ms.
@@ -112,8 +106,8 @@ int out_of_the_way(int fd) {
 }
 
 // A file that was not there before.
-int create(const char* path) {
-  const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
+int create(const char* path, mode_t mode) {
+  const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return fd;
   const int high = out_of_the_way(fd);
   if (high < 0) unlink(path);
@@ -138,28 +132,36 @@ bool create_in_directory(const Process& process, RankFile& file) {
     file_name(process, attempt, file.name, sizeof file.name);
     char path[sizeof file.directory + sizeof file.name + 2];
     Path(path, sizeof path) << file.directory << "/" << file.name;
-    file.fd = create(path);
+    file.fd = create(path, 0666);
     if (file.fd >= 0) return true;
     if (errno != EEXIST) return false;
   }
   return false;
 }
 
-// ".rank-00003.ring" beside the rank file, or in the local temporary directory.
-void create_ring(const Process& process, RankFile& file) {
-  file.ring_elsewhere = !maps_safely(file.directory);
-  const char* temporary = environment_value("TMPDIR");
-  if (temporary == nullptr || temporary[0] != '/') temporary = "/tmp";
-  const std::string_view stem(file.name, std::strlen(file.name) - std::strlen(".json"));
+std::string_view stem_of(const RankFile& file) {
+  return {file.name, std::strlen(file.name) - std::strlen(".json")};
+}
+
+// ".rank-00003.ring" beside the rank file, or with a longer name in a folder of the node.
+bool create_ring_in(const char* folder, const Process& process, RankFile& file) {
   Path path(file.ring_path, sizeof file.ring_path);
+  path << folder << "/.";
+  file.ring_elsewhere = folder != file.directory;
   if (file.ring_elsewhere) {
-    (path << temporary << "/.tprof-" << process.host << "-").number(process.pid);
-    path << "-" << stem << ".ring";
-  } else {
-    path << file.directory << "/." << stem << ".ring";
+    // Other containers share it, with processes of the same number on hosts of the same name.
+    (path << "tprof-" << process.host << "-").number(process.pid) << "-";
+    path.number(static_cast<std::int64_t>(now_ns())) << "-";
   }
-  file.ring_fd = create(file.ring_path);
-  if (file.ring_fd < 0) {
+  path << stem_of(file) << ".ring";
+  file.ring_fd = create(file.ring_path, file.ring_elsewhere ? 0600 : 0666);
+  return file.ring_fd >= 0;
+}
+
+void create_ring(const Process& process, RankFile& file) {
+  if (!each_ring_folder(file.directory, environment_value("TMPDIR"), [&](const char* folder) {
+        return create_ring_in(folder, process, file);
+      })) {
     file.ring_path[0] = '\0';
     return;
   }
@@ -187,10 +189,29 @@ bool create_rank_file(const Config& config, const Process& process, RankFile& fi
   return true;
 }
 
+void create_snapshot(RankFile& file) {
+  if (file.ring_fd >= 0 && !file.ring_elsewhere) return;
+  Path path(file.snapshot_path, sizeof file.snapshot_path);
+  path << file.directory << "/." << stem_of(file) << ".snapshot";
+  unlink(file.snapshot_path);  // of a rank file that was here and is gone
+  file.snapshot_fd = create(file.snapshot_path, 0666);
+  if (file.snapshot_fd >= 0) file.snapshot_id = file_of(file.snapshot_fd);
+}
+
 void leave_files(RankFile& file) {
   if (file.fd >= 0 && file_of(file.fd) == file.id) close(file.fd);
   if (file.ring_fd >= 0 && file_of(file.ring_fd) == file.ring_id) close(file.ring_fd);
-  file.fd = file.ring_fd = -1;
+  if (file.snapshot_fd >= 0 && file_of(file.snapshot_fd) == file.snapshot_id) {
+    close(file.snapshot_fd);
+  }
+  file.fd = file.ring_fd = file.snapshot_fd = -1;
+}
+
+void drop_snapshot(RankFile& file) {
+  if (file.snapshot_fd < 0) return;
+  unlink(file.snapshot_path);
+  if (file_of(file.snapshot_fd) == file.snapshot_id) close(file.snapshot_fd);
+  file.snapshot_fd = -1;
 }
 
 void drop_ring_file(RankFile& file) {

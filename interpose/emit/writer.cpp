@@ -158,11 +158,11 @@ void* run(void*) {
 
 }  // namespace
 
-bool start(const View& view, int fd, std::uint64_t offset) {
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot) {
   note_cores();  // calls may come before constructors
   g_fd = fd;
   g_view = view;
-  g_output = new (g_storage) Output(view, fd, offset);
+  g_output = new (g_storage) Output(view, fd, offset, snapshot);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -7,9 +7,10 @@
 
 namespace tprof::writer {
 
-// Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it.
+// Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
+// `snapshot`: the file beside it, or -1.
 // False: it could not be made.
-bool start(const View& view, int fd, std::uint64_t offset);
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot);
 
 void wake();
 

@@ -183,6 +183,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
     return false;
   }
   if (!g_mapping.in_file()) drop_ring_file(g_file);
+  create_snapshot(g_file);
   const ClockAnchor anchor = clock_anchor();
   fill_head(process, anchor);
   Text header;
@@ -196,7 +197,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
     complain("not tracing: cannot write to ", g_file.directory);
     return false;
   }
-  if (!writer::start(g_mapping.view(), g_file.fd, header.size())) {
+  if (!writer::start(g_mapping.view(), g_file.fd, header.size(), g_file.snapshot_fd)) {
     complain("not tracing: cannot start the writer thread");
     return false;
   }
@@ -226,16 +227,20 @@ bool start_locked(std::string_view libraries) {
   if (start_in_files(process, libraries)) return true;
   g_mapping.close();
   drop_ring_file(g_file);
+  drop_snapshot(g_file);
   drop_rank_file(g_file);
   return false;
 }
 
 void close_files() {
   coverage::note_objects(g_mapping.head());
-  // After a chroot the path may be somebody else's.
-  if (writer::close_file(kCloseTimeoutMs) && g_file.ring_path[0] != '\0' &&
-      file_at(g_file.ring_path) == g_file.ring_id) {
+  if (!writer::close_file(kCloseTimeoutMs)) return;
+  // After a chroot the paths may be somebody else's.
+  if (g_file.ring_path[0] != '\0' && file_at(g_file.ring_path) == g_file.ring_id) {
     unlink(g_file.ring_path);
+  }
+  if (g_file.snapshot_fd >= 0 && file_at(g_file.snapshot_path) == g_file.snapshot_id) {
+    unlink(g_file.snapshot_path);
   }
 }
 

@@ -157,8 +157,8 @@ def counts_of(tmp_path) -> dict:
 def test_disk_full_and_free_again(tmp_path, built, small_disk):
     """What came while it was full is counted as dropped; what comes later has its lines."""
     disk = small_disk("8m")
-    command = runs.client("calls", 27000, 1)
-    with gated(tmp_path, command, "1800,2700", TPROF_OUTPUT_DIR=str(disk)) as process:
+    command = runs.client("calls", 14000, 1)
+    with gated(tmp_path, command, "1400,2300", TPROF_OUTPUT_DIR=str(disk)) as process:
         filler = fill(disk)
         process.stdin.write("x")
         process.stdin.flush()
@@ -173,7 +173,7 @@ def test_disk_full_and_free_again(tmp_path, built, small_disk):
     lines = runs.read_lines(rank_file)
     runs.assert_exact(lines, counts_of(tmp_path))
     dropped = runs.footer(lines)["dropped"]
-    assert set(dropped) == {"write_error"} and dropped["write_error"] > 1000
+    assert set(dropped) <= {"ring", "write_error"} and dropped["write_error"] > 1000
     (comm,) = runs.named(lines, "tprof_ledger")[-1]["comms"]
     seqs = [event["args"]["seq"] for event in runs.events(lines) if "reduce" in event["args"]]
     assert max(seqs) > comm["collectives"] - 100

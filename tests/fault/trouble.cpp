@@ -7,6 +7,8 @@
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
 //                          never succeeds while they are not held back
 //   TROUBLE=stall          no write returns, but the first: a file server that is gone
+//   TROUBLE=nfs            the output folder says that it is on NFS
+//   TROUBLE=overlay        every folder says that it is on overlayfs
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
@@ -14,6 +16,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -92,6 +95,13 @@ int open(const char* path, int flags, ...) {
   const auto real = next<int(const char*, int, ...)>("open");
   if (!ours(path)) return real(path, flags, mode);
   return between_moments([&] { return real(path, flags, mode); });
+}
+
+int statfs(const char* path, struct statfs* fs) noexcept {
+  const int result = next<int(const char*, struct statfs*)>("statfs")(path, fs);
+  if (result == 0 && wants("nfs") && ours(path)) fs->f_type = 0x6969;
+  if (result == 0 && wants("overlay")) fs->f_type = 0x794c7630;
+  return result;
 }
 
 int unlink(const char* path) noexcept {

@@ -1,0 +1,92 @@
+#include "snapshot.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "interpose/format/totals.h"
+#include "interpose/session/clock.h"
+#include "interpose/session/disk_space.h"
+
+namespace tprof {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kEveryNs = 10 * kSecond;
+constexpr std::uint64_t kLongestNs = 60 * kSecond;  // where nothing changes
+constexpr std::uint64_t kStoodNs = kSecond;
+
+bool write_all(int fd, const void* from, std::size_t n, std::uint64_t offset) {
+  const auto* at = static_cast<const char*>(from);
+  while (n != 0) {
+    const ssize_t wrote = pwrite(fd, at, n, static_cast<off_t>(offset));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    at += wrote;
+    offset += static_cast<std::uint64_t>(wrote);
+    n -= static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
+// What moves when a call begins or ends.
+std::uint64_t changes_in(const View& view) {
+  std::uint64_t sum = View::entries(view.head().comms);
+  for (std::uint32_t i = 0; i < view.threads(); ++i) {
+    const ThreadArea* t = view.thread(i);
+    if (t == nullptr) continue;
+    sum += t->committed.load(std::memory_order_relaxed) + t->head.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Snapshot::Snapshot(int fd, std::uint64_t base_real_ns)
+    : fd_(fd), file_(fd < 0 ? FileId{} : file_of(fd)), written_ns_(now_ns()), every_ns_(kEveryNs) {
+  entry_.base_real_ns = base_real_ns;
+}
+
+bool Snapshot::due(const View& view, std::uint64_t now_ns) {
+  if (fd_ < 0 || now_ns - written_ns_ < kStoodNs) return false;
+  std::uint64_t stood = stood_ns_;
+  each_open_call(view, [&](const Record& r, const ThreadArea&) {
+    if (r.start_ns + kStoodNs <= now_ns && r.start_ns > stood) stood = r.start_ns;
+  });
+  const std::uint64_t changes = changes_in(view);
+  const std::uint64_t every = changes == changes_ ? every_ns_ : kEveryNs;
+  if (stood == stood_ns_ && now_ns - written_ns_ < every) return false;
+  every_ns_ = changes == changes_ ? std::min(2 * every, kLongestNs) : kEveryNs;
+  stood_ns_ = stood;
+  changes_ = changes;
+  written_ns_ = now_ns;
+  return true;
+}
+
+void Snapshot::write(std::string_view text, std::uint64_t cut) {
+  if (file_of(fd_) != file_) return;  // the program closed it
+  SnapshotEntry next = entry_;
+  std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
+  ++next.generation;
+  next.cut = cut;
+  next.length = text.size();
+  next.offset = kSnapshotTexts;
+  if (entry_.length != 0 && kSnapshotTexts + text.size() > entry_.offset) {
+    next.offset = entry_.offset + ((entry_.length + 4095) & ~std::uint64_t{4095});
+  }
+  next.text_sum = checksum(text);
+  next.sum = checksum(next);
+  if (!size_allowed(next.offset + next.length) ||
+      !write_all(fd_, text.data(), text.size(), next.offset) ||
+      !write_all(fd_, &next, sizeof next, snapshot_entry_at(next.generation))) {
+    return;
+  }
+  entry_ = next;
+  // Begins to send it to a server that would get it within half a minute else; waits for nothing.
+  sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+}  // namespace tprof

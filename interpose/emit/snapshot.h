@@ -1,0 +1,36 @@
+// Writes the file of format/snapshot.h.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/format/snapshot.h"
+#include "interpose/format/view.h"
+#include "interpose/session/disk_space.h"
+
+namespace tprof {
+
+class Snapshot {
+ public:
+  // `fd`: the file, -1 where there is to be none.
+  Snapshot(int fd, std::uint64_t base_real_ns);
+
+  // Whether it is time for one: calls were made or begun and the last is 10 s old; a call has stood
+  // for a second, so that a reader may take it for a hang; or nothing changed for 10 s, 20 s, 40 s,
+  // then a minute each, and the process lives.
+  bool due(const View& view, std::uint64_t now_ns);
+  // `text` follows the first `cut` bytes of the rank file. What can't be written is left out, and
+  // the one before stands.
+  void write(std::string_view text, std::uint64_t cut);
+
+ private:
+  int fd_;
+  FileId file_;
+  SnapshotEntry entry_{};  // in force
+  std::uint64_t written_ns_;
+  std::uint64_t every_ns_;      // while nothing changes
+  std::uint64_t changes_ = 0;   // as of then
+  std::uint64_t stood_ns_ = 0;  // start of the latest call that has stood
+};
+
+}  // namespace tprof

@@ -1,0 +1,46 @@
+// The small file beside a rank file whose ring file lies elsewhere: what the ring would add to it,
+// as of a moment. For readers on other nodes, and for when the ring goes with its node, its
+// container or its tmpfs.
+//
+// Two entries at fixed places, each of a text in lines of the contract. The texts lie behind them
+// and apart from each other; a new one never touches that in force, and an entry is written after
+// its text. So a kill anywhere leaves the older one whole, and checksums say so where pages reach a
+// server out of order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tprof {
+
+inline constexpr char kSnapshotMagic[8] = {'t', 'p', 'r', 'o', 'f', 's', 'n', '1'};
+
+struct SnapshotEntry {
+  char magic[8];
+  std::uint64_t generation;    // the higher one is in force
+  std::uint64_t base_real_ns;  // of the rank file's header: whose it is
+  std::uint64_t cut;           // bytes of the rank file that the text follows
+  std::uint64_t offset;        // of the text
+  std::uint64_t length;
+  std::uint64_t text_sum;  // checksum of the text
+  std::uint64_t sum;       // of the words before it
+};
+static_assert(sizeof(SnapshotEntry) == 64);
+
+constexpr std::uint64_t snapshot_entry_at(std::uint64_t generation) {
+  return generation % 2 * 512;
+}
+inline constexpr std::uint64_t kSnapshotTexts = 4096;
+
+// FNV-1a, 64 bits.
+inline std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+inline std::uint64_t checksum(const SnapshotEntry& entry) {
+  return checksum({reinterpret_cast<const char*>(&entry), offsetof(SnapshotEntry, sum)});
+}
+
+}  // namespace tprof

@@ -1,0 +1,144 @@
+"""What is known of a process whose ring file is not to be seen: the node's temporary folder, memory
+that died with it, a container that is gone."""
+
+import contextlib
+import json
+import pathlib
+import struct
+import subprocess
+import time
+
+import counted
+import pytest
+import runs
+
+GATE = 300  # the all-reduce in which it stands
+
+
+def tprof(*arguments: object) -> subprocess.CompletedProcess:
+    command = [str(runs.TPROF), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def until(what):
+    """What a background thread does within 2 s; an idle machine needs a tenth of the patience."""
+    deadline = time.monotonic() + 30
+    while not (result := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return result
+
+
+def entries(snapshot: pathlib.Path) -> list[tuple]:
+    data = snapshot.read_bytes()
+    found = [struct.unpack_from("<8s7Q", data, at) for at in (0, 512) if len(data) >= at + 64]
+    return [entry for entry in found if entry[0] == b"tprofsn1"]
+
+
+@contextlib.contextmanager
+def standing(tmp_path, trouble: str, **env: str):
+    """A client that stands in a call, and its first snapshot is written."""
+    temporary = tmp_path / "node"
+    temporary.mkdir()
+    variables = {"TROUBLE": trouble, "TMPDIR": str(temporary), **env}
+    with subprocess.Popen(
+        runs.client("calls", 9000, 1),
+        env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=str(GATE), **variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == "inside\n"
+            (snapshot,) = (tmp_path / "traces").glob(".*.snapshot")
+            until(lambda: entries(snapshot))
+            yield process, snapshot
+        finally:
+            process.kill()
+
+
+def header_of(traces: pathlib.Path) -> dict:
+    (file,) = traces.glob("*.json")
+    lines = (line.removesuffix(",") for line in file.read_text().splitlines()[1:4])
+    (args,) = runs.named([json.loads(line) for line in lines], "tprof_header")
+    return args
+
+
+def killed_without_ring(tmp_path, trouble: str, **env: str) -> tuple[pathlib.Path, dict]:
+    traces = tmp_path / "traces"
+    with standing(tmp_path, trouble, **env) as (process, _):
+        process.kill()
+    header = header_of(traces)
+    if header["ring"] is not None:
+        ring = pathlib.Path(header["ring"])
+        assert ring.is_absolute() and ring.parent != traces
+        ring.unlink()
+    return traces, header
+
+
+@pytest.mark.parametrize("trouble", ["nfs", "overlay"])
+@pytest.mark.parametrize("events", ["on", "off"])
+def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tmp_path, built):
+    traces, header = killed_without_ring(tmp_path, trouble, TPROF_EVENTS=events)
+    assert (header["ring"] is None) == (trouble == "overlay")
+    check = json.loads(tprof("check", "--json", "--stuck-after", "0.9", traces).stdout)
+    (seen,) = [f for f in check["findings"] if f["kind"] == "snapshot"]
+    assert "not known" in seen["text"] and seen["severity"] == "note"
+    (hang,) = [f for f in check["findings"] if f["kind"] == "hang"]
+    assert hang["function"] == "ncclAllReduce"
+
+    plain = tprof("recover", traces)
+    assert plain.returncode == 1 and "--force" in plain.stdout and header["host"] in plain.stdout
+    forced = tprof("recover", "--force", traces)
+    assert "as of then" in forced.stdout
+    (file,) = traces.iterdir()  # and the snapshot is gone
+    (counts,) = (tmp_path / "counts").iterdir()
+    lines = runs.read_lines(file)
+    # What stood is unfinished by its line, and not by the ledger of a process that lived.
+    expected = {k: v[:3] for k, v in runs.expected_ledger(counted.totals(counts)).items()}
+    assert {k: v[:3] for k, v in runs.ledger(lines).items()} == expected
+    assert [line["name"] for line in lines if line["ph"] == "B"] == ["ncclAllReduce"]
+
+
+def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
+    with standing(tmp_path, "nfs") as (process, snapshot):
+        process.communicate("x", timeout=runs.TIME_LIMIT_S)
+        assert process.returncode == 7
+        assert [file.suffix for file in snapshot.parent.iterdir()] == [".json"]
+        assert list((tmp_path / "node").iterdir()) == []
+
+
+def test_a_ring_that_is_there_tells_more_than_the_snapshot(tmp_path, built):
+    with standing(tmp_path, "nfs") as (_, snapshot):
+        kinds = {f["kind"] for f in json.loads(tprof("check", "--json", snapshot.parent).stdout)["findings"]}
+        assert "running" in kinds and "snapshot" not in kinds
+
+
+def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
+    traces, _ = killed_without_ring(tmp_path, "nfs")
+    (snapshot,) = traces.glob(".*.snapshot")
+    whole = snapshot.read_bytes()
+    ((_, generation, base, cut, offset, length, text_sum, own_sum),) = entries(snapshot)
+    at = generation % 2 * 512
+    spoiled = {
+        "text cut": whole[: offset + length - 1],
+        "text changed": whole[: offset + 9] + b"~" + whole[offset + 10 :],
+        "entry torn": whole[: at + 20] + bytes(44) + whole[at + 64 :],
+        "empty": b"",
+    }
+    for what, data in spoiled.items():
+        snapshot.write_bytes(data)
+        kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+        assert "lost" in kinds and "snapshot" not in kinds, what
+    # The newer one torn: the older one holds.
+    other = (generation + 1) % 2 * 512
+    newer = struct.pack("<8s7Q", b"tprofsn1", generation + 1, base, cut, offset, length, 1, own_sum)
+    snapshot.write_bytes(whole[:other] + newer + whole[other + 64 :])
+    kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+    assert "snapshot" in kinds
+    # Of a process before it, whose rank file had the same name.
+    stranger = whole[:at] + whole[at : at + 16] + struct.pack("<Q", base + 1) + whole[at + 24 :]
+    snapshot.write_bytes(stranger)
+    kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+    assert "lost" in kinds
