@@ -49,7 +49,7 @@ std::uint64_t allocate_area(std::uint32_t ring_records) {
   if (offset == 0 && m.in_file() && ring_records > kSmallestRing) {
     offset = m.allocate_in_file(bytes(kSmallestRing), bytes(kSmallestRing));
     if (offset != 0) {
-      complain("no room for the ring: lines may be missing, counting goes on");
+      complain(Trouble::room, "no room for the ring: lines may be missing, counting goes on");
       records = ring_records = kSmallestRing;
     }
   }

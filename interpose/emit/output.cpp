@@ -32,6 +32,11 @@ bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
   return difference > allowed || difference < -allowed;
 }
 
+Trouble trouble_of(int error) {
+  const bool room = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return room ? Trouble::room : Trouble::write;
+}
+
 }  // namespace
 
 Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
@@ -61,7 +66,8 @@ void Output::drain_rest(std::uint64_t until_ns) {
   }
   bool more = true;
   while (more && now_ns() < until_ns) more = drain(last_, true);
-  if (more) complain("no time to write all lines at exit, the rest is counted as dropped");
+  if (more)
+    complain(Trouble::time, "no time to write all lines at exit, the rest is counted as dropped");
   while (more) more = drain(last_, false);
 }
 
@@ -130,13 +136,14 @@ bool Output::end() {
   const std::uint64_t end_offset = progress_.offset + text_.size();
   if (!still_ours()) return false;
   if (text_.failed() || !reserve(end_offset) || !write_at(progress_.offset, text_.view())) {
-    complain("cannot close the trace, tprof recover may: ", std::strerror(errno));
+    complain(trouble_of(errno),
+             "cannot close the trace, tprof recover may: ", std::strerror(errno));
     return false;
   }
   reserved_ = end_offset;  // the rest is given back
   if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
   if (names_of(fd_) == 0) {
-    complain("the trace is lost: its file was removed while the process ran");
+    complain(Trouble::removed, "the trace is lost: its file was removed while the process ran");
   }
   Progress closed = progress_;
   closed.closed = 1;
@@ -155,14 +162,17 @@ void Output::reopen() {
 
 void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
-  const bool fits = text_.size() == 0 || (still_ours() && reserve(end_offset + closing_bytes_));
+  const bool ours = text_.size() == 0 || still_ours();
+  const bool fits = text_.size() == 0 || (ours && reserve(end_offset + closing_bytes_));
   if (fits && !text_.failed() && write_at(progress_.offset, text_.view())) {
     next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
     if (text_.size() != 0 || moved) commit(next_);
     return;
   }
-  complain("cannot write the trace, counting goes on: ", std::strerror(errno));
+  if (ours) {
+    complain(trouble_of(errno), "cannot write the trace, counting goes on: ", std::strerror(errno));
+  }
   if (fits) {
     // Part of it may be there. Where even this fails, the next batch is written over it.
     if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
@@ -190,6 +200,7 @@ void Output::lose(std::uint64_t events) {
 bool Output::still_ours() const {
   if (file_of(fd_) == file_) return true;
   complain(
+      Trouble::descriptor,
       "the program closed the trace's descriptor: no more lines, tprof recover has the counts");
   return false;
 }

@@ -181,7 +181,7 @@ bool create_rank_file(const Config& config, const Process& process, RankFile& fi
   if (!make_directory(file.directory) || !create_in_directory(process, file)) {
     char why[128] = ": ";
     std::strncat(why, std::strerror(errno), sizeof why - 3);
-    complain("not tracing: cannot create a file in ", file.directory, why);
+    complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);
     return false;
   }
   file.id = file_of(file.fd);

@@ -40,9 +40,11 @@ void say(std::string_view what, std::string_view detail, std::string_view rest) 
   errno = saved;
 }
 
-void complain(std::string_view what, std::string_view detail, std::string_view rest) {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true, std::memory_order_relaxed)) say(what, detail, rest);
+void complain(Trouble trouble, std::string_view what, std::string_view detail,
+              std::string_view rest) {
+  static std::atomic<std::uint32_t> said{0};
+  const std::uint32_t bit = 1U << static_cast<unsigned>(trouble);
+  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) say(what, detail, rest);
 }
 
 }  // namespace tprof

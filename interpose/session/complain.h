@@ -1,6 +1,7 @@
 // The one way in which the library speaks: a line on standard error.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace tprof {
@@ -9,9 +10,12 @@ namespace tprof {
 [[gnu::cold]] void say(std::string_view what, std::string_view detail = {},
                        std::string_view rest = {});
 
-// The same for what keeps us from tracing as we should: only the first is said, since the others
-// follow from it (a full disk has no room for the ring file, nor for lines).
-[[gnu::cold]] void complain(std::string_view what, std::string_view detail = {},
+// What keeps us from tracing as we should.
+enum class Trouble : std::uint8_t { start, room, write, descriptor, removed, time, program };
+
+// The same for that: of each trouble only the first is said, since the others follow from it (a
+// full disk has no room for the ring file, nor for lines).
+[[gnu::cold]] void complain(Trouble trouble, std::string_view what, std::string_view detail = {},
                             std::string_view rest = {});
 
 }  // namespace tprof

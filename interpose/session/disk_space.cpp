@@ -28,8 +28,8 @@ bool unsupported() {
   return errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-// By the oldest call that can: fstat is a symbol of glibc 2.33, and containers whose profile is older
-// than statx refuse that. The kernel's structure is glibc's.
+// By the oldest call that can: fstat is a symbol of glibc 2.33, and containers whose profile is
+// older than statx refuse that. The kernel's structure is glibc's.
 bool ask(int fd, const char* path, int flags, struct stat& file) {
   return syscall(SYS_newfstatat, fd, path, &file, flags) == 0;
 }
@@ -87,7 +87,10 @@ bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
 
 Reserved reserve_blocks(int fd, std::uint64_t offset, std::uint64_t bytes) {
   const NoSignals no_signals;
-  if (!size_allowed(offset + bytes)) return Reserved::no;
+  if (!size_allowed(offset + bytes)) {
+    errno = EFBIG;
+    return Reserved::no;
+  }
   if (allocate(fd, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0) return Reserved::yes;
   return unsupported() ? Reserved::unknown : Reserved::no;
 }

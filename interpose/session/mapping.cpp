@@ -67,7 +67,7 @@ bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
   } else {
     // A later, smaller segment might find room again, behind a hole. A reader that maps a hole on a
     // full tmpfs dies of SIGBUS.
-    if (fd_ >= 0) complain("no room for the ring file: a kill would lose counts");
+    if (fd_ >= 0) complain(Trouble::room, "no room for the ring file: a kill would lose counts");
     file_ended_ = true;
     head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
   }

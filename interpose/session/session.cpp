@@ -179,7 +179,7 @@ bool open_mapping() {
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) {
-    complain("not tracing: no address space for the ring");
+    complain(Trouble::start, "not tracing: no address space for the ring");
     return false;
   }
   if (!g_mapping.in_file()) drop_ring_file(g_file);
@@ -194,15 +194,16 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   commit_progress(g_mapping.head(), begin);
   if (header.failed() ||
       pwrite(g_file.fd, header.data(), header.size(), 0) != static_cast<ssize_t>(header.size())) {
-    complain("not tracing: cannot write to ", g_file.directory);
+    complain(Trouble::start, "not tracing: cannot write to ", g_file.directory);
     return false;
   }
   if (!writer::start(g_mapping.view(), g_file.fd, header.size(), g_file.snapshot_fd)) {
-    complain("not tracing: cannot start the writer thread");
+    complain(Trouble::start, "not tracing: cannot start the writer thread");
     return false;
   }
   if (!g_mapping.in_file()) {
-    complain("no ring file in ", g_file.directory, ": a kill would lose what is not written yet");
+    complain(Trouble::room, "no ring file in ", g_file.directory,
+             ": a kill would lose what is not written yet");
   }
   resolve::publish(g_mapping.head());
   missed::publish(g_mapping.head());
@@ -220,7 +221,7 @@ bool start_locked(std::string_view libraries) {
   process.forked_from = g_forked_from;
   g_self = {process.pid, process.start_ns};
   if (!size_allowed(kClosingBytes)) {
-    complain("not tracing: the file size limit (ulimit -f) is under 64 KiB");
+    complain(Trouble::start, "not tracing: the file size limit (ulimit -f) is under 64 KiB");
     return false;
   }
   if (!create_rank_file(g_config, process, g_file)) return false;
@@ -294,7 +295,8 @@ void leave() {
 }
 void stay() {
   if (g_mapping.in_file()) {
-    complain("a program could not be executed: from here on a kill would lose what is not written");
+    complain(Trouble::program,
+             "a program could not be executed: from here on a kill would lose what is not written");
   }
   writer::go_on();
 }

@@ -221,6 +221,16 @@ def test_removed_while_we_write(what, tmp_path, built):
     assert not traces.exists() or list(traces.iterdir()) == []
 
 
+def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path, built):
+    with gated(tmp_path, CALLS, "20", TROUBLE="map") as process:
+        (victim,) = (tmp_path / "traces").glob("*.json")
+        victim.unlink()
+        _, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
+    assert process.returncode == 7
+    ring, lost = complaints.splitlines()
+    assert "no ring file" in ring and "the trace is lost: its file was removed" in lost
+
+
 def test_file_size_limit_too_small_for_anything(tmp_path, built):
     traced = compare(tmp_path, limited("--fsize", 4096), complaints=1)
     assert "file size limit" in traced.stderr
