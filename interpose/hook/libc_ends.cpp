@@ -70,9 +70,10 @@ constinit Real<int (*)(int, Arguments, Arguments)> g_fexecve("fexecve");
 // Programs try the folders of PATH one by one, and fall back when none has what they look for:
 // nothing is closed for what can't be executed.
 bool executable(int folder, const char* path) {
-  struct statx file;  // stat is a symbol of glibc 2.33
-  if (statx(folder, path, folder >= 0 ? AT_EMPTY_PATH : 0, STATX_TYPE, &file) != 0) return true;
-  return S_ISREG(file.stx_mode) && (folder >= 0 || access(path, X_OK) == 0);
+  struct stat file {};  // stat is a symbol of glibc 2.33, and statx not everywhere
+  const int flags = folder >= 0 ? AT_EMPTY_PATH : 0;
+  if (syscall(SYS_newfstatat, folder, path, &file, flags) != 0) return true;
+  return S_ISREG(file.st_mode) && (folder >= 0 || access(path, X_OK) == 0);
 }
 bool executable(const char* path) {
   return access(path, X_OK) == 0 && executable(AT_FDCWD, path);
