@@ -141,7 +141,10 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   const Processes& who = closed.empty() ? killed : closed;
   const std::string text = sentence(closed, killed, others);
   const std::vector<std::int64_t> ranks = ranks_of({first.begin(), first.end()});
-  if (about->kind == "stopped" && std::ranges::includes(about->ranks, ranks)) {
+  const bool named = std::ranges::any_of(who, [&](const Process* p) {
+    return p->header.rank && std::ranges::binary_search(about->ranks, *p->header.rank);
+  });
+  if (about->kind == "stopped" && named) {
     about->evidence.insert(about->evidence.begin(), text);
     return;
   }

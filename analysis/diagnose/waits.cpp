@@ -142,12 +142,14 @@ class Finder {
   std::optional<std::uint64_t> came_to(const Member& m, std::int64_t peer, bool send) const {
     const Process& p = *m.process;
     const auto facts = facts_.find(&p);
-    if (facts == facts_.end()) return std::nullopt;
+    if (facts == facts_.end() || !p.footer || p.footer->dropped.contains("ring")) {
+      return std::nullopt;
+    }
     const auto talked = facts->second.talked.find({m.comm->comm, peer, send});
     const Channel* channel = channel_of(m, peer, send, facts_);
     std::uint64_t n = channel == nullptr ? 0 : channel->seqs.end();
     if (talked != facts->second.talked.end()) return std::max(n, talked->second);
-    if (!p.footer || !p.footer->dropped.empty()) return std::nullopt;
+    if (!p.footer->dropped.empty()) return std::nullopt;
     return n;
   }
 

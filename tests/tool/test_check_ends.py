@@ -210,6 +210,15 @@ def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tprof, tmp_p
     assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
 
 
+def test_who_left_is_named_where_others_left_a_moment_later(tprof, tmp_path):
+    """Rank 1 left before a collective, rank 0 with the error of it: counts tell them apart."""
+    job = crashed([("closed", 5000), ("closed", 100), ("recovered", 5500), ("recovered", 5500)])
+    del job.ranks[1].ops[-1]
+    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [1], 11)
+    assert finding["evidence"][0].startswith("ranks 0,1 ")
+
+
 def test_a_rank_that_was_killed_first(tprof, tmp_path):
     job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
     (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
@@ -432,6 +441,19 @@ def test_a_send_whose_receive_never_came(tprof, healthy, place, tmp_path):
     (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
     assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
     assert "never called the ncclRecv" in finding["text"]
+
+
+@pytest.mark.parametrize("dropped", [{"ring": 1}, {"quota": 9}])
+def test_a_receive_is_not_missed_where_lines_are(tprof, tmp_path, dropped):
+    """Rank 0 called it, or not: its lines do not tell."""
+    job = jobs.healthy(2, 12, 4, [[0, 1]], point_to_point=False)
+    job.ranks[1].inside = [jobs.Op("ncclSend", 5000, 64, 0, "float32", peer=0)]
+    for rank in job.ranks:
+        rank.end, rank.until = "recovered", 65_000
+    job.ranks[0].dropped = dropped
+    (finding,) = (f for f in worse_than_notes(tprof, job.write(tmp_path / "job")) if f["kind"] != "dropped")
+    assert (finding["kind"], finding["ranks"]) == ("hang", [1])
+    assert "never called" not in finding["text"]
 
 
 def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tprof, tmp_path):
