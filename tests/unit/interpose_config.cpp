@@ -155,7 +155,7 @@ TEST_CASE("a long bad value is cut, and is still one line") {
 
 TEST_CASE("a complaint keeps errno") {
   errno = 77;
-  complaints_of([] { complain("one", "two", "three"); });
+  complaints_of([] { complain(Trouble::write, "one", "two", "three"); });
   CHECK(errno == 77);
 }
 
