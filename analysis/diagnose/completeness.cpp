@@ -122,12 +122,14 @@ std::int64_t known_until_ns(const Process& process) {
 }
 
 bool complete(const match::Job& job, const std::vector<Problem>& problems) {
-  const bool closed =
-      std::ranges::all_of(job.processes, [](const Process* p) { return p->end == End::closed; });
-  const bool error = std::ranges::any_of(problems, [](const Problem& p) {
-    return p.severity == Severity::error && p.kind != kMismatch;
+  const bool known = std::ranges::all_of(job.processes, [](const Process* p) {
+    return p->end == End::closed || p->end == End::recovered;
   });
-  return closed && !error;
+  const bool error = std::ranges::any_of(problems, [](const Problem& p) {
+    return (p.severity == Severity::error && p.kind != kMismatch) ||
+           (p.severity == Severity::warning && p.kind == "not_closed");
+  });
+  return known && !error;
 }
 
 void missing_ranks(const match::Job& job, std::vector<Problem>& found) {
@@ -191,6 +193,41 @@ void assumed_job(const match::Job& job, std::vector<Problem>& found) {
               "set TPROF_RUN_ID, or start the job with tprof run"));
 }
 
+namespace {
+
+bool has_unfinished(const Process& p) {
+  return std::ranges::any_of(p.ledgers, [](const auto& epoch) {
+    return std::ranges::any_of(epoch.second.rows,
+                               [](const read::Row& row) { return row.amounts.unfinished != 0; });
+  });
+}
+
+// Whether nothing shows that anybody was left in the middle: no call was open, and the members of a
+// communicator did as many collectives and ended alike. So do jobs whose launcher ends idle ranks.
+bool all_were_idle(const match::Job& job) {
+  struct Members {
+    End end;
+    std::uint64_t done;
+  };
+  std::map<std::string_view, Members> seen;
+  for (const Process* p : job.processes) {
+    if (has_unfinished(*p)) return false;
+    for (const auto& [number, comm] : p->comms) {
+      std::uint64_t done = 0;
+      for (const auto& [epoch, ledger] : p->ledgers) {
+        for (const read::Collectives& c : ledger.collectives) {
+          if (c.comm == number) done += c.count;
+        }
+      }
+      const auto [first, fresh] = seen.try_emplace(comm.id, Members{p->end, done});
+      if (first->second.end != p->end || first->second.done != done) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 void not_closed(const match::Job& job, std::vector<Problem>& found) {
   const auto running =
       pick(job, [](const Process& p) { return p.end == End::running && !p.snapshot; });
@@ -202,7 +239,21 @@ void not_closed(const match::Job& job, std::vector<Problem>& found) {
                                 " still running: the counts are as of now",
                             ""));
   }
-  const auto recovered = pick(job, [](const Process& p) { return p.end == End::recovered; });
+  const bool idle = all_were_idle(job);
+  const auto may_be_well = [&](const Process& p) {
+    return !has_unfinished(p) && (idle || p.comms.empty());
+  };
+  const auto ended =
+      pick(job, [&](const Process& p) { return p.end == End::recovered && may_be_well(p); });
+  if (!ended.empty()) {
+    found.push_back(problem(
+        "not_closed", Severity::note, ranks_of(ended),
+        names_of(ended) + " ended without closing: killed by a signal, or a way of ending "
+                          "that tprof does not see; no call was open, and the counts are exact",
+        ""));
+  }
+  const auto recovered =
+      pick(job, [&](const Process& p) { return p.end == End::recovered && !may_be_well(p); });
   if (!recovered.empty()) {
     found.push_back(problem(
         "not_closed", Severity::warning, ranks_of(recovered),

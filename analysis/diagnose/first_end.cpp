@@ -114,9 +114,14 @@ void add_who_fell_silent(Processes killed, Problem& about) {
 }  // namespace
 
 void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector<Problem>& found) {
-  const auto about = std::ranges::find_if(found, [](const Problem& p) {
-    return p.severity == Severity::warning && (p.kind == "stopped" || p.kind == "not_closed");
-  });
+  // A note stays one: that ranks which nobody waited for were ended one by one proves no more.
+  auto about = found.end();
+  for (const Severity severity : {Severity::warning, Severity::note}) {
+    if (about != found.end()) break;
+    about = std::ranges::find_if(found, [&](const Problem& p) {
+      return p.severity == severity && (p.kind == "stopped" || p.kind == "not_closed");
+    });
+  }
   if (about == found.end()) return;
   Processes ended;
   Processes others;
@@ -144,7 +149,7 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   const bool named = std::ranges::any_of(who, [&](const Process* p) {
     return p->header.rank && std::ranges::binary_search(about->ranks, *p->header.rank);
   });
-  if (about->kind == "stopped" && named) {
+  if ((about->kind == "stopped" && named) || about->severity == Severity::note) {
     about->evidence.insert(about->evidence.begin(), text);
     return;
   }

@@ -3,7 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <set>
 
 #include "report/text.h"
@@ -20,6 +22,7 @@ std::string name_of(const Process& p) {
   if (p.lanes > 1) {
     return fmt::format("rank {} (device {} of pid {})", *p.header.rank, p.device, p.header.pid);
   }
+  if (read::is_child(p)) return fmt::format("child {} of rank {}", p.header.pid, *p.header.rank);
   return p.header.rank ? fmt::format("rank {}", *p.header.rank)
                        : fmt::format("pid {} on {}", p.header.pid, p.header.host);
 }
@@ -44,17 +47,20 @@ std::string names_of(const std::vector<std::int64_t>& ranks) {
 
 std::string names_of(const std::vector<const Process*>& processes) {
   if (processes.size() == 1) return name_of(*processes[0]);
-  std::string names = names_of(ranks_of(processes));
+  std::vector<const Process*> ranks;
+  std::ranges::copy_if(processes, std::back_inserter(ranks),
+                       [](const Process* p) { return !read::is_child(*p); });
+  std::string names = names_of(ranks_of(ranks));
   std::size_t without = 0;
   for (const Process* p : processes) {
-    if (p->header.rank) continue;
+    if (p->header.rank && !read::is_child(*p)) continue;
     if (names.size() < kLength) {
       names += (names.empty() ? "" : ", ") + name_of(*p);
     } else {
       ++without;
     }
   }
-  if (without != 0) names += fmt::format(" and {} processes without a rank", without);
+  if (without != 0) names += fmt::format(" and {} processes that are no ranks", without);
   return names;
 }
 

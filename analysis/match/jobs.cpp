@@ -15,11 +15,14 @@ namespace {
 using Processes = std::vector<const read::Process*>;
 
 void refuse_copies(const Processes& processes) {
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::size_t>, const read::Process*>
+  // With the time of its first call: a program that a process executes has its number and start.
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::size_t>,
+           const read::Process*>
       seen;
   for (const read::Process* p : processes) {
     const read::Header& h = p->header;
-    const auto [first, fresh] = seen.try_emplace({h.boot_id, h.pid, h.start_ns, p->lane}, p);
+    const auto [first, fresh] =
+        seen.try_emplace({h.boot_id, h.pid, h.start_ns, h.base_time_ns, p->lane}, p);
     if (fresh) continue;
     throw read::BadInput(p->file, "holds the same process as " + first->second->file + " (host " +
                                       h.host + ", pid " + std::to_string(h.pid) +
@@ -27,7 +30,7 @@ void refuse_copies(const Processes& processes) {
   }
 }
 
-// Groups of processes that communicator ids connect, each in the order of the input.
+// Groups of processes that communicator ids connect, or a fork, each in the order of the input.
 std::vector<Processes> connected(const Processes& processes) {
   std::vector<std::size_t> parent(processes.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
@@ -41,6 +44,17 @@ std::vector<Processes> connected(const Processes& processes) {
       const auto [first, fresh] = holder.try_emplace(comm.id, i);
       if (!fresh) parent[root(i)] = root(first->second);
     }
+  }
+  std::map<std::tuple<std::string_view, std::int64_t, std::int64_t>, std::size_t> known;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const read::Header& h = processes[i]->header;
+    known.try_emplace({h.boot_id, h.pid, h.start_ns}, i);
+  }
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const read::Header& h = processes[i]->header;
+    if (!h.forked_from) continue;
+    const auto from = known.find({h.boot_id, h.forked_from->pid, h.forked_from->start_ns});
+    if (from != known.end()) parent[root(i)] = root(from->second);
   }
   std::map<std::size_t, Processes> groups;
   for (std::size_t i = 0; i < processes.size(); ++i) groups[root(i)].push_back(processes[i]);

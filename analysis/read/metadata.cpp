@@ -77,6 +77,10 @@ Header header(const object& args) {
   h.boot_id = text_or_empty(args, "boot_id");
   h.pid = integer(args, "pid");
   h.start_ns = integer_in(args, "start_ns", 0, kMaxNumber);
+  if (find(args, "forked_from")) {
+    const object from = object_of(args, "forked_from");
+    h.forked_from = {integer(from, "pid"), integer_in(from, "start_ns", 0, kMaxNumber)};
+  }
   h.command = text_or_empty(args, "command");
   h.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   for (const element e : array_of(args, "clock")) {

@@ -26,6 +26,11 @@ struct Device {
   std::string pci;
 };
 
+struct ProcessId {
+  std::int64_t pid = 0;
+  std::int64_t start_ns = 0;
+};
+
 struct Header {
   std::string tprof_version;
   std::string run_id;  // empty: none
@@ -38,6 +43,7 @@ struct Header {
   std::string boot_id;
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
+  std::optional<ProcessId> forked_from;  // a traced process
   std::string command;
   std::int64_t base_time_ns = 0;
   std::vector<Anchor> clock;
@@ -166,5 +172,10 @@ struct Process {
   std::size_t lanes = 1;
   std::int64_t device = -1;  // where there are several
 };
+
+// One that a rank has forked and that is none itself: a data loader, say.
+inline bool is_child(const Process& p) {
+  return p.header.forked_from && p.header.rank && p.comms.empty();
+}
 
 }  // namespace tprof::read

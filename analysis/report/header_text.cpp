@@ -66,11 +66,14 @@ void hosts(std::string& out, const match::Job& job) {
     std::vector<std::int64_t> ranks;
     std::set<std::int64_t> devices;
     std::size_t without_rank = 0;
+    std::size_t children = 0;
   };
   std::map<std::string, Host> hosts;
   for (const Process* p : job.processes) {
     Host& host = hosts[p->header.host];
-    if (p->header.rank) {
+    if (read::is_child(*p)) {
+      ++host.children;
+    } else if (p->header.rank) {
       host.ranks.push_back(*p->header.rank);
     } else {
       ++host.without_rank;
@@ -93,6 +96,10 @@ void hosts(std::string& out, const match::Job& job) {
     if (host.without_rank != 0) {
       line += fmt::format("  {} {} without a rank", host.without_rank,
                           host.without_rank == 1 ? "process" : "processes");
+    }
+    if (host.children != 0) {
+      line +=
+          fmt::format("  {} forked {}", host.children, host.children == 1 ? "child" : "children");
     }
     if (!host.devices.empty()) {
       line += fmt::format("  {} {}", host.devices.size() == 1 ? "GPU" : "GPUs",

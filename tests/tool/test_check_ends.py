@@ -204,8 +204,10 @@ def test_ends_that_nothing_tells_apart_are_said_to_be(tprof, tmp_path):
 def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tprof, tmp_path, before, said):
     """0.1 s before the others: a sign of life may be that old."""
     job = crashed([("recovered", 5000)] * 3 + [("recovered", 5000 - before)])
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    result = tprof("check", job.write(tmp_path / "job"), "--json")
+    (finding,) = json.loads(result.stdout)["findings"]
     assert (finding["kind"], finding["ranks"]) == ("not_closed", [0, 1, 2, 3])
+    assert (finding["severity"], result.returncode) == ("note", 0)
     silent = [line for line in finding["evidence"] if line.startswith("rank 3 was last heard of at ")]
     assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
 
@@ -280,12 +282,67 @@ def test_places_are_named_from_ledgers_alone(tprof, healthy, place, tmp_path):
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [rank], at)
 
 
-def test_ranks_killed_between_two_calls_did_not_hang(tprof, tmp_path):
+def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tprof, tmp_path):
+    """As idle workers do whose launcher ends them by a signal."""
     job = jobs.healthy(4, 30, 5)
     for rank in job.ranks:
         rank.end = "recovered"
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["severity"]) == ("not_closed", "warning")
+    folder = job.write(tmp_path / "job")
+    for command in ("check", "summary"):
+        result = tprof(command, folder)
+        assert result.returncode == 0, result.stdout
+        assert "note: ranks 0-3 ended without closing: killed by a signal, or" in result.stdout
+    found = json.loads(tprof("check", folder, "--json").stdout)
+    assert [(f["kind"], f["severity"]) for f in found["findings"]] == [("not_closed", "note")]
+    assert json.loads(tprof("summary", folder, "--json").stdout)["complete"] is True
+
+
+@pytest.mark.parametrize("how", ["a call is open", "others got further", "others closed"])
+def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tprof, tmp_path, how):
+    job = jobs.healthy(4, 30, 5, [[0, 1, 2, 3]])
+    for rank in job.ranks if how != "others closed" else job.ranks[:2]:
+        rank.end = "recovered"
+    if how == "a call is open":
+        job.ranks[0].inside = [jobs.Op("cudaMemcpy", 999, 16)]
+    if how == "others got further":
+        job.ranks[0].ops.remove(job.collectives(0, 0)[-1])
+    folder = job.write(tmp_path / "job")
+    worse = worse_than_notes(tprof, folder)
+    assert worse and {f["kind"] for f in worse} <= {"not_closed", "stopped", "unfinished"}
+    assert "did not close" in tprof("check", folder).stdout
+    assert tprof("summary", folder).returncode == 1
+
+
+def as_child_of(parent, folder, pid):
+    """A process that the rank forked, which made one copy and was killed."""
+    job = jobs.healthy(1, 3, 5)
+    rank = job.ranks[0]
+    rank.ops, rank.order, rank.end = [jobs.Op("cudaMemcpyAsync", 1, 16)], [], "recovered"
+    job.comms = []
+    (file,) = job.write(folder).iterdir()
+    header = next(json.loads(line[:-1]) for line in parent.read_text().split("\n") if "tprof_header" in line)
+    lines = file.read_text().split("\n")
+    for i, line in enumerate(lines):
+        if "tprof_header" not in line:
+            continue
+        own = json.loads(line[:-1])
+        of = {key: header["args"][key] for key in ("pid", "start_ns")}
+        own["args"] |= {"pid": pid, "forked_from": of, "run_id": "another", "world_size": 4}
+        lines[i] = json.dumps(own, separators=(",", ":")) + ","
+    child = parent.with_suffix(".r1.json")
+    child.write_text("\n".join(lines))
+    return child
+
+
+def test_a_dead_child_is_told_apart_from_its_rank(tprof, tmp_path):
+    """It belongs to its parent's job whatever else it says, and is no second rank 0."""
+    folder = jobs.healthy(4, 30, 5).write(tmp_path / "job")
+    as_child_of(folder / "rank-00000.json", tmp_path / "child", 4712)
+    for command in ("check", "summary"):
+        result = tprof(command, folder)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "note: child 4712 of rank 0 ended without closing" in result.stdout
+    assert "ranks 0-3  1 forked child" in tprof("summary", folder).stdout
 
 
 def test_a_missing_rank(tprof, healthy, tmp_path):
