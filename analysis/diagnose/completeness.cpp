@@ -121,6 +121,14 @@ std::int64_t known_until_ns(const Process& process) {
   return process.header.base_time_ns + ts;
 }
 
+std::string unknown_since(const std::vector<const Process*>& snapshots) {
+  std::int64_t first = INT64_MAX;
+  for (const Process* p : snapshots) first = std::min(first, known_until_ns(*p));
+  return fmt::format(
+      "what {} did after {} is not known", names_of(snapshots),
+      snapshots.size() == 1 ? utc(first) : "their snapshots (the oldest is of " + utc(first) + ")");
+}
+
 bool complete(const match::Job& job, const std::vector<Problem>& problems) {
   const bool known = std::ranges::all_of(job.processes, [](const Process* p) {
     return p->end == End::closed || p->end == End::recovered;

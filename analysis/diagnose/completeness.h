@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "diagnose/problem.h"
@@ -27,5 +28,7 @@ bool complete(const match::Job& job, const std::vector<Problem>& problems);
 
 // A process without its footer: until when its counts are known, as CLOCK_REALTIME.
 std::int64_t known_until_ns(const read::Process& process);
+// "what rank 3 did after 2026-01-01 12:00:00.123 UTC is not known"
+std::string unknown_since(const std::vector<const read::Process*>& snapshots);
 
 }  // namespace tprof::diagnose

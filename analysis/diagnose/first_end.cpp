@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "diagnose/completeness.h"
 #include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 #include "diagnose/waits.h"
@@ -74,7 +75,8 @@ std::optional<std::int64_t> longer_ns(const Processes& first, const Processes& o
   return least;
 }
 
-std::string sentence(const Processes& closed, const Processes& killed, const Processes& others) {
+std::string sentence(const Processes& closed, const Processes& killed, const Processes& others,
+                     const Processes& unknown) {
   const Processes& who = closed.empty() ? killed : closed;
   const std::string when = utc(end_ns(*who[0]));
   if (!closed.empty() && !killed.empty()) {
@@ -84,7 +86,8 @@ std::string sentence(const Processes& closed, const Processes& killed, const Pro
         names_of(closed), when, names_of(killed), killed.size() == 1 ? "was" : "were");
   }
   const auto longer = longer_ns(who, others);
-  return fmt::format("{} ended first: {} {}{}", names_of(who),
+  return fmt::format("{} ended first{}: {} {}{}", names_of(who),
+                     unknown.empty() ? "" : " of those whose end is known",
                      closed.empty() ? "killed or crashed, last heard of at" : "closed in order at",
                      when + (closed.empty() ? "" : " (an exception, or an early exit?)"),
                      !longer || *longer < 0
@@ -125,9 +128,10 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   if (about == found.end()) return;
   Processes ended;
   Processes others;
+  Processes snapshots;
   for (const Process* p : job.processes) {
     if (p->end == End::lost || p->comms.empty()) continue;
-    (p->end == End::running ? others : ended).push_back(p);
+    (p->snapshot ? snapshots : p->end == End::running ? others : ended).push_back(p);
   }
   Processes closed;
   Processes killed;
@@ -138,13 +142,20 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   }
   std::ranges::copy_if(ended, std::back_inserter(others),
                        [&](const Process* p) { return !first.contains(p); });
+  // One that is known by a snapshot may have ended right behind it.
+  Processes unknown;
+  for (const Process* p : snapshots) {
+    const bool lived =
+        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, facts); });
+    (lived ? others : unknown).push_back(p);
+  }
   if (first.empty() || (others.empty() && closed.empty())) {
     if (others.empty()) add_who_fell_silent(std::move(killed), *about);
     return;
   }
   if (others.empty() && killed.empty()) return;
   const Processes& who = closed.empty() ? killed : closed;
-  const std::string text = sentence(closed, killed, others);
+  const std::string text = sentence(closed, killed, others, unknown);
   const std::vector<std::int64_t> ranks = ranks_of({first.begin(), first.end()});
   const bool named = std::ranges::any_of(who, [&](const Process* p) {
     return p->header.rank && std::ranges::binary_search(about->ranks, *p->header.rank);
@@ -156,6 +167,7 @@ void name_who_ended_first(const match::Job& job, const Facts& facts, std::vector
   about->kind = "stopped";
   about->ranks = ranks;
   about->evidence.insert(about->evidence.begin(), about->text);
+  if (!unknown.empty()) about->evidence.push_back(unknown_since(unknown));
   about->text = text;
   about->next = LastCalls::where_to_look(*who[0]);
   std::rotate(found.begin(), about, about + 1);

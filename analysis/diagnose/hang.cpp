@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "diagnose/completeness.h"
 #include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 
@@ -140,6 +141,10 @@ class Finder {
     Processes came = processes_of(m.came);
     const bool running =
         std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; });
+    std::optional<std::int64_t> seen_ns;  // until when all are known that are by a snapshot
+    for (const Process* p : who) {
+      if (p->snapshot) seen_ns = std::min(seen_ns.value_or(INT64_MAX), known_until_ns(*p));
+    }
     // Who ended did not hang, however long the others waited for it afterwards.
     const OpenCall* stood = last_.longest(came, who[0]->header.boot_id);
     const bool long_stood = stood != nullptr && last_.long_open({stood->process});
@@ -154,9 +159,11 @@ class Finder {
               .severity = hang ? Severity::error : Severity::warning,
               .ranks = ranks_of(who),
               .text = fmt::format(
-                  "{} never came to collective {}{} of communicator {}, which {} called: {}",
-                  names_of(who), m.seq, what, m.communicator->id, names_of(came),
-                  closed    ? "closed in order before it (an exception, or an early exit?)"
+                  "{} {} collective {}{} of communicator {}, which {} called: {}", names_of(who),
+                  seen_ns ? "had not come by " + utc(*seen_ns) + " to" : "never came to", m.seq,
+                  what, m.communicator->id, names_of(came),
+                  seen_ns   ? "whether it runs is not known"
+                  : closed  ? "closed in order before it (an exception, or an early exit?)"
                   : running ? "still running"
                   : hang    ? "the others stood and waited"
                             : "stopped there; this alone is no divergence"),

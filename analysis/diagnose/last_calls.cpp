@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "diagnose/completeness.h"
 #include "diagnose/first_difference.h"
 #include "diagnose/names.h"
 #include "diagnose/open_ranges.h"
@@ -52,6 +53,7 @@ LastCalls::LastCalls(const match::Job& job, const Facts& facts, const read::Trac
   }
   for (const Process* p : job.processes) {
     if (p->end == End::lost || p->end == End::partial) unknown_.push_back(p);
+    if (p->snapshot) snapshots_.push_back(p);
     if (p->end == End::recovered) not_closed_.push_back(p);
   }
 }
@@ -181,10 +183,12 @@ void LastCalls::add_last_call(const Process& process, Problem& p) const {
   const read::Event& e = *facts->second.last;
   const std::int64_t at = process.header.base_time_ns + e.ts_ns;
   const std::int64_t after = end_ns(process) - at - e.dur_ns;
-  p.evidence.push_back(fmt::format(
-      "the last call of {} that returned: {}; {} {}", name_of(process), describe(e, process),
-      process.end == End::running ? "it runs, and made none for" : "it ended after another",
-      span(after)));
+  p.evidence.push_back(fmt::format("the last call of {} that returned: {}; {} {}", name_of(process),
+                                   describe(e, process),
+                                   process.snapshot ? "until its snapshot it made none for"
+                                   : process.end == End::running ? "it runs, and made none for"
+                                                                 : "it ended after another",
+                                   span(after)));
 }
 
 void LastCalls::add_limits(Problem& p) const {
@@ -195,6 +199,7 @@ void LastCalls::add_limits(Problem& p) const {
   if (!unknown_.empty()) {
     p.evidence.push_back(fmt::format("what {} did at the end is not known", names_of(unknown_)));
   }
+  if (!snapshots_.empty()) p.evidence.push_back(unknown_since(snapshots_));
   if (!missing_.empty()) {
     p.evidence.push_back(fmt::format("ranks without a trace, of which nothing is known: {}",
                                      report::ranges(missing_)));

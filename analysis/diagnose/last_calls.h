@@ -73,6 +73,7 @@ class LastCalls {
   ByProcess missed_call_;  // the same
   std::map<const read::Process*, std::vector<const Meeting*>> missed_;
   Processes unknown_;
+  Processes snapshots_;
   Processes not_closed_;
   std::vector<std::int64_t> missing_;
   std::map<const Meeting*, FirstCall> first_calls_;

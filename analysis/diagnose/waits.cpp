@@ -68,6 +68,7 @@ class Finder {
                                .peer = e.peer,
                                .since_ns = since,
                                .thread = e.thread});
+        if (p.snapshot && may_have_returned(waits_.open.back())) waits_.open.pop_back();
       }
       return;
     }
@@ -105,6 +106,79 @@ class Finder {
     return end_ns(p) - p.header.base_time_ns - last.ts_ns - last.dur_ns < stuck_after_ns_;
   }
 
+  // By when, on the clock of its host, it had made its last call.
+  std::int64_t called_ns(const Process& p) const {
+    const auto facts = facts_.find(&p);
+    if (facts == facts_.end() || !knows_last(p, facts->second)) return end_ns(p);
+    const read::Event& last = *facts->second.last;
+    std::int64_t ts = last.ts_ns + last.dur_ns;
+    for (const read::Event& e : facts->second.open) ts = std::max(ts, e.ts_ns);
+    return p.header.base_time_ns + ts;
+  }
+
+  // The same, of its collectives on this communicator.
+  std::int64_t called_ns(const Member& m) const {
+    const Process& p = *m.process;
+    const auto facts = facts_.find(&p);
+    if (facts == facts_.end()) return end_ns(p);
+    for (const read::Event& e : facts->second.open) {
+      if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;
+    }
+    const auto last = facts->second.last_collective.find(m.comm->comm);
+    const bool known =
+        last != facts->second.last_collective.end() && last->second.seq + 1 == m.count();
+    if (!known) return end_ns(p);
+    return p.header.base_time_ns + last->second.ts_ns + last->second.dur_ns;
+  }
+
+  // What a process that is known by a snapshot did after it is not known. It stood still while
+  // another one went on if it did so for long enough before that, on its own clock.
+  bool may_have_gone_on(const Process& p, const Process& other, std::int64_t called_ns) const {
+    if (!p.snapshot) return false;
+    const auto doubt = clock_doubt_ns(other, p, facts_);
+    return !doubt || end_ns(p) - *doubt - stuck_after_ns_ < called_ns;
+  }
+
+  // Who of each host was the last to call, the latest first.
+  using LastToCall = std::vector<std::pair<std::int64_t, const Process*>>;
+  LastToCall last_to_call(const std::vector<const Member*>& members) const {
+    std::map<std::string_view, std::pair<std::int64_t, const Process*>> of_host;
+    for (const Member* m : members) {
+      auto& last = of_host[m->process->header.boot_id];
+      const std::int64_t ns = called_ns(*m);
+      if (last.second == nullptr || last.first < ns) last = {ns, m->process};
+    }
+    LastToCall calls;
+    for (const auto& [host, call] : of_host) calls.push_back(call);
+    std::ranges::stable_sort(calls, std::ranges::greater(), &LastToCall::value_type::first);
+    return calls;
+  }
+  bool may_have_gone_on(const Process& p, const LastToCall& calls) const {
+    return std::ranges::any_of(
+        calls, [&](const auto& call) { return may_have_gone_on(p, *call.second, call.first); });
+  }
+
+  // Somebody is known to be further than this call of a snapshot.
+  bool may_have_returned(const OpenCall& call) {
+    if (call.communicator == nullptr || !call.seq) return false;
+    if (!call.collective) {
+      const Member* other = other_end(call);
+      if (other == nullptr) return false;
+      const auto came = came_to(*other, call.member->comm->rank, call.function != "ncclSend");
+      return came.value_or(0) > *call.seq &&
+             may_have_gone_on(*call.process, *other->process, called_ns(*other->process));
+    }
+    const auto [at, fresh] = further_.try_emplace({call.communicator, *call.seq});
+    if (fresh) {
+      std::vector<const Member*> further;
+      for (const Member& m : call.communicator->members) {
+        if (m.done != nullptr && m.count() > *call.seq) further.push_back(&m);
+      }
+      at->second = last_to_call(further);
+    }
+    return may_have_gone_on(*call.process, at->second);
+  }
+
   // The first collective that not all have called. Who came to it waits for who did not, on the
   // device or inside the call.
   void meetings(const Communicator& c) {
@@ -126,6 +200,11 @@ class Finder {
       } else if (!on_its_way(*m.process)) {
         meeting.absent.push_back(&m);
       }
+    }
+    if (std::ranges::any_of(meeting.absent, [](const Member* m) { return m->process->snapshot; })) {
+      const LastToCall calls = last_to_call(meeting.came);
+      std::erase_if(meeting.absent,
+                    [&](const Member* m) { return may_have_gone_on(*m->process, calls); });
     }
     // Equally far: nobody waits, unless for ranks of which nothing is known.
     if (most == least || meeting.absent.empty()) return;
@@ -153,20 +232,27 @@ class Finder {
     return n;
   }
 
-  void point_to_point(const OpenCall& call) {
+  // Of an open send or receive: who has to call the other one.
+  static const Member* other_end(const OpenCall& call) {
     const bool two_sided = call.function == "ncclSend" || call.function == "ncclRecv";
-    if (!two_sided || call.communicator == nullptr || !call.peer || !call.seq) return;
+    if (!two_sided || call.communicator == nullptr || !call.peer || !call.seq) return nullptr;
     const Communicator& c = *call.communicator;
     const auto rank = [](const Member& m) { return m.comm->rank; };
     const auto other = std::ranges::lower_bound(c.members, *call.peer, {}, rank);
-    if (other == c.members.end() || rank(*other) != *call.peer) return;
-    if (other->process == call.process) return;
-    if (on_its_way(*other->process)) return;
+    if (other == c.members.end() || rank(*other) != *call.peer) return nullptr;
+    return other->process == call.process ? nullptr : &*other;
+  }
+
+  void point_to_point(const OpenCall& call) {
+    const Member* other = other_end(call);
+    if (other == nullptr || on_its_way(*other->process)) return;
+    const std::int64_t since = call.since_ns.value_or(end_ns(*call.process));
+    if (may_have_gone_on(*other->process, *call.process, since)) return;
     const bool send = call.function == "ncclSend";
     const auto known = came_to(*other, call.member->comm->rank, !send);
     if (!known) return;
     std::uint64_t came = *known;
-    const auto open = talking_.find({&*other, call.member->comm->rank, !send});
+    const auto open = talking_.find({other, call.member->comm->rank, !send});
     if (open != talking_.end()) came = std::max(came, open->second);
     if (came > *call.seq) return;
     waits_.targets.push_back(
@@ -181,6 +267,8 @@ class Finder {
   std::map<const Member*, std::uint64_t> entered_;
   // Open sends and receives, by member, peer and direction: the number behind the last.
   std::map<std::tuple<const Member*, std::int64_t, bool>, std::uint64_t> talking_;
+  // By the collective of a communicator: those that returned from it.
+  std::map<std::pair<const Communicator*, std::uint64_t>, LastToCall> further_;
   Waits waits_;
 };
 

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import struct
 
 BASE_NS = 1763683200_000000000  # 2025-11-21 00:00:00 UTC
 STEP_NS = 100_000  # between the starts of two operations
@@ -43,9 +44,16 @@ def mix64(x):
 @functools.cache
 def fnv1a(name):
     h = 0xCBF29CE484222325
-    for byte in name.encode():
+    for byte in name.encode() if isinstance(name, str) else name:
         h = (h ^ byte) * 0x100000001B3 & U64
     return h
+
+
+def snapshot(base_ns, cut, text):
+    """The file that holds this text, which follows `cut` bytes of a rank file."""
+    entry = struct.pack("<8s6Q", b"tprofsn1", 2, base_ns, cut, 4096, len(text), fnv1a(text))
+    entry += struct.pack("<Q", fnv1a(entry))
+    return entry + bytes(4096 - len(entry)) + text
 
 
 @functools.cache
@@ -95,7 +103,9 @@ class Rank:
 
     ops: list
     order: list  # of its communicators: the first gets number 1
-    end: str = "closed"  # or "recovered" (killed, read from its ring file), "lost" (nothing behind)
+    # or "recovered" (killed, read from its ring file), "lost" (nothing behind), "snapshot" (known as
+    # of `until` by the snapshot beside its file)
+    end: str = "closed"
     inside: list = dataclasses.field(default_factory=list)  # calls that never returned
     lines: bool = True  # TPROF_RANKS leaves it out
     quota: int | None = None  # event lines after which there are no more
@@ -146,7 +156,10 @@ class Job:
         if base is not None and base.job.ranks[rank] == self.ranks[rank]:
             os.link(base.folder / name, folder / name)
             return
-        (folder / name).write_text(_RankFile(self, rank).text())
+        file = _RankFile(self, rank)
+        (folder / name).write_text(file.text())
+        if file.snapshot:
+            (folder / f".rank-{rank:05}.snapshot").write_bytes(file.snapshot)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,6 +190,7 @@ class _RankFile:
         self.sizes = {comm: len(job.comms[comm]) for comm in self.plan.order}
         self.now = 0
         self.base = BASE_NS + rank + self.plan.clock_ns
+        self.snapshot = b""
 
     def text(self):
         plan = self.plan
@@ -202,12 +216,16 @@ class _RankFile:
         lines = [*self._head(), *events]
         if plan.until is not None:
             self.now = plan.until * STEP_NS
-        if plan.end != "lost":
-            lines += [self._event(op, unfinished=True) for op in plan.inside]
-            lines += [self._clock(plan.clock_step_ns)] if plan.end == "closed" else []
-            lines += [self._ledger("close", plan.ledger_error), self._footer(dropped)]
-            return "[\n" + ",\n".join(lines) + "\n]\n"
-        return "[\n" + ",\n".join(lines) + ",\n"
+        written = "[\n" + ",\n".join(lines) + ",\n"
+        if plan.end == "lost":
+            return written
+        end = [self._event(op, unfinished=True) for op in plan.inside]
+        end += [self._clock(plan.clock_step_ns)] if plan.end == "closed" else []
+        end += [self._ledger("close", plan.ledger_error), self._footer(dropped)]
+        if plan.end != "snapshot":
+            return written + ",\n".join(end) + "\n]\n"
+        self.snapshot = snapshot(self.base, len(written), (",\n".join(end) + ",\n").encode())
+        return written
 
     def _line(self, name, args):
         args = json.dumps(args, separators=(",", ":"))
@@ -259,7 +277,8 @@ class _RankFile:
             key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode)
             row = self.rows.setdefault(key, [0, 0, 0, 0])
             times = self.plan.launches if mode == "replayed" else 1
-            for i, value in enumerate([0, 0, 0, 1] if unfinished else [1, op.count, size, 0]):
+            ended = self.plan.end != "snapshot"  # who runs is inside a call for now only
+            for i, value in enumerate([0, 0, 0, ended] if unfinished else [1, op.count, size, 0]):
                 row[i] += value * times
         if op.collective and not unfinished:
             self.calls[op.comm].append(op.call)
