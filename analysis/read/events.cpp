@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "format/ranges.h"
+#include "format/record.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "read/lanes.h"
@@ -12,7 +13,6 @@
 namespace tprof::read {
 namespace {
 
-constexpr std::uint64_t kInProgress = 7;  // ncclInProgress: accepted
 // A quarter of what a process's base may be: sums of a base and some of these are no overflow.
 constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
@@ -46,7 +46,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   }
   e.bucket = static_cast<Bucket>(known - kBuckets);
   e.captured = flag(args, "captured");
-  e.failed = result != 0 && (is_copy(e.bucket) || result != kInProgress);
+  e.failed = !accepted(e.bucket, result);
   e.bytes = count(args, "bytes");
   e.dtype = text_or_empty(args, "dtype");
   if (is_copy(e.bucket)) {
@@ -120,6 +120,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       }
       const bool range = is_range(line.text);
       if (range ? !reader.open_range || is_closed_range(line.text) : !reader.event) return;
+      if (!range && !line.text.starts_with(reader.event_start)) return;
       const Process* process = owner_at(trace, line.offset);
       if (process == nullptr) return;
       if (reader.wanted && !any_lane(*process, reader.wanted)) return;

@@ -49,6 +49,7 @@ struct LineReader {
   // Whose lines are wanted; empty: everybody's.
   std::function<bool(const Process&)> wanted{};
   std::function<void(const Process&, const Event&)> event{};
+  std::string_view event_start{};  // what lines of wanted events begin with
   std::function<void(const Process&, const Event&)> launch{};
   // What a process did last, whether or not it has a line of its own (`tprof_last`).
   std::function<void(const Process&, const Event&)> last{};

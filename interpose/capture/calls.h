@@ -33,9 +33,8 @@ struct NcclArgs {
   Reduce reduce = Reduce::none;
 };
 
-// ncclInProgress: accepted, under way on a non-blocking communicator.
 constexpr bool accepted(ncclResult_t result) {
-  return result == ncclSuccess || result == static_cast<ncclResult_t>(7);
+  return nccl_accepted(static_cast<std::uint64_t>(result));
 }
 constexpr bool accepted(cudaError_t result) {
   return result == cudaSuccess;

@@ -21,6 +21,16 @@ inline constexpr const char* kHostMemoryNames[] = {"unknown", "pageable", "pinne
 
 inline constexpr std::int32_t kNoPeer = -1;
 
+// Whether the library accepted a call that returned `result`: it is counted then, also where it is
+// still under way on a non-blocking communicator (ncclInProgress).
+constexpr bool nccl_accepted(std::uint64_t result) {
+  constexpr std::uint64_t kInProgress = 7;
+  return result == 0 || result == kInProgress;
+}
+constexpr bool accepted(Bucket bucket, std::uint64_t result) {
+  return is_copy(bucket) ? result == 0 : nccl_accepted(result);
+}
+
 // Function numbers of records that are not calls of the API table (ring_file.h, Function), above
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {

@@ -84,3 +84,11 @@ TEST_CASE("an object gather is one int64, then bytes, next to each other on one 
         0);
   CHECK(objects_of(gather(0, "int64", 1, R"(,"result":5)") + gather(1, "uint8", 50))->calls == 0);
 }
+
+TEST_CASE(
+    "calls of a non-blocking communicator, which are in progress (7), are gathers of objects") {
+  constexpr std::string_view kInProgress = R"(,"result":7)";
+  const auto both = gather(0, "int64", 1, kInProgress) + gather(1, "uint8", 50, kInProgress);
+  CHECK(objects_of(both)->calls == 2);
+  CHECK(objects_of(both)->bytes == 16 + 100);
+}

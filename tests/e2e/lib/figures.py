@@ -5,7 +5,7 @@ import pathlib
 import re
 
 from lib.build import REPO
-from lib.rankfile import RankFile
+from lib.rankfile import RankFile, accepted
 
 FIGURES = ("calls", "count", "elements", "bytes", "failed")
 
@@ -134,8 +134,7 @@ def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:
             None if comm is None else ordinal[comm],
             "direct",
         )
-        failed = args.get("result", 0) not in (0, 7)  # 7: ncclInProgress, which is accepted
-        if failed:
+        if not accepted(args):
             _add(table, key, failed=1)
         else:
             count = 0 if comm is None else args["count"]

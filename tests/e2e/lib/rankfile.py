@@ -5,6 +5,11 @@ import json
 import pathlib
 
 
+def accepted(call: dict) -> bool:
+    """Whether the library accepted a call (by the arguments of its line): 7 is ncclInProgress."""
+    return call.get("result", 0) in ((0, 7) if "comm" in call else (0,))
+
+
 @dataclasses.dataclass(frozen=True)
 class RankFile:
     path: pathlib.Path

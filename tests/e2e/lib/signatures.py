@@ -2,7 +2,7 @@
 
 import collections
 
-from lib.rankfile import RankFile
+from lib.rankfile import RankFile, accepted
 
 WORD = (1 << 64) - 1
 DTYPES = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
@@ -39,7 +39,7 @@ def wrong(file: RankFile) -> list[str]:
     collectives, messages = collections.defaultdict(list), collections.defaultdict(list)
     for event in file.events:
         args = event["args"]
-        if "comm" not in args or args["comm"] is None or args.get("result", 0) not in (0, 7):
+        if "comm" not in args or args["comm"] is None or not accepted(args):
             continue
         if event["name"] in ALONE:
             messages[args["comm"], args["peer"], event["name"]].append(args["seq"])
