@@ -199,6 +199,7 @@ std::vector<Communicator> communicators(const match::Job& job) {
   std::map<std::string, Communicator> found;
   for (const Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
+      if (!comm.known()) continue;
       Communicator& c = found[comm.id];
       c.id = comm.id;
       c.nranks = std::max(c.nranks, comm.nranks);

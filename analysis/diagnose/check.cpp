@@ -4,6 +4,7 @@
 
 #include "diagnose/completeness.h"
 #include "diagnose/consistency.h"
+#include "diagnose/coverage.h"
 #include "diagnose/first_difference.h"
 #include "diagnose/first_end.h"
 #include "diagnose/hang.h"
@@ -164,6 +165,7 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
   clock_steps(job, facts, found);
   dropped(job, found);
   assumed_job(job, found);
+  not_compared(job, found);
   skipped_files(traces.skipped, found);
   tidy(found);
   return c;

@@ -160,6 +160,7 @@ void missing_members(const match::Job& job, std::vector<Problem>& found) {
   for (const Process* p : job.processes) {
     if (p->end == End::lost) return;  // its communicators may not all have been written
     for (const auto& [number, comm] : p->comms) {
+      if (!comm.known()) continue;
       Seen& seen = communicators[comm.id];
       seen.nranks = std::max(seen.nranks, comm.nranks);
       seen.members.insert(comm.rank);

@@ -48,7 +48,7 @@ void take(const read::Process& p, const read::Event& e, LineFacts& facts) {
       facts.calls[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
   ++sums.calls;
   sums.bytes += e.bytes;
-  if (!e.comm) return;
+  if (!e.numbered) return;
   if (e.collective()) {
     facts.collectives[*e.comm].add(e.seq);
   } else if (e.name == "ncclSend" || e.name == "ncclRecv") {  // one-sided calls have no other end

@@ -64,7 +64,7 @@ class Finder {
                                .member = at.member,
                                .function = e.name,
                                .collective = e.collective(),
-                               .seq = e.comm ? std::optional(e.seq) : std::nullopt,
+                               .seq = e.numbered ? std::optional(e.seq) : std::nullopt,
                                .peer = e.peer,
                                .since_ns = since,
                                .thread = e.thread});

@@ -41,6 +41,7 @@ std::vector<Processes> connected(const Processes& processes) {
   std::map<std::string_view, std::size_t> holder;
   for (std::size_t i = 0; i < processes.size(); ++i) {
     for (const auto& [number, comm] : processes[i]->comms) {
+      if (!comm.known()) continue;
       const auto [first, fresh] = holder.try_emplace(comm.id, i);
       if (!fresh) parent[root(i)] = root(first->second);
     }

@@ -56,7 +56,8 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
     return e;
   }
   e.comm = optional_integer(args, "comm");
-  e.seq = count(args, "seq");
+  e.numbered = e.comm && find(args, "seq");
+  if (e.numbered) e.seq = count(args, "seq");
   e.count = count(args, "count");
   e.peer = optional_integer(args, "peer");
   e.reduce = text_or_empty(args, "reduce");

@@ -21,7 +21,8 @@ struct Event {
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;
   std::optional<std::int64_t> comm;
-  std::uint64_t seq = 0;  // where there is a comm
+  bool numbered = false;  // has a seq: its communicator is not one that stands for many
+  std::uint64_t seq = 0;
   std::uint64_t count = 0;
   std::string dtype;
   std::uint64_t bytes = 0;
@@ -30,7 +31,7 @@ struct Event {
   std::int64_t thread = 0;
   std::string reduce;  // empty: none
 
-  bool collective() const { return comm && bucket != Bucket::P2P; }
+  bool collective() const { return numbered && bucket != Bucket::P2P; }
 };
 
 // The process that a line of the trace belongs to: the last whose header came before it; of lanes

@@ -65,7 +65,7 @@ void join_ids(std::vector<Trace>& traces) {
     each_process(traces, [&](const Process& p) {
       Ids ids;
       for (const auto& [number, comm] : p.comms) {
-        if (comm.alias.empty()) continue;
+        if (comm.alias.empty() || !comm.known()) continue;
         if (ids.empty()) ids = renamed(p, aliases);
         found.emplace(comm.alias, ids.at(number));
       }

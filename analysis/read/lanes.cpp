@@ -20,13 +20,14 @@ Held largest(const Process& p) {
   std::map<std::string_view, Held> all;
   Held best;
   for (const auto& [number, comm] : p.comms) {
+    if (!comm.known()) continue;
     Held& held = all[comm.id];
     held.nranks = std::max(held.nranks, comm.nranks);
     held.members.try_emplace(comm.rank, &comm);
   }
   std::set<std::string_view> seen;
   for (const auto& [number, comm] : p.comms) {
-    if (!seen.insert(comm.id).second) continue;
+    if (!comm.known() || !seen.insert(comm.id).second) continue;
     const Held& held = all[comm.id];
     if (std::pair(held.nranks, held.members.size()) > std::pair(best.nranks, best.members.size())) {
       best = held;

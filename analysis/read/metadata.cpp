@@ -107,10 +107,11 @@ Header header(const object& args) {
 Comm comm(const object& args) {
   Comm c;
   c.comm = integer_in(args, "comm", 1, kMaxNumber);
-  c.id = text(args, "id");
+  c.id = find(args, "id") ? text(args, "id") : std::string(Comm::kUnknown);
   if (find(args, "name")) c.name = text(args, "name");
   c.nranks = integer_in(args, "nranks", 1, kMaxRanks);
-  c.rank = integer_in(args, "rank", 0, c.nranks - 1);
+  c.rank = optional_integer_in(args, "rank", 0, c.nranks - 1).value_or(-1);
+  if (c.known() && c.rank < 0) throw Malformed("expected an integer in \"rank\"");
   c.device = integer_or(args, "device", -1);
   c.parent = optional_integer(args, "parent");
   c.birth = text_or_empty(args, "birth");

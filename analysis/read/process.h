@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/buckets.h"
@@ -58,15 +59,18 @@ struct Header {
 };
 
 struct Comm {
+  static constexpr std::string_view kUnknown = "?";
   std::int64_t comm = 0;  // local to the process
-  std::string id;         // equal on all ranks
+  std::string id;         // equal on all ranks; or kUnknown: it can't be told which it is of theirs
   std::string alias{};    // the id that some of them know it by (ncclCommGrow), empty: none
   std::string birth{};    // with the parent's id it makes the id of a child, empty: none
   std::optional<std::string> name;
   std::int64_t nranks = 0;
-  std::int64_t rank = 0;
+  std::int64_t rank = 0;  // -1: stands for many
   std::int64_t device = 0;
   std::optional<std::int64_t> parent;  // local to the process
+
+  bool known() const { return id != kUnknown; }
 };
 
 // A sum that would be larger stays at this: a total that is too low must not look like one that is

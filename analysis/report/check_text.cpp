@@ -104,8 +104,9 @@ std::string finding(const Problem& p) {
 
 std::string to_text(const diagnose::Checked& checked) {
   std::string out = lines(checked);
-  if (checked.communicators.empty()) {
-    const std::size_t n = checked.job->processes.size();
+  const auto& processes = checked.job->processes;
+  if (std::ranges::all_of(processes, [](const auto* p) { return p->comms.empty(); })) {
+    const std::size_t n = processes.size();
     out += fmt::format("no communicator: {} {} made copies only\n", n,
                        n == 1 ? "process" : "processes");
   }

@@ -9,10 +9,10 @@ namespace tprof::report {
 namespace {
 
 std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& ops) {
-  std::map<std::string, CommSummary> found;
+  std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
   for (const read::Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
-      CommSummary& c = found[comm.id];
+      CommSummary& c = found[{comm.id, comm.nranks}];
       c.id = comm.id;
       c.nranks = comm.nranks;
       if (comm.name) c.name = *comm.name;
@@ -29,7 +29,7 @@ std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& 
     }
   }
   for (const auto& [key, amounts] : ops) {
-    const auto c = found.find(key.comm_id);
+    const auto c = found.find({key.comm_id, key.nranks});
     if (c != found.end()) c->second.amounts += amounts;
   }
   std::vector<CommSummary> all;

@@ -16,7 +16,7 @@ struct Gather {
 using Gathers = std::map<std::pair<std::int64_t, std::uint64_t>, Gather>;
 
 void take(const read::Event& event, Gathers& gathers) {
-  if (event.unfinished || event.captured || event.failed || !event.comm) return;
+  if (event.unfinished || event.captured || event.failed || !event.numbered) return;
   const bool size = event.dtype == "int64" && event.count == 1;
   if (!size && event.dtype != "uint8") return;
   const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(event.dur_ns, 0));

@@ -62,7 +62,7 @@ constexpr std::uint64_t name_hash(std::string_view name) {
   v.count += r.count;
   v.host_ns += r.dur_ns;
   if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
-  if (signature_name == 0 || r.comm == 0) return;
+  if (signature_name == 0 || !is_own_comm(r.comm)) return;
   const auto signature = key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
                                    static_cast<std::int8_t>(signature_bin(r.seq)), r.comm, 0);
   LedgerValues& s = transaction.values(signature);
@@ -130,7 +130,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
   set_flags(r, graph != 0, in_place, false, HostMemory::unknown, a.reduce);
   comms::Counter* counter = nullptr;
-  if (comm != 0) {
+  if (is_own_comm(comm)) {
     if constexpr (kCollective) counter = &state.seq;
     if constexpr (function.order == Order::send || function.order == Order::recv) {
       counter = comms::peer_counter(state, a.peer, function.order == Order::recv);

@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "handle_map.h"
+#include "interpose/format/pages.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/session/coverage.h"
 #include "tables.h"
 
 namespace tprof::comms {
@@ -18,20 +20,29 @@ std::atomic<std::uint64_t> g_epoch{1};
 namespace {
 
 HandleMap<32768> g_index;
-Lock g_lock;  // of the list of expected children
+Lock g_lock;         // of the list of expected children, and of first uses of a handle
+Lock g_shared_lock;  // of the entries that stand for many
 
 // A child without a handle yet.
 struct Expected {
   Child child;
   char name[sizeof Communicator::name];  // child.name points into the caller's configuration
 };
-constexpr std::uint32_t kMaxExpected = 64;
-Expected g_expected[kMaxExpected];
-std::atomic<std::uint32_t> g_expected_count{0};
+Pages<Expected> g_expected;
+std::atomic<std::size_t> g_expected_count{0};  // the same without the lock
 
-void forget_expected(std::uint32_t i) {
-  g_expected[i] = g_expected[--g_expected_count];
-  if (g_expected[i].child.name != nullptr) g_expected[i].child.name = g_expected[i].name;
+void expect(const Child& child) {
+  Expected e{child, {}};
+  if (child.name != nullptr) std::strncpy(e.name, child.name, sizeof e.name - 1);
+  const LockGuard guard(g_lock);
+  g_expected.push_back(e);
+  g_expected_count = g_expected.size();
+}
+
+void forget(Expected& e) {
+  e = g_expected.end()[-1];
+  g_expected.cut(g_expected.size() - 1);
+  g_expected_count = g_expected.size();
 }
 
 // Whether `place` holds `handle`: the program's memory may be gone by now, so it is not touched.
@@ -66,27 +77,86 @@ std::uint32_t take_in(const Child& child, ncclComm_t handle, const void* real) {
   return ask(real, handle, identity) ? add(handle, identity) : 0;
 }
 
-// The index of a handle that the program uses for the first time, if it is a child's that we wait
-// for: the one whose place holds it, or the only one there is.
-std::uint32_t take_in_late(ncclComm_t handle, const void* real) {
-  const LockGuard guard(g_lock);
-  std::uint32_t at = g_expected_count;
-  for (std::uint32_t i = 0; i < g_expected_count && at == g_expected_count; ++i) {
-    if (holds(g_expected[i].child.place, handle)) at = i;
+// The child whose place holds `handle`, or the only one that we wait for; else null.
+Expected* expected_as(ncclComm_t handle) {
+  for (Expected& e : g_expected) {
+    if (holds(e.child.place, handle)) return &e;
   }
-  if (at == g_expected_count && g_expected_count != 1) return 0;
-  if (at == g_expected_count) at = 0;
-  const std::uint32_t index = take_in(g_expected[at].child, handle, real);
-  if (index != 0) forget_expected(at);
-  return index;
+  return g_expected.size() == 1 ? g_expected.begin() : nullptr;
+}
+
+// The index of a handle that the program uses for the first time: of a child that we wait for, or
+// (`or_unknown`) of a communicator made before we could see it, or by a function that we do not
+// wrap: then only the library's answers are known of it.
+std::uint32_t take_in_late(ncclComm_t handle, const void* real, bool or_unknown) {
+  Identity identity{};
+  if (!ask(real, handle, identity)) return 0;
+  const LockGuard guard(g_lock);
+  // Another thread's first use may have come before.
+  if (const std::uint32_t index = g_index.find(handle)) return index;
+  if (Expected* e = expected_as(handle)) {
+    identity.ids = e->child.ids;
+    if (e->child.name != nullptr) identity.name = e->name;
+    const std::uint32_t index = add(handle, identity);
+    if (index != 0) forget(*e);
+    return index;
+  }
+  if (!or_unknown) return 0;
+  coverage::note(session::mapping().head(), Note::comm_unknown, "ncclComm_t");
+  return add(handle, identity);
 }
 
 // One that ends before it could be asked.
 void forget_place_of(ncclComm_t handle) {
   const LockGuard guard(g_lock);
-  for (std::uint32_t i = g_expected_count; i-- != 0;) {
-    if (holds(g_expected[i].child.place, handle)) forget_expected(i);
+  for (std::size_t i = g_expected.size(); i-- != 0;) {
+    Expected& e = g_expected.begin()[i];
+    if (holds(e.child.place, handle)) forget(e);
   }
+}
+
+// A child of this group, taken from those that we wait for.
+bool take_from_group(std::uint32_t group, Expected& taken) {
+  const LockGuard guard(g_lock);
+  for (Expected& e : g_expected) {
+    if (e.child.group != group) continue;
+    taken = e;
+    forget(e);
+    return true;
+  }
+  return false;
+}
+
+std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {
+  return tables::append(
+      session::mapping().head().comms, entry,
+      [&](std::uint32_t i) {
+        State& s = g_state[i];
+        s.handle = handle;
+        s.nranks = entry.nranks;
+        s.rank = entry.rank;
+        s.seq.store(0, std::memory_order_relaxed);
+        for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
+        s.peers.store(nullptr, std::memory_order_relaxed);
+      },
+      limit);
+}
+
+// The entry of all communicators of this size that found the table full.
+std::uint32_t share(std::int32_t nranks) {
+  const View view = session::mapping().view();
+  const std::uint32_t at_first = View::entries(view.head().comms);
+  if (at_first < kOwnComms) return 0;  // not full: there was no memory
+  coverage::note(view.head(), Note::comm_shared, "ncclComm_t");
+  const LockGuard guard(g_shared_lock);
+  const std::uint32_t entries = View::entries(view.head().comms);
+  for (std::uint32_t i = kOwnComms + 1; i <= entries; ++i) {
+    if (view.comm(i)->nranks == nranks) return i;
+  }
+  Communicator entry{};
+  entry.nranks = nranks;
+  entry.rank = entry.device = -1;
+  return append(entry, nullptr, kMax);
 }
 
 }  // namespace
@@ -118,15 +188,8 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
     entry.has_name = true;
     std::strncpy(entry.name, identity.name, sizeof entry.name - 1);
   }
-  const std::uint32_t index = tables::append(session::mapping().head().comms, entry, [&](auto i) {
-    State& s = g_state[i];
-    s.handle = handle;
-    s.nranks = identity.nranks;
-    s.rank = identity.rank;
-    s.seq.store(0, std::memory_order_relaxed);
-    for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
-    s.peers.store(nullptr, std::memory_order_relaxed);
-  });
+  std::uint32_t index = append(entry, handle, kOwnComms);
+  if (index == 0) index = share(identity.nranks);
   if (index == 0 || !g_index.insert(handle, index)) return 0;
   g_epoch.fetch_add(1, std::memory_order_release);
   return index;
@@ -134,7 +197,8 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
 
 void remove(ncclComm_t handle, const void* real) {
   // A child that was never used is one of its communicators too; its place is free for others.
-  if (handle != nullptr && g_index.find(handle) == 0 && take_in_late(handle, real) == 0) {
+  if (handle != nullptr && g_expected_count != 0 && g_index.find(handle) == 0 &&
+      take_in_late(handle, real, false) == 0) {
     forget_place_of(handle);
   }
   g_index.erase(handle);
@@ -144,6 +208,8 @@ void remove(ncclComm_t handle, const void* real) {
 void forget_all() {
   g_index.clear();
   g_lock.unlock();
+  g_shared_lock.unlock();
+  g_expected.clear();
   g_expected_count = 0;
   g_epoch.fetch_add(1, std::memory_order_release);
 }
@@ -152,12 +218,7 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
   if (handle == nullptr) return 0;
   const std::uint64_t epoch = g_epoch.load(std::memory_order_acquire);
   std::uint32_t index = g_index.find(handle);
-  if (index == 0) index = take_in_late(handle, real);
-  if (index == 0) {
-    // Made before we could see it, or by a function that we do not wrap.
-    Identity identity{{mix64(reinterpret_cast<std::uintptr_t>(handle))}, 0, 0, 0, nullptr};
-    if (ask(real, handle, identity)) index = add(handle, identity);
-  }
+  if (index == 0) index = take_in_late(handle, real, true);
   t.last_comm = handle;
   t.last_comm_index = index;
   t.last_comm_epoch = index == 0 ? 0 : epoch;
@@ -169,25 +230,18 @@ void add_child(const Child& child, bool ready, const void* real) {
       take_in(child, *child.place, real) != 0) {
     return;
   }
-  const LockGuard guard(g_lock);
-  if (g_expected_count == kMaxExpected) return;
-  Expected& e = g_expected[g_expected_count++];
-  e = {child, {}};
-  if (child.name == nullptr) return;
-  std::strncpy(e.name, child.name, sizeof e.name - 1);
-  e.child.name = e.name;
+  expect(child);
 }
 
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
   // Those of this group were added by this thread.
-  if (group == 0 || g_expected_count.load(std::memory_order_relaxed) == 0) return;
-  const LockGuard guard(g_lock);
-  for (std::uint32_t i = g_expected_count; i-- != 0;) {
-    Child& child = g_expected[i].child;
-    if (child.group != group) continue;
-    child.group = 0;
-    ncclComm_t handle = *child.place;  // still the program's: its group ends in this call
-    if (ready && handle != nullptr && take_in(child, handle, real) != 0) forget_expected(i);
+  if (group == 0 || g_expected_count == 0) return;
+  Expected e;
+  while (take_from_group(group, e)) {
+    e.child.group = 0;
+    if (e.child.name != nullptr) e.child.name = e.name;
+    ncclComm_t handle = *e.child.place;  // still the program's: its group ends in this call
+    if (!ready || handle == nullptr || take_in(e.child, handle, real) == 0) expect(e.child);
   }
 }
 

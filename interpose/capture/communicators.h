@@ -60,14 +60,15 @@ struct Identity {
   std::int32_t device;
   const char* name;  // commName, or null
 };
-// A handle begins a new life. Returns its index, 0 if the table is full.
+// A handle begins a new life. Returns its index, which it shares with others of its size if the
+// table is full (kOwnComms); 0 if there is no memory.
 std::uint32_t add(ncclComm_t handle, const Identity& identity);
 // Its life ends. `real`: as for `find`.
 void remove(ncclComm_t handle, const void* real);
 void forget_all();  // in the child of a fork
 
 // The index of a handle, or 0. `real` is a function of the library that owns the handle, through
-// which a communicator that we have not seen being made is asked about.
+// which a communicator that we have not seen being made is asked about: its id stays unknown.
 std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real);
 inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
   if (t.last_comm == handle && t.last_comm_epoch == g_epoch.load(std::memory_order_acquire)) {

@@ -17,14 +17,15 @@ inline void after_fork() {
 }
 
 // Adds `entry`, calls prepare(index) and then publishes it. Returns the index, 1-based; 0 if the
-// table is full or no memory is left.
+// table has `limit` entries or no memory is left.
 template <typename T, typename F>
-std::uint32_t append(Table& table, const T& entry, F&& prepare) {
+std::uint32_t append(Table& table, const T& entry, F&& prepare,
+                     std::uint32_t limit = kTableChunks * kChunkEntries) {
   const LockGuard guard(g_lock);
   const Mapping& m = session::mapping();
   const std::uint32_t at = table.count.load(std::memory_order_relaxed);
+  if (at >= limit) return 0;
   const std::uint32_t chunk = at / kChunkEntries;
-  if (chunk >= kTableChunks) return 0;
   if (table.chunk[chunk] == 0) {
     table.chunk[chunk] = session::mapping().allocate(kChunkEntries * sizeof(T));
     if (table.chunk[chunk] == 0) return 0;

@@ -35,6 +35,9 @@ enum class Note : std::uint8_t {
   graph_device_launch,
   nested,  // calls that it made while its thread was in a recorded call, as a signal handler can
   early,   // calls that it made before the dynamic linker was through
+  comm_unknown,  // communicators that were not seen being made
+  comm_shared,   // communicators that found their table full
+  streams,       // more than there are numbers for; told by the lines' writer, not noted
   cupti,
   nsys,
   ncu,
@@ -71,6 +74,9 @@ inline constexpr std::string_view kNoteNames[] = {"nvshmem",
                                                   "graph_device_launch",
                                                   "nested",
                                                   "early",
+                                                  "comm_unknown",
+                                                  "comm_shared",
+                                                  "streams",
                                                   "cupti",
                                                   "nsys",
                                                   "ncu",
@@ -198,18 +204,21 @@ inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
 }
 
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]
-inline void notes_array(Text& out, const Head& head, bool tools) {
+inline void notes_array(Text& out, const Head& head, bool tools, bool more_streams = false) {
   out << '[';
   bool first = true;
-  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
-    const NotedObject& noted = head.note[i];
-    const auto note = static_cast<Note>(noted.note);
-    const std::string_view kind = kind_of(head, noted);
-    if (is_tool(note) != tools || kind.empty()) continue;
+  const auto add = [&](std::string_view path, std::string_view kind) {
     out << (first ? "{\"path\":" : ",{\"path\":");
     first = false;
-    out.string(bounded_text(noted.path)) << ",\"kind\":\"" << kind << "\"}";
+    out.string(path) << ",\"kind\":\"" << kind << "\"}";
+  };
+  for (std::uint32_t i = 0; i < notes_of(head); ++i) {
+    const NotedObject& noted = head.note[i];
+    const std::string_view kind = kind_of(head, noted);
+    if (is_tool(static_cast<Note>(noted.note)) != tools || kind.empty()) continue;
+    add(bounded_text(noted.path), kind);
   }
+  if (more_streams) add("cudaStream_t", note_name(Note::streams));
   out << ']';
 }
 

@@ -81,7 +81,9 @@ class Drain {
     while (p.comms < comms) {
       comm_line(out, view_, ++p.comms);
       const Communicator* c = view_.comm(p.comms);
-      if (head.rank_known || c == nullptr || c->nranks <= p.world) continue;
+      if (head.rank_known || c == nullptr || !is_own_comm(p.comms) || c->nranks <= p.world) {
+        continue;
+      }
       p.world = c->nranks;
       identity_line(out, view_, *c);
     }
@@ -91,15 +93,17 @@ class Drain {
     }
   }
 
-  // A short number for a handle of 14 digits. The default stream's is 0, as is that of streams
-  // beyond the table.
+  // A short number for a handle of 14 digits; the default stream's is 0.
   std::uint32_t stream_number(Text& out, Progress& p, std::uint64_t handle) {
     if (handle == 0) return 0;
     const std::uint32_t known = p.streams < kMaxStreams ? p.streams : kMaxStreams;
     for (std::uint32_t i = 0; i < known; ++i) {
       if (p.stream[i] == handle) return i + 1;
     }
-    if (known == kMaxStreams) return 0;
+    if (known == kMaxStreams) {
+      p.streams = kMaxStreams + 1;
+      return kStreamUnknown;
+    }
     p.stream[known] = handle;
     p.streams = known + 1;
     stream_line(out, view_, p.streams, handle);

@@ -92,22 +92,50 @@ inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t in
   out << "]}},\n";
 }
 
+// The signatures of the communicators, asked for in order: a communicator's rows stand among those
+// of their bin, and those of each bin are sorted by communicator.
+class Signatures {
+ public:
+  static constexpr int kBins = 65;
+  struct Bins {
+    std::uint64_t calls[kBins] = {};
+    std::uint64_t sum[kBins] = {};
+  };
+
+  explicit Signatures(const Sums& sums) {
+    for (const Total& t : sums.all) {
+      const auto bin = static_cast<std::uint8_t>(t.key.bytes_class);
+      if (t.key.function != kMetaSignature || bin >= kBins) continue;
+      if (next_[bin] == nullptr) next_[bin] = &t;
+      end_[bin] = &t + 1;
+    }
+  }
+
+  Bins of(std::uint32_t comm) {
+    Bins bins;
+    for (int bin = 0; bin < kBins; ++bin) {
+      const Total*& t = next_[bin];
+      for (; t != end_[bin] && t->key.comm <= comm; ++t) {
+        if (t->key.comm != comm) continue;
+        bins.calls[bin] += t->values.calls;
+        bins.sum[bin] += t->values.count;
+      }
+    }
+    return bins;
+  }
+
+ private:
+  const Total* next_[kBins] = {};
+  const Total* end_[kBins] = {};
+};
+
 // {"comm":1,"collectives":5,"signature":"…","marks":["…",…]}: marks[k] is the signature after 2^k.
-inline void comm_signature(Text& out, const Sums& sums, std::uint32_t comm) {
+inline void comm_signature(Text& out, Signatures& signatures, std::uint32_t comm) {
   std::uint64_t collectives = 0;
   std::uint64_t signature = 0;
   std::uint64_t marks[65];
   int known = 0;
-  // Rows of one communicator are sorted by bin only within equal low words: add per bin first.
-  std::uint64_t calls[65] = {};
-  std::uint64_t sum[65] = {};
-  for (const Total& t : sums.all) {
-    if (t.key.function != kMetaSignature || t.key.comm != comm) continue;
-    const auto bin = static_cast<std::uint8_t>(t.key.bytes_class);
-    if (bin > 64) continue;
-    calls[bin] += t.values.calls;
-    sum[bin] += t.values.count;
-  }
+  const auto [calls, sum] = signatures.of(comm);
   for (int bin = 0; bin <= 64; ++bin) {
     collectives += calls[bin];
     signature += sum[bin];
@@ -142,9 +170,10 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   }
   out << "],\"comms\":[";
   const std::uint32_t comms = View::entries(view.head().comms);
-  for (std::uint32_t i = 1; i <= comms; ++i) {
+  Signatures signatures(sums);
+  for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
     if (i != 1) out << ',';
-    comm_signature(out, sums, i);
+    comm_signature(out, signatures, i);
   }
   out << "]}},\n";
 }
@@ -231,7 +260,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false);
+  notes_array(out, head, false, progress.streams > kMaxStreams);
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")

@@ -31,15 +31,22 @@ inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
 inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   const Communicator* c = view.comm(index);
   if (c == nullptr) return;
-  open_line(out, view, "tprof_comm", 'M', 0) << ",\"args\":{\"comm\":" << index << ",\"id\":\"";
-  out.hex16(c->id) << "\",\"name\":";
+  open_line(out, view, "tprof_comm", 'M', 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
+  if (c->id != 0) {
+    out << '"';
+    out.hex16(c->id) << '"';
+  } else {
+    out << "null";
+  }
+  out << ",\"name\":";
   if (c->has_name) {
     out.string({c->name, strnlen(c->name, sizeof c->name)});
   } else {
     out << "null";
   }
-  out << ",\"nranks\":" << c->nranks << ",\"rank\":" << c->rank << ",\"device\":" << c->device
-      << ",\"parent\":";
+  out << ",\"nranks\":" << c->nranks << ",\"rank\":";
+  out.number_or_null(is_own_comm(index), c->rank) << ",\"device\":";
+  out.number_or_null(is_own_comm(index), c->device) << ",\"parent\":";
   out.number_or_null(c->parent != 0, c->parent);
   if (c->birth != 0) {
     out << ",\"birth\":\"";
@@ -72,9 +79,12 @@ inline void stream_line(Text& out, const View& view, std::uint32_t number, std::
   out.pointer(handle) << "\"}},\n";
 }
 
-// `stream`: its number, 0 for the default stream.
+// `stream`: its number, 0 for the default stream, kStreamUnknown behind the table of streams.
+inline constexpr std::uint32_t kStreamUnknown = UINT32_MAX;
 inline void stream_arg(Text& out, std::uint32_t stream) {
-  if (stream != 0) out << ",\"stream\":" << stream;
+  if (stream == 0) return;
+  out << ",\"stream\":";
+  out.number_or_null(stream != kStreamUnknown, stream);
 }
 
 // A comma where more follows: the first of the optional ones has none before it.
@@ -100,9 +110,10 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     return;
   }
   out << "\"comm\":";
-  out.number_or_null(r.comm != 0, r.comm)
-      << ",\"seq\":" << r.seq << ",\"count\":" << r.count << ",\"dtype\":\""
-      << dtype_name(r.dtype, 1) << "\",\"bytes\":" << a.bytes;
+  out.number_or_null(r.comm != 0, r.comm) << ",\"seq\":";
+  out.number_or_null(r.comm == 0 || is_own_comm(r.comm), r.seq)
+      << ",\"count\":" << r.count << ",\"dtype\":\"" << dtype_name(r.dtype, 1)
+      << "\",\"bytes\":" << a.bytes;
   if (r.peer != kNoPeer) out << ",\"peer\":" << r.peer;
   if (r.reduce != 0 && r.reduce < sizeof kReduceNames / sizeof *kReduceNames) {
     out << ",\"reduce\":\"" << kReduceNames[r.reduce] << '"';

@@ -30,6 +30,14 @@ inline constexpr std::uint32_t kMaxLibraries = 24;
 inline constexpr std::uint32_t kMaxStreams = 128;
 inline constexpr std::uint32_t kMaxNotes = 48;
 
+// The table of communicators ends with entries that stand for many: each for all those of one size
+// that found the rest of it full. Of these only the size is known, and no call on them has a
+// number.
+inline constexpr std::uint32_t kOwnComms = kTableChunks * kChunkEntries - 64;
+constexpr bool is_own_comm(std::uint32_t comm) {
+  return comm - 1 < kOwnComms;
+}
+
 // Rows in level n of a thread's ledger: 128, 512, 2048, ... Levels are hash tables that never move
 // or grow; a key that finds no place within kLedgerProbe rows goes to the next level.
 constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {
@@ -52,7 +60,7 @@ struct Function {
 static_assert(sizeof(Function) == 64);
 
 struct Communicator {
-  std::uint64_t id;      // equal on all its ranks, but see `alias`
+  std::uint64_t id;      // equal on all its ranks, but see `alias`; 0: not known
   std::uint64_t alias;   // the id that some of its ranks know it by, 0: none (ncclCommGrow)
   std::uint64_t birth;   // of a child: id = mix64(parent's id ^ birth)
   std::uint32_t parent;  // communicator of this process, 0: none
@@ -124,7 +132,7 @@ struct Progress {
   std::uint32_t comms;                   // communicators that have their line
   std::uint32_t graphs;
   std::uint32_t file_number;
-  std::uint32_t streams;
+  std::uint32_t streams;      // kMaxStreams + 1: there were more
   std::uint32_t closed;       // 1: ledger and footer are written
   std::int32_t world;         // of the largest communicator named by a tprof_identity line
   std::uint64_t range_lines;  // NVTX ranges that have a line

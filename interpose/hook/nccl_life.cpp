@@ -58,8 +58,12 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   if (birth.place == nullptr) return result;
   const auto* entry = tprof::session::mapping().view().comm(parent);
   comms::Ids ids{.id = 0, .birth = comms::birth_of(birth.kind, ordinal, birth.colour)};
-  ids.id = comms::child_id(entry->id, ids.birth);
   if (birth.unique_id != nullptr) ids.alias = comms::id_of(*birth.unique_id);
+  if (entry->id != 0) {
+    ids.id = comms::child_id(entry->id, ids.birth);
+  } else {
+    std::swap(ids.id, ids.alias);  // the id of who is new to it, where there is one
+  }
   ids.parent = parent;
   comms::add_child({birth.place, ids, t.group, config_name(birth.config)}, result == ncclSuccess,
                    real_address);

@@ -33,7 +33,8 @@ nlohmann::json signature_of(const View& view, std::uint32_t comm) {
   Sums sums;
   collect(view, sums, false);
   Text text;
-  comm_signature(text, sums, comm);
+  Signatures signatures(sums);
+  comm_signature(text, signatures, comm);
   return nlohmann::json::parse(text.view());
 }
 

@@ -36,7 +36,7 @@ struct Comm {
 };
 static_assert(sizeof(Comm) == 56);
 
-constexpr uint32_t kMaxComms = 4096, kMaxRows = 16384;
+constexpr uint32_t kMaxComms = 16896, kMaxRows = 17408;
 struct File {
   char magic[8];
   uint32_t pid, max_comms, max_rows, unused;

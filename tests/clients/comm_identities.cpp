@@ -1,0 +1,155 @@
+// Communicators and streams in numbers, and ones whose making the library does not see. One
+// process; which communicator is which has to be right, or said to be unknown.
+//
+//   comm_identities race N     N children made without waiting, each first used by two threads at
+//   once
+//                   waiting N  N children made without waiting, all of them before the first is
+//                   used many N     N handles (N even), two at a time, made, used and destroyed;
+//                   the last
+//                              few three at a time
+//                   unseen N   N communicators made past the dynamic linker, each first used by two
+//                              threads at once, and a child of the last
+//                   streams N  a collective and a copy on each of N streams
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+float* g_data = nullptr;
+
+void must(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "comm_identities: %s\n", what);
+  std::_Exit(1);
+}
+
+bool accepted(ncclResult_t result) {
+  return result == ncclSuccess || result == ncclInProgress;
+}
+
+void settle(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    must(ncclCommGetAsyncError(comm, &state) == ncclSuccess, "ncclCommGetAsyncError");
+  }
+  must(state == ncclSuccess, "a communicator that is ready");
+}
+
+void gather(ncclComm_t comm, cudaStream_t stream = nullptr) {
+  must(accepted(ncclAllGather(g_data, g_data + 8, 5, ncclFloat, comm, stream)), "ncclAllGather");
+}
+
+template <typename MakeComm>
+ncclComm_t make(const MakeComm& init, ncclConfig_t* config) {
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  must(ncclGetUniqueId(&id) == ncclSuccess, "ncclGetUniqueId");
+  must(accepted(init(&comm, 1, id, 0, config)), "ncclCommInitRankConfig");
+  settle(comm);
+  return comm;
+}
+
+ncclComm_t child_of(ncclComm_t parent, ncclConfig_t* config, ncclComm_t* place) {
+  must(accepted(ncclCommSplit(parent, 0, 0, place, config)), "ncclCommSplit");
+  settle(parent);
+  while (*static_cast<ncclComm_t volatile*>(place) == nullptr) std::this_thread::yield();
+  settle(*place);
+  return *place;
+}
+
+// Calls f(i) for each i below n on two threads at once.
+template <typename F>
+void on_two_threads(int n, std::barrier<>& barrier, const F& f) {
+  const auto run = [&] {
+    for (int i = 0; i < n; ++i) {
+      barrier.arrive_and_wait();
+      f(i);
+    }
+  };
+  std::thread other(run);
+  run();
+  other.join();
+}
+
+void many(int n) {
+  ncclComm_t comm[8];
+  for (int left = n, size = 8; left > 0; left -= size) {
+    if (left <= 60) size = 3;
+    must(ncclCommInitAll(comm, size, nullptr) == ncclSuccess, "ncclCommInitAll");
+    ncclGroupStart();
+    for (int i = 0; i < size; ++i) gather(comm[i]);
+    must(ncclGroupEnd() == ncclSuccess, "ncclGroupEnd");
+    must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    for (int i = 0; i < size; ++i) must(ncclCommDestroy(comm[i]) == ncclSuccess, "ncclCommDestroy");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  must(argc == 3, "two arguments");
+  const std::string_view mode = argv[1];
+  const int n = std::atoi(argv[2]);
+  void* memory = nullptr;
+  must(cudaMalloc(&memory, 4096) == cudaSuccess, "cudaMalloc");
+  g_data = static_cast<float*>(memory);
+  if (mode == "many") {
+    many(n);
+    return 0;
+  }
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  auto* past = reinterpret_cast<decltype(&ncclCommInitRankConfig)>(
+      dlsym(dlopen("libnccl.so.2", RTLD_NOLOAD | RTLD_LAZY), "ncclCommInitRankConfig"));
+  std::barrier barrier(2);
+  std::vector<ncclComm_t> comms(static_cast<std::size_t>(n));
+  const auto use = [&](int i) { gather(comms[static_cast<std::size_t>(i)]); };
+  if (mode == "unseen") {
+    must(past != nullptr, "dlsym");
+    for (ncclComm_t& comm : comms) comm = make(past, &config);
+    on_two_threads(n, barrier, use);
+    ncclComm_t child = nullptr;
+    gather(child_of(comms.back(), &config, &child));
+    return 0;
+  }
+  config.commName = "parent";
+  ncclComm_t parent = make(&ncclCommInitRankConfig, &config);
+  if (mode == "streams") {
+    for (int i = 0; i < n; ++i) {
+      cudaStream_t stream = nullptr;
+      must(cudaStreamCreate(&stream) == cudaSuccess, "cudaStreamCreate");
+      gather(parent, stream);
+      float there = 0;
+      must(cudaMemcpyAsync(g_data, &there, sizeof there, cudaMemcpyHostToDevice, stream) ==
+               cudaSuccess,
+           "cudaMemcpyAsync");
+    }
+    return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
+  }
+  if (mode == "race") {
+    for (ncclComm_t& comm : comms) {
+      config.commName = "child";
+      child_of(parent, &config, &comm);
+      const auto i = static_cast<int>(&comm - comms.data());
+      on_two_threads(1, barrier, [&](int) { use(i); });
+    }
+    return 0;
+  }
+  must(mode == "waiting", "a mode");
+  for (std::size_t i = 0; i < comms.size(); ++i) {
+    const std::string name = "child " + std::to_string(i);
+    config.commName = name.c_str();
+    child_of(parent, &config, &comms[i]);
+  }
+  for (std::size_t i = 0; i < comms.size(); ++i) use(static_cast<int>(i));
+  return 0;
+}
