@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 
 #include "diagnose/names.h"
-#include "format/settings.h"
+#include "format/coverage.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -16,11 +17,16 @@ using read::Process;
 
 struct KindMeaning {
   std::string_view kind;
-  Meaning meaning;
+  struct {
+    Severity severity;
+    std::string_view text;
+    std::string_view next;
+    std::vector<Setting> settings{};  // with these it is seen: that is all where `next` is empty
+  } meaning;
 };
 
 constexpr std::string_view kNoWayYet = "take it as not counted";
-constexpr KindMeaning kMeanings[] = {
+const KindMeaning kMeanings[] = {
     {"nvshmem",
      {Severity::note, "NVSHMEM moves data between GPUs from inside kernels, which no call shows",
       kNoWayYet}},
@@ -33,42 +39,65 @@ constexpr KindMeaning kMeanings[] = {
      {Severity::note, "a CUDA-aware MPI moves data between GPUs and nodes",
       "count its calls with an MPI profiler, such as mpiP"}},
     {"gdrcopy", {Severity::note, "GDRCopy copies to and from GPUs by plain stores", kNoWayYet}},
-    {"dali", {Severity::note, "DALI copies through the driver (cuMemcpy)", "set TPROF_DRIVER=1"}},
+    {"dali", {Severity::note, "DALI copies through the driver (cuMemcpy)", "", {Setting::driver}}},
     {"jax",
      {Severity::warning,
       "XLA takes NCCL's and CUDA's functions with dlsym, so its calls pass us by",
-      "set TPROF_DLSYM=1 and TPROF_DRIVER=1"}},
+      "",
+      {Setting::dlsym, Setting::driver}}},
     {"tensorflow",
      {Severity::warning, "TensorFlow has NCCL linked in, so its collectives pass us by",
       "use a device profiler for it"}},
     {"cupy",
-     {Severity::note, "CuPy takes CUDA's and NCCL's functions with dlsym in some versions",
-      "set TPROF_DLSYM=1, or compare its copies with what was counted"}},
+     {Severity::note,
+      "CuPy has the CUDA runtime linked in (version 14), so its copies pass us by",
+      "",
+      {Setting::driver}}},
     {"second_nccl",
      {Severity::warning,
       "a further NCCL, and no wrapped call was passed on to it: it is called past the dynamic "
       "linker (dlsym, ctypes, RTLD_DEEPBIND), or not at all",
-      "set TPROF_DLSYM=1, or let all use one NCCL, linked or in the global scope"}},
+      "let all use one NCCL, linked or in the global scope",
+      {Setting::dlsym}}},
     {"second_cudart",
      {Severity::note,
       "a further CUDA runtime, and no wrapped call was passed on to it: it is called past the "
       "dynamic linker, or not at all",
-      "set TPROF_DLSYM=1, or let all use one CUDA runtime"}},
+      "let all use one CUDA runtime",
+      {Setting::dlsym}}},
     {"uncalled_cudart",
      {Severity::note,
       "none of the CUDA runtime's wrapped functions was called: what it copies, if anything, comes "
       "past the dynamic linker (dlsym, ctypes, RTLD_DEEPBIND)",
-      "set TPROF_DLSYM=1, or link with the shared CUDA runtime"}},
+      "link with the shared CUDA runtime",
+      {Setting::dlsym}}},
     {"static_cudart",
      {Severity::warning,
       "the CUDA driver is loaded, but no libcudart.so: copies go through a CUDA runtime that is "
       "linked in, or through the driver, and are not counted",
-      "set TPROF_DRIVER=1, or link with nvcc -cudart shared"}},
+      "link with nvcc -cudart shared",
+      {Setting::driver}}},
     {"dlsym",
      {Severity::warning,
       "functions of it were taken with dlsym (ctypes, cffi, CuPy, JAX): calls through such "
       "pointers are not counted",
-      "set TPROF_DLSYM=1"}},
+      "",
+      {Setting::dlsym}}},
+    {"comm_unknown",
+     {Severity::note,
+      "the making of communicators was not seen (it was past the dynamic linker, or before "
+      "libtprof.so could): calls on them are counted, but which they are of the other ranks' is "
+      "not known, and they are not compared",
+      "make them by functions that are wrapped: tprof coverage lists them",
+      {Setting::dlsym}}},
+    {"comm_shared",
+     {Severity::note,
+      "more communicators were made than there is room for (16,320 in the life of a process): "
+      "calls on the others are counted by the communicator's size, and not compared",
+      ""}},
+    {"streams",
+     {Severity::note, "calls came on more than 128 streams: the lines of the others name none",
+      ""}},
     {"unsized_array",
      {Severity::note,
       "copies of boxes of it are counted as calls of 0 bytes: the format does not tell the size of "
@@ -131,12 +160,28 @@ constexpr KindMeaning kMeanings[] = {
       "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"}},
 };
 
+// "set A=1 and B=1, or <otherwise>", without what is in force.
+std::string advice(const std::vector<Setting>& wanted, const std::vector<const Variables*>& all_set,
+                   std::string_view otherwise) {
+  std::string list;
+  for (const Setting setting : wanted) {
+    const bool everywhere =
+        std::ranges::all_of(all_set, [&](const Variables* set) { return in_force(*set, setting); });
+    if (!everywhere)
+      list += fmt::format("{}{}=1", list.empty() ? "set " : " and ", info(setting).name);
+  }
+  if (otherwise.empty()) return list;
+  return fmt::format("{}{}{}", list, list.empty() ? "" : ", or ", otherwise);
+}
+
 // One finding per kind; paths are listed, ranks said where not all have it.
-void noted(const match::Job& job, std::vector<Problem>& found) {
+void noted(const match::Job& job, const std::function<bool(std::string_view)>& wanted,
+           std::vector<Problem>& found) {
   std::map<std::string, std::set<std::string>> paths;
   std::map<std::string, std::vector<const Process*>> holders;
   const auto take = [&](const Process& p, const std::vector<read::Noted>& entries) {
     for (const read::Noted& n : entries) {
+      if (!wanted(n.kind)) continue;
       paths[n.kind].insert(n.path);
       auto& of_kind = holders[n.kind];
       if (of_kind.empty() || of_kind.back() != &p) of_kind.push_back(&p);
@@ -148,7 +193,9 @@ void noted(const match::Job& job, std::vector<Problem>& found) {
     take(*p, p->footer->tools);
   }
   for (const auto& [kind, processes] : holders) {
-    const Meaning m = meaning_of(kind);
+    std::vector<const Variables*> set;
+    for (const Process* p : processes) set.push_back(&p->header.config);
+    const Meaning m = meaning_of(kind, set);
     if (m.text.empty()) continue;
     std::string list;
     for (const std::string& path : paths[kind]) list += (list.empty() ? "" : ", ") + path;
@@ -158,7 +205,7 @@ void noted(const match::Job& job, std::vector<Problem>& found) {
          .severity = m.severity,
          .ranks = ranks_of(processes),
          .text = fmt::format("{}{}: {}", list, all ? "" : " (" + names_of(processes) + ")", m.text),
-         .next = std::string(m.next)});
+         .next = m.next});
   }
 }
 
@@ -185,14 +232,20 @@ void missed(const match::Job& job, std::vector<Problem>& found) {
                         n.counted);
   }
   const bool all = holders.size() == job.processes.size();
+  const bool dlsym = std::ranges::all_of(
+      holders, [](const Process* p) { return in_force(p->header.config, Setting::dlsym); });
   found.push_back(
       {.kind = "missed",
        .severity = Severity::warning,
        .ranks = ranks_of(holders),
        .text = fmt::format("NCCL's NVTX ranges tell of calls that passed libtprof.so by{}: {}",
                            all ? "" : " (" + names_of(holders) + ")", list),
-       .next = "set TPROF_DLSYM=1 for calls taken with dlsym (ctypes, cffi); those through "
-               "RTLD_DEEPBIND, or of an NCCL that is linked in, are not counted"});
+       .next =
+           fmt::format("{}calls through RTLD_DEEPBIND, or of an NCCL that is linked in, are not "
+                       "counted",
+                       dlsym ? ""
+                             : "set TPROF_DLSYM=1 for functions taken with dlsym (ctypes, "
+                               "cffi); ")});
 }
 
 void misspelt(const match::Job& job, std::vector<Problem>& found) {
@@ -247,13 +300,22 @@ void no_collectives(const match::Job& job, std::vector<Problem>& found) {
 
 }  // namespace
 
-Meaning meaning_of(std::string_view kind) {
-  const auto* found = std::ranges::find(kMeanings, kind, &KindMeaning::kind);
-  return found == std::end(kMeanings) ? Meaning{} : found->meaning;
+bool in_force(const Variables& set, Setting opt_in) {
+  const auto found = set.find(std::string(info(opt_in).name));
+  return found != set.end() && !is_off(found->second);
 }
 
-void settings(const std::map<std::string, std::string>& variables,
-              const std::vector<std::int64_t>& ranks, std::vector<Problem>& found) {
+Meaning meaning_of(std::string_view kind, const std::vector<const Variables*>& all_set) {
+  const auto* found = std::ranges::find(kMeanings, kind, &KindMeaning::kind);
+  if (found == std::end(kMeanings)) return {};
+  const auto& m = found->meaning;
+  const std::string next = advice(m.settings, all_set, m.next);
+  if (next.empty() && !m.settings.empty()) return {};
+  return {m.severity, m.text, next};
+}
+
+void settings(const Variables& variables, const std::vector<std::int64_t>& ranks,
+              std::vector<Problem>& found) {
   for (const auto& [name, value] : variables) {
     if (is_unknown_setting(name)) {
       const std::string_view nearest = nearest_setting(name);
@@ -277,12 +339,22 @@ void settings(const std::map<std::string, std::string>& variables,
 }
 
 void coverage(const match::Job& job, std::vector<Problem>& found) {
-  noted(job, found);
+  noted(
+      job, [](std::string_view) { return true; }, found);
   missed(job, found);
   misspelt(job, found);
   versions(job, &read::Header::nccl_version, "NCCL", found);
   versions(job, &read::Header::cudart_version, "the CUDA runtime", found);
   no_collectives(job, found);
+}
+
+void not_compared(const match::Job& job, std::vector<Problem>& found) {
+  noted(
+      job,
+      [](std::string_view kind) {
+        return kind == note_name(Note::comm_unknown) || kind == note_name(Note::comm_shared);
+      },
+      found);
 }
 
 }  // namespace tprof::diagnose

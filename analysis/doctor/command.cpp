@@ -45,12 +45,6 @@ bool is_wrapped(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
 }
 
-// Whether an opt-in of the library is on here, where the command would run.
-bool is_set(Setting setting) {
-  const char* value = std::getenv(info(setting).name.data());
-  return value != nullptr && !is_off(value);
-}
-
 class Examination {
  public:
   Examination(const Library& library, Report& report) : library_(library), report_(report) {}
@@ -91,10 +85,8 @@ class Examination {
                                 .next = std::move(next)});
   }
   void known(const std::string& kind, const std::string& path) {
-    const diagnose::Meaning m = diagnose::meaning_of(kind);
-    if (!m.text.empty()) {
-      found(kind, m.severity, fmt::format("{}: {}", path, m.text), std::string(m.next));
-    }
+    const diagnose::Meaning m = diagnose::meaning_of(kind, {&env_});
+    if (!m.text.empty()) found(kind, m.severity, fmt::format("{}: {}", path, m.text), m.next);
   }
 
   void launchers(const std::vector<std::string>& command, const std::vector<Program>& programs) {
@@ -244,8 +236,8 @@ class Examination {
     const bool runtime_inside =
         elf.hidden.contains("cudaMemcpyAsync") || elf.hidden.contains("cudaMemcpy") ||
         (!needs("libcudart.so") && kernels && !elf.wants.contains("__cudaRegisterFatBinary"));
-    if (runtime_inside && !is_set(Setting::driver) && !elf.wants.contains("cudaMemcpyAsync") &&
-        !elf.defines.contains("cudaMemcpyAsync")) {
+    if (runtime_inside && !diagnose::in_force(env_, Setting::driver) &&
+        !elf.wants.contains("cudaMemcpyAsync") && !elf.defines.contains("cudaMemcpyAsync")) {
       found("static_cudart", Severity::warning,
             fmt::format("{} has the CUDA runtime linked in (nvcc's default): its copies are not "
                         "counted",
@@ -283,7 +275,7 @@ class Examination {
     if (const auto torch = p.packages.find("torch"); torch != p.packages.end()) {
       pytorch(torch->second, p);
     }
-    if (p.packages.contains("vllm") && !is_set(Setting::dlsym)) {
+    if (p.packages.contains("vllm") && !diagnose::in_force(env_, Setting::dlsym)) {
       found("pynccl", Severity::note,
             "vLLM takes NCCL's functions with ctypes (pynccl): collectives of its own are not "
             "counted, those of PyTorch are",
@@ -345,7 +337,7 @@ class Examination {
       found(
           "nothing_served", Severity::note,
           "no NCCL and no CUDA runtime is among the libraries that it is linked to",
-          is_set(Setting::dlsym)
+          diagnose::in_force(env_, Setting::dlsym)
               ? "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards"
               : "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards; if "
                 "it takes their functions with dlsym (ctypes, cffi), set TPROF_DLSYM=1");
@@ -354,6 +346,7 @@ class Examination {
 
   const Library& library_;
   Report& report_;
+  const std::map<std::string, std::string> env_ = environment();  // where the command would run
   std::string loader_;
   std::map<std::string, std::string> served_;  // function -> library
 };

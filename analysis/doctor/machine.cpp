@@ -111,11 +111,11 @@ void preloads(const Library& library, const std::map<std::string, std::string>& 
     const auto wraps = std::ranges::count_if(
         library.functions, [&](const std::string& f) { return elf->defines.contains(f); });
     if (wraps == 0) return;
-    const diagnose::Meaning m = diagnose::meaning_of("interposer");
+    const diagnose::Meaning m = diagnose::meaning_of("interposer", {&env});
     report.findings.push_back({.kind = "interposer",
                                .severity = m.severity,
                                .text = fmt::format("{} ({} functions): {}", entry, wraps, m.text),
-                               .next = std::string(m.next)});
+                               .next = m.next});
   });
   std::ifstream system("/etc/ld.so.preload");
   for (std::string entry; system >> entry;) report.tools.push_back({"ld.so.preload", entry});
@@ -127,7 +127,7 @@ void tool_variables(const std::map<std::string, std::string>& env, Report& repor
     if (set == env.end() || set->second.empty()) continue;
     const std::string kind(note_name(variable.note));
     report.tools.push_back({kind, set->second});
-    const diagnose::Meaning m = diagnose::meaning_of(kind);
+    const diagnose::Meaning m = diagnose::meaning_of(kind, {&env});
     if (m.text.empty()) continue;
     report.findings.push_back({.kind = kind,
                                .severity = m.severity,

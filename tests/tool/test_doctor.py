@@ -530,6 +530,58 @@ def test_what_a_process_noted_is_found_by_doctor_and_by_summary(doctor, traced, 
     assert [f for f in summary["problems"] if f["kind"] in found] == report["findings"]
 
 
+SEEN_WITH = {
+    "cupy": {"TPROF_DRIVER"}, "dali": {"TPROF_DRIVER"}, "static_cudart": {"TPROF_DRIVER"},
+    "jax": {"TPROF_DRIVER", "TPROF_DLSYM"}, "dlsym": {"TPROF_DLSYM"}, "comm_unknown": {"TPROF_DLSYM"},
+    "second_nccl": {"TPROF_DLSYM"}, "second_cudart": {"TPROF_DLSYM"}, "uncalled_cudart": {"TPROF_DLSYM"},
+}  # fmt: skip
+OPT_INS = {"TPROF_DRIVER", "TPROF_DLSYM"}
+
+
+@pytest.mark.parametrize("on", [set(), {"TPROF_DRIVER"}, {"TPROF_DLSYM"}, OPT_INS])
+def test_advice_is_never_what_is_in_force(doctor, generate, tmp_path, tprof, on):
+    generate(tmp_path / "job", 2, 12)
+    noted = [{"path": f"/opt/{kind}.so", "kind": kind} for kind in SEEN_WITH]
+    config = {name: "1" if name in on else "0" for name in OPT_INS}
+    for file in (tmp_path / "job").iterdir():
+        changed(file, ('"unseen":[]', f'"missed":[{{"name":"ncclSend","calls":3}}],"unseen":{json.dumps(noted)}'),
+                ('"config":{', f'"config":{json.dumps(config)[:-1]},'))  # fmt: skip
+    report = doctor(tmp_path / "job")
+    summary = json.loads(tprof("summary", tmp_path / "job", "--json").stdout)["problems"]
+    for findings in report["findings"], summary:
+        next_of = {f["kind"]: f["next"] for f in findings}
+        for kind, settings in SEEN_WITH.items():
+            advised = {name for name in OPT_INS if f"{name}=1" in next_of.get(kind, "")}
+            assert advised == settings - on, kind
+            # Where nothing is left to do, nothing is left to say.
+            assert next_of.get(kind, "something") != ""
+        assert ("TPROF_DLSYM=1" in next_of["missed"]) == ("TPROF_DLSYM" not in on)
+        assert "TPROF_DRIVER" not in next_of["missed"]
+
+
+@pytest.mark.parametrize("dlsym", ["0", "1"])
+def test_of_cupy_with_its_runtime_linked_in_the_drivers_setting_is_said(doctor, traced, tmp_path, dlsym):
+    """CuPy 14: api/runtime has the CUDA runtime linked in, and links NCCL as others do."""
+    cupy = tmp_path / "site/cupy_backends/cuda/api/runtime.cpython-311-x86_64-linux-gnu.so"
+    cupy.parent.mkdir(parents=True)
+    shutil.copy(PLANT / "libplant_empty.so", cupy)
+    (tmp_path / "site/cupy").mkdir()
+    (tmp_path / "site/cupy/__init__.py").write_text("")
+    run = script(tmp_path / "train", "/usr/bin/env python3")
+    env = {"PYTHONPATH": str(tmp_path / "site"), "TPROF_DLSYM": dlsym}
+    for report in doctor(traced(cupy, TPROF_DLSYM=dlsym)), doctor("--", run, env=env):
+        found = {f["kind"]: f for f in report["findings"]}
+        assert (found["cupy"]["severity"], found["cupy"]["next"]) == ("note", "set TPROF_DRIVER=1")
+    assert "cupy" not in kinds(doctor("--", run, env=env | {"TPROF_DRIVER": "1"}))
+
+
+def test_nothing_is_said_of_cupy_where_the_drivers_copies_count(doctor, traced, tmp_path):
+    cupy = tmp_path / "cupy_backends/cuda/api/runtime.cpython-311-x86_64-linux-gnu.so"
+    cupy.parent.mkdir(parents=True)
+    shutil.copy(PLANT / "libplant_empty.so", cupy)
+    assert "cupy" not in kinds(doctor(traced(cupy, TPROF_DRIVER="1")))
+
+
 def changed(file, *changes):
     text = file.read_text()
     for old, new in changes:
