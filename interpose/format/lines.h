@@ -104,7 +104,9 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     if (element != 1) out << ",\"dtype\":\"" << dtype_name(r.dtype, element) << '"';
     out << ",\"device\":";
     out.number_or_null(r.comm != 0, r.comm - 1);
-    if (r.host_memory != 0) out << ",\"host_memory\":\"" << kHostMemoryNames[r.host_memory] << '"';
+    if (r.host_memory != 0 && r.host_memory < sizeof kHostMemoryNames / sizeof *kHostMemoryNames) {
+      out << ",\"host_memory\":\"" << kHostMemoryNames[r.host_memory] << '"';
+    }
     stream_arg(out, stream);
     if (r.sync) out << ",\"sync\":true";
     return;

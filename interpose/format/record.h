@@ -16,8 +16,10 @@ enum class Reduce : std::uint8_t { none, sum, prod, max, min, avg, custom };
 inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
                                                "min",  "avg", "custom"};
 
-enum class HostMemory : std::uint8_t { unknown, pageable, pinned, managed };
-inline constexpr const char* kHostMemoryNames[] = {"unknown", "pageable", "pinned", "managed"};
+// As wrapped allocations and registrations tell it. Other memory is the program's own (pageable),
+// or CUDA's by calls that were not seen.
+enum class HostMemory : std::uint8_t { unknown, pinned, managed };
+inline constexpr const char* kHostMemoryNames[] = {"unknown", "pinned", "managed"};
 
 inline constexpr std::int32_t kNoPeer = -1;
 
