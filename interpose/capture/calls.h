@@ -62,7 +62,7 @@ constexpr std::uint64_t name_hash(std::string_view name) {
   v.count += r.count;
   v.host_ns += r.dur_ns;
   if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
-  if (signature_name == 0 || !is_own_comm(r.comm)) return;
+  if (signature_name == 0) return;
   const auto signature = key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
                                    static_cast<std::int8_t>(signature_bin(r.seq)), r.comm, 0);
   LedgerValues& s = transaction.values(signature);
@@ -124,7 +124,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   if constexpr (function.elements == Elements::count_times_ranks) bytes *= ranks;
   const auto* send = static_cast<const char*>(a.send);
   const auto* recv = static_cast<const char*>(a.recv);
-  const std::uint64_t own = comm == 0 ? 0 : static_cast<std::uint64_t>(state.rank) * size;
+  const std::uint64_t own = static_cast<std::uint64_t>(state.rank) * size;
   bool in_place = function.order != Order::none && send == recv;
   if constexpr (kBucket == Bucket::ALLGATHER) in_place = send == recv + own;
   if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
@@ -137,6 +137,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
     }
   }
   r.seq = comms::take(counter);
+  const std::uint64_t signature_name = counter == nullptr ? 0 : kName;
 
   const auto key =
       key_words(number(kFunction), kBucket, r.dtype, graph != 0 ? Mode::captured : Mode::direct,
@@ -144,11 +145,11 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
 
   const ncclResult_t result = timed(t, r, number(kFunction), in_ring, std::forward<F>(real));
   if (t.group_depth != 0) {
-    add_to_group(t, {in_ring ? &r : nullptr, r, key, kName, counter, graph}, r);
+    add_to_group(t, {in_ring ? &r : nullptr, r, key, signature_name, counter, graph}, r);
     return result;
   }
   const bool ok = accepted(result);
-  settle(t, r, key, ok, kName, !in_ring);
+  settle(t, r, key, ok, signature_name, !in_ring);
   if (!ok) comms::give_back(counter, r.seq);
   if (graph != 0 && ok) [[unlikely]]
     graphs::captured_alone(graph, {key, a.count});
