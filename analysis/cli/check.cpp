@@ -12,7 +12,7 @@ namespace tprof::cli {
 
 int check(const CheckOptions& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
-  const match::Job job = one_job(traces, o.run);
+  const match::Job job = one_job(traces, o.choice);
   const diagnose::Checked checked = [&] {
     Progress progress("checking", traces.traces.size());
     return diagnose::check(job, traces,

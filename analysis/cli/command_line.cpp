@@ -24,8 +24,16 @@ using Run = std::function<int()>;
 
 // What several commands take.
 constexpr const char* kTraces = "folder of rank files, rank files, or a merged trace";
-void add_run_choice(CLI::App& command, std::string& run) {
-  command.add_option("--run", run, "which run, where the files are of several")->option_text("ID");
+void add_run_choice(CLI::App& command, Choice& choice) {
+  command
+      .add_option("--run", choice.run,
+                  "which run, where the files are of several (default: the last to start)")
+      ->option_text("ID");
+  command
+      .add_option("--attempt", choice.attempt,
+                  "which attempt of a run that was started again, from 1 (default: the last)")
+      ->check(CLI::PositiveNumber)
+      ->option_text("N");
 }
 
 Run add_run(CLI::App& app) {
@@ -70,7 +78,7 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)");
       ->required()
       ->option_text("FILE");
   command->add_option("--ranks", o->ranks, "only these, such as 0-3,7")->option_text("LIST");
-  add_run_choice(*command, o->run);
+  add_run_choice(*command, o->choice);
   return [o, command] { return command->parsed() ? merge(*o) : -1; };
 }
 
@@ -95,7 +103,7 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
       ->option_text("WHAT");
   command->add_flag("--lines", o->lines,
                     "read event lines too: tells gathers of objects from those of tensors");
-  add_run_choice(*command, o->run);
+  add_run_choice(*command, o->choice);
   return [o, command] { return command->parsed() ? summary(*o) : -1; };
 }
 
@@ -119,7 +127,7 @@ Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)");
                    "seconds after which a call of a process that still runs is stuck (default 30)")
       ->check(CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
-  add_run_choice(*command, o->run);
+  add_run_choice(*command, o->choice);
   return [o, command] { return command->parsed() ? check(*o) : -1; };
 }
 
@@ -137,7 +145,7 @@ Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable inpu
   command->add_option("PATH|CMD", o->words,
                       "folder of rank files, or a command behind --; neither: this machine");
   command->add_flag("--json", o->json, "for programs (schema tprof-doctor/1)");
-  add_run_choice(*command, o->run);
+  add_run_choice(*command, o->choice);
   return [o, command] { return command->parsed() ? doctor(*o) : -1; };
 }
 

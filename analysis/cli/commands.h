@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/input.h"
 #include "report/summary.h"
 
 namespace tprof::cli {
@@ -29,13 +30,13 @@ struct MergeOptions {
   std::vector<fs::path> paths;
   fs::path output;
   std::string ranks;
-  std::string run;
+  Choice choice;
 };
 int merge(const MergeOptions& o);
 
 struct SummaryOptions {
   std::vector<fs::path> paths;
-  std::string run;
+  Choice choice;
   bool json = false;
   bool per_rank = false;
   bool lines = false;
@@ -45,7 +46,7 @@ int summary(const SummaryOptions& o);
 
 struct CheckOptions {
   std::vector<fs::path> paths;
-  std::string run;
+  Choice choice;
   bool json = false;
   bool no_lines = false;
   double stuck_after_s = 30;
@@ -54,7 +55,7 @@ int check(const CheckOptions& o);
 
 struct DoctorOptions {
   std::vector<std::string> words;
-  std::string run;
+  Choice choice;
   bool json = false;
 };
 int doctor(const DoctorOptions& o);

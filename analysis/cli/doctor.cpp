@@ -25,7 +25,7 @@ bool is_trace(const fs::path& path) {
 
 doctor::Report traced(const DoctorOptions& o) {
   const read::Traces traces = load(read::trace_files({o.words.begin(), o.words.end()}));
-  return doctor::of_trace(one_job(traces, o.run));
+  return doctor::of_trace(one_job(traces, o.choice), traces.skipped);
 }
 
 doctor::Report here(const DoctorOptions& o) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/progress.h"
+#include "diagnose/names.h"
 #include "read/error.h"
 #include "report/text.h"
 
@@ -23,21 +24,59 @@ std::vector<const read::Process*> processes_of(const read::Traces& traces) {
   return processes;
 }
 
-match::Job one_job(const read::Traces& traces, const std::string& run) {
-  std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
-  if (run.empty() && jobs.size() == 1) return std::move(jobs[0]);
-  const auto chosen = std::ranges::find(jobs, run, &match::Job::label);
-  if (!run.empty() && chosen != jobs.end()) return std::move(*chosen);
-  std::string list;
+namespace {
+
+std::string describe(const match::Job& job) {
+  return fmt::format("{} ({}, started {}, {})", report::printable(job.label),
+                     job.ranks.empty() ? "no rank" : "ranks " + report::ranges(job.ranks),
+                     diagnose::utc(job.processes.front()->header.start_ns),
+                     report::printable(job.processes.front()->header.command));
+}
+
+// What is left aside, so few of it that it can be read.
+std::string list(const std::vector<match::Job>& jobs, const match::Job* but = nullptr) {
+  constexpr std::size_t kShown = 6;
+  std::string all;
+  std::size_t n = 0;
   for (const match::Job& job : jobs) {
-    list += fmt::format("{}{} ({}, {})", list.empty() ? "" : "; ", job.label,
-                        job.ranks.empty() ? "no rank" : "ranks " + report::ranges(job.ranks),
-                        job.processes.front()->header.command);
+    if (&job == but || ++n > kShown) continue;
+    all += (all.empty() ? "" : "; ") + describe(job);
   }
-  if (!run.empty()) throw read::BadInput(fmt::format("no run '{}' here, but: {}", run, list));
-  throw read::BadInput(
-      fmt::format("expected the traces of one run, found {} runs: {}: choose one with --run",
-                  jobs.size(), list));
+  return n > kShown ? fmt::format("{}; and {} more", all, n - kShown) : all;
+}
+
+bool is_named(const match::Job& job, const std::string& name) {
+  return job.label == name || (job.run_id.empty() ? match::kUnnamed : job.run_id) == name;
+}
+
+}  // namespace
+
+match::Job one_job(const read::Traces& traces, const Choice& choice) {
+  std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
+  match::Job* chosen = nullptr;
+  for (match::Job& job : jobs) {  // in the order of their start
+    if (!choice.run.empty() && !is_named(job, choice.run)) continue;
+    if (choice.attempt == 0 || job.attempt == choice.attempt) chosen = &job;
+  }
+  if (chosen == nullptr) {
+    const std::string attempt =
+        choice.attempt == 0 ? "" : fmt::format("attempt {} of ", choice.attempt);
+    const std::string run = choice.run.empty() ? "any run" : "run '" + choice.run + "'";
+    throw read::BadInput(fmt::format("no {}{} here, but: {}", attempt, run, list(jobs)));
+  }
+  if (jobs.size() > 1 && choice.run.empty() && choice.attempt == 0) {
+    const bool attempts = std::ranges::all_of(
+        jobs, [&](const match::Job& job) { return job.run_id == chosen->run_id; });
+    chosen->beside = fmt::format("{} {} are here and this is the last to start, {}; not shown: {}",
+                                 jobs.size(), attempts ? "attempts of one run" : "runs",
+                                 report::printable(chosen->label), list(jobs, chosen));
+  }
+  return std::move(*chosen);
+}
+
+std::string typed(const Choice& choice) {
+  return (choice.run.empty() ? "" : " --run " + quoted({choice.run})) +
+         (choice.attempt == 0 ? "" : fmt::format(" --attempt {}", choice.attempt));
 }
 
 std::string quoted(const std::vector<std::filesystem::path>& paths) {

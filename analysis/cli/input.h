@@ -15,8 +15,17 @@ read::Traces load(const std::vector<read::TraceFile>& files);
 
 std::vector<const read::Process*> processes_of(const read::Traces& traces);
 
-// The one job of the traces, or the one that `run` names. Throws BadInput where that is not one.
-match::Job one_job(const read::Traces& traces, const std::string& run);
+// Which job a command is about, where the traces are of several.
+struct Choice {
+  std::string run;  // its run id, or the name that tprof gave it; empty: the last to start
+  int attempt = 0;  // of that run, from 1; 0: the last
+};
+
+// Throws BadInput where there is none.
+match::Job one_job(const read::Traces& traces, const Choice& choice);
+
+// As it can be typed again, with a space before it; empty: no choice was made.
+std::string typed(const Choice& choice);
 
 // PATHs as they can be typed again.
 std::string quoted(const std::vector<std::filesystem::path>& paths);

@@ -84,7 +84,7 @@ int merge(const MergeOptions& o) {
   });
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
   const read::Traces traces = load(files);
-  const match::Job job = one_job(traces, o.run);
+  const match::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = job.processes;
   if (!o.ranks.empty()) {
     const RankList ranks = RankList::parse(o.ranks);

@@ -52,6 +52,7 @@ void recover_dead(const fs::path& folder, const std::string& run_id) {
 struct Files {
   std::vector<read::TraceFile> ours;  // of processes that this command started, on this host
   bool others = false;                // there are some of other hosts
+  bool other_runs = false;
 };
 
 Files files_of_run(const fs::path& folder, const std::string& run_id) {
@@ -59,7 +60,10 @@ Files files_of_run(const fs::path& folder, const std::string& run_id) {
   const std::string here = boot_id();
   for (const read::TraceFile& file : read::files_in(folder)) {
     const auto header = read::beginning_of(file.path).header;
-    if (!header || header->run_id != run_id) continue;
+    if (!header || header->run_id != run_id) {
+      files.other_runs = files.other_runs || header;
+      continue;
+    }
     if (header->boot_id == here) {
       files.ours.push_back(file);
     } else {
@@ -69,12 +73,12 @@ Files files_of_run(const fs::path& folder, const std::string& run_id) {
   return files;
 }
 
-void print_summary(const Files& files, const fs::path& folder) {
+void print_summary(const Files& files, const fs::path& folder, const std::string& run_id) {
   const read::Traces traces = load(files.ours);
   const std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
-  std::string next =
-      "tprof merge " + quoted({folder}) + " -o trace.json.gz  (one timeline of all ranks)";
-  if (files.others) next = "tprof summary " + quoted({folder}) + "  (all hosts)";
+  const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
+  std::string next = "tprof merge " + which + " -o trace.json.gz  (one timeline of all ranks)";
+  if (files.others) next = "tprof summary " + which + "  (all hosts)";
   for (const match::Job& job : jobs) {
     const report::Summary s = report::summarise(job, traces, {.whole_job = !files.others});
     fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
@@ -91,7 +95,7 @@ void finish(const fs::path& folder, const std::string& run_id, bool speak) {
     fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
     return;
   }
-  print_summary(files, folder);
+  print_summary(files, folder, run_id);
 }
 
 }  // namespace

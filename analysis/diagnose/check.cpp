@@ -141,7 +141,8 @@ bool Checked::healthy() const {
 Checked check(const match::Job& job, const read::Traces& traces, const CheckOptions& options) {
   Checked c{.job = &job, .communicators = communicators(job), .agreements = {}, .findings = {}};
   Facts facts;
-  if (options.read_lines) facts = line_facts(job, traces, options.progress);
+  std::vector<read::Skipped> unreadable;
+  if (options.read_lines) facts = line_facts(job, traces, options.progress, unreadable);
   leave_out_untrusted(facts, c.communicators);
   for (const Communicator& comm : c.communicators) c.agreements.push_back(agreement_of(comm));
 
@@ -164,9 +165,11 @@ Checked check(const match::Job& job, const read::Traces& traces, const CheckOpti
   ledgers_that_decrease(job, facts, found);
   clock_steps(job, facts, found);
   dropped(job, found);
+  other_jobs(job, found);
   assumed_job(job, found);
   not_compared(job, found);
   skipped_files(traces.skipped, found);
+  skipped_files(unreadable, found);
   tidy(found);
   return c;
 }

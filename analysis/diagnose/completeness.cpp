@@ -194,6 +194,12 @@ void contested_ranks(const match::Job& job, std::vector<Problem>& found) {
   }
 }
 
+void other_jobs(const match::Job& job, std::vector<Problem>& found) {
+  if (job.beside.empty()) return;
+  found.push_back(problem("other_run", Severity::note, {}, job.beside,
+                          "--run ID and --attempt N show another"));
+}
+
 void assumed_job(const match::Job& job, std::vector<Problem>& found) {
   if (!job.assumed) return;
   found.push_back(

@@ -15,6 +15,7 @@ namespace tprof::diagnose {
 void missing_ranks(const match::Job& job, std::vector<Problem>& found);
 void missing_members(const match::Job& job, std::vector<Problem>& found);
 void contested_ranks(const match::Job& job, std::vector<Problem>& found);
+void other_jobs(const match::Job& job, std::vector<Problem>& found);
 void assumed_job(const match::Job& job, std::vector<Problem>& found);
 void not_closed(const match::Job& job, std::vector<Problem>& found);
 void failed_calls(const match::Job& job, std::vector<Problem>& found);

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "read/error.h"
 #include "read/metadata.h"
 
 namespace tprof::diagnose {
@@ -162,7 +163,8 @@ bool knows_last(const read::Process& p, const LineFacts& facts) {
 }
 
 Facts line_facts(const match::Job& job, const read::Traces& traces,
-                 const std::function<void(std::size_t)>& progress) {
+                 const std::function<void(std::size_t)>& progress,
+                 std::vector<read::Skipped>& unreadable) {
   const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
   std::vector<const read::Trace*> wanted;
   for (const read::Trace& trace : traces.traces) {
@@ -172,6 +174,7 @@ Facts line_facts(const match::Job& job, const read::Traces& traces,
     }
   }
   std::vector<Facts> parts(wanted.size());
+  std::vector<std::string> unread(wanted.size());
   std::vector<std::exception_ptr> errors(wanted.size());
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
@@ -179,6 +182,8 @@ Facts line_facts(const match::Job& job, const read::Traces& traces,
     for (std::size_t i = next++; i < wanted.size(); i = next++) {
       try {
         parts[i] = facts_of(*wanted[i], ours);
+      } catch (const read::BadInput& e) {
+        unread[i] = e.what();
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -194,6 +199,7 @@ Facts line_facts(const match::Job& job, const read::Traces& traces,
   Facts all;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (errors[i]) std::rethrow_exception(errors[i]);
+    if (!unread[i].empty()) unreadable.push_back({unread[i] + "; its lines are left out", true});
     all.merge(parts[i]);
   }
   return all;

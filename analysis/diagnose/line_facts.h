@@ -76,8 +76,10 @@ bool knows_last(const read::Process& process, const LineFacts& facts);
 using Facts = std::map<const read::Process*, LineFacts>;
 
 // Of all processes of a job, several files at a time. `progress` gets the number of files done,
-// from any thread. Throws BadInput.
+// from any thread. Of a file with a line that can't be read there is nothing but why, in
+// `unreadable`.
 Facts line_facts(const match::Job& job, const read::Traces& traces,
-                 const std::function<void(std::size_t)>& progress);
+                 const std::function<void(std::size_t)>& progress,
+                 std::vector<read::Skipped>& unreadable);
 
 }  // namespace tprof::diagnose

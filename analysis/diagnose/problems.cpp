@@ -64,6 +64,7 @@ std::vector<Problem> problems(const match::Job& job, const std::vector<read::Ski
   mismatches(job, found);
   coverage(job, found);
   dropped(job, found);
+  other_jobs(job, found);
   assumed_job(job, found);
   skipped_files(skipped, found);
   tidy(found);

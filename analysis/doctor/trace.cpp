@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagnose/completeness.h"
 #include "diagnose/coverage.h"
 #include "diagnose/names.h"
 #include "diagnose/problems.h"
@@ -56,7 +57,7 @@ void fact_of_each(Report& report, const match::Job& job, std::string_view key, c
 
 }  // namespace
 
-Report of_trace(const match::Job& job) {
+Report of_trace(const match::Job& job, const std::vector<read::Skipped>& skipped) {
   Report r{.about = "trace", .counted = true};
   r.fact("run", job.label);
   r.fact("processes", fmt::format("{}{}", job.processes.size(),
@@ -84,6 +85,8 @@ Report of_trace(const match::Job& job) {
   }
   for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
   diagnose::coverage(job, r.findings);
+  diagnose::other_jobs(job, r.findings);
+  diagnose::skipped_files(skipped, r.findings);
   diagnose::tidy(r.findings);
   return r;
 }

@@ -4,9 +4,11 @@
 #include "diagnose/problem.h"
 #include "doctor/report.h"
 #include "match/jobs.h"
+#include "read/folder.h"
 
 namespace tprof::doctor {
 
-Report of_trace(const match::Job& job);
+// `skipped`: files that lay beside the job's.
+Report of_trace(const match::Job& job, const std::vector<read::Skipped>& skipped);
 
 }  // namespace tprof::doctor

@@ -47,6 +47,7 @@ namespace {
 
 constexpr Field kDevice[] = {{"device"}, {"uuid", Take::name, "GPU"}, {"pci", Take::name, "pci"}};
 constexpr Field kProcess[] = {{"pid"}, {"start_ns"}};
+constexpr Field kLauncher[] = {{"pid"}, {"start_ticks"}};
 constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"tprof_version", Take::plain},
                              {"run_id", Take::name, "run"},
@@ -59,6 +60,8 @@ constexpr Field kHeader[] = {{"schema", Take::plain},
                              {"pid"},
                              {"start_ns"},
                              {"forked_from", Take::object, {}, kProcess},
+                             {"launcher", Take::object, {}, kLauncher},
+                             {"rendezvous", Take::name, "rendezvous"},
                              {"command", Take::name, "command"},
                              {"base_time_ns"},
                              {"clock"},

@@ -7,12 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "match/launches.h"
 #include "read/error.h"
 
 namespace tprof::match {
 namespace {
-
-using Processes = std::vector<const read::Process*>;
 
 void refuse_copies(const Processes& processes) {
   // With the time of its first call: a program that a process executes has its number and start.
@@ -87,16 +86,6 @@ LaunchKey launch_key(const read::Process& p) {
           none ? std::filesystem::path(p.file).parent_path().string() : std::string()};
 }
 
-// A process without a communicator (a data loader that copies) counts towards its rank, so it
-// clashes with nobody.
-std::set<std::int64_t> ranks_with_communicator(const Processes& group) {
-  std::set<std::int64_t> ranks;
-  for (const read::Process* p : group) {
-    if (p->header.rank && !p->comms.empty()) ranks.insert(*p->header.rank);
-  }
-  return ranks;
-}
-
 Job job_of(Processes processes) {
   std::ranges::stable_sort(processes, {}, [](const read::Process* p) {
     const read::Header& h = p->header;
@@ -116,7 +105,7 @@ Job job_of(Processes processes) {
     if (!held.contains(rank)) job.missing.push_back(rank);
   }
   const std::int64_t restart = processes.front()->header.restart;
-  job.label = job.run_id.empty() ? "none" : job.run_id;
+  job.label = job.run_id.empty() ? kUnnamed : job.run_id;
   if (restart != 0) job.label += ".r" + std::to_string(restart);
   job.processes = std::move(processes);
   return job;
@@ -129,47 +118,35 @@ std::vector<Job> jobs_of(const Processes& processes) {
   std::vector<Processes> groups = connected(processes);
   // Those with communicators first, by their start: what has none joins the last that had begun.
   std::ranges::stable_sort(groups, {}, [](const Processes& group) {
-    return std::pair(ranks_with_communicator(group).empty(), start(group));
+    return std::pair(group.front()->comms.empty(), start(group));
   });
 
-  struct Launch {
-    Processes processes;
-    std::set<std::int64_t> ranks;
-    std::int64_t start;
-    std::size_t groups = 1;
-  };
   std::map<LaunchKey, std::vector<Launch>> launches;
-  for (Processes& group : groups) {
+  for (const Processes& group : groups) {
     std::vector<Launch>& candidates = launches[launch_key(*group.front())];
-    const std::set<std::int64_t> ranks = ranks_with_communicator(group);
-    const std::int64_t began = start(group);
     Launch* home = nullptr;
     for (Launch& launch : candidates) {
-      const bool clash = std::ranges::any_of(
-          ranks, [&](std::int64_t rank) { return launch.ranks.contains(rank); });
-      if (clash) continue;
-      if (home == nullptr || launch.start <= began) home = &launch;
+      if (launch.clashes(group)) continue;
+      const bool connected = launch.connected(group);
+      if (home == nullptr || connected || launch.start_ns() <= start(group)) home = &launch;
+      if (connected) break;
     }
-    if (home == nullptr) {
-      candidates.push_back({std::move(group), ranks, began});
-      continue;
-    }
-    home->processes.insert(home->processes.end(), group.begin(), group.end());
-    home->ranks.insert(ranks.begin(), ranks.end());
-    home->start = std::min(home->start, began);
-    ++home->groups;
+    if (home == nullptr) home = &candidates.emplace_back();
+    home->add(group);
   }
 
   std::vector<Job> jobs;
   for (auto& [key, found] : launches) {
-    for (Launch& launch : found) {
-      jobs.push_back(job_of(std::move(launch.processes)));
-      jobs.back().assumed = launch.groups > 1 && key.run_id.empty();
+    for (const Launch& launch : found) {
+      jobs.push_back(job_of(launch.processes()));
+      jobs.back().assumed = launch.assumed() && key.run_id.empty();
     }
   }
   std::ranges::stable_sort(jobs, {}, [](const Job& job) { return start(job.processes); });
   std::map<std::string, int> used;
+  std::map<std::string, int> attempts;
   for (Job& job : jobs) {
+    job.attempt = ++attempts[job.run_id];
     const int n = ++used[job.label];
     if (n > 1) job.label += "#" + std::to_string(n);
   }

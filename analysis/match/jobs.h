@@ -10,6 +10,9 @@
 
 namespace tprof::match {
 
+// Of a job without a run id.
+inline constexpr const char* kUnnamed = "unnamed";
+
 struct Job {
   std::string label;                            // unique among the jobs that were read together
   std::string run_id;                           // empty: none
@@ -17,13 +20,15 @@ struct Job {
   std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
   std::vector<std::int64_t> missing;            // ranks of the world size that no process holds
   std::optional<std::int64_t> world_size;
-  bool assumed = false;  // neither communicators nor run id connect its processes
+  bool assumed = false;  // nothing but the folder connects its processes
+  int attempt = 1;       // among the jobs of its run id that were read together, by their start
+  std::string beside;    // what else was there and is left aside, in a sentence; empty: nothing
 };
 
 // A job is what shared communicator ids connect; where there are none, a run id (and restart
 // count); where there is none, the folder. Processes that clash in rank are never put into one job
-// by run id or folder alone: a script may train twice. Jobs in the order of their start.
-// Throws BadInput where two files hold the same process.
+// by run id or folder alone (launches.h): a script may train twice, and so may its user. Jobs in
+// the order of their start. Throws BadInput where two files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::match

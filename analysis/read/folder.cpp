@@ -31,7 +31,13 @@ std::string no_traces(const fs::path& folder) {
                       : "no rank files here, but in its folders: " + runs + ": give one of them";
 }
 
-using Outcome = std::variant<std::monostate, Trace, Skipped, std::exception_ptr>;
+// A file that can't be read: left out where others can be, else the end.
+struct Bad {
+  Skipped skipped;
+  std::exception_ptr error;
+};
+
+using Outcome = std::variant<std::monostate, Trace, Skipped, Bad, std::exception_ptr>;
 
 Outcome load_one(const TraceFile& file) {
   try {
@@ -41,8 +47,12 @@ Outcome load_one(const TraceFile& file) {
     }
     return trace;
   } catch (const NotATrace& e) {
-    if (!file.named) return Skipped{std::string(e.what()) + ", left out", e.cut_short()};
-    return std::current_exception();
+    if (file.named && !e.cut_short()) return std::current_exception();
+    Skipped skipped{std::string(e.what()) + ", left out", e.cut_short()};
+    if (file.named) return Bad{std::move(skipped), std::current_exception()};
+    return skipped;
+  } catch (const BadInput& e) {
+    return Bad{{std::string(e.what()) + "; left out", true}, std::current_exception()};
   } catch (...) {
     return std::current_exception();
   }
@@ -92,6 +102,7 @@ Traces load_all(const std::vector<TraceFile>& files,
     work();
   }
   Traces result;
+  std::exception_ptr first_error;
   for (Outcome& outcome : outcomes) {
     if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) {
       std::rethrow_exception(*error);
@@ -100,8 +111,13 @@ Traces load_all(const std::vector<TraceFile>& files,
     if (auto* skipped = std::get_if<Skipped>(&outcome)) {
       result.skipped.push_back(std::move(*skipped));
     }
+    if (auto* bad = std::get_if<Bad>(&outcome)) {
+      if (!first_error) first_error = bad->error;
+      result.skipped.push_back(std::move(bad->skipped));
+    }
   }
   if (result.traces.empty()) {
+    if (first_error) std::rethrow_exception(first_error);
     const std::string& first = result.skipped[0].reason;
     throw BadInput("expected rank files, found none: " + first +
                    (result.skipped.size() == 1

@@ -33,7 +33,8 @@ struct Traces {
   std::vector<Skipped> skipped;
 };
 
-// Throws BadInput for a named file that is not a trace, and where no file is one. `progress` gets
+// A file that can't be read is left out. Throws BadInput for a named file that is not a trace, and
+// where no file is one. `progress` gets
 // the number of files done, from any thread.
 Traces load_all(const std::vector<TraceFile>& files,
                 const std::function<void(std::size_t)>& progress);

@@ -81,6 +81,11 @@ Header header(const object& args) {
     const object from = object_of(args, "forked_from");
     h.forked_from = {integer(from, "pid"), integer_in(from, "start_ns", 0, kMaxNumber)};
   }
+  if (find(args, "launcher")) {
+    const object launcher = object_of(args, "launcher");
+    h.launcher = {integer(launcher, "pid"), integer(launcher, "start_ticks")};
+  }
+  h.rendezvous = text_or_empty(args, "rendezvous");
   h.command = text_or_empty(args, "command");
   h.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   for (const element e : array_of(args, "clock")) {

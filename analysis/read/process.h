@@ -32,6 +32,14 @@ struct ProcessId {
   std::int64_t start_ns = 0;
 };
 
+// The process that started another, on the same host.
+struct Launcher {
+  std::int64_t pid = 0;
+  std::int64_t start_ticks = 0;
+
+  auto operator<=>(const Launcher&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 struct Header {
   std::string tprof_version;
   std::string run_id;  // empty: none
@@ -45,6 +53,8 @@ struct Header {
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
   std::optional<ProcessId> forked_from;  // a traced process
+  std::optional<Launcher> launcher;
+  std::string rendezvous;  // equal for ranks that meet at one address, empty: none
   std::string command;
   std::int64_t base_time_ns = 0;
   std::vector<Anchor> clock;

@@ -133,7 +133,8 @@ std::string how_many(const std::vector<const Process*>& processes) {
 }
 
 std::string header_text(const match::Job& job) {
-  std::string out = fmt::format("tprof {}  run {}\n", kVersion, printable(job.label));
+  std::string out = fmt::format("tprof {}  {} {}\n", kVersion, job.run_id.empty() ? "an" : "run",
+                                printable(job.label) + (job.run_id.empty() ? " run" : ""));
   std::set<std::string> commands;
   for (const Process* p : job.processes) commands.insert(p->header.command);
   field(out, "command",

@@ -43,13 +43,6 @@ constexpr bool accepted(CUresult result) {
   return result == CUDA_SUCCESS;
 }
 
-// Equal on all ranks whatever version of us they run; a constant for each wrapper.
-constexpr std::uint64_t name_hash(std::string_view name) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
-
 // The ledger's part of one finished call.
 [[gnu::always_inline]] inline void enter(Transaction& transaction, LedgerKey::Words key,
                                          const Record& r, bool ok, std::uint64_t signature_name) {

@@ -158,6 +158,19 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
     out << ",\"forked_from\":{\"pid\":" << p.forked_from.pid
         << ",\"start_ns\":" << p.forked_from.start_ns << '}';
   }
+  out << ",\"launcher\":";
+  if (p.parent_ticks != 0) {
+    out << "{\"pid\":" << p.parent_pid << ",\"start_ticks\":" << p.parent_ticks << '}';
+  } else {
+    out << "null";
+  }
+  out << ",\"rendezvous\":";
+  if (p.rendezvous != 0) {
+    out << '"';
+    out.hex16(p.rendezvous) << '"';
+  } else {
+    out << "null";
+  }
   out << ",\"command\":";
   out.string(p.command) << ",\"base_time_ns\":" << head.base_real_ns << ",\"clock\":[[0,"
                         << head.base_real_ns << ',' << bracket_ns << "]]" << libraries;

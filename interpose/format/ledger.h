@@ -143,6 +143,14 @@ inline std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// FNV-1a. Of a function's name: equal on all ranks whatever version of us they run; a constant for
+// each wrapper.
+constexpr std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
 // `name` is the function's name hashed (not its number: numbers differ between versions).
 inline std::uint64_t signature_mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
                                    std::uint8_t dtype, std::int32_t root, std::uint8_t reduce) {

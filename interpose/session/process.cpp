@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "environment.h"
+#include "interpose/format/ledger.h"
 #include "redact.h"
 
 namespace tprof {
@@ -89,14 +90,34 @@ void read_command(Process& p, bool redact) {
   p.command[n] = '\0';
 }
 
-void read_start(Process& p) {
+// Clock ticks from boot to the start of a process, 0: not known.
+std::uint64_t start_ticks(const char* stat_file) {
   char stat[1024];
-  read_file("/proc/self/stat", stat, sizeof stat);
+  const std::size_t n = read_file(stat_file, stat, sizeof stat);
   // The second field is the name in parentheses and may hold anything: count from its end.
   const char* at = std::strrchr(stat, ')');
   for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  if (at == nullptr) return;
-  std::from_chars(at + 1, stat + sizeof stat, p.start_ticks);
+  std::uint64_t ticks = 0;
+  if (at != nullptr) std::from_chars(at + 1, stat + n, ticks);
+  return ticks;
+}
+
+// What connects the processes of one launch where nothing else does.
+void read_launch(Process& p) {
+  char stat[32] = "/proc/";
+  p.parent_pid = getppid();
+  char* end = std::to_chars(stat + 6, stat + sizeof stat - 6, p.parent_pid).ptr;
+  std::memcpy(end, "/stat", 6);
+  p.parent_ticks = start_ticks(stat);
+  const char* address = environment_value("MASTER_ADDR");
+  const char* port = environment_value("MASTER_PORT");
+  if (address == nullptr || port == nullptr) return;
+  p.rendezvous = mix64(name_hash(address) ^ mix64(name_hash(port)));
+}
+
+void read_start(Process& p) {
+  p.start_ticks = start_ticks("/proc/self/stat");
+  if (p.start_ticks == 0) return;
   timespec boot{};
   timespec real{};
   clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -119,6 +140,7 @@ Process describe_process(bool redact) {
   if (n != 0 && p.boot_id[n - 1] == '\n') p.boot_id[n - 1] = '\0';
   p.pid = getpid();
   read_start(p);
+  read_launch(p);
   rank_from_environment(p);
   number("TORCHELASTIC_RESTART_COUNT", p.restart);
   copy_environment("SLURM_JOB_ID", p.job_id, sizeof p.job_id);

@@ -1,5 +1,6 @@
 """torchrun restarts its ranks into the same folder: no file is overwritten, no call counted twice."""
 
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,11 @@ from lib.build import BUILD, CLIENTS
 from lib.launch import start
 
 RANKS = 2
+
+
+def tprof(*arguments):
+    command = [str(word) for word in (BUILD / "tprof", *arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_elastic_restart(built, tmp_path):
@@ -23,6 +29,14 @@ def test_elastic_restart(built, tmp_path):
     assert {path.name for path in traced.traces.glob("*.json")} == names
     rings = {path.name for path in traced.traces.glob(".*.ring")}
     assert rings == {f".rank-{rank:05}.ring" for rank in range(RANKS)}, "of the killed ones only"
+
+    # The last attempt is what is meant, also by the command that is printed as the next one.
+    beside = "2 attempts of one run are here and this is the last to start"
+    for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "all.json"]):
+        last = tprof(*command, traced.traces)
+        assert last.returncode == 0 and beside in last.stdout + last.stderr, command
+    first = tprof("summary", traced.traces, "--attempt", "1")
+    assert first.returncode == 1 and "did not close" in first.stdout
 
     subprocess.run([BUILD / "tprof", "recover", traced.traces], capture_output=True, check=True)
     tallies = {tally["pid"]: tally for tally in figures.read_tallies(traced.tally)}
@@ -44,3 +58,25 @@ def test_elastic_restart(built, tmp_path):
     (died,) = [file for file in files if (file.rank, file.header["restart"]) == (1, 0)]
     begun = [line["name"] for line in died.lines if line["ph"] == "B"]
     assert begun == ["ncclAllReduce"]
+
+
+def test_jobs_that_only_copy_are_told_apart(built, tmp_path):
+    """Neither a communicator nor a run id connects their ranks: who started them does."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--master-port=0"]
+    command += [f"--nproc_per_node={RANKS}", str(CLIENTS / "single_gpu.py")]
+    for run in range(2):
+        into = {"TPROF_OUTPUT_DIR": str(tmp_path / "traces")}
+        traced = start(command, tmp_path / str(run), preload=True, **into)
+        assert traced.code == 0, traced.stderr
+        healthy = tprof("check", tmp_path / "traces", "--json")
+        assert healthy.returncode == 0, healthy.stdout
+        found = json.loads(healthy.stdout)
+        assert (found["run_id"], found["ranks"]) == (None, list(range(RANKS)))
+        assert [f["kind"] for f in found["findings"]] == ["other_run"] * run
+    files = rankfile.read_folder(tmp_path / "traces")
+    assert sorted(file.rank for file in files) == [0, 0, 1, 1]
+    launchers = {file.header["launcher"]["pid"] for file in files}
+    assert len(launchers) == 2
+    text = tprof("summary", tmp_path / "traces").stdout
+    assert "Totals over 2 processes" in text and "run none" not in text
+    assert "Totals over 2 processes" in tprof("summary", tmp_path / "traces", "--attempt", "1").stdout

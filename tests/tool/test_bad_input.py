@@ -74,8 +74,8 @@ def test_broken_gzip(complaint, command, tmp_path):
 
 
 def test_newer_schema(complaint, command, generate, tmp_path):
-    generate(tmp_path, 2, 5)
-    file = tmp_path / "rank-00001.json"
+    generate(tmp_path, 1, 5)
+    file = tmp_path / "rank-00000.json"
     file.write_text(file.read_text().replace('"schema":"tprof/1"', '"schema":"tprof/2"'))
     text = complaint(*command(tmp_path))
     assert "schema tprof/2; this tprof reads tprof/1" in text
@@ -109,18 +109,25 @@ def test_the_ends_of_two_processes_of_one_rank_in_one_file(
     assert "found another process's" in complaint(*command(tmp_path / "mixed.json"))
 
 
-def test_two_runs_in_one_folder_are_listed_and_can_be_chosen(
-    complaint, command, tprof, generate, tmp_path
-):
+def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tprof, generate, tmp_path):
     generate(tmp_path, 1, 5)
     text = (tmp_path / "rank-00000.json").read_text()
     other = text.replace('"run_id":"generated"', '"run_id":"other"')
     other = other.replace('"pid":4720,"start_ns"', '"pid":9,"start_ns"')
+    other = other.replace('"start_ns":1', '"start_ns":2')
     (tmp_path / "other.json").write_text(other.replace("5be1a0c7d2e3f405", "ffff000000000000"))
-    text = complaint(*command(tmp_path))
-    assert "found 2 runs" in text and "generated" in text and "other" in text
-    assert "--run" in text
-    assert tprof("summary", tmp_path, "--run", "other").returncode == 0
+    said = "2 runs are here and this is the last to start, other; not shown: generated (ranks 0, "
+    for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "m.json"]):
+        result = tprof(*command, tmp_path)
+        assert result.returncode == 0
+        assert said in result.stdout + result.stderr, command
+    for run in ("generated", "other"):
+        result = tprof("summary", tmp_path, "--run", run)
+        assert result.returncode == 0 and f"run {run}\n" in result.stdout
+        assert "not shown" not in result.stdout and f"--run {run} -o" in result.stdout
+    assert "no attempt 2 of run 'other' here" in complaint(
+        "summary", tmp_path, "--run", "other", "--attempt", "2"
+    )
     assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")
 
 
@@ -216,3 +223,28 @@ def test_output_that_can_not_be_written(complaint, generate, tmp_path):
         assert "No space left on device" in complaint(
             "merge", tmp_path / "run", "-o", tmp_path / "m.json"
         )
+
+
+@pytest.mark.parametrize("bad", ["", "not json\n", "[\n", '[\n{"name":"tprof_header","args":{}}\n]\n'])
+def test_one_bad_file_among_many_is_a_finding_and_the_others_are_read(
+    tprof, generate, tmp_path, bad
+):
+    generate(tmp_path / "run", 8, 20)
+    (tmp_path / "run/rank-00003.json").write_text(bad)
+    kind = "skipped" if bad == "not json\n" else "unreadable"
+    for paths in ([tmp_path / "run"], sorted((tmp_path / "run").iterdir())):
+        if kind == "skipped" and len(paths) > 1:
+            continue  # named by hand it is a mistake
+        found = tprof("summary", *paths, "--json")
+        assert (found.returncode, found.stderr) == (1, "")
+        found = json.loads(found.stdout)
+        assert (found["ranks"], found["missing_ranks"]) == ([0, 1, 2, 4, 5, 6, 7], [3])
+        (problem,) = [p for p in found["problems"] if p["kind"] == kind]
+        assert "rank-00003.json" in problem["text"]
+        for command in ("check", "doctor"):
+            result = tprof(command, *paths)
+            assert result.returncode == (0 if command == "doctor" and kind == "skipped" else 1)
+            assert "rank-00003.json" in result.stdout
+        merged = tprof("merge", *paths, "-o", tmp_path / "m.json")
+        assert merged.returncode == 0
+        assert "rank-00003.json" in merged.stderr and "7 processes" in merged.stderr

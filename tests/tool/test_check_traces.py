@@ -48,7 +48,7 @@ def test_one_run_of_several_is_chosen(tprof, tmp_path):
         text = file.read_text().replace('"boot_id":"boot', '"boot_id":"other')
         (good / f"bad-{file.name}").write_text(text)
     result = tprof("check", good)
-    assert result.returncode == 2 and "found 2 runs" in result.stderr
+    assert result.returncode == 1 and "2 runs are here" in result.stdout
     assert tprof("check", good, "--run", "job-3").returncode == 0
     assert tprof("check", good, "--run", "job-4").returncode == 1
 
@@ -59,9 +59,11 @@ def test_a_broken_line_is_named_by_file_and_byte(tprof, tmp_path):
     text = file.read_text()
     at = text.index('{"name":"nccl')
     file.write_text(text[:at] + text[at:].replace('"seq":0', '"seq":-1', 1))
-    result = tprof("check", folder)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert f"rank-00001.json: byte {at}: expected a count" in result.stderr
+    result = tprof("check", folder, "--json")
+    assert (result.returncode, result.stderr) == (1, "")
+    (finding,) = json.loads(result.stdout)["findings"]
+    assert (finding["kind"], finding["severity"]) == ("unreadable", "error")
+    assert f"rank-00001.json: byte {at}: expected a count" in finding["text"]
 
 
 def test_numbers_without_end_cost_no_time(tprof, tmp_path):

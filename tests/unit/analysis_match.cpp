@@ -15,6 +15,10 @@ struct Given {
   std::int64_t start_ns = 1;
   std::int64_t restart = 0;
   std::int64_t world_size = 2;
+  std::int64_t launcher = 0;  // its pid
+  std::string rendezvous = {};
+  std::int64_t end_ns = 0;  // 0: not known
+  std::string boot_id = {};
 };
 
 read::Process process(const Given& g) {
@@ -26,6 +30,13 @@ read::Process process(const Given& g) {
   p.header.start_ns = g.start_ns;
   p.header.restart = g.restart;
   p.header.world_size = g.world_size;
+  if (g.launcher != 0) p.header.launcher = {g.launcher, 1};
+  p.header.rendezvous = g.rendezvous;
+  p.header.boot_id = g.boot_id;
+  if (g.end_ns != 0) {
+    p.end = read::End::closed;
+    p.ledgers[0].ts_ns = g.end_ns;
+  }
   for (const std::string& id : g.comms) {
     const auto number = static_cast<std::int64_t>(p.comms.size()) + 1;
     read::Comm& comm = p.comms[number];
@@ -109,6 +120,64 @@ TEST_CASE("without run id and communicators the folder decides, and the job says
   const auto found = jobs(all);
   REQUIRE(found.size() == 1);
   CHECK(found[0].assumed);
+}
+
+TEST_CASE("what one launcher started is no guess") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .run_id = "", .launcher = 90}),
+      process({.rank = 1, .pid = 2, .run_id = "", .launcher = 90})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK_FALSE(found[0].assumed);
+  CHECK(found[0].label == "unnamed");
+}
+
+TEST_CASE("ranks of two hosts that meet at one place are no guess") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .run_id = "", .launcher = 90, .rendezvous = "m", .boot_id = "a"}),
+      process({.rank = 1, .run_id = "", .launcher = 90, .rendezvous = "m", .boot_id = "b"})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK_FALSE(found[0].assumed);
+}
+
+TEST_CASE("two jobs that only copied are two jobs, at once or one after the other") {
+  for (const std::int64_t second : {5, 20}) {
+    const std::vector<read::Process> all = {
+        process({.rank = 0, .pid = 1, .run_id = "", .launcher = 90, .end_ns = 10}),
+        process({.rank = 1, .pid = 2, .run_id = "", .launcher = 90, .end_ns = 10}),
+        process(
+            {.rank = 0, .pid = 3, .run_id = "", .start_ns = second, .launcher = 91, .end_ns = 30}),
+        process(
+            {.rank = 1, .pid = 4, .run_id = "", .start_ns = second, .launcher = 91, .end_ns = 30})};
+    const auto found = jobs(all);
+    REQUIRE(found.size() == 2);
+    for (const match::Job& job : found) {
+      CHECK(job.ranks == std::vector<std::int64_t>{0, 1});
+      CHECK(job.processes.size() == 2);
+      CHECK_FALSE(job.assumed);
+    }
+    CHECK(found[1].processes[0]->header.pid == 3);
+    CHECK((found[0].attempt == 1 && found[1].attempt == 2));
+  }
+}
+
+TEST_CASE("a rank's data loader belongs to it, whoever forked it") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .run_id = "", .launcher = 90, .end_ns = 100}),
+      process({.rank = 0, .pid = 2, .run_id = "", .start_ns = 5, .launcher = 1, .end_ns = 50}),
+      process({.rank = 0, .pid = 3, .run_id = "", .start_ns = 60, .launcher = 1, .end_ns = 90})};
+  const auto found = jobs(all);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].processes.size() == 3);
+  CHECK_FALSE(found[0].assumed);
+}
+
+TEST_CASE("what a rank did before the training, or after it, is a run of its own") {
+  const std::vector<read::Process> all = {
+      process({.rank = 0, .pid = 1, .start_ns = 1, .launcher = 90, .end_ns = 10}),
+      process({.rank = 0, .pid = 2, .comms = {"x"}, .start_ns = 20, .launcher = 91, .end_ns = 30})};
+  CHECK(jobs(all).size() == 2);
 }
 
 TEST_CASE("a copy of a file is refused by the names of both") {

@@ -111,6 +111,9 @@ TEST_CASE("host, pid and start are those of this process") {
   std::string field;
   for (int n = 3; n <= 22; ++n) fields >> field;
   CHECK(std::to_string(p.start_ticks) == field);
+  CHECK(p.parent_pid == getppid());
+  CHECK(p.parent_ticks != 0);
+  CHECK(p.parent_ticks <= p.start_ticks);
   const double expected =
       static_cast<double>(boot_s) +
       static_cast<double>(p.start_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
