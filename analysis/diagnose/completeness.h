@@ -24,7 +24,8 @@ void overflows(const match::Job& job, std::vector<Problem>& found);
 void dropped(const match::Job& job, std::vector<Problem>& found);
 void skipped_files(const std::vector<read::Skipped>& skipped, std::vector<Problem>& found);
 
-// Every process closed, or ended as one may that is not asked to, and no finding says that counts are missing.
+// Every process closed, or ended as one may that is not asked to, and no finding says that counts
+// are missing.
 bool complete(const match::Job& job, const std::vector<Problem>& problems);
 
 // A process without its footer: until when its counts are known, as CLOCK_REALTIME.
