@@ -163,7 +163,8 @@ def check_tool(remains: Remains, folder: pathlib.Path) -> None:
         [runs.TPROF, "summary", "--json", remains.traces], capture_output=True, text=True, check=False
     )
     report = json.loads(summary.stdout)
-    assert report["complete"] is False
+    # Nobody was in the middle of anything: the counts are whole, and that it was killed is a note.
+    assert report["complete"] == (not any(thread["open"] for thread in remains.threads.values()))
     calls = collections.Counter()
     for thread in remains.threads.values():
         for row in thread["rows"]:
