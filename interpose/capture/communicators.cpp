@@ -14,7 +14,9 @@
 
 namespace tprof::comms {
 
-State g_state[kMax + 1];
+// Zero from the start: 2 MiB that no process touches before it has communicators, and that keep
+// those which are made before the constructors of this library.
+constinit State g_state[kMax + 1]{};
 std::atomic<std::uint64_t> g_epoch{1};
 
 namespace {

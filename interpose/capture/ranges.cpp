@@ -23,7 +23,7 @@ struct Waiting {
   OpenRange range[kMaxOpenRanges];
 };
 constexpr std::uint8_t kWaiting = 8;
-Waiting g_waiting[kWaiting];
+constinit Waiting g_waiting[kWaiting]{};
 
 OpenRange* waiting_stack(RangeLevels& levels) {
   if (session::number() == session::kOff || session::closed()) return nullptr;

@@ -44,7 +44,8 @@ namespace {
 
 Mapping g_mapping;
 Config g_config;
-RankFile g_file;
+// Constant from the start: a session may begin before the constructors of this library.
+constinit RankFile g_file{};
 std::atomic<bool> g_started{false};
 std::atomic<bool> g_closed{false};
 std::atomic<long> g_exiting_thread{0};

@@ -61,7 +61,7 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
     listed = rb"since\tncclAllGather\t.*?\0"  # for `tprof coverage`: names that are not looked up
     code = re.sub(listed, b"\0", LIBTPROF.read_bytes(), flags=re.DOTALL)
     text = re.findall(rb"[\x20-\x7e]{4,}", code)
-    names = {t.decode() for t in text if re.fullmatch(rb"(p?nccl|cu|cuda)[A-Z]\w+", t)}
+    names = {t.decode() for t in text if re.fullmatch(rb"(p?nccl|cu|cuda)[A-Z]\w+(?<!_t)", t)}  # no types
     assert "ncclAllGather" in names
     # The driver knows most of its copies by names of their own (cuGetProcAddress).
     wrapped = {name.removesuffix("_v2") for name in exported()} | exported()
@@ -187,3 +187,19 @@ def test_programs_without_a_gpu_notice_nothing(name, tmp_path):
         results.append((done.returncode, done.stdout, done.stderr))
     assert results[0] == results[1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_makes_no_call_touches_little_of_its_memory():
+    """Tables of megabytes stand in it: in every shell and data loader of a job."""
+    done = subprocess.run(
+        ["cat", "/proc/self/smaps"], env={"LD_PRELOAD": str(LIBTPROF)}, capture_output=True, text=True, check=True
+    )
+    dirty, end, ours = 0, "", False
+    for line in done.stdout.splitlines():
+        if mapping := re.match(r"([0-9a-f]+)-([0-9a-f]+) (.{4})", line):
+            # Its zeroed memory has no name, and lies behind the rest of it.
+            named = line.endswith("/libtprof.so") or (ours and mapping[1] == end and line.endswith(" 0 "))
+            ours, end = named and mapping[3] == "rw-p", mapping[2]
+        elif ours and line.startswith("Private_Dirty:"):
+            dirty += int(line.split()[1])
+    assert 0 < dirty < 256  # KiB
