@@ -43,7 +43,7 @@ Processes processes_of(const std::vector<const Member*>& members) {
 
 LastCalls::LastCalls(const match::Job& job, const Facts& facts, const read::Traces& traces,
                      const Waits& waits)
-    : facts_(facts), traces_(traces), waits_(waits), missing_(job.missing) {
+    : facts_(facts), traces_(traces), missing_(job.missing) {
   for (const OpenCall& call : waits.open) open_.try_emplace(call.process, &call);
   for (const Waits::Target& target : waits.targets) {
     if (target.call) missed_call_.try_emplace(target.processes[0], &waits.open[*target.call]);

@@ -68,7 +68,6 @@ class LastCalls {
 
   const Facts& facts_;
   const read::Traces& traces_;
-  const Waits& waits_;
   ByProcess open_;         // the first of each
   ByProcess missed_call_;  // the same
   std::map<const read::Process*, std::vector<const Meeting*>> missed_;
