@@ -234,16 +234,19 @@ bool start_locked(std::string_view libraries) {
   return false;
 }
 
-void close_files() {
-  coverage::note_objects(g_mapping.head());
-  if (!writer::close_file(kCloseTimeoutMs)) return;
-  // After a chroot the paths may be somebody else's.
+// Once the rank file is closed. After a chroot the paths may be somebody else's.
+void remove_ring_and_snapshot() {
   if (g_file.ring_path[0] != '\0' && file_at(g_file.ring_path) == g_file.ring_id) {
     unlink(g_file.ring_path);
   }
   if (g_file.snapshot_fd >= 0 && file_at(g_file.snapshot_path) == g_file.snapshot_id) {
     unlink(g_file.snapshot_path);
   }
+}
+
+void close_files() {
+  coverage::note_objects(g_mapping.head());
+  if (writer::close_file(kCloseTimeoutMs)) remove_ring_and_snapshot();
 }
 
 // Runs from exit(), after the program's own atexit handlers.
@@ -290,9 +293,7 @@ bool to_be_closed() {
   return started() && !closed() && g_mapping.head().pid == syscall(SYS_getpid);
 }
 void leave() {
-  if (writer::close_on_its_thread(kCloseTimeoutMs) && g_file.ring_path[0] != '\0') {
-    unlink(g_file.ring_path);
-  }
+  if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
 }
 void stay() {
   if (g_mapping.in_file()) {
