@@ -35,15 +35,27 @@ std::vector<Setting> settings(const RunOptions& o, const fs::path& library, cons
   return all;
 }
 
-// Rank files whose processes were killed get their end, before this host's temporary folder goes.
+// Memory of the node that nobody has asked for since.
+constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
+
+// Rank files whose processes were killed get their end, before this host's temporary folder goes:
+// those of this run, and those of any folder that were forgotten.
 void recover_dead(const fs::path& folder, const std::string& run_id) {
-  for (const fs::path& file : read::left_by_the_dead(folder)) {
+  for (const read::LeftRing& left : read::left_rings(folder)) {
+    const bool forgotten = left.silent_ns > kForgottenNs;
+    std::error_code error;
+    if (!forgotten && !fs::equivalent(left.folder, folder, error)) continue;
     try {
-      const auto header = read::beginning_of(file).header;
-      if (header && header->run_id == run_id) recover::recover(file, false);
+      if (!left.has_rank_file()) {
+        if (forgotten) fs::remove(left.ring, error);
+        continue;
+      }
+      const auto header = read::beginning_of(left.rank_file).header;
+      if (!header || (!forgotten && header->run_id != run_id)) continue;
+      recover::recover(left.rank_file, false);
     } catch (const read::NotATrace&) {  // the summary says so
     } catch (const read::BadInput& e) {
-      fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+      if (!forgotten) fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
     }
   }
 }

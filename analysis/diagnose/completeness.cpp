@@ -281,10 +281,10 @@ void not_closed(const match::Job& job, std::vector<Problem>& found) {
   if (!partial.empty()) {
     found.push_back(problem(
         "partial", Severity::error, ranks_of(partial),
-        names_of(partial) +
-            " did not close, and not all counts fitted into the ring file (disk full, or a file "
-            "size limit): the counts are lower bounds",
-        "free space in TPROF_OUTPUT_DIR, or raise ulimit -f"));
+        names_of(partial) + " did not close, and not all counts fitted into the ring file (disk "
+                            "full, less than 1 GiB "
+                            "left in /dev/shm, or a file size limit): the counts are lower bounds",
+        "free space where the ring file was, or raise ulimit -f"));
   }
   const auto gone = pick(job, [](const Process& p) { return p.end == End::lost; });
   if (!gone.empty()) found.push_back(lost(gone));

@@ -217,7 +217,8 @@ void examine_machine(const Library& library, Report& report) {
   };
   std::uint64_t quota = 0;
   parse_bytes(value(Setting::quota), quota);
-  examine_output(value(Setting::output_dir), quota, report);
+  const std::string ring_dir = value(Setting::ring_dir);
+  examine_output(value(Setting::output_dir), ring_dir == "auto" ? "" : ring_dir, quota, report);
   limits(quota, report);
   preloads(library, env, report);
   tool_variables(env, report);

@@ -116,9 +116,51 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   return false;
 }
 
+// Where the ring files will be. False: they can't.
+bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::string& ring_dir,
+                   Report& report) {
+  std::string rings;
+  each_ring_folder(folder.c_str(), ring_dir.c_str(), std::getenv("TMPDIR"),
+                   [&](const RingFolder& place) {
+                     if (access(place.path, W_OK | X_OK) != 0) return false;
+                     rings = place.path;
+                     return true;
+                   });
+  if (!ring_dir.empty() && rings != ring_dir) {
+    report.findings.push_back(
+        {.kind = "ring_dir_unusable",
+         .severity = Severity::warning,
+         .text = fmt::format("no ring file can be in {} (TPROF_RING_DIR): it will be in {}",
+                             ring_dir, rings.empty() ? "memory" : rings),
+         .next = "set it to a folder on tmpfs, ext4 or XFS that may be written to"});
+  }
+  if (rings.empty()) {
+    report.findings.push_back(
+        {.kind = "ring_nowhere",
+         .severity = Severity::warning,
+         .text = fmt::format("ring files can't lie in {} ({}), and neither in /dev/shm, TMPDIR or "
+                             "/tmp: they would be memory, and a kill loses up to 10 s",
+                             folder.string(), fs_of.name),
+         .next = "set TPROF_RING_DIR to a folder on tmpfs, ext4 or XFS"});
+    return true;
+  }
+  if (rings == folder) {
+    if (fs_of.type != kTmpfs) {
+      report.fact("ring files",
+                  fmt::format("beside the traces, on {}: /dev/shm has no 1 GiB to spare, "
+                              "so a call may wait for the disk",
+                              fs_of.name));
+    }
+    return true;
+  }
+  report.fact("ring files", fmt::format("{}, a snapshot of each beside the trace", rings));
+  return try_folder(rings, "TPROF_RING_DIR", report);
+}
+
 }  // namespace
 
-void examine_output(const std::string& pattern, std::uint64_t quota, Report& report) {
+void examine_output(const std::string& pattern, const std::string& ring_dir, std::uint64_t quota,
+                    Report& report) {
   const fs::path folder = common_folder(pattern);
   Made made;
   if (const int error = made.make(folder)) {
@@ -135,30 +177,14 @@ void examine_output(const std::string& pattern, std::uint64_t quota, Report& rep
   if (statfs(folder.c_str(), &system) != 0 || statvfs(folder.c_str(), &space) != 0) return;
   const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
   const FileSystem& fs_of = file_system(static_cast<unsigned long>(system.f_type));
-  report.fact("output", fmt::format("{}{}, {} free{}", folder.string(),
+  const bool limited = space.f_blocks != 0;  // a tmpfs of size=0 and a ramfs tell none
+  report.fact("output", fmt::format("{}{}{}{}", folder.string(),
                                     fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
-                                    report::bytes(room),
+                                    limited ? ", " + report::bytes(room) + " free" : "",
                                     fs_of.maps_safely ? "" : fmt::format(", {}", fs_of.name)));
   if (!try_folder(folder, "TPROF_OUTPUT_DIR", report)) return;
-  std::string rings;
-  each_ring_folder(folder.c_str(), std::getenv("TMPDIR"), [&](const char* place) {
-    if (access(place, W_OK | X_OK) != 0) return false;
-    rings = place;
-    return true;
-  });
-  if (rings.empty()) {
-    report.findings.push_back(
-        {.kind = "ring_nowhere",
-         .severity = Severity::warning,
-         .text = fmt::format("ring files can't lie in {} ({}), and neither in TMPDIR, /tmp or "
-                             "/dev/shm: they would be memory, and a kill loses up to 10 s",
-                             folder.string(), fs_of.name),
-         .next = "set TMPDIR to a folder on tmpfs, ext4 or XFS"});
-  } else if (rings != folder) {
-    report.fact("ring files", fmt::format("{}, a snapshot of each beside the trace", rings));
-    if (!try_folder(rings, "TMPDIR", report)) return;
-  }
-  if (room < quota) {
+  if (!examine_rings(folder, fs_of, ring_dir, report)) return;
+  if (limited && room < quota) {
     report.findings.push_back(
         {.kind = "output_small",
          .severity = Severity::warning,

@@ -106,7 +106,8 @@ std::string setting_value(Pseudonyms& names, std::string_view name, std::string_
   if (is_numbers(value) || std::ranges::find(kWords, value) != kWords.end()) {
     return std::string(value);
   }
-  return names.of("value", value);
+  // One that has to be a path is one.
+  return (value.starts_with('/') ? "/" : "") + names.of("value", value);
 }
 
 bool is_rank_file_name(std::string_view name) {

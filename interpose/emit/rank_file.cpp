@@ -144,10 +144,11 @@ std::string_view stem_of(const RankFile& file) {
 }
 
 // ".rank-00003.ring" beside the rank file, or with a longer name in a folder of the node.
-bool create_ring_in(const char* folder, const Process& process, RankFile& file) {
+bool create_ring_in(const RingFolder& folder, const Process& process, RankFile& file) {
   Path path(file.ring_path, sizeof file.ring_path);
-  path << folder << "/.";
-  file.ring_elsewhere = folder != file.directory;
+  path << folder.path << "/.";
+  file.ring_elsewhere = std::strcmp(folder.path, file.directory) != 0;
+  file.ring_keeps_room = folder.keeps_room;
   if (file.ring_elsewhere) {
     // Other containers share it, with processes of the same number on hosts of the same name.
     (path << "tprof-" << process.host << "-").number(process.pid) << "-";
@@ -158,12 +159,20 @@ bool create_ring_in(const char* folder, const Process& process, RankFile& file) 
   return file.ring_fd >= 0;
 }
 
-void create_ring(const Process& process, RankFile& file) {
-  if (!each_ring_folder(file.directory, environment_value("TMPDIR"), [&](const char* folder) {
-        return create_ring_in(folder, process, file);
-      })) {
+void create_ring(const char* chosen, const Process& process, RankFile& file) {
+  const char* in = nullptr;
+  each_ring_folder(file.directory, chosen, environment_value("TMPDIR"),
+                   [&](const RingFolder& folder) {
+                     const bool made = create_ring_in(folder, process, file);
+                     if (made) in = folder.path;
+                     return made;
+                   });
+  if (in == nullptr) {
     file.ring_path[0] = '\0';
     return;
+  }
+  if (chosen != nullptr && in != chosen) {
+    say("no ring file can be in ", chosen, " (TPROF_RING_DIR): choosing another folder");
   }
   file.ring_id = file_of(file.ring_fd);
   // Tells readers that we live, in other pid namespaces too. The kernel gives it back when we die.
@@ -185,7 +194,7 @@ bool create_rank_file(const Config& config, const Process& process, RankFile& fi
     return false;
   }
   file.id = file_of(file.fd);
-  create_ring(process, file);
+  create_ring(config.ring_dir[0] != '\0' ? config.ring_dir : nullptr, process, file);
   return true;
 }
 

@@ -16,6 +16,7 @@ struct RankFile {
   FileId ring_id;
   char ring_path[1300];  // "" if ring_fd is -1
   bool ring_elsewhere;   // not beside the rank file
+  bool ring_keeps_room;  // in memory that others count on: kSpareRoom stays free
   int snapshot_fd = -1;  // -1: there is none
   FileId snapshot_id;
   char snapshot_path[1300];

@@ -38,9 +38,9 @@ constexpr const FileSystem& file_system(unsigned long type) {
   return kUnknownFileSystem;
 }
 
-// A tmpfs is memory that others count on: PyTorch's data loaders pass their batches through
-// /dev/shm and die of a full one, and Docker gives 64 MiB. A ring goes there, and grows there, only
-// while this much stays free: all rings of a node take a tenth of it.
+// Shared memory is what others count on: PyTorch's data loaders pass their batches through /dev/shm
+// and die of a full one, and Docker gives 64 MiB. A ring goes there, and grows there, only while
+// this much stays free: all rings of a node take a tenth of it.
 inline constexpr std::uint64_t kSpareRoom = std::uint64_t{1} << 30;
 
 inline bool has_spare_room(const struct statfs& fs) {
@@ -49,24 +49,40 @@ inline bool has_spare_room(const struct statfs& fs) {
          std::uint64_t{fs.f_bavail} * static_cast<std::uint64_t>(fs.f_bsize) >= kSpareRoom;
 }
 
-// Whether a ring file may lie in a folder that others use as well.
-inline bool takes_rings(const char* folder) {
-  struct statfs fs;
-  if (statfs(folder, &fs) != 0) return false;
-  const auto type = static_cast<unsigned long>(fs.f_type);
-  return file_system(type).maps_safely && (type != kTmpfs || has_spare_room(fs));
-}
+struct RingFolder {
+  const char* path;
+  bool keeps_room;  // memory that others count on: kSpareRoom is to stay free
+};
 
-// Calls take(folder) for each folder that may hold the ring file of a process that writes to
+// Calls take(RingFolder) for each folder that may hold the ring file of a process that writes to
 // `output`, the best first, until it returns true. False: there is none, so that the ring is memory
-// which dies with the process. `temporary`: TMPDIR, or null.
+// which dies with the process. `chosen`: TPROF_RING_DIR, `temporary`: TMPDIR; null: not set.
+//
+// Memory comes before a disk. On a disk each writeback makes the ring's pages read-only again; the
+// next store to one faults, and waits where the journal or the throttling of writers does: beside
+// a checkpoint, up to milliseconds of a training thread. What memory does not survive (the end of
+// the container or the node; systemd's RemoveIPC, when the user logs out) the snapshot does.
 template <typename F>
-bool each_ring_folder(const char* output, const char* temporary, F&& take) {
-  struct statfs fs;
-  const unsigned long type = statfs(output, &fs) == 0 ? static_cast<unsigned long>(fs.f_type) : 0;
-  if (file_system(type).maps_safely && take(output)) return true;
-  for (const char* folder : {temporary, "/tmp", "/dev/shm"}) {
-    if (folder != nullptr && folder[0] == '/' && takes_rings(folder) && take(folder)) return true;
+bool each_ring_folder(const char* output, const char* chosen, const char* temporary, F&& take) {
+  struct Place {
+    const char* path;
+    bool others_count_on_it;
+    bool memory_only;
+  };
+  const Place places[] = {{chosen, false, false},   {output, false, true},
+                          {"/dev/shm", true, true}, {output, false, false},
+                          {temporary, true, false}, {"/tmp", true, false}};
+  for (const Place& place : places) {
+    struct statfs fs;
+    if (place.path == nullptr || place.path[0] != '/' || statfs(place.path, &fs) != 0) continue;
+    const auto type = static_cast<unsigned long>(fs.f_type);
+    const bool memory = type == kTmpfs;
+    const bool keeps_room = memory && place.others_count_on_it;
+    if (!file_system(type).maps_safely || (place.memory_only && !memory) ||
+        (keeps_room && !has_spare_room(fs))) {
+      continue;
+    }
+    if (take(RingFolder{place.path, keeps_room})) return true;
   }
   return false;
 }

@@ -82,6 +82,9 @@ inline bool ranks(std::string_view v) {
 inline bool element_size(std::string_view v) {
   return v == "1" || v == "2" || v == "4" || v == "8";
 }
+inline bool ring_dir(std::string_view v) {
+  return v == "auto" || v.starts_with('/');
+}
 inline bool ring(std::string_view v) {
   std::uint64_t n = 0;
   return parse_bytes(v, n) && n >= kSmallestRing && n <= (1U << 22) && (n & (n - 1)) == 0;
@@ -96,6 +99,7 @@ enum class Setting : std::uint8_t {
   copy_element_size,
   run_id,
   ring,
+  ring_dir,
   redact,
   driver,
   dlsym,
@@ -129,6 +133,8 @@ inline constexpr SettingInfo kSettings[] = {
      accept::any},
     {"TPROF_RING", "16384", "a power of two from 64",
      "records that a thread's ring holds until the writer has them", accept::ring},
+    {"TPROF_RING_DIR", "auto", "auto, or an absolute folder on tmpfs, ext2 to ext4 or XFS",
+     "where the ring files are while the processes live", accept::ring_dir},
     {"TPROF_REDACT", "on", "on or off",
      "command and environment in the header without what looks like a secret", accept::on_off},
     {"TPROF_DRIVER", "0", "0 or 1",

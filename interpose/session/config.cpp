@@ -85,6 +85,8 @@ Config read_config() {
   Config c{};
   copy_text(c.output_dir, in_force(Setting::output_dir));
   copy_text(c.run_id, text_of(info(Setting::run_id).name.data()));
+  const std::string_view ring_dir = in_force(Setting::ring_dir);
+  if (ring_dir != "auto") copy_text(c.ring_dir, ring_dir);
   const std::string_view events = in_force(Setting::events);
   c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
   parse_bytes(in_force(Setting::quota), c.quota);

@@ -11,6 +11,7 @@ namespace tprof {
 struct Config {
   char output_dir[1024];  // %j %h %p %r still in it
   char run_id[128];       // "" if none
+  char ring_dir[1024];    // "": auto
   EventLines events;
   std::uint64_t quota;              // bytes of event lines, 0: no limit
   std::uint32_t copy_element_size;  // bytes: 1, 2, 4 or 8

@@ -6,6 +6,7 @@
 
 #include "complain.h"
 #include "disk_space.h"
+#include "interpose/format/file_systems.h"
 #include "keep_errno.h"
 
 namespace tprof {
@@ -23,7 +24,7 @@ std::uint64_t address_space_limit() {
 
 }  // namespace
 
-bool Mapping::open(int fd) {
+bool Mapping::open(int fd, bool keeps_room) {
   // RLIMIT_AS counts reserved addresses too, and the program will want them.
   const std::uint64_t share = address_space_limit() / 8;
   for (size_ = std::uint64_t{4} << 30; size_ >= std::uint64_t{32} << 20; size_ /= 4) {
@@ -35,6 +36,7 @@ bool Mapping::open(int fd) {
   if (base_ == nullptr) return false;
   fd_ = fd;
   file_ = file_of(fd);
+  keeps_room_ = keeps_room;
   const std::uint64_t bytes = round_up(sizeof(Head));
   if (!back_by_file(0, bytes) && !back_by_memory(0, bytes)) {
     close();
@@ -48,13 +50,19 @@ bool Mapping::file_is_ours() const {
   return fd_ >= 0 && file_of(fd_) == file_;
 }
 
+bool Mapping::room_to_take() const {
+  struct statfs fs;
+  return !keeps_room_ || (fstatfs(fd_, &fs) == 0 && has_spare_room(fs));
+}
+
 bool Mapping::map_file(std::uint64_t offset, std::uint64_t bytes) {
   return mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_, static_cast<off_t>(offset)) != MAP_FAILED;
 }
 
 bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
-  return !file_ended_ && file_is_ours() && grow_file(fd_, offset, bytes) && map_file(offset, bytes);
+  return !file_ended_ && file_is_ours() && room_to_take() && grow_file(fd_, offset, bytes) &&
+         map_file(offset, bytes);
 }
 
 bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
@@ -106,7 +114,8 @@ bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   to = round_up(to);
   if (from == to) return true;
   const LockGuard guard(growing_);
-  return file_is_ours() && fill_hole(fd_, from, to - from) && map_file(from, to - from);
+  return file_is_ours() && room_to_take() && fill_hole(fd_, from, to - from) &&
+         map_file(from, to - from);
 }
 
 void Mapping::close() {

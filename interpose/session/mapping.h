@@ -15,7 +15,8 @@ namespace tprof {
 class Mapping {
  public:
   // Reserves addresses and creates the head. `fd` may be -1: then everything is anonymous.
-  bool open(int fd);
+  // `keeps_room`: the file may take memory only while kSpareRoom of it stays free.
+  bool open(int fd, bool keeps_room);
   // Offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
   // The same, or 0 where they would not be in the file: a kill would lose them. Addresses for
@@ -35,6 +36,7 @@ class Mapping {
 
  private:
   bool file_is_ours() const;
+  bool room_to_take() const;
   bool map_file(std::uint64_t offset, std::uint64_t bytes);
   bool back_by_file(std::uint64_t offset, std::uint64_t bytes);
   bool back_by_memory(std::uint64_t offset, std::uint64_t bytes);
@@ -43,6 +45,7 @@ class Mapping {
   std::uint64_t size_ = 0;  // of the address range
   int fd_ = -1;
   FileId file_;
+  bool keeps_room_ = false;
   bool file_ended_ = false;
   Lock growing_;  // segments join the file in the order of their offsets
 };

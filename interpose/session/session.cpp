@@ -168,13 +168,13 @@ void begin_once() {
 // of which it would hold the head and no counts.
 bool open_mapping() {
   constexpr std::uint64_t kHeaderBytes = 16 << 10;
-  if (!g_mapping.open(g_file.ring_fd)) return false;
+  if (!g_mapping.open(g_file.ring_fd, g_file.ring_keeps_room)) return false;
   if (!g_mapping.in_file()) return true;
   const Reserved room = reserve_blocks(g_file.fd, 0, kHeaderBytes + kClosingBytes);
   if (room != Reserved::no) return true;
   g_mapping.close();
   drop_ring_file(g_file);
-  return g_mapping.open(-1);
+  return g_mapping.open(-1, false);
 }
 
 // Into files that exist. False, with one line said: tracing is not to be.

@@ -16,6 +16,7 @@ import instructions
 import line_sizes
 import lttng
 import opt_in
+import paced
 import pytorch
 import size
 import tool
@@ -26,6 +27,7 @@ from place import Place
 PARTS = {
     "hot_path": hot_path,
     "lttng": lttng,
+    "paced": paced,
     "opt_in": opt_in,
     "instructions": instructions,
     "line_sizes": line_sizes,

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "interpose/format/view.h"
 
@@ -20,12 +22,11 @@ class RingWatch {
  public:
   // Call it after the first recorded call. Finds nothing where nothing is traced.
   void open() {
-    const char* directory = std::getenv("TPROF_OUTPUT_DIR");
-    if (directory == nullptr || !std::filesystem::is_directory(directory)) return;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-      if (entry.path().extension() == ".ring") path_ = entry.path();
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.ends_with(".ring")) path_ = line.substr(line.find('/'));
     }
-    map();
+    if (!path_.empty()) map();
   }
 
   bool tracing() const { return base_ != nullptr; }

@@ -31,7 +31,7 @@ def test_sigterm_to_tprof_run_leaves_a_closed_file_of_every_rank(built, tmp_path
                 os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode != 0
     assert "Totals over 2 processes" in stderr
-    assert list(traces.glob(".*.ring")) == []
+    assert rankfile.rings(traces) == {} and {file.suffix for file in traces.iterdir()} == {".json"}
 
     tallies = {one["pid"]: one for one in figures.read_tallies(tally)}
     files = rankfile.read_folder(traces)

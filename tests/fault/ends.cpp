@@ -11,11 +11,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <latch>
 #include <stdexcept>
 #include <thread>
 
 #include "caller.h"
+#include "interpose/format/snapshot.h"
 #include "modes.h"
 
 namespace fault {
@@ -143,6 +147,22 @@ void pin_to_the_last_core() {
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) fail("pinning");
 }
 
+// Until the snapshot of this generation is whole.
+void wait_for_snapshot(std::uint64_t generation) {
+  for (;; usleep(1000)) {
+    for (const auto& file : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
+      if (file.path().extension() != ".snapshot") continue;
+      std::ifstream in(file.path(), std::ios::binary);
+      in.seekg(static_cast<std::streamoff>(tprof::snapshot_entry_at(generation)));
+      tprof::SnapshotEntry entry{};
+      if (in.read(reinterpret_cast<char*>(&entry), sizeof entry) &&
+          entry.generation == generation && entry.sum == tprof::checksum(entry)) {
+        return;
+      }
+    }
+  }
+}
+
 // One of two threads that have made calls stays where it is.
 void park_a_thread() {
   static std::latch called(1);
@@ -172,6 +192,14 @@ int end(std::string_view how, std::string_view where) {
     caller.rounds(50);
   }
   if (where == "11 s later") step_clock("trouble_monotonic_step_ns", 11'000'000'000);
+  if (constexpr std::string_view kSnapshots = "snapshots "; where.starts_with(kSnapshots)) {
+    const auto n = static_cast<std::uint64_t>(std::atoi(where.data() + kSnapshots.size()));
+    for (std::uint64_t i = 1; i <= n; ++i) {
+      if (i > 1) caller.rounds(50);
+      step_clock("trouble_monotonic_step_ns", static_cast<std::int64_t>(i) * 11'000'000'000);
+      wait_for_snapshot(i);
+    }
+  }
   if (where == "closed") {
     // As one that becomes a daemon in place; the next file gets the number of one of ours.
     for (int fd = 3; fd < 1024; ++fd) close(fd);

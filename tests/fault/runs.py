@@ -59,6 +59,8 @@ def environment(folder: pathlib.Path, preload: bool, libraries: str, **more: str
         "FAULT_COUNTS": str(folder / "counts"),
         "TPROF_OUTPUT_DIR": str(folder / "traces"),
     }
+    # Not in /dev/shm: thousands of processes are killed here.
+    more.setdefault("TPROF_RING_DIR", more.get("TPROF_OUTPUT_DIR", env["TPROF_OUTPUT_DIR"]))
     if libraries == "stand-in":
         env["STANDIN_TALLY"] = str(folder / "tally")
     if preload:

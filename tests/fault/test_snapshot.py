@@ -4,6 +4,7 @@ that died with it, a container that is gone."""
 import contextlib
 import json
 import pathlib
+import signal
 import struct
 import subprocess
 import time
@@ -37,10 +38,9 @@ def entries(snapshot: pathlib.Path) -> list[tuple]:
 
 @contextlib.contextmanager
 def standing(tmp_path, trouble: str, **env: str):
-    """A client that stands in a call, and its first snapshot is written."""
-    temporary = tmp_path / "node"
-    temporary.mkdir()
-    variables = {"TROUBLE": trouble, "TMPDIR": str(temporary), **env}
+    """A client that stands in a call, and its first snapshot is written. Its ring file is not beside
+    the rank file."""
+    variables = {"TROUBLE": trouble, "TPROF_RING_DIR": "", **env}
     with subprocess.Popen(
         runs.client("calls", 9000, 1),
         env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=str(GATE), **variables),
@@ -103,16 +103,21 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
 
 def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
     with standing(tmp_path, "nfs") as (process, snapshot):
+        ring = pathlib.Path(header_of(snapshot.parent)["ring"])
+        assert ring.is_absolute() and ring.exists()
         process.communicate("x", timeout=runs.TIME_LIMIT_S)
         assert process.returncode == 7
         assert [file.suffix for file in snapshot.parent.iterdir()] == [".json"]
-        assert list((tmp_path / "node").iterdir()) == []
+        assert not ring.exists()
 
 
 def test_a_ring_that_is_there_tells_more_than_the_snapshot(tmp_path, built):
-    with standing(tmp_path, "nfs") as (_, snapshot):
+    with standing(tmp_path, "nfs") as (process, snapshot):
         kinds = {f["kind"] for f in json.loads(tprof("check", "--json", snapshot.parent).stdout)["findings"]}
         assert "running" in kinds and "snapshot" not in kinds
+        process.communicate("x", timeout=runs.TIME_LIMIT_S)
+
+
 
 
 def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
@@ -142,3 +147,45 @@ def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
     snapshot.write_bytes(stranger)
     kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
     assert "lost" in kinds
+
+
+WRITES = 2  # of a snapshot: its text, its entry
+MOMENTS = 3  # before, within and after each
+
+
+def known(traces: pathlib.Path) -> dict | None:
+    """Bucket -> calls and elements, without the ring; None where nothing is."""
+    summary = json.loads(tprof("summary", "--json", traces).stdout)
+    buckets = summary["buckets"].items()
+    found = {k: (b["calls"], b["elements"], b["bytes"]) for k, b in buckets if b and b["calls"]}
+    return found or None
+
+
+def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path, built):
+    """What is known then is exactly what the last whole one said."""
+
+    def killed(name: str, snapshots: int, trouble: str) -> dict | None:
+        folder = tmp_path / name
+        mode = runs.client("end", "wait", f"snapshots {snapshots}")
+        with subprocess.Popen(
+            mode,
+            env=runs.environment(folder, True, "instant", TROUBLE=trouble, TPROF_RING_DIR=str(tmp_path)),
+            stdout=subprocess.PIPE,
+        ) as process:
+            said = process.stdout.readline()
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert said == (b"ready\n" if trouble == "clock" else b"")
+        pathlib.Path(header_of(folder / "traces")["ring"]).unlink()
+        return known(folder / "traces")
+
+    first, second = killed("1", 1, "clock"), killed("2", 2, "clock")
+    assert first and second and first != second
+    one = WRITES * MOMENTS
+    for moment in range(1, 2 * one + 1):
+        # The last moment is after the entry is written.
+        expected = None if moment < one - 1 else first if moment < 2 * one - 1 else second
+        found = killed(f"at {moment}", 2, f"snapshot:{moment}")
+        if moment % one == one - 1:  # half of an entry is none
+            expected = None if moment < one else first
+        assert found == expected, moment

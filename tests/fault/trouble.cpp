@@ -2,6 +2,7 @@
 // while it is asked. Only calls about files below TPROF_OUTPUT_DIR are touched.
 //
 //   TROUBLE=kill:N         SIGKILL at the N-th moment: before, in the middle of and after each call
+//   TROUBLE=snapshot:N     the same of the writes to the snapshot alone
 //   TROUBLE=map            no shared mapping of a file, as on some network file systems
 //   TROUBLE=map,fallocate  nor a way to allocate blocks
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
@@ -9,6 +10,12 @@
 //   TROUBLE=stall          no write returns, but the first: a file server that is gone
 //   TROUBLE=nfs            the output folder says that it is on NFS
 //   TROUBLE=overlay        every folder says that it is on overlayfs
+//   TROUBLE=places         where PLACES says so ("output=nfs shm=small tmpdir=ext4 tmp=ext4"):
+//   which
+//                          file systems these folders are on: nfs, ext4, tmpfs (with 8 GiB free),
+//                          small (a tmpfs with less than 1 GiB), filling (with 8 GiB the first two
+//                          times)
+//   TROUBLE=hours:N        the wall clock is that many hours behind
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
@@ -56,17 +63,54 @@ bool ours(std::string_view path) {
   return directory != nullptr && path.starts_with(directory);
 }
 
-bool ours(int fd) {
+template <std::size_t N>
+std::string_view path_of(int fd, char (&path)[N]) {
   char link[64];
-  char path[4096];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = readlink(link, path, sizeof path);
-  return n > 0 && ours(std::string_view(path, static_cast<std::size_t>(n)));
+  const ssize_t n = readlink(link, path, N);
+  return {path, n > 0 ? static_cast<std::size_t>(n) : 0};
 }
 
-void moment() {
+bool ours(int fd) {
+  char path[4096];
+  return ours(path_of(fd, path));
+}
+
+// What PLACES says of the folder; empty: nothing.
+std::string_view place_of(std::string_view path) {
+  const char* places = std::getenv("PLACES");
+  const char* temporary = std::getenv("TMPDIR");
+  if (places == nullptr) return {};
+  const std::string_view name = ours(path)                                            ? "output="
+                                : temporary != nullptr && path.starts_with(temporary) ? "tmpdir="
+                                : path.starts_with("/dev/shm")                        ? "shm="
+                                : path.starts_with("/tmp")                            ? "tmp="
+                                                                                      : "?";
+  const std::string_view all = places;
+  const std::size_t at = all.find(name);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = all.substr(at + name.size());
+  return rest.substr(0, rest.find(' '));
+}
+
+void answer_for(std::string_view path, struct statfs* fs) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  static std::atomic<int> asked{0};
+  const std::string_view place = place_of(path);
+  if (place.empty()) return;
+  if (place == "nfs") fs->f_type = 0x6969;
+  if (place == "ext4") fs->f_type = 0xef53;
+  if (place == "nfs" || place == "ext4") return;
+  fs->f_type = 0x01021994;
+  fs->f_bsize = 4096;
+  fs->f_blocks = 16 * kGiB / 4096;
+  const bool room = place == "tmpfs" || (place == "filling" && asked++ < 2);
+  fs->f_bavail = room ? 8 * kGiB / 4096 : kGiB / 4096 - 1;
+}
+
+void moment(const char* what = "kill:") {
   static std::atomic<int> moments{0};
-  const int last = number_of("kill:");
+  const int last = number_of(what);
   if (last != 0 && ++moments == last) raise(SIGKILL);
 }
 
@@ -101,6 +145,14 @@ int statfs(const char* path, struct statfs* fs) noexcept {
   const int result = next<int(const char*, struct statfs*)>("statfs")(path, fs);
   if (result == 0 && wants("nfs") && ours(path)) fs->f_type = 0x6969;
   if (result == 0 && wants("overlay")) fs->f_type = 0x794c7630;
+  if (result == 0 && wants("places")) answer_for(path, fs);
+  return result;
+}
+
+int fstatfs(int fd, struct statfs* fs) noexcept {
+  const int result = next<int(int, struct statfs*)>("fstatfs")(fd, fs);
+  char path[4096];
+  if (result == 0 && wants("places")) answer_for(path_of(fd, path), fs);
   return result;
 }
 
@@ -155,23 +207,29 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
     errno = EDQUOT;
     return -1;
   }
-  moment();
+  char path[4096];
+  const bool snapshot = wants("snapshot:") && path_of(fd, path).ends_with(".snapshot");
+  const char* what = snapshot ? "snapshot:" : "kill:";
+  moment(what);
   const ssize_t half = real(fd, from, n / 2, at);
-  moment();
+  moment(what);
   if (half < 0) return half;
   const ssize_t rest = real(fd, static_cast<const char*>(from) + half,
                             n - static_cast<std::size_t>(half), at + half);
-  moment();
+  moment(what);
   return rest < 0 ? rest : half + rest;
 }
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   static const auto real = next<int(clockid_t, timespec*)>("clock_gettime");
   const int result = real(clock, time);
+  static const std::int64_t behind = number_of("hours:") * 3'600'000'000'000;
   const auto& step = clock == CLOCK_REALTIME ? trouble_realtime_step_ns : trouble_monotonic_step_ns;
   if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return result;
-  const std::int64_t ns = time->tv_nsec + step.load(std::memory_order_relaxed);
-  time->tv_sec += ns / 1'000'000'000;
+  const std::int64_t ns = time->tv_sec * 1'000'000'000 + time->tv_nsec +
+                          step.load(std::memory_order_relaxed) -
+                          (clock == CLOCK_REALTIME ? behind : 0);
+  time->tv_sec = ns / 1'000'000'000;
   time->tv_nsec = ns % 1'000'000'000;
   return result;
 }

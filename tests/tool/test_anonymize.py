@@ -101,7 +101,7 @@ def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
     by_name = {line["name"]: line["args"] for line in lines(file)}
     header = by_name["tprof_header"]
     assert header["nccl_path"] == "folder-1/libnccl.so.2"
-    assert header["config"] == {"TPROF_OUTPUT_DIR": "value-1", "TPROF_EVENTS": "on"}
+    assert header["config"] == {"TPROF_OUTPUT_DIR": "/value-1", "TPROF_EVENTS": "on"}
     assert header["env"] == {
         "NCCL_SOCKET_IFNAME": "value-2",
         "NCCL_DEBUG": "WARN",
@@ -233,6 +233,7 @@ def test_killed_job_is_recovered_on_the_way_and_names_nobody(tprof, tmp_path):
         "LD_LIBRARY_PATH": str(BUILD / "standin"),
         "LD_PRELOAD": str(BUILD / "libtprof.so"),
         "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
+        "TPROF_RING_DIR": str(tmp_path / "traces"),
         "TPROF_RUN_ID": f"{NAME}-run",
         "NCCL_SOCKET_IFNAME": f"{NAME}0",
         "STANDIN_DIE": "1:ncclReduceScatter:25",

@@ -88,8 +88,9 @@ def hanging(request, tmp_path):
         "LD_PRELOAD": str(BUILD / "libtprof.so"),
         "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
         "STANDIN_HANG": "1:ncclReduceScatter:5",
-        **getattr(request, "param", {}),
+        **{k: v.format(tmp_path) for k, v in getattr(request, "param", {}).items()},
     }
+    (tmp_path / "node").mkdir()
     job = subprocess.Popen(
         [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"],
         env=environment,
@@ -122,6 +123,29 @@ def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_pat
     # With time to come back, it only runs.
     found = json.loads(tprof("check", tmp_path / "traces", "--json", "--stuck-after", "1e6").stdout)
     assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
+
+
+@pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}/node"}], ids=["node"], indirect=True)
+def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(tprof, hanging, tmp_path):
+    """As from another node, while the job runs and when it is dead and gone."""
+    traces = tmp_path / "traces"
+
+    def found(kind, *ranks):
+        result = tprof("check", traces, "--json", "--stuck-after", "0.9")
+        found = json.loads(result.stdout)["findings"]
+        return next((f for f in found if (f["kind"], f["ranks"]) == (kind, [*ranks])), None)
+
+    named(tprof, hanging, traces)
+    rings = list((tmp_path / "node").iterdir())
+    assert len(rings) == len(list(traces.glob(".*.snapshot"))) == 2
+    for ring in rings:
+        ring.unlink()
+    while not (found("snapshot", 0, 1) and (hang := found("hang", 1))):
+        assert hanging.poll() is None
+    assert hang["function"] == "ncclReduceScatter"
+    os.killpg(hanging.pid, 9)
+    hanging.wait()
+    assert found("hang", 1)["seq"] == hang["seq"]
 
 
 SETTINGS = [

@@ -183,6 +183,28 @@ def test_a_disk_without_room_for_the_lines_of_one_process(doctor, tmpfs):
     assert doctor(env=env | {"TPROF_QUOTA": "1MiB"})["findings"] == []
 
 
+def test_a_ring_dir_that_cannot_be_is_said_and_one_that_can_is_in_force(doctor, tmp_path):
+    finding = only(doctor(env={"TPROF_RING_DIR": "/proc/self"}), "ring_dir_unusable", "warning")
+    assert "/proc/self (TPROF_RING_DIR)" in finding["text"]
+    finding = only(doctor(env={"TPROF_RING_DIR": "here"}), "bad_setting", "warning")
+    assert "auto, or an absolute folder" in finding["next"]
+
+
+def test_where_no_folder_can_hold_a_ring_file(tmp_path):
+    """ramfs is not on the list of what maps safely."""
+    if str(BUILD).startswith("/tmp/") or subprocess.run(["unshare", "-m", "true"]).returncode != 0:
+        pytest.skip("needs the right to mount, and not over the build")
+    script = """for folder in /tmp /dev/shm; do mount -t ramfs none $folder || exit 77; done
+    TMPDIR=/tmp TPROF_OUTPUT_DIR=/tmp/traces "$1" doctor --json"""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", str(BUILD / "tprof")], capture_output=True, text=True
+    )
+    if done.returncode == 77:
+        pytest.skip("needs the right to mount a ramfs")
+    finding = only(json.loads(done.stdout), "ring_nowhere", "warning")
+    assert "a kill loses up to 10 s" in finding["text"] and "TPROF_RING_DIR" in finding["next"]
+
+
 LIMITS = {
     "no file": (resource.RLIMIT_FSIZE, 4096, "error", "-f"),
     "files smaller than the quota": (resource.RLIMIT_FSIZE, 16 << 20, "warning", "-f"),

@@ -18,7 +18,7 @@ class World {
  public:
   // `fd`: a file for the mapping, -1 for memory that dies with the process.
   explicit World(int fd = -1) {
-    mapping().open(fd);
+    mapping().open(fd, false);
     Head& head = mapping().head();
     head.layout = kRingLayout;
     head.head_size = sizeof(Head);

@@ -33,6 +33,18 @@ class RankFile:
         return {entry["comm"]: entry for entry in self.ledgers[-1]["comms"]}
 
 
+def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
+    """Rank -> its ring file, of those that are still there."""
+    found = {}
+    for path in folder.glob("*.json"):
+        with path.open() as file:
+            line = next(line for line in file if '"tprof_header"' in line)
+        header = json.loads(line.removesuffix(",\n"))["args"]
+        if header["ring"] and (ring := folder / header["ring"]).exists():
+            found[header["rank"]] = ring
+    return found
+
+
 def read(path: pathlib.Path) -> RankFile:
     lines = path.read_text().splitlines()
     assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"

@@ -36,7 +36,7 @@ def of(run: Run) -> Sight:
     for line in text.splitlines():
         if re.search(r"thread: tprof ", line):
             threads.append(line)
-        elif re.search(r"file: .*FOLDER/traces/", line):
+        elif re.search(r"file: .*(FOLDER/traces/|/\.tprof-.*\.ring)", line):
             files.append(line)
         elif not OF_THE_RUN.search(line):
             # Process ids, ports, inodes and addresses.

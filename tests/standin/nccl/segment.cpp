@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -72,13 +73,18 @@ void remove_leftovers(const std::string& path) {
 Segment::Segment(uint64_t id, int nranks, int rank) : nranks_(nranks), rank_(rank) {
   char name[32];
   std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(id));
-  path_ = folder();
-  remove_leftovers(path_);
-  path_ += name;
+  std::string in;
   const auto n = static_cast<size_t>(nranks);
   size_ = sizeof(Header) + n * sizeof(Rank) + 2 * n * sizeof(SplitVote);
   size_ = (size_ + 4095) / 4096 * 4096 + 2 * n * kWindow + n * n * sizeof(Mailbox);
-  const int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int fd = -1;
+  for (int tries = 0; fd < 0 && tries < 1000; ++tries) {  // the folder goes whenever it is empty
+    in = folder();
+    path_ = in + name;
+    fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != ENOENT) break;
+  }
+  remove_leftovers(in);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(size_)) != 0) die(path_);
   void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
@@ -86,7 +92,10 @@ Segment::Segment(uint64_t id, int nranks, int rank) : nranks_(nranks), rank_(ran
   base_ = static_cast<char*>(memory);
   rank_of(rank).pid = static_cast<uint32_t>(getpid());
   auto& header = *reinterpret_cast<Header*>(base_);
-  if (header.joined.fetch_add(1) + 1 == static_cast<uint32_t>(nranks)) unlink(path_.c_str());
+  if (header.joined.fetch_add(1) + 1 == static_cast<uint32_t>(nranks)) {
+    unlink(path_.c_str());
+    rmdir(in.c_str());
+  }
   futex_wake(header.joined);
 }
 

@@ -1,0 +1,119 @@
+"""Where the ring file lies, and that it leaves room to others. Of which file systems the folders are
+is simulated, so that no machine's decide."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import pytest
+import runs
+
+SHM = pathlib.Path("/dev/shm")
+CALLS = runs.client("calls", 20, 1)
+
+
+def header_of(traces: pathlib.Path) -> dict:
+    (file,) = traces.glob("*.json")
+    (args,) = runs.named(runs.parse(file.read_text().splitlines()[1:4]), "tprof_header")
+    return args
+
+
+def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]:
+    """The folder that the ring file was in, and what was said."""
+    (tmp_path / "node").mkdir(exist_ok=True)
+    variables = {"TPROF_RING_DIR": "", "TMPDIR": str(tmp_path / "node"), **env}
+    done = runs.run(tmp_path, CALLS, TROUBLE="places", PLACES=places, **variables)
+    (counts,) = done.counted()
+    runs.assert_exact(done.only_rank_file(), counts)
+    ring = header_of(done.traces)["ring"]
+    assert ring is None or not (done.traces / ring).exists()
+    return ring and (done.traces / ring).parent, done.stderr
+
+
+@pytest.mark.parametrize(("output", "shm", "tmpdir", "tmp", "expected"), [
+    ("ext4", "tmpfs", "ext4", "ext4", SHM),
+    ("nfs", "tmpfs", "ext4", "ext4", SHM),
+    ("tmpfs", "tmpfs", "ext4", "ext4", "beside"),
+    ("small", "tmpfs", "ext4", "ext4", "beside"),  # the user's choice
+    ("ext4", "small", "ext4", "ext4", "beside"),
+    ("ext4", "nfs", "ext4", "ext4", "beside"),
+    ("nfs", "small", "ext4", "ext4", "TMPDIR"),
+    ("nfs", "small", "small", "ext4", pathlib.Path("/tmp")),
+    ("nfs", "small", "nfs", "ext4", pathlib.Path("/tmp")),
+    ("nfs", "small", "nfs", "nfs", None),
+])
+def test_memory_with_room_to_spare_first_then_what_maps_safely(
+    output, shm, tmpdir, tmp, expected, tmp_path, built
+):
+    places = f"output={output} shm={shm} tmpdir={tmpdir} tmp={tmp}"
+    folder, said = traced(tmp_path, places)
+    named = {"beside": tmp_path / "traces", "TMPDIR": tmp_path / "node"}
+    assert folder == named.get(expected, expected)
+    assert ("no ring file" in said) == (expected is None) and said.count("\n") == (expected is None)
+
+
+def test_the_users_choice_comes_before_all_else(tmp_path, built):
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    places = "output=ext4 shm=tmpfs"
+    assert traced(tmp_path, places, TPROF_RING_DIR=str(chosen)) == (chosen, "")
+
+
+@pytest.mark.parametrize(("chosen", "said"), [
+    ("not/absolute", "TPROF_RING_DIR=not/absolute: expected auto, or an absolute folder"),
+    ("/proc/self", "no ring file can be in /proc/self (TPROF_RING_DIR): choosing another folder"),
+    ("/not/there", "no ring file can be in /not/there (TPROF_RING_DIR): choosing another folder"),
+])
+def test_a_choice_that_cannot_be_is_said_once(chosen, said, tmp_path, built):
+    folder, line = traced(tmp_path, "output=ext4 shm=tmpfs", TPROF_RING_DIR=chosen)
+    assert folder == SHM and said in line and line.count("\n") == 1
+
+
+def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path, built):
+    """There was room when it was made, and none when the threads came."""
+    done = runs.run(
+        tmp_path,
+        runs.client("end", "kill"),
+        TROUBLE="places",
+        PLACES="output=ext4 shm=filling",
+        TPROF_RING_DIR="",
+    )
+    assert done.code == -signal.SIGKILL
+    assert "no room for the ring file: a kill would lose counts" in done.stderr
+    ring = pathlib.Path(header_of(done.traces)["ring"])
+    try:
+        assert ring.parent == SHM
+        report = json.loads(tprof("summary", "--json", done.traces).stdout)
+        assert {p["kind"] for p in report["problems"]} >= {"partial"}
+    finally:
+        ring.unlink()
+
+
+def tprof(*arguments: object, **env: str) -> subprocess.CompletedProcess:
+    command = [str(runs.TPROF), *map(str, arguments)]
+    return subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("folder", ["there", "gone"])
+@pytest.mark.parametrize("hours", [23, 25])
+def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, built):
+    """The ring file of a dead process of another folder; its counts go where they belong first."""
+    node = tmp_path / "node"
+    node.mkdir()
+    then = {"TPROF_RING_DIR": str(node), "TROUBLE": f"hours:{hours}"}
+    old = runs.run(tmp_path / "old", runs.client("end", "kill"), **then)
+    assert old.code == -signal.SIGKILL
+    (ring,) = node.iterdir()
+    if folder == "gone":
+        shutil.rmtree(old.traces)
+    done = tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    assert done.returncode == 0
+    assert ring.exists() == (hours < 24)
+    if folder == "there":
+        (counts,) = old.counted()
+        if hours < 24:
+            runs.recover(old.traces)
+        runs.assert_exact(old.only_rank_file(), counts)
