@@ -33,6 +33,15 @@ End end_of(const Process& p) {
   return p.footer->partial ? End::partial : End::recovered;
 }
 
+void take(MetadataParser& parser, const Line& line, const std::filesystem::path& file) {
+  if (is_metadata(line.text)) {
+    parser.line(line);
+  } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
+    throw BadInput(file, line.offset,
+                   "expected a line that begins with {\"name\": or {\"cat\":\"NVTX\",");
+  }
+}
+
 // Every metadata line of the file.
 Trace scan(Source source, Merged merged = Merged::read) {
   Trace trace{std::move(source), {}, false};
@@ -47,13 +56,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
     if (first && !opens_array(block.text)) throw not_an_array(file);
     first = false;
     each_line(block, [&](const Line& line) {
-      if (parser.merged() && merged == Merged::leave) return;
-      if (is_metadata(line.text)) {
-        parser.line(line);
-      } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
-        throw BadInput(file, line.offset,
-                       "expected a line that begins with {\"name\": or {\"cat\":\"NVTX\",");
-      }
+      if (!parser.merged() || merged == Merged::read) take(parser, line, file);
     });
     if (parser.merged() && merged == Merged::leave) {
       trace.merged = true;
@@ -78,21 +81,65 @@ Trace scan(Source source, Merged merged = Merged::read) {
   return trace;
 }
 
-Block part_of(std::ifstream& in, std::uint64_t offset, std::size_t size) {
+Block block_of(std::string_view text, std::uint64_t offset) {
   Block block;
   block.offset = offset;
-  block.text.reserve(size + simdjson::SIMDJSON_PADDING);
-  block.text.resize(size);
-  in.seekg(static_cast<std::streamoff>(offset));
-  in.read(block.text.data(), static_cast<std::streamsize>(size));
-  if (!in) block.text.clear();
+  block.text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  block.text = text;
   return block;
 }
 
+// A file that may grow, or be cut, while it is read.
+class File {
+ public:
+  explicit File(std::filesystem::path path) : path_(std::move(path)) {
+    in_.open(path_, std::ios::binary);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+  std::uint64_t size() const {
+    std::error_code error;
+    const std::uint64_t size = std::filesystem::file_size(path_, error);
+    return error ? 0 : size;
+  }
+
+  Block part(std::uint64_t offset, std::size_t size) {
+    Block block;
+    block.offset = offset;
+    block.text.reserve(size + simdjson::SIMDJSON_PADDING);
+    block.text.resize(size);
+    in_.clear();
+    in_.seekg(static_cast<std::streamoff>(offset));
+    in_.read(block.text.data(), static_cast<std::streamsize>(size));
+    if (!in_) block.text.clear();
+    return block;
+  }
+
+  // Its first whole lines.
+  Block head() {
+    Block block = part(0, std::min<std::uint64_t>(size(), kEdge));
+    block.text.resize(block.text.rfind('\n') + 1);
+    return block;
+  }
+
+  // By `]`: what a process that has not closed its file leaves ends with a comma, or within a line.
+  bool ended() {
+    const std::uint64_t end = size();
+    const std::size_t last = std::min<std::uint64_t>(end, 2);
+    const std::string text = part(end - last, last).text;
+    return text.ends_with(']') || text == "]\n";
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::ifstream in_;
+};
+
 // The last ledger line and what follows it, or nothing where the file does not end as a closed one.
-std::optional<Block> closing_lines(std::ifstream& in, std::uint64_t file_size) {
+std::optional<Block> closing_lines(File& file, std::uint64_t file_size) {
   for (std::size_t size = kEdge; size < file_size && size <= kLargestTail; size *= 4) {
-    Block tail = part_of(in, file_size - size, size);
+    Block tail = file.part(file_size - size, size);
     if (!tail.text.ends_with("]\n") && !tail.text.ends_with(']')) return std::nullopt;
     const std::size_t ledger = tail.text.rfind("\n{\"name\":\"tprof_ledger\"");
     if (ledger == std::string::npos) continue;
@@ -111,48 +158,91 @@ bool knows_its_communicators(const Process& p) {
                              [&](const Collectives& c) { return p.comms.contains(c.comm); });
 }
 
-// A closed rank file from its two ends. A ledger is cumulative, so all that could be missing is a
-// communicator made later, an earlier epoch or a rank that was not known from the start; each of
-// them shows, and then the answer is nothing and the whole file has to be read.
-std::optional<Trace> load_ends(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(file, error);
-  if (error || size <= 2 * kEdge) return std::nullopt;
-  std::ifstream in(file, std::ios::binary);
-  Block head = part_of(in, 0, kEdge);
+// The rank of a process that was told none is that in its largest communicator.
+bool knows_its_rank(const Process& p) {
+  return p.header.rank || p.ledgers.rbegin()->second.collectives.empty();
+}
+
+// The header of a rank file of one process; nothing of what else it may be.
+std::optional<Header> header_in(const Block& head, const std::filesystem::path& file) {
   if (!opens_array(head.text)) return std::nullopt;
   MetadataParser parser(file);
-  const auto take = [&](const Line& line) {
-    if (is_metadata(line.text)) parser.line(line);
-  };
-  head.text.resize(head.text.rfind('\n') + 1);
-  each_line(head, take);
-  if (parser.merged() || parser.processes().size() != 1) return std::nullopt;
-  if (!parser.processes()[0].header.rank) return std::nullopt;
-
-  const auto tail = closing_lines(in, size);
-  if (!tail) return std::nullopt;
-  const std::int64_t pid = parser.processes()[0].line_pid;
   try {
-    each_line(*tail, take);
+    each_line(head, [&](const Line& line) {
+      const bool told = parser.merged() || !parser.processes().empty();
+      if (!told && is_metadata(line.text)) parser.line(line);
+    });
   } catch (const BadInput&) {
-    return std::nullopt;  // where it begins to be wrong shows in the whole file
+    return std::nullopt;
+  }
+  if (parser.merged() || parser.processes().empty()) return std::nullopt;
+  return std::move(parser.processes()[0].header);
+}
+
+// A process from the lines that begin its file and those that end it. A ledger is cumulative and
+// the communicators stand behind it once more, so all that could be missing is an earlier epoch and
+// what a library that did not write them again left in between; each of them shows, and then, as
+// where a line is wrong, the answer is nothing and the whole file has to be read.
+std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
+                               const Block& tail) {
+  MetadataParser parser(file);
+  const auto take_line = [&](const Line& line) { take(parser, line, file); };
+  std::int64_t pid = 0;
+  try {
+    each_line(head, take_line);
+    if (parser.merged() || parser.processes().size() != 1) return std::nullopt;
+    pid = parser.processes()[0].line_pid;
+    each_line(tail, take_line);
+  } catch (const BadInput&) {
+    return std::nullopt;
   }
   if (parser.processes().size() != 1) return std::nullopt;
   Process& p = parser.processes()[0];
   if (p.line_pid != pid) return std::nullopt;
   if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
-  if (!knows_its_communicators(p)) return std::nullopt;
+  if (!knows_its_communicators(p) || !knows_its_rank(p)) return std::nullopt;
   p.end = end_of(p);
-  return Trace{{file, Source{}.cut, {}}, std::move(parser.processes()), false};
+  return std::move(p);
+}
+
+Trace trace_of(Source source, Process process) {
+  Trace trace{std::move(source), {}, false};
+  trace.processes.push_back(std::move(process));
+  return trace;
+}
+
+std::optional<Trace> closed(File& file, const Block& head) {
+  const std::uint64_t size = file.size();
+  if (size <= 2 * kEdge) return std::nullopt;
+  const auto tail = closing_lines(file, size);
+  if (!tail) return std::nullopt;
+  auto process = of_ends(file.path(), head, *tail);
+  if (!process) return std::nullopt;
+  return trace_of({file.path(), Source{}.cut, {}}, std::move(*process));
+}
+
+// One that goes on in another file, `from`, behind its cut.
+Trace with_rest(Source source, const Block& head, const std::filesystem::path& from) {
+  const std::uint64_t cut = source.cut;
+  const std::string_view first = std::string_view(head.text).substr(0, cut);
+  auto process = of_ends(source.file, block_of(first.substr(0, first.rfind('\n') + 1), 0),
+                         block_of(source.rest, cut));
+  if (process) return trace_of(std::move(source), std::move(*process));
+  const auto file = source.file;
+  try {
+    return scan(std::move(source));
+  } catch (const BadInput& e) {
+    scan({file, cut, {}});  // it may be the rank file that is damaged
+    throw BadInput(from, std::string("damaged: of its lines, behind byte ") + std::to_string(cut) +
+                             " of the rank file: " + e.what());
+  }
 }
 
 // Where the lines of the first `size` bytes end.
-std::uint64_t whole_lines(const std::filesystem::path& file, std::uint64_t size) {
-  std::ifstream in(file, std::ios::binary);
+std::uint64_t whole_lines(File& file, std::uint64_t size) {
   for (std::uint64_t end = size; end != 0;) {
     const std::size_t part = std::min<std::uint64_t>(end, kEdge);
-    const Block block = part_of(in, end - part, part);
+    const Block block = file.part(end - part, part);
     if (const auto at = block.text.rfind('\n'); at != std::string::npos) return end - part + at + 1;
     end -= part;
   }
@@ -160,54 +250,50 @@ std::uint64_t whole_lines(const std::filesystem::path& file, std::uint64_t size)
 }
 
 // One whose ring file is out of sight, as of its last snapshot, if there is one.
-Trace with_snapshot(Trace lost) {
-  const auto& file = lost.source.file;
-  const auto snapshot = read_snapshot(file, lost.processes[0].header);
-  if (!snapshot) return lost;
+std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& header) {
+  auto snapshot = read_snapshot(file.path(), header);
+  if (!snapshot || file.ended()) return std::nullopt;  // it may have closed meanwhile
   // A server may have the snapshot before the end of the rank file.
-  const std::uint64_t cut =
-      whole_lines(file, std::min(snapshot->cut, std::uint64_t{std::filesystem::file_size(file)}));
-  Trace known;
-  try {
-    known = scan({file, cut, snapshot->lines});
-  } catch (const BadInput& e) {
-    throw BadInput(snapshot_path(file), std::string("damaged: of its lines, behind byte ") +
-                                            std::to_string(cut) + " of the rank file: " + e.what());
-  }
+  const std::uint64_t cut = whole_lines(file, std::min(snapshot->cut, file.size()));
+  Trace known =
+      with_rest({file.path(), cut, std::move(snapshot->lines)}, head, snapshot_path(file.path()));
   known.processes[0].end = End::running;
   known.processes[0].snapshot = true;
   return known;
 }
 
-Trace load_file(const std::filesystem::path& file, Merged merged) {
-  if (auto closed = load_ends(file)) return std::move(*closed);
-  Trace trace = scan({file, Source{}.cut, {}}, merged);
-  if (trace.merged || trace.processes.size() != 1 || trace.processes[0].footer) return trace;
-  const Process& open = trace.processes[0];
-  const auto ring = open.header.ring.empty() ? std::optional<RingFile>()
-                                             : RingFile::open(ring_path(file, open.header));
-  if (!ring || !ring->belongs_to(open.header)) {
-    // It may have closed since it was read.
-    Trace again = scan({file, Source{}.cut, {}});
-    return again.processes[0].footer ? std::move(again) : with_snapshot(std::move(again));
-  }
+// One that has not closed, from what it left beside its file, if there is that.
+std::optional<Trace> unclosed(File& file, const Block& head, const Header& header) {
+  const auto ring = header.ring.empty() ? std::optional<RingFile>()
+                                        : RingFile::open(ring_path(file.path(), header));
+  if (!ring || !ring->belongs_to(header)) return with_snapshot(file, head, header);
   Replay rest = replay(*ring);
-  const std::uint64_t size = std::filesystem::file_size(file);
+  const std::uint64_t size = std::filesystem::file_size(file.path());
   if (size < rest.cut) {
-    throw BadInput(file, size,
+    throw BadInput(file.path(), size,
                    "the file ends here; its ring file says that " + std::to_string(rest.cut) +
                        " bytes were written: it is a copy, or was cut");
   }
-  Trace whole;
-  try {
-    whole = scan({file, rest.cut, std::move(rest.lines)});
-  } catch (const BadInput& e) {
-    // The file alone was read well.
-    throw BadInput(ring->path(), std::string("damaged: of its lines, behind byte ") +
-                                     std::to_string(rest.cut) + " of the rank file: " + e.what());
-  }
+  Trace whole = with_rest({file.path(), rest.cut, std::move(rest.lines)}, head, ring->path());
   if (rest.running) whole.processes[0].end = End::running;
   return whole;
+}
+
+Trace load_file(const std::filesystem::path& path, Merged merged) {
+  const auto all = [&] { return scan({path, Source{}.cut, {}}, merged); };
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read once
+  File file(path);
+  const Block head = file.head();
+  const std::optional<Header> header = header_in(head, path);
+  if (!header) return all();
+  if (auto ends = closed(file, head)) return std::move(*ends);
+  if (file.ended()) {
+    Trace trace = all();
+    if (trace.processes.size() != 1 || trace.processes[0].footer) return trace;
+  }
+  if (auto open = unclosed(file, head, *header)) return std::move(*open);
+  return all();  // it may have closed meanwhile
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ std::filesystem::path ring_path(const std::filesystem::path& rank_file, const He
 // say that it is one.
 enum class Merged { read, leave };
 
-// Throws BadInput. Of a closed rank file only the beginning and the end are read; a merged trace
-// that is left has no processes.
+// Throws BadInput. Of a rank file only the beginning and the end are read, or what its process left
+// beside it in place of an end; a merged trace that is left has no processes.
 Trace load(const std::filesystem::path& file, Merged merged = Merged::read);
 
 }  // namespace tprof::read

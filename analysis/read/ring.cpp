@@ -104,6 +104,7 @@ Replay replay(const RingFile& ring) {
   last->lines(text, view, progress->tid);
   ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view),
               result.running ? "interval" : "close", !result.running);
+  drain.communicators(text);
   footer_line(text, view, sums, *progress, result.partial ? Complete::partial : Complete::no);
   result.lines.append(text.view());
   return result;

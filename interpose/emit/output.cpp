@@ -121,6 +121,7 @@ void Output::snapshot(std::uint64_t now_ns) {
   last.look(view_);
   last.lines(text_, view_, next_.tid);
   ledger_line(text_, view_, sums_, now_ns, "interval", false);
+  drain_.communicators(text_);
   footer_line(text_, view_, sums_, next_, Complete::no);
   if (!text_.failed()) snapshot_.write(text_.view(), progress_.offset);
 }
@@ -131,6 +132,7 @@ bool Output::end() {
   drain_.open_calls(text_, end, true);
   clock_line(text_, view_, clock_anchor());
   ledger_line(text_, view_, sums_, now_ns(), "close", true);
+  drain_.communicators(text_);
   footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";
   const std::uint64_t end_offset = progress_.offset + text_.size();
@@ -151,6 +153,11 @@ bool Output::end() {
   return true;
 }
 
+// As of the last ledger, with what communicators add to it and behind it.
+std::uint64_t Output::closing_bytes() const {
+  return closing_bytes_ + std::uint64_t{next_.comms} * kClosingBytesOfComm;
+}
+
 void Output::reopen() {
   Progress open = progress_;
   open.closed = 0;
@@ -163,7 +170,7 @@ void Output::reopen() {
 void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
   const bool ours = text_.size() == 0 || still_ours();
-  const bool fits = text_.size() == 0 || (ours && reserve(end_offset + closing_bytes_));
+  const bool fits = text_.size() == 0 || (ours && reserve(end_offset + closing_bytes()));
   if (fits && !text_.failed() && write_at(progress_.offset, text_.view())) {
     next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;

@@ -13,6 +13,7 @@ namespace tprof {
 // Room for the lines that close a file: kept free of all others, so that a disk that fills up costs
 // lines and not the counts.
 inline constexpr std::uint64_t kClosingBytes = 64 << 10;
+inline constexpr std::uint64_t kClosingBytesOfComm = 512;  // its line and its part of the ledger
 
 class Output {
  public:
@@ -29,9 +30,9 @@ class Output {
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
   // and its interval has passed; a clock line, if the wall clock was set; the snapshot.
   void tick();
-  // Ledger, footer and the end of the array. They stand behind the committed offset: calls that
-  // come later are written over them, and the end again behind those. False: it did not fit, and
-  // what was there stays.
+  // Ledger, communicators, footer and the end of the array. They stand behind the committed offset:
+  // calls that come later are written over them, and the end again behind those. False: it did not
+  // fit, and what was there stays.
   bool end();
 
   // It was no end: what comes is written over it.
@@ -49,6 +50,7 @@ class Output {
   void lose(std::uint64_t events);
   bool still_ours() const;
   bool reserve(std::uint64_t until);
+  std::uint64_t closing_bytes() const;
   void commit(const Progress& next);
   bool write_at(std::uint64_t offset, std::string_view text) const;
   std::uint64_t transactions() const;

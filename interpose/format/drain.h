@@ -67,6 +67,14 @@ class Drain {
     });
   }
 
+  // All communicators once more, behind the ledger that ends the file: a reader of its two ends
+  // misses the lines of those that were made between them.
+  void communicators(Text& out) const {
+    std::uint32_t from = 0;
+    std::int32_t world = 0;
+    communicators(out, from, world);
+  }
+
  private:
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
@@ -75,19 +83,22 @@ class Drain {
     return g == nullptr || g->complete.load(std::memory_order_acquire) != 0;
   }
 
-  void tables(Text& out, Progress& p, bool last = false) {
+  // Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
+  void communicators(Text& out, std::uint32_t& done, std::int32_t& world) const {
     const Head& head = view_.head();
     const std::uint32_t comms = View::entries(head.comms);
-    while (p.comms < comms) {
-      comm_line(out, view_, ++p.comms);
-      const Communicator* c = view_.comm(p.comms);
-      if (head.rank_known || c == nullptr || !is_own_comm(p.comms) || c->nranks <= p.world) {
-        continue;
-      }
-      p.world = c->nranks;
+    while (done < comms) {
+      comm_line(out, view_, ++done);
+      const Communicator* c = view_.comm(done);
+      if (head.rank_known || c == nullptr || !is_own_comm(done) || c->nranks <= world) continue;
+      world = c->nranks;
       identity_line(out, view_, *c);
     }
-    const std::uint32_t graphs = View::entries(head.graphs);
+  }
+
+  void tables(Text& out, Progress& p, bool last = false) {
+    communicators(out, p.comms, p.world);
+    const std::uint32_t graphs = View::entries(view_.head().graphs);
     while (p.graphs < graphs && (last || complete_graph(p.graphs + 1))) {
       graph_line(out, view_, sums_, ++p.graphs);
     }

@@ -9,6 +9,8 @@
 //                                every 50 rounds; says "ready"
 //          calls ROUNDS THREADS  then says how many calls returned and exits with 7; all threads
 //                                live at the same time
+//          late ROUNDS COMMS [stay]  calls, makes that many communicators with a call on each, and
+//                                calls as often again on the last; exits with 7, or stays
 //          leave HOW             exits with 3, by return, _exit or execv, while four threads go on
 //          calling child HOW             a child calls too: see children.cpp end HOW [WHERE] 200
 //          calls, then an end: see ends.cpp threads N             N threads one after the other,
@@ -93,6 +95,15 @@ int calls(std::uint64_t rounds, int threads) {
   }
   for (std::thread& t : running) t.join();
   std::printf("%llu calls returned\n", static_cast<unsigned long long>(returned.load()));
+  return 7;
+}
+
+int late(std::uint64_t rounds, int comms, bool stay) {
+  Caller(new_communicator(), 1).rounds(rounds);
+  std::vector<ncclComm_t> made = communicators(comms);
+  for (ncclComm_t comm : made) Caller(comm, 1).rounds(1);
+  Caller(made.back(), 1).rounds(rounds);
+  while (stay) pause();
   return 7;
 }
 
@@ -182,6 +193,7 @@ int main(int argc, char** argv) {
   };
   if (mode == "storm") return storm(static_cast<useconds_t>(number(1)));
   if (mode == "calls") return calls(number(1), static_cast<int>(number(2)));
+  if (mode == "late") return late(number(1), static_cast<int>(number(2)), argument(3) == "stay");
   if (mode == "leave") return leave(argument(1));
   if (mode == "child") return fault::with_child(argument(1));
   if (mode == "end") return fault::end(argument(1), argument(2));

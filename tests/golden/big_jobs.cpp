@@ -5,7 +5,8 @@
 //
 // RANKS files of LINES calls each, of a job with 8 ranks a node that uses its world, a group per
 // node and a group per place on the node. The groups are born before the call GROUPS_AT (default:
-// in the middle, as real ones are: behind the first 64 KiB of a long file). KIND:
+// in the middle, as real ones are: behind the first 64 KiB of a long file). Behind the ledger that
+// ends a file all communicators stand again. KIND:
 //
 //   closed       all did the same and closed
 //   killed       killed together at a time limit, a few calls apart, recovered from their rings
@@ -200,8 +201,10 @@ class RankFile {
         << R"(:00.0"}],"config":{"TPROF_EVENTS":"on"},"env":{},"ring":null}},)" << '\n';
 
     line_of("tprof_stream") << R"("stream":1,"handle":"0x5581c0"}},)" << '\n';
-    comm(kWorld, mix64(1), rank_);
+    world();
   }
+
+  void world() { comm(kWorld, mix64(1), rank_); }
 
   void comm(Group g, std::uint64_t id, int rank) {
     line_of("tprof_comm") << R"("comm":)" << static_cast<int>(g) << R"(,"id":")";
@@ -280,6 +283,8 @@ class RankFile {
       now_ += kHungNs;
     }
     ledger("close");
+    world();
+    groups();
     line_of("tprof_footer")
         << R"("dropped":{},"self_cost_ns":1234,"base_time_ns":)" << base_ns()
         << R"(,"coverage":{"functions":[{"name":"ncclAllGather","library":"/usr/lib/libnccl.so.2",)"

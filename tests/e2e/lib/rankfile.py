@@ -52,11 +52,17 @@ def read(path: pathlib.Path) -> RankFile:
     named = lambda name: [line["args"] for line in body if line["name"] == name]
     headers, footers = named("tprof_header"), named("tprof_footer")
     assert len(headers) == 1, f"{path}: {len(headers)} headers"
+    # Each stands where it was made and again behind the closing ledger.
+    comms = {comm["comm"]: comm for comm in named("tprof_comm")}
+    if footers:
+        closing = max(i for i, line in enumerate(body) if line["name"] == "tprof_ledger")
+        again = [line["args"] for line in body[closing:] if line["name"] == "tprof_comm"]
+        assert again == [comms[number] for number in sorted(comms)], f"{path}: {again}"
     return RankFile(
         path=path,
         lines=body,
         header=headers[0],
-        comms=sorted(named("tprof_comm"), key=lambda comm: comm["comm"]),
+        comms=[comms[number] for number in sorted(comms)],
         events=[line for line in body if line["ph"] == "X" and line["cat"] != "GRAPH"],
         ledgers=named("tprof_ledger"),
         footer=footers[0] if footers else None,

@@ -1,0 +1,66 @@
+"""What stands in the middle of a rank file is not read where its two ends tell all: also the
+communicators that were made there are known, of a rank that closed and of one that did not."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import BUILD
+from jobs import snapshot
+
+EDGE = 1 << 16  # what is read of each end
+RANKS, LINES = 9, 4000
+COMMANDS = (["check", "--no-lines"], ["summary"])
+
+
+@pytest.fixture
+def job(tmp_path):
+    """job(kind) -> a folder with rank files of 0.8 MB, each with groups born in its middle."""
+
+    def make(kind):
+        command = [BUILD / "big_jobs", tmp_path, RANKS, LINES, kind]
+        subprocess.run(list(map(str, command)), check=True, timeout=60, stdout=subprocess.PIPE)
+        return tmp_path
+
+    return make
+
+
+def said(tprof, folder, command):
+    result = tprof(*command, folder, "--json")
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    return json.loads(result.stdout)
+
+
+def wipe(file, begin, end):
+    """Nothing between the two is a line any more."""
+    with open(file, "r+b") as f:
+        f.seek(begin)
+        f.write(bytes(end - begin))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_a_closed_file_the_two_ends_are_read(job, tprof, command):
+    folder = job("closed")
+    whole = said(tprof, folder, command)
+    for file in folder.iterdir():
+        wipe(file, EDGE, file.stat().st_size - EDGE)
+    assert said(tprof, folder, command) == whole
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_a_file_with_a_snapshot_the_beginning_is_read(job, tprof, command):
+    folder = job("closed")
+    for file in list(folder.iterdir()):
+        text = file.read_text()
+        cut = text.rindex('{"name":"tprof_ledger"')
+        rest = text[cut:].removesuffix("]\n").replace('"complete":true', '"complete":false')
+        header = json.loads(text.split("\n")[2].removesuffix(","))["args"]
+        file.write_text(text[:cut])
+        (folder / f".{file.stem}.snapshot").write_bytes(
+            snapshot(header["base_time_ns"], cut, rest.encode())
+        )
+    whole = tprof(*command, folder, "--json")
+    assert '"snapshot"' in whole.stdout
+    for file in folder.glob("*.json"):
+        wipe(file, EDGE, file.stat().st_size - EDGE)
+    assert tprof(*command, folder, "--json").stdout == whole.stdout
