@@ -73,6 +73,27 @@ std::vector<trace_export::Part> parts_of(
   return parts;
 }
 
+std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts, bool gzip,
+                                           trace_export::Output& output) {
+  std::uint64_t bytes = 0;
+  std::error_code ignored;
+  for (const trace_export::Part& part : parts) {
+    bytes += std::filesystem::file_size(part.trace->source.file, ignored);
+  }
+  Progress progress("merging", bytes);
+  return trace_export::write_chrome(parts, gzip, output,
+                                    [&](std::uint64_t done) { progress(done); });
+}
+
+// What is damaged within shows when its lines are read.
+void leave_out(const std::vector<trace_export::BadPart>& bad,
+               std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
+  for (const auto& [part, error] : bad) {
+    skipped.push_back({std::string(error.what()) + "; left out", true});
+    for (const trace_export::Member& m : part->members) std::erase(chosen, m.process);
+  }
+}
+
 }  // namespace
 
 int merge(const MergeOptions& o) {
@@ -83,7 +104,7 @@ int merge(const MergeOptions& o) {
     return !file.named && std::filesystem::equivalent(file.path, o.output, ignored);
   });
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
-  const read::Traces traces = load(files);
+  read::Traces traces = load(files);
   const match::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = job.processes;
   if (!o.ranks.empty()) {
@@ -99,18 +120,20 @@ int merge(const MergeOptions& o) {
       throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
     }
   }
-  const auto parts = parts_of(traces, placements(job, chosen));
-  std::uint64_t bytes = 0;
-  for (const trace_export::Part& part : parts) {
-    bytes += std::filesystem::file_size(part.trace->source.file, ignored);
-  }
   const bool gzip = o.output.extension() == ".gz";
-  trace_export::Output output(o.output, gzip);
-  {
-    Progress progress("merging", bytes);
-    trace_export::write_chrome(parts, gzip, output, [&](std::uint64_t done) { progress(done); });
+  std::uint64_t size = 0;
+  for (;;) {
+    const auto parts = parts_of(traces, placements(job, chosen));
+    trace_export::Output output(o.output, gzip);
+    const auto bad = written(parts, gzip, output);
+    if (bad.empty()) {
+      output.close();
+      size = output.size();
+      break;
+    }
+    if (bad.size() == parts.size()) throw bad[0].error;
+    leave_out(bad, chosen, traces.skipped);
   }
-  output.close();
 
   for (const diagnose::Problem& p : diagnose::problems(job, traces.skipped, true)) {
     fmt::print(stderr, "tprof: {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
@@ -118,8 +141,8 @@ int merge(const MergeOptions& o) {
   }
   fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
              o.output == "-" ? "standard output" : report::printable(o.output.string()),
-             report::how_many(chosen), report::bytes(output.size()));
-  return kOk;
+             report::how_many(chosen), report::bytes(size));
+  return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 
 }  // namespace tprof::cli

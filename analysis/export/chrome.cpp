@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "format/schema.h"
@@ -25,10 +26,11 @@ struct Slot {
   std::string text;
   Piece piece;
   std::future<void> work;
+  const Part* part = nullptr;
 };
 
 // Slots worked on by other threads, written in the order in which they were taken. That they are
-// few bounds the memory.
+// few bounds the memory. Behind a part that can't be read nothing more is written.
 class Pipeline {
  public:
   explicit Pipeline(Output& output)
@@ -46,16 +48,31 @@ class Pipeline {
     for (std::size_t i = 0; i < slots_.size(); ++i) take();
   }
 
+  // Throws where the output can't be begun again.
+  void give_up(const Part& part, const read::BadInput& error) {
+    if (!output_.appears_whole()) throw error;
+    if (!gave_up(part)) bad_.push_back({&part, error});
+  }
+  bool gave_up(const Part& part) const {
+    return std::ranges::any_of(bad_, [&](const BadPart& bad) { return bad.part == &part; });
+  }
+  std::vector<BadPart> bad() && { return std::move(bad_); }
+
  private:
   void write(Slot& slot) {
     if (!slot.work.valid()) return;
-    slot.work.get();
-    output_.write(slot.piece);
+    try {
+      slot.work.get();
+    } catch (const read::BadInput& e) {
+      give_up(*slot.part, e);
+    }
+    if (bad_.empty()) output_.write(slot.piece);
   }
 
   Output& output_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
+  std::vector<BadPart> bad_;
 };
 
 // The member whose lines stand at `offset`: from its header on to the next one's. Where a process
@@ -138,8 +155,8 @@ std::string opening(const std::vector<Part>& parts) {
 
 }  // namespace
 
-void write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
-                  const std::function<void(std::uint64_t)>& progress) {
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+                                  const std::function<void(std::uint64_t)>& progress) {
   Pipeline pipeline(output);
   const auto put = [&](std::string text) {
     Slot& slot = pipeline.take();
@@ -149,21 +166,33 @@ void write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
   };
   put(opening(parts));
   std::uint64_t done = 0;
-  for (const Part& part : parts) {
-    read::BlockReader reader(part.trace->source);
+  const auto put_all = [&](const Part& part) {
+    std::optional<read::BlockReader> reader;
+    const auto next = [&](read::Block& block) {
+      try {
+        if (!reader) reader.emplace(part.trace->source);
+        return reader->next(block);
+      } catch (const read::BadInput& e) {
+        pipeline.give_up(part, e);
+        return false;
+      }
+    };
     for (;;) {
       Slot& slot = pipeline.take();
-      if (!reader.next(slot.block)) break;
+      if (pipeline.gave_up(part) || !next(slot.block)) return;
       done += slot.block.text.size();
+      slot.part = &part;
       slot.work = std::async(std::launch::async, [&part, &slot, gzip] {
         edit(part, slot);
         pack(slot.text, gzip, slot.piece);
       });
       progress(done);
     }
-  }
+  };
+  for (const Part& part : parts) put_all(part);
   put("\n]\n");
   pipeline.finish();
+  return std::move(pipeline).bad();
 }
 
 }  // namespace tprof::trace_export

@@ -9,6 +9,7 @@
 
 #include "export/line_editor.h"
 #include "export/output.h"
+#include "read/error.h"
 #include "read/load.h"
 
 namespace tprof::trace_export {
@@ -26,9 +27,16 @@ struct Part {
   std::vector<Member> members;  // in the order of the trace's processes
 };
 
+// A part that can't be read, and why.
+struct BadPart {
+  const Part* part;
+  read::BadInput error;
+};
+
 // Writes one array, part after part. Memory does not grow with the input. `progress` gets the bytes
-// of input done so far.
-void write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
-                  const std::function<void(std::uint64_t)>& progress);
+// of input done so far. Where the answer is not empty, the output is good for nothing: it is known
+// then which parts to leave out of another.
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+                                  const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace tprof::trace_export

@@ -37,6 +37,8 @@ class Output {
   void write(const Piece& piece);
   void close();
   std::uint64_t size() const { return size_; }
+  // Until close() it can be given up, and nobody has seen it.
+  bool appears_whole() const { return !part_.empty(); }
 
  private:
   void put(const void* bytes, std::size_t size);

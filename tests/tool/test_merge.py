@@ -118,16 +118,47 @@ def test_processes_without_a_rank_get_pids_of_their_own(tprof, generate, tmp_pat
     assert {pid: pids.count(pid) for pid in pids} == {0: 10, 1: 10, 2: 10, 3: 10}
 
 
-def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tprof, generate, tmp_path):
-    generate(tmp_path / "run", 2, 100)
-    file = tmp_path / "run/rank-00001.json"
+def damage(file):
+    """-> what is said of it: one of its calls is no JSON any more."""
     text = file.read_text()
     at = text.index('{"name":"ncclAllReduce"')
     file.write_text(text[:at] + text[at:].replace('"ts":', '"ts"', 1))
+    return f"{file}: byte {at}: expected one JSON object on this line"
+
+
+def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 1, 100)
+    what = damage(tmp_path / "run/rank-00000.json")
     result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
-    assert result.returncode == 2
-    assert result.stderr == f"tprof: {file}: byte {at}: expected one JSON object on this line\n"
+    assert (result.returncode, result.stderr) == (2, f"tprof: {what}\n")
     assert list(tmp_path.iterdir()) == [tmp_path / "run"]
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.json.gz"])
+def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
+    tprof, generate, tmp_path, name
+):
+    """As if their files were not there, but for what is said and the exit code."""
+    run = tmp_path / "run"
+    generate(run, 5, 20000)
+    said = [damage(run / f"rank-0000{rank}.json") for rank in (1, 3)]
+    result = tprof("merge", run, "-o", tmp_path / name)
+    assert result.returncode == 1
+    assert [line for line in result.stderr.splitlines() if "byte" in line] == [
+        f"tprof: error: {what}; left out" for what in said
+    ]
+    assert "3 processes" in result.stderr
+    for rank in (1, 3):
+        (run / f"rank-0000{rank}.json").unlink()
+    assert tprof("merge", run, "-o", tmp_path / f"expected-{name}").returncode == 0
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"expected-{name}").read_bytes()
+
+
+def test_what_was_written_to_a_pipe_can_not_be_taken_back(tprof, generate, tmp_path):
+    generate(tmp_path / "run", 2, 100)
+    what = damage(tmp_path / "run/rank-00001.json")
+    result = tprof("merge", tmp_path / "run", "-o", "-")
+    assert (result.returncode, result.stderr) == (2, f"tprof: {what}\n")
 
 
 def test_gzip_output_is_one_member(tprof, generate, tmp_path):
