@@ -123,12 +123,13 @@ class File {
     return block;
   }
 
-  // By `]`: what a process that has not closed its file leaves ends with a comma, or within a line.
+  // By a line that is `]`: what a process that has not closed its file leaves ends with a comma, or
+  // within a line.
   bool ended() {
     const std::uint64_t end = size();
-    const std::size_t last = std::min<std::uint64_t>(end, 2);
+    const std::size_t last = std::min<std::uint64_t>(end, 3);
     const std::string text = part(end - last, last).text;
-    return text.ends_with(']') || text == "]\n";
+    return text == "\n]\n" || text.ends_with("\n]");
   }
 
  private:
@@ -268,6 +269,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
                                         : RingFile::open(ring_path(file.path(), header));
   if (!ring || !ring->belongs_to(header)) return with_snapshot(file, head, header);
   Replay rest = replay(*ring);
+  if (file.ended()) return std::nullopt;  // it may have closed meanwhile
   const std::uint64_t size = std::filesystem::file_size(file.path());
   if (size < rest.cut) {
     throw BadInput(file.path(), size,
@@ -288,12 +290,10 @@ Trace load_file(const std::filesystem::path& path, Merged merged) {
   const std::optional<Header> header = header_in(head, path);
   if (!header) return all();
   if (auto ends = closed(file, head)) return std::move(*ends);
-  if (file.ended()) {
-    Trace trace = all();
-    if (trace.processes.size() != 1 || trace.processes[0].footer) return trace;
+  if (!file.ended()) {
+    if (auto open = unclosed(file, head, *header)) return std::move(*open);
   }
-  if (auto open = unclosed(file, head, *header)) return std::move(*open);
-  return all();  // it may have closed meanwhile
+  return all();
 }
 
 }  // namespace
