@@ -113,6 +113,7 @@ class RankFile {
 
   void close() {
     ledger("close");
+    comm();
     std::fprintf(
         out_,
         "{\"name\":\"tprof_footer\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":{\"dropped\":{},"
@@ -153,14 +154,20 @@ class RankFile {
                  "{\"name\":\"tprof_stream\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":"
                  "{\"stream\":1,\"handle\":\"0x5581c0\"}},\n",
                  rank_);
+    std::fprintf(out_,
+                 "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+                 "\"python\"}},\n",
+                 rank_, tid());
+    comm();
+  }
+
+  void comm() {
     std::fprintf(
         out_,
-        "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
-        "\"python\"}},\n"
         "{\"name\":\"tprof_comm\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"args\":{\"comm\":1,\"id\":"
         "\"5be1a0c7d2e3f405\",\"name\":null,\"nranks\":%d,\"rank\":%d,\"device\":%d,"
         "\"parent\":null}},\n",
-        rank_, tid(), rank_, ranks_, rank_, device);
+        rank_, ranks_, rank_, rank_ % kRanksPerHost);
   }
 
   void ledger(const char* reason) {
