@@ -67,6 +67,15 @@ std::uint64_t allocate_area(std::uint32_t ring_records) {
   return offset;
 }
 
+// Room for as many records again behind the first `capacity`.
+bool back_next(ThreadArea& area, std::uint64_t capacity) {
+  if (area.backed.load(std::memory_order_acquire) >= 2 * capacity) return true;
+  const std::uint64_t end = area.ring + capacity * sizeof(Record);
+  if (!session::mapping().back(end, end + capacity * sizeof(Record))) return false;
+  area.backed.store(2 * capacity, std::memory_order_release);
+  return true;
+}
+
 }  // namespace
 
 bool grow_ring(Thread& t) {
@@ -80,14 +89,24 @@ bool grow_ring(Thread& t) {
   // No system call for each call that is dropped: again when the writer has made way.
   const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
   if (tail == t.refused_at) return false;
-  const std::uint64_t end = area.ring + capacity * sizeof(Record);
-  if (!session::mapping().back(end, end + capacity * sizeof(Record))) {
+  if (!back_next(area, capacity)) {
     t.refused_at = tail;  // nothing is said before something is lost: that is counted
     return false;
   }
   area.capacity.store(2 * capacity, std::memory_order_release);
   t.mask = 2 * capacity - 1;
   return true;
+}
+
+void prepare_rings() {
+  const Mapping& m = session::mapping();
+  const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto& area = *m.at<ThreadArea>(m.head().thread[i]);
+    const std::uint64_t capacity = area.capacity.load(std::memory_order_acquire);
+    const bool soon = area.head.load(std::memory_order_relaxed) >= capacity / 2;
+    if (area.ring != 0 && capacity < area.most && soon) back_next(area, capacity);
+  }
 }
 
 namespace {

@@ -98,6 +98,10 @@ void threads_after_fork();  // in the child
 // Twice the room. False: it stays as it is, for want of room or since a record would have to move.
 [[gnu::cold, gnu::noinline]] bool grow_ring(Thread& t);
 
+// On the writer's thread: the room that a ring will take next is there before its thread wants it.
+// The kernel takes half a millisecond to make the last doubling.
+void prepare_rings();
+
 [[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
   LedgerRow*& cached = t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
   if (cached == nullptr || cached->key_low.load(std::memory_order_relaxed) != key.low ||

@@ -127,6 +127,7 @@ bool close_held(Output& output) {
 }
 
 View g_view;
+void (*g_each_time)() = nullptr;
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
@@ -144,6 +145,7 @@ void* run(void*) {
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     close_as_asked();
+    g_each_time();
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
       // exit() can stop us anywhere: what it has closed is its own to write over.
@@ -158,10 +160,11 @@ void* run(void*) {
 
 }  // namespace
 
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot) {
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, void (*each_time)()) {
   note_cores();  // calls may come before constructors
   g_fd = fd;
   g_view = view;
+  g_each_time = each_time;
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;

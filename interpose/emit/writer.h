@@ -8,9 +8,9 @@
 namespace tprof::writer {
 
 // Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
-// `snapshot`: the file beside it, or -1.
+// `snapshot`: the file beside it, or -1; `each_time`: what else it does whenever it wakes.
 // False: it could not be made.
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot);
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, void (*each_time)());
 
 void wake();
 

@@ -102,9 +102,11 @@ struct ThreadArea {
   std::atomic<std::uint64_t> head;                   // records opened so far
   std::uint64_t ring;                                // offset
   // Records, a power of two. Doubles, up to `most`, where that leaves each where it is; behind it
-  // the file is a hole, to be touched by nobody.
+  // the file may be a hole, to be touched by nobody.
   std::atomic<std::uint64_t> capacity;
   std::uint64_t most;
+  // Records that may be touched: more than `capacity` where the writer made the next room ready.
+  std::atomic<std::uint64_t> backed;
   // Offsets of ledger levels, 0: none. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread

@@ -198,7 +198,8 @@ bool start_in_files(const Process& process, std::string_view libraries) {
     complain(Trouble::start, "not tracing: cannot write to ", g_file.directory);
     return false;
   }
-  if (!writer::start(g_mapping.view(), g_file.fd, header.size(), g_file.snapshot_fd)) {
+  if (!writer::start(g_mapping.view(), g_file.fd, header.size(), g_file.snapshot_fd,
+                     prepare_rings)) {
     complain(Trouble::start, "not tracing: cannot start the writer thread");
     return false;
   }

@@ -8,10 +8,14 @@
 //         alive      N threads at once, one call each; says how much of the ring is resident
 //         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
 //         groups     N threads one by one, a group of two calls each; says how many pages grew
+//         ahead      one, N calls; says by how much the ring file grew until the writer had seen
+//                    them, or 10 s were over
 //         turns      N threads one by one, 3,000 calls each of a count of its own, from 1 on
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -94,6 +98,17 @@ std::uintmax_t ring_bytes() {
   return 0;
 }
 
+// KiB that the ring file really takes.
+long ring_taken() {
+  for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
+    struct stat file {};
+    if (entry.path().extension() == ".ring" && stat(entry.path().c_str(), &file) == 0) {
+      return file.st_blocks / 2;
+    }
+  }
+  return 0;
+}
+
 // KiB of mappings of ring files that are in memory.
 unsigned long resident() {
   std::ifstream maps("/proc/self/smaps");
@@ -136,6 +151,12 @@ int main(int, char** argv) {
       all_called.arrive_and_wait();
     });
     std::printf("resident %lu\n", resident());
+  } else if (mode == "ahead") {
+    call();
+    const long before = ring_taken();
+    while (g_calls < static_cast<unsigned long>(n)) call();
+    for (int i = 0; i < 10'000 && ring_taken() == before; ++i) usleep(1000);
+    std::printf("grew %ld\n", ring_taken() - before);
   } else if (mode == "destructor") {
     for (int i = 0; i < n; ++i) {
       std::thread([] {

@@ -51,6 +51,13 @@ def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path, built):
     assert 0 < said["resident"] < 40 * 1024
 
 
+def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path, built):
+    """To make room takes the kernel up to half a millisecond: not in a call of the program."""
+    lines, said = run(tmp_path, "ahead", 600)  # of the first 1,024
+    assert_all_counted(lines, said["calls"])
+    assert 64 <= said["grew"] < 128
+
+
 def test_calls_in_the_destructors_of_a_thread(tmp_path, built):
     """Of keys that are older and younger than ours: before and after its area is given back."""
     lines, said = run(tmp_path, "destructor", 200)
