@@ -19,6 +19,7 @@ KINDS = {"closed": (0, 1), "killed": (1, 2), "lost": (1, 2), "hung": (1, 2), "si
 KINDS |= {"group_sizes": (1, 2)}
 CHECK_S, CHECK_MIB = 60, 1024  # of 10,000 healthy ranks; of fewer ranks in proportion
 LEDGERS_S = 5
+RUN_S = 1  # what `tprof run` adds to a command in a folder that holds this job
 
 
 def big_job(place: Place, ranks: int, kind: str) -> Path:
@@ -40,6 +41,8 @@ def of_job(place: Place, ranks: int, kind: str) -> Iterator[Figure]:
     }
     if kind == "hung":
         del commands["summary"]
+    if kind == "closed":
+        commands["run"] = (["run", "--out", folder, "--", "true"], 0, RUN_S)
     for name, (arguments, expected, limit_s) in commands.items():
         used = place.finish([place.tprof, *arguments], status=expected)
         what = f"{name}, {ranks:,} ranks {kind}"
