@@ -203,7 +203,7 @@ std::optional<Process> of_ends(const std::filesystem::path& file, const Block& h
   if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
   if (!knows_its_communicators(p) || !knows_its_rank(p)) return std::nullopt;
   p.end = end_of(p);
-  return std::move(p);
+  return std::optional(std::move(p));
 }
 
 Trace trace_of(Source source, Process process) {

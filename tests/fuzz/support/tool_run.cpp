@@ -127,7 +127,8 @@ void run_all_readers(const fs::path& path) {
   run_tool({"anonymize", path.string(), "-o", public_copy.string()});
   fs::remove_all(public_copy);
   const fs::path merged = folder() / "out.json";
-  if (run_tool({"merge", path.string(), "-o", merged.string()}).code == 2) {
+  const int merging = run_tool({"merge", path.string(), "-o", merged.string()}).code;
+  if (merging == 2) {
     promise(!fs::exists(merged), "no merged trace of bad input");
     return;
   }
@@ -135,6 +136,7 @@ void run_all_readers(const fs::path& path) {
   const Outcome again = run_tool({"summary", merged.string(), "--json"});
   fs::remove(merged);
   promise(again.code != 2, "a merged trace can be read", again.err);
+  if (merging == 1) return;  // some were left out, of which the ends may tell all that is summed up
   const auto before = nlohmann::json::parse(json.out);
   const auto after = nlohmann::json::parse(again.out);
   promise(before["buckets"] == after["buckets"], "a merged trace has the totals of its parts",
