@@ -1,6 +1,7 @@
 #include "read/left_rings.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,14 +54,17 @@ std::string text(const char* head, std::size_t offset) {
   return {head + offset, strnlen(head + offset, N)};
 }
 
-// Nothing where it is no ring file of this version.
+// Nothing where it is no ring file of this version, or another user's: root would write to that
+// user's files.
 std::optional<Owner> owner_of(const fs::path& ring) {
   const int fd = open(ring.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   char head[offsetof(Head, thread)];
+  struct stat file {};
+  const bool mine = fstat(fd, &file) == 0 && file.st_uid == geteuid();
   const ssize_t n = pread(fd, head, sizeof head, 0);
   close(fd);
-  if (n != static_cast<ssize_t>(sizeof head)) return std::nullopt;
+  if (!mine || n != static_cast<ssize_t>(sizeof head)) return std::nullopt;
   if (std::memcmp(head, kRingMagic, sizeof kRingMagic) != 0 ||
       number<std::uint32_t>(head, offsetof(Head, layout)) != kRingLayout) {
     return std::nullopt;

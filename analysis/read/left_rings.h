@@ -7,7 +7,7 @@
 
 namespace tprof::read {
 
-// The ring file of a process of this machine, since its last start, that is dead.
+// The ring file of a process of this user and this machine, since its last start, that is dead.
 struct LeftRing {
   std::filesystem::path ring;
   std::filesystem::path folder;     // as the process saw it: another container's may not be there

@@ -117,3 +117,18 @@ def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, bu
         if hours < 24:
             runs.recover(old.traces)
         runs.assert_exact(old.only_rank_file(), counts)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a file of another user")
+def test_run_leaves_what_another_user_forgot(tmp_path, built):
+    node = tmp_path / "node"
+    node.mkdir()
+    then = {"TPROF_RING_DIR": str(node), "TROUBLE": "hours:25"}
+    old = runs.run(tmp_path / "old", runs.client("end", "kill"), **then)
+    (ring,) = node.iterdir()
+    os.chown(ring, 65534, 65534)
+    (rank_file,) = old.traces.glob("*.json")
+    before = rank_file.read_bytes()
+    done = tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    assert done.returncode == 0
+    assert ring.exists() and rank_file.read_bytes() == before
