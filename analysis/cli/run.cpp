@@ -35,27 +35,37 @@ std::vector<Setting> settings(const RunOptions& o, const fs::path& library, cons
   return all;
 }
 
-// Memory of the node that nobody has asked for since.
-constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
+// Rank files whose processes were killed get their end, before this host's temporary folder goes.
+void recover_dead(const fs::path& rank_file, const std::string& run_id) {
+  try {
+    const auto header = read::beginning_of(rank_file).header;
+    if (header && header->run_id == run_id) recover::recover(rank_file, false);
+  } catch (const read::NotATrace&) {  // the summary says so
+  } catch (const read::BadInput& e) {
+    fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+  }
+}
 
-// Rank files whose processes were killed get their end, before this host's temporary folder goes:
-// those of this run, and those of any folder that were forgotten.
-void recover_dead(const fs::path& folder, const std::string& run_id) {
-  for (const read::LeftRing& left : read::left_rings(folder)) {
-    const bool forgotten = left.silent_ns > kForgottenNs;
-    std::error_code error;
-    if (!forgotten && !fs::equivalent(left.folder, folder, error)) continue;
-    try {
-      if (!left.has_rank_file()) {
-        if (forgotten) fs::remove(left.ring, error);
-        continue;
-      }
-      const auto header = read::beginning_of(left.rank_file).header;
-      if (!header || (!forgotten && header->run_id != run_id)) continue;
+// Memory of the node that nobody has asked for since. Of other jobs, so nothing is said.
+void give_back(const read::LeftRing& left) {
+  try {
+    if (left.has_rank_file()) {
       recover::recover(left.rank_file, false);
-    } catch (const read::NotATrace&) {  // the summary says so
-    } catch (const read::BadInput& e) {
-      if (!forgotten) fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    } else {
+      fs::remove(left.ring);
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+void finish_the_dead(const fs::path& folder, const std::string& run_id) {
+  constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
+  for (const read::LeftRing& left : read::left_rings(folder)) {
+    std::error_code error;
+    if (left.silent_ns > kForgottenNs) {
+      give_back(left);
+    } else if (left.has_rank_file() && fs::equivalent(left.folder, folder, error)) {
+      recover_dead(left.rank_file, run_id);
     }
   }
 }
@@ -100,7 +110,7 @@ void print_summary(const Files& files, const fs::path& folder, const std::string
 // What is left to do when the command has ended. Of many parallel tasks one speaks.
 void finish(const fs::path& folder, const std::string& run_id, bool speak) {
   let_writes_fail();
-  recover_dead(folder, run_id);
+  finish_the_dead(folder, run_id);
   if (!speak) return;
   const Files files = files_of_run(folder, run_id);
   if (files.ours.empty()) {

@@ -91,22 +91,18 @@ long pages() {
   return n;
 }
 
-std::uintmax_t ring_bytes() {
+// Of the ring file; zeros where there is none.
+struct stat ring_file() {
+  struct stat file {};
   for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
-    if (entry.path().extension() == ".ring") return entry.file_size();
+    if (entry.path().extension() == ".ring") stat(entry.path().c_str(), &file);
   }
-  return 0;
+  return file;
 }
 
-// KiB that the ring file really takes.
+// KiB that it really takes.
 long ring_taken() {
-  for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
-    struct stat file {};
-    if (entry.path().extension() == ".ring" && stat(entry.path().c_str(), &file) == 0) {
-      return file.st_blocks / 2;
-    }
-  }
-  return 0;
+  return ring_file().st_blocks / 2;
 }
 
 // KiB of mappings of ring files that are in memory.
@@ -137,7 +133,7 @@ int main(int, char** argv) {
     });
   } else if (mode == "short") {
     for (int i = 0; i < n; i += kAtOnce) at_once(kAtOnce, [] { call(); });
-    std::printf("ring %ju\n", ring_bytes());
+    std::printf("ring %ld\n", ring_file().st_size);
   } else if (mode == "turns") {
     for (int i = 1; i <= n; ++i) {
       std::thread([i] {

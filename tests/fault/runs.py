@@ -160,9 +160,21 @@ def assert_no_line_twice(calls: list[dict]) -> None:
     assert len(set(entered)) == len(entered), "a line twice"
 
 
+def header_of(traces: pathlib.Path) -> dict:
+    """Of the only rank file, whether or not it is closed."""
+    (file,) = traces.glob("*.json")
+    (args,) = named(parse(file.read_text().splitlines()[1:4]), "tprof_header")
+    return args
+
+
+def tprof(*arguments: object, **env: str) -> subprocess.CompletedProcess:
+    command = [str(TPROF), *map(str, arguments)]
+    return subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=False)
+
+
 def recover(traces: pathlib.Path) -> None:
     """Closes what a dead process left open."""
-    done = subprocess.run([TPROF, "recover", traces], capture_output=True, text=True, check=False)
+    done = tprof("recover", traces)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 

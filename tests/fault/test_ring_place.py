@@ -6,19 +6,12 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 
 import pytest
 import runs
 
 SHM = pathlib.Path("/dev/shm")
 CALLS = runs.client("calls", 20, 1)
-
-
-def header_of(traces: pathlib.Path) -> dict:
-    (file,) = traces.glob("*.json")
-    (args,) = runs.named(runs.parse(file.read_text().splitlines()[1:4]), "tprof_header")
-    return args
 
 
 def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]:
@@ -28,7 +21,7 @@ def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]
     done = runs.run(tmp_path, CALLS, TROUBLE="places", PLACES=places, **variables)
     (counts,) = done.counted()
     runs.assert_exact(done.only_rank_file(), counts)
-    ring = header_of(done.traces)["ring"]
+    ring = runs.header_of(done.traces)["ring"]
     assert ring is None or not (done.traces / ring).exists()
     return ring and (done.traces / ring).parent, done.stderr
 
@@ -83,18 +76,13 @@ def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path, built):
     )
     assert done.code == -signal.SIGKILL
     assert "no room for the ring file: a kill would lose counts" in done.stderr
-    ring = pathlib.Path(header_of(done.traces)["ring"])
+    ring = pathlib.Path(runs.header_of(done.traces)["ring"])
     try:
         assert ring.parent == SHM
-        report = json.loads(tprof("summary", "--json", done.traces).stdout)
+        report = json.loads(runs.tprof("summary", "--json", done.traces).stdout)
         assert {p["kind"] for p in report["problems"]} >= {"partial"}
     finally:
         ring.unlink()
-
-
-def tprof(*arguments: object, **env: str) -> subprocess.CompletedProcess:
-    command = [str(runs.TPROF), *map(str, arguments)]
-    return subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("folder", ["there", "gone"])
@@ -109,7 +97,7 @@ def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, bu
     (ring,) = node.iterdir()
     if folder == "gone":
         shutil.rmtree(old.traces)
-    done = tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    done = runs.tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
     assert done.returncode == 0
     assert ring.exists() == (hours < 24)
     if folder == "there":
@@ -129,6 +117,6 @@ def test_run_leaves_what_another_user_forgot(tmp_path, built):
     os.chown(ring, 65534, 65534)
     (rank_file,) = old.traces.glob("*.json")
     before = rank_file.read_bytes()
-    done = tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    done = runs.tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
     assert done.returncode == 0
     assert ring.exists() and rank_file.read_bytes() == before

@@ -13,12 +13,11 @@ import counted
 import pytest
 import runs
 
+PLACES = {
+    "nfs": "output=nfs shm=tmpfs",
+    "overlay": "output=overlay shm=overlay tmpdir=overlay tmp=overlay",
+}
 GATE = 300  # the all-reduce in which it stands
-
-
-def tprof(*arguments: object) -> subprocess.CompletedProcess:
-    command = [str(runs.TPROF), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def until(what):
@@ -40,7 +39,7 @@ def entries(snapshot: pathlib.Path) -> list[tuple]:
 def standing(tmp_path, trouble: str, **env: str):
     """A client that stands in a call, and its first snapshot is written. Its ring file is not beside
     the rank file."""
-    variables = {"TROUBLE": trouble, "TPROF_RING_DIR": "", **env}
+    variables = {"TROUBLE": "places", "PLACES": PLACES[trouble], "TPROF_RING_DIR": "", **env}
     with subprocess.Popen(
         runs.client("calls", 9000, 1),
         env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=str(GATE), **variables),
@@ -58,18 +57,11 @@ def standing(tmp_path, trouble: str, **env: str):
             process.kill()
 
 
-def header_of(traces: pathlib.Path) -> dict:
-    (file,) = traces.glob("*.json")
-    lines = (line.removesuffix(",") for line in file.read_text().splitlines()[1:4])
-    (args,) = runs.named([json.loads(line) for line in lines], "tprof_header")
-    return args
-
-
 def killed_without_ring(tmp_path, trouble: str, **env: str) -> tuple[pathlib.Path, dict]:
     traces = tmp_path / "traces"
     with standing(tmp_path, trouble, **env) as (process, _):
         process.kill()
-    header = header_of(traces)
+    header = runs.header_of(traces)
     if header["ring"] is not None:
         ring = pathlib.Path(header["ring"])
         assert ring.is_absolute() and ring.parent != traces
@@ -82,15 +74,15 @@ def killed_without_ring(tmp_path, trouble: str, **env: str) -> tuple[pathlib.Pat
 def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tmp_path, built):
     traces, header = killed_without_ring(tmp_path, trouble, TPROF_EVENTS=events)
     assert (header["ring"] is None) == (trouble == "overlay")
-    check = json.loads(tprof("check", "--json", "--stuck-after", "0.9", traces).stdout)
+    check = json.loads(runs.tprof("check", "--json", "--stuck-after", "0.9", traces).stdout)
     (seen,) = [f for f in check["findings"] if f["kind"] == "snapshot"]
     assert "not known" in seen["text"] and seen["severity"] == "note"
     (hang,) = [f for f in check["findings"] if f["kind"] == "hang"]
     assert hang["function"] == "ncclAllReduce"
 
-    plain = tprof("recover", traces)
+    plain = runs.tprof("recover", traces)
     assert plain.returncode == 1 and "--force" in plain.stdout and header["host"] in plain.stdout
-    forced = tprof("recover", "--force", traces)
+    forced = runs.tprof("recover", "--force", traces)
     assert "as of then" in forced.stdout
     (file,) = traces.iterdir()  # and the snapshot is gone
     (counts,) = (tmp_path / "counts").iterdir()
@@ -103,7 +95,7 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
 
 def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
     with standing(tmp_path, "nfs") as (process, snapshot):
-        ring = pathlib.Path(header_of(snapshot.parent)["ring"])
+        ring = pathlib.Path(runs.header_of(snapshot.parent)["ring"])
         assert ring.is_absolute() and ring.exists()
         process.communicate("x", timeout=runs.TIME_LIMIT_S)
         assert process.returncode == 7
@@ -113,7 +105,7 @@ def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
 
 def test_a_ring_that_is_there_tells_more_than_the_snapshot(tmp_path, built):
     with standing(tmp_path, "nfs") as (process, snapshot):
-        kinds = {f["kind"] for f in json.loads(tprof("check", "--json", snapshot.parent).stdout)["findings"]}
+        kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", snapshot.parent).stdout)["findings"]}
         assert "running" in kinds and "snapshot" not in kinds
         process.communicate("x", timeout=runs.TIME_LIMIT_S)
 
@@ -134,18 +126,18 @@ def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
     }
     for what, data in spoiled.items():
         snapshot.write_bytes(data)
-        kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+        kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
         assert "lost" in kinds and "snapshot" not in kinds, what
     # The newer one torn: the older one holds.
     other = (generation + 1) % 2 * 512
     newer = struct.pack("<8s7Q", b"tprofsn1", generation + 1, base, cut, offset, length, 1, own_sum)
     snapshot.write_bytes(whole[:other] + newer + whole[other + 64 :])
-    kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+    kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
     assert "snapshot" in kinds
     # Of a process before it, whose rank file had the same name.
     stranger = whole[:at] + whole[at : at + 16] + struct.pack("<Q", base + 1) + whole[at + 24 :]
     snapshot.write_bytes(stranger)
-    kinds = {f["kind"] for f in json.loads(tprof("check", "--json", traces).stdout)["findings"]}
+    kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
     assert "lost" in kinds
 
 
@@ -155,7 +147,7 @@ MOMENTS = 3  # before, within and after each
 
 def known(traces: pathlib.Path) -> dict | None:
     """Bucket -> calls and elements, without the ring; None where nothing is."""
-    summary = json.loads(tprof("summary", "--json", traces).stdout)
+    summary = json.loads(runs.tprof("summary", "--json", traces).stdout)
     buckets = summary["buckets"].items()
     found = {k: (b["calls"], b["elements"], b["bytes"]) for k, b in buckets if b and b["calls"]}
     return found or None
@@ -176,7 +168,7 @@ def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path, built):
             process.kill()
         assert process.returncode == -signal.SIGKILL
         assert said == (b"ready\n" if trouble == "clock" else b"")
-        pathlib.Path(header_of(folder / "traces")["ring"]).unlink()
+        pathlib.Path(runs.header_of(folder / "traces")["ring"]).unlink()
         return known(folder / "traces")
 
     first, second = killed("1", 1, "clock"), killed("2", 2, "clock")

@@ -8,13 +8,11 @@
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
 //                          never succeeds while they are not held back
 //   TROUBLE=stall          no write returns, but the first: a file server that is gone
-//   TROUBLE=nfs            the output folder says that it is on NFS
-//   TROUBLE=overlay        every folder says that it is on overlayfs
 //   TROUBLE=places         where PLACES says so ("output=nfs shm=small tmpdir=ext4 tmp=ext4"):
 //   which
-//                          file systems these folders are on: nfs, ext4, tmpfs (with 8 GiB free),
-//                          small (a tmpfs with less than 1 GiB), filling (with 8 GiB the first two
-//                          times)
+//                          file systems these folders are on: nfs, overlay, ext4, tmpfs (with 8 GiB
+//                          free), small (a tmpfs with less than 1 GiB), filling (with 8 GiB the
+//                          first two times)
 //   TROUBLE=hours:N        the wall clock is that many hours behind
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
 //
@@ -98,10 +96,11 @@ void answer_for(std::string_view path, struct statfs* fs) {
   static std::atomic<int> asked{0};
   const std::string_view place = place_of(path);
   if (place.empty()) return;
-  if (place == "nfs") fs->f_type = 0x6969;
-  if (place == "ext4") fs->f_type = 0xef53;
-  if (place == "nfs" || place == "ext4") return;
-  fs->f_type = 0x01021994;
+  fs->f_type = place == "nfs"       ? 0x6969
+               : place == "overlay" ? 0x794c7630
+               : place == "ext4"    ? 0xef53
+                                    : 0x01021994;
+  if (fs->f_type != 0x01021994) return;
   fs->f_bsize = 4096;
   fs->f_blocks = 16 * kGiB / 4096;
   const bool room = place == "tmpfs" || (place == "filling" && asked++ < 2);
@@ -143,8 +142,6 @@ int open(const char* path, int flags, ...) {
 
 int statfs(const char* path, struct statfs* fs) noexcept {
   const int result = next<int(const char*, struct statfs*)>("statfs")(path, fs);
-  if (result == 0 && wants("nfs") && ours(path)) fs->f_type = 0x6969;
-  if (result == 0 && wants("overlay")) fs->f_type = 0x794c7630;
   if (result == 0 && wants("places")) answer_for(path, fs);
   return result;
 }
