@@ -3,8 +3,8 @@
 //   wrapped  library  function  buckets (none: it only helps to count others)  elements  needs
 //   since    function  version
 //   not      library  function  reason
-#include "functions.h"
-#include "uncovered.h"
+#include "interpose/api/functions.h"
+#include "interpose/api/uncovered.h"
 
 #define BY_DIRECTION "H2D,D2H,D2D,H2H,MANAGED"
 #define MANAGED_ONLY "MANAGED"

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cuda.h"
-#include "cudart.h"
+#include "interpose/api/cuda.h"
+#include "interpose/api/cudart.h"
+#include "interpose/api/nccl.h"
 #include "interpose/format/ring_file.h"
-#include "nccl.h"
 
 namespace tprof {
 

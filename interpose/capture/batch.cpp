@@ -1,11 +1,11 @@
-#include "batch.h"
+#include "interpose/capture/batch.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <span>
 
-#include "box.h"
+#include "interpose/capture/box.h"
 #include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 

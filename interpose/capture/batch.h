@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "calls.h"
-#include "copy_args.h"
+#include "interpose/capture/calls.h"
+#include "interpose/capture/copy_args.h"
 
 namespace tprof {
 

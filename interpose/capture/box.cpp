@@ -1,4 +1,4 @@
-#include "box.h"
+#include "interpose/capture/box.h"
 
 #include <atomic>
 

@@ -2,7 +2,7 @@
 // does (cudaMemcpy3DParms in driver_types.h).
 #pragma once
 
-#include "copy_args.h"
+#include "interpose/capture/copy_args.h"
 
 namespace tprof {
 

@@ -6,14 +6,14 @@
 
 #include <utility>
 
-#include "communicators.h"
-#include "copy_args.h"
-#include "graphs.h"
-#include "groups.h"
 #include "interpose/api/functions.h"
+#include "interpose/capture/communicators.h"
+#include "interpose/capture/copy_args.h"
+#include "interpose/capture/graphs.h"
+#include "interpose/capture/groups.h"
+#include "interpose/capture/memory.h"
+#include "interpose/capture/thread.h"
 #include "interpose/format/dtypes.h"
-#include "memory.h"
-#include "thread.h"
 
 namespace tprof {
 

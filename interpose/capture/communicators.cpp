@@ -1,4 +1,4 @@
-#include "communicators.h"
+#include "interpose/capture/communicators.h"
 
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -6,11 +6,11 @@
 
 #include <cstring>
 
-#include "handle_map.h"
+#include "interpose/capture/handle_map.h"
+#include "interpose/capture/tables.h"
 #include "interpose/format/pages.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
-#include "tables.h"
 
 namespace tprof::comms {
 

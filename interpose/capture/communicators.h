@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "thread.h"
+#include "interpose/capture/thread.h"
 
 namespace tprof::comms {
 

@@ -3,7 +3,7 @@
 
 #include <cuda.h>
 
-#include "copy_args.h"
+#include "interpose/capture/copy_args.h"
 
 namespace tprof {
 

@@ -1,6 +1,6 @@
 // What graphs.h says of stream captures.
-#include "graph_driver.h"
-#include "graph_registry.h"
+#include "interpose/capture/graph_driver.h"
+#include "interpose/capture/graph_registry.h"
 
 namespace tprof::graphs {
 

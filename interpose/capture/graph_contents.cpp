@@ -1,7 +1,7 @@
-#include "graph_contents.h"
+#include "interpose/capture/graph_contents.h"
 
+#include "interpose/capture/tables.h"
 #include "interpose/session/clock.h"
-#include "tables.h"
 
 namespace tprof::graph_contents {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "graph_model.h"
-#include "thread.h"
+#include "interpose/capture/graph_model.h"
+#include "interpose/capture/thread.h"
 
 namespace tprof::graph_contents {
 

@@ -1,9 +1,9 @@
-#include "graph_driver.h"
+#include "interpose/capture/graph_driver.h"
 
 #include <iterator>
 #include <string_view>
 
-#include "driver_box.h"
+#include "interpose/capture/driver_box.h"
 #include "interpose/resolve/driver_function.h"
 
 namespace tprof::graph_driver {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "copy_args.h"
+#include "interpose/capture/copy_args.h"
 
 namespace tprof::graph_driver {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <span>
 
-#include "graph_contents.h"
-#include "graph_driver.h"
-#include "graph_registry.h"
-#include "graph_scan.h"
+#include "interpose/capture/graph_contents.h"
+#include "interpose/capture/graph_driver.h"
+#include "interpose/capture/graph_registry.h"
+#include "interpose/capture/graph_scan.h"
 #include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 

@@ -1,4 +1,4 @@
-#include "graph_model.h"
+#include "interpose/capture/graph_model.h"
 
 namespace tprof {
 

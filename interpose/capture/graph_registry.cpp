@@ -1,6 +1,6 @@
-#include "graph_registry.h"
+#include "interpose/capture/graph_registry.h"
 
-#include "graph_driver.h"
+#include "interpose/capture/graph_driver.h"
 
 namespace tprof::graphs {
 

@@ -2,9 +2,9 @@
 // lock.
 #pragma once
 
-#include "graph_model.h"
-#include "graphs.h"
-#include "handle_map.h"
+#include "interpose/capture/graph_model.h"
+#include "interpose/capture/graphs.h"
+#include "interpose/capture/handle_map.h"
 
 namespace tprof::graphs {
 

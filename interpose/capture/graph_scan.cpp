@@ -1,9 +1,9 @@
-#include "graph_scan.h"
+#include "interpose/capture/graph_scan.h"
 
 #include <algorithm>
 
-#include "calls.h"
-#include "graph_driver.h"
+#include "interpose/capture/calls.h"
+#include "interpose/capture/graph_driver.h"
 
 namespace tprof::graphs {
 namespace {

@@ -1,8 +1,8 @@
 // What graphs.h says of graphs that are made and changed by hand.
-#include "graphs.h"
+#include "interpose/capture/graphs.h"
 
-#include "graph_driver.h"
-#include "graph_registry.h"
+#include "interpose/capture/graph_driver.h"
+#include "interpose/capture/graph_registry.h"
 
 namespace tprof::graphs {
 

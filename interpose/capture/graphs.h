@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "graph_model.h"
-#include "thread.h"
+#include "interpose/capture/graph_model.h"
+#include "interpose/capture/thread.h"
 
 namespace tprof::graphs {
 

@@ -1,10 +1,10 @@
-#include "groups.h"
+#include "interpose/capture/groups.h"
 
 #include <sys/mman.h>
 
 #include <new>
 
-#include "calls.h"
+#include "interpose/capture/calls.h"
 
 namespace tprof {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nccl.h>
 
-#include "thread.h"
+#include "interpose/capture/thread.h"
 
 namespace tprof {
 

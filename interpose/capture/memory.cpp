@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "interpose/capture/memory.h"
 
 #include <algorithm>
 #include <atomic>

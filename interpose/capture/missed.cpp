@@ -1,7 +1,7 @@
-#include "missed.h"
+#include "interpose/capture/missed.h"
 
+#include "interpose/capture/thread.h"
 #include "interpose/session/keep_errno.h"
-#include "thread.h"
 
 namespace tprof::missed {
 namespace {

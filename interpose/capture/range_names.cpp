@@ -1,4 +1,4 @@
-#include "range_names.h"
+#include "interpose/capture/range_names.h"
 
 #include <atomic>
 #include <cstring>

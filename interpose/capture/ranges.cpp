@@ -1,12 +1,12 @@
-#include "ranges.h"
+#include "interpose/capture/ranges.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
+#include "interpose/capture/range_names.h"
+#include "interpose/capture/thread.h"
 #include "interpose/session/keep_errno.h"
-#include "range_names.h"
-#include "thread.h"
 
 namespace tprof::ranges {
 namespace {

@@ -1,4 +1,4 @@
-#include "thread.h"
+#include "interpose/capture/thread.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -10,13 +10,13 @@
 #include <cstring>
 #include <new>
 
+#include "interpose/capture/ranges.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/lock.h"
-#include "ranges.h"
 
 namespace tprof {
 

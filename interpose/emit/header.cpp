@@ -1,4 +1,4 @@
-#include "header.h"
+#include "interpose/emit/header.h"
 
 #include <dlfcn.h>
 

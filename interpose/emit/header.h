@@ -1,10 +1,10 @@
 #pragma once
 
+#include "interpose/emit/rank_file.h"
 #include "interpose/format/text.h"
 #include "interpose/format/view.h"
 #include "interpose/session/config.h"
 #include "interpose/session/process.h"
-#include "rank_file.h"
 
 namespace tprof {
 

@@ -1,4 +1,4 @@
-#include "output.h"
+#include "interpose/emit/output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,12 +1,12 @@
 // What goes into the rank file, and when it counts as written. One caller at a time.
 #pragma once
 
+#include "interpose/emit/snapshot.h"
 #include "interpose/format/drain.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/text.h"
 #include "interpose/session/clock.h"
 #include "interpose/session/disk_space.h"
-#include "snapshot.h"
 
 namespace tprof {
 

@@ -1,4 +1,4 @@
-#include "rank_file.h"
+#include "interpose/emit/rank_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "snapshot.h"
+#include "interpose/emit/snapshot.h"
 
 #include <fcntl.h>
 #include <unistd.h>

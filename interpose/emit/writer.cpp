@@ -1,4 +1,4 @@
-#include "writer.h"
+#include "interpose/emit/writer.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -14,10 +14,10 @@
 #include <ctime>
 #include <new>
 
+#include "interpose/emit/output.h"
 #include "interpose/session/clock.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/no_signals.h"
-#include "output.h"
 
 namespace tprof::writer {
 namespace {

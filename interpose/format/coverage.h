@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "ring_file.h"
-#include "text.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/format/text.h"
 
 namespace tprof {
 

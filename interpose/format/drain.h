@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ledger_lines.h"
-#include "lines.h"
-#include "range_lines.h"
+#include "interpose/format/ledger_lines.h"
+#include "interpose/format/lines.h"
+#include "interpose/format/range_lines.h"
 
 namespace tprof {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "copy_in_use.h"
-#include "lines.h"
+#include "interpose/format/copy_in_use.h"
+#include "interpose/format/lines.h"
 
 namespace tprof {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "buckets.h"
-#include "copy_in_use.h"
+#include "interpose/format/buckets.h"
+#include "interpose/format/copy_in_use.h"
 
 namespace tprof {
 

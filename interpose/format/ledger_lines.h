@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "coverage.h"
-#include "lines.h"
-#include "totals.h"
+#include "interpose/format/coverage.h"
+#include "interpose/format/lines.h"
+#include "interpose/format/totals.h"
 
 namespace tprof {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "text.h"
-#include "view.h"
+#include "interpose/format/text.h"
+#include "interpose/format/view.h"
 
 namespace tprof {
 

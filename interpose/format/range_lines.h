@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "lines.h"
+#include "interpose/format/lines.h"
 
 namespace tprof {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "buckets.h"
+#include "interpose/format/buckets.h"
 
 namespace tprof {
 

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ledger.h"
-#include "ranges.h"
-#include "record.h"
-#include "schema.h"
+#include "interpose/format/ledger.h"
+#include "interpose/format/ranges.h"
+#include "interpose/format/record.h"
+#include "interpose/format/schema.h"
 
 namespace tprof {
 

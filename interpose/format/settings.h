@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ring_file.h"
-#include "text.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/format/text.h"
 
 namespace tprof {
 

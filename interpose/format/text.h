@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "pages.h"
+#include "interpose/format/pages.h"
 
 namespace tprof {
 

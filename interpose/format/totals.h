@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ledger.h"
-#include "pages.h"
-#include "view.h"
+#include "interpose/format/ledger.h"
+#include "interpose/format/pages.h"
+#include "interpose/format/view.h"
 
 namespace tprof {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dtypes.h"
-#include "ring_file.h"
+#include "interpose/format/dtypes.h"
+#include "interpose/format/ring_file.h"
 
 namespace tprof {
 

@@ -2,8 +2,8 @@
 // newer meaning by a macro.
 #pragma once
 
-#include "driver_thread.h"
-#include "wrapper.h"
+#include "interpose/hook/driver_thread.h"
+#include "interpose/hook/wrapper.h"
 
 namespace tprof {
 

@@ -1,7 +1,7 @@
 // The wrapper of a function that makes one copy.
 #pragma once
 
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 // Declared by what they are defined as, which has to agree with the vendor's header where that
 // declares them: it names the twins only by a macro that replaces the plain names.

@@ -1,9 +1,9 @@
 // The wrappers of the CUDA driver's copies, generated from api/cuda.h. Without TPROF_DRIVER=1 they
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
-#include "any_cuda.h"
 #include "interpose/capture/batch.h"
 #include "interpose/capture/driver_box.h"
+#include "interpose/hook/any_cuda.h"
 
 using tprof::at;
 using tprof::box_copy;

@@ -1,7 +1,7 @@
 // The wrappers of the driver's stream captures and graph launches. Without TPROF_DRIVER=1 they pass
 // every call straight through; with it they report those that come from no wrapper, as a runtime
 // makes them that is linked in.
-#include "any_cuda.h"
+#include "interpose/hook/any_cuda.h"
 
 using tprof::driver_thread;
 using tprof::legacy;

@@ -1,7 +1,7 @@
 // The wrappers of the driver's functions that make and change graphs by hand. Without
 // TPROF_DRIVER=1 they pass every call straight through.
-#include "any_cuda.h"
 #include "interpose/capture/driver_box.h"
+#include "interpose/hook/any_cuda.h"
 
 using tprof::box_copy;
 using tprof::CopyArgs;

@@ -5,8 +5,8 @@
 // clang asks for it where the templates are that get them.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-#include "copy_wrapper.h"
 #include "interpose/capture/box.h"
+#include "interpose/hook/copy_wrapper.h"
 
 using tprof::box_copy;
 

@@ -2,7 +2,7 @@
 // differ between versions of CUDA, generated from api/cudart.h.
 #include "interpose/capture/batch.h"
 
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 // As functions of other names, since their prototypes are not those of any one header.
 #define WRAPPER(meant, function, parameters, arguments, reading)                                \

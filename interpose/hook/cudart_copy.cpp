@@ -1,5 +1,5 @@
 // The wrappers of the CUDA runtime's copies between addresses, generated from api/cudart.h.
-#include "copy_wrapper.h"
+#include "interpose/hook/copy_wrapper.h"
 
 TPROF_CUDART_COPY(TPROF_COPY_WRAPPERS)
 TPROF_CUDART_COPY_PEER(TPROF_COPY_WRAPPER)

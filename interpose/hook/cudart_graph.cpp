@@ -1,5 +1,5 @@
 // The wrappers of stream capture and of CUDA graphs.
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 using tprof::legacy;
 using tprof::per_thread;

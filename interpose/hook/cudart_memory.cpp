@@ -1,6 +1,6 @@
 // The wrappers that tell us which device a thread uses and what kind of memory an address is.
 // They count nothing and start nothing.
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;

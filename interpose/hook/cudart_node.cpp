@@ -2,7 +2,7 @@
 // api/cudart.h, and those of nodes of any kind.
 #include "interpose/capture/batch.h"
 #include "interpose/capture/box.h"
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 using tprof::CopyArgs;
 using tprof::Fn;

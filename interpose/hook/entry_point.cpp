@@ -1,8 +1,8 @@
 // The wrappers of the functions that give a program the driver's functions. Every CUDA runtime,
 // also one that is linked in, reaches the driver this way. With TPROF_DRIVER=1 what they give is
 // wrapped.
+#include "interpose/hook/wrapper.h"
 #include "interpose/session/opt_in.h"
-#include "wrapper.h"
 
 using tprof::Fn;
 namespace resolve = tprof::resolve;

@@ -1,7 +1,7 @@
 // The wrappers of NCCL's groups and of a communicator's life.
 #include <cstddef>
 
-#include "wrapper.h"
+#include "interpose/hook/wrapper.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;

@@ -9,8 +9,8 @@
 #include "interpose/capture/missed.h"
 #include "interpose/capture/range_names.h"
 #include "interpose/capture/ranges.h"
+#include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
-#include "wrapper.h"
 
 namespace {
 

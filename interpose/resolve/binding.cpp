@@ -1,4 +1,4 @@
-#include "binding.h"
+#include "interpose/resolve/binding.h"
 
 #include <array>
 #include <cstring>

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "resolve.h"
+#include "interpose/resolve/resolve.h"
 
 namespace tprof::resolve {
 

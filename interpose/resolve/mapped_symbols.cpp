@@ -1,4 +1,4 @@
-#include "mapped_symbols.h"
+#include "interpose/resolve/mapped_symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "resolve.h"
+#include "interpose/resolve/resolve.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -11,12 +11,12 @@
 #include <cstring>
 #include <span>
 
-#include "binding.h"
 #include "interpose/format/text.h"
+#include "interpose/resolve/binding.h"
+#include "interpose/resolve/mapped_symbols.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/loaded_objects.h"
 #include "interpose/session/lock.h"
-#include "mapped_symbols.h"
 
 namespace tprof::resolve {
 namespace {

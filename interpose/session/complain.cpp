@@ -1,4 +1,4 @@
-#include "complain.h"
+#include "interpose/session/complain.h"
 
 #include <unistd.h>
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "no_signals.h"
+#include "interpose/session/no_signals.h"
 
 namespace tprof {
 

@@ -1,13 +1,13 @@
-#include "config.h"
+#include "interpose/session/config.h"
 
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
 
-#include "complain.h"
-#include "environment.h"
 #include "interpose/format/settings.h"
+#include "interpose/session/complain.h"
+#include "interpose/session/environment.h"
 
 namespace tprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "coverage.h"
+#include "interpose/session/coverage.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -8,11 +8,11 @@
 #include <cstring>
 #include <span>
 
-#include "environment.h"
 #include "interpose/api/functions.h"
 #include "interpose/format/coverage.h"
-#include "loaded_objects.h"
-#include "lock.h"
+#include "interpose/session/environment.h"
+#include "interpose/session/loaded_objects.h"
+#include "interpose/session/lock.h"
 
 namespace tprof::coverage {
 namespace {

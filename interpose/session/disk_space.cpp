@@ -1,4 +1,4 @@
-#include "disk_space.h"
+#include "interpose/session/disk_space.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "no_signals.h"
+#include "interpose/session/no_signals.h"
 
 namespace tprof {
 namespace {

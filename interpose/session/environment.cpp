@@ -1,4 +1,4 @@
-#include "environment.h"
+#include "interpose/session/environment.h"
 
 #include <cerrno>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "loaded_objects.h"
+#include "interpose/session/loaded_objects.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <ctime>
 
-#include "at_fork.h"
-#include "keep_errno.h"
-#include "no_signals.h"
+#include "interpose/session/at_fork.h"
+#include "interpose/session/keep_errno.h"
+#include "interpose/session/no_signals.h"
 
 namespace tprof {
 namespace {

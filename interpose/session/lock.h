@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "no_signals.h"
+#include "interpose/session/no_signals.h"
 
 namespace tprof {
 

@@ -1,13 +1,13 @@
-#include "mapping.h"
+#include "interpose/session/mapping.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "complain.h"
-#include "disk_space.h"
 #include "interpose/format/file_systems.h"
-#include "keep_errno.h"
+#include "interpose/session/complain.h"
+#include "interpose/session/disk_space.h"
+#include "interpose/session/keep_errno.h"
 
 namespace tprof {
 namespace {

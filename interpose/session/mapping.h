@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "disk_space.h"
 #include "interpose/format/view.h"
-#include "lock.h"
+#include "interpose/session/disk_space.h"
+#include "interpose/session/lock.h"
 
 namespace tprof {
 

@@ -1,7 +1,7 @@
-#include "opt_in.h"
+#include "interpose/session/opt_in.h"
 
-#include "config.h"
-#include "environment.h"
+#include "interpose/session/config.h"
+#include "interpose/session/environment.h"
 
 namespace tprof::opt_in {
 

@@ -1,4 +1,4 @@
-#include "process.h"
+#include "interpose/session/process.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include <ctime>
 #include <string_view>
 
-#include "environment.h"
 #include "interpose/format/ledger.h"
-#include "redact.h"
+#include "interpose/session/environment.h"
+#include "interpose/session/redact.h"
 
 namespace tprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "redact.h"
+#include "interpose/session/redact.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "session.h"
+#include "interpose/session/session.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -9,11 +9,6 @@
 #include <climits>
 #include <cstring>
 
-#include "at_fork.h"
-#include "clock.h"
-#include "complain.h"
-#include "coverage.h"
-#include "disk_space.h"
 #include "interpose/api/functions.h"
 #include "interpose/capture/communicators.h"
 #include "interpose/capture/graphs.h"
@@ -28,10 +23,15 @@
 #include "interpose/emit/writer.h"
 #include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
-#include "keep_errno.h"
-#include "leaving.h"
-#include "lock.h"
-#include "process.h"
+#include "interpose/session/at_fork.h"
+#include "interpose/session/clock.h"
+#include "interpose/session/complain.h"
+#include "interpose/session/coverage.h"
+#include "interpose/session/disk_space.h"
+#include "interpose/session/keep_errno.h"
+#include "interpose/session/leaving.h"
+#include "interpose/session/lock.h"
+#include "interpose/session/process.h"
 
 // What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);

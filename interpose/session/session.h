@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "config.h"
-#include "mapping.h"
+#include "interpose/session/config.h"
+#include "interpose/session/mapping.h"
 
 namespace tprof::session {
 
