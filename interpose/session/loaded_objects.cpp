@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "interpose/session/at_fork.h"
+#include "interpose/base/at_fork.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/no_signals.h"
 

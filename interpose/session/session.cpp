@@ -23,7 +23,7 @@
 #include "interpose/emit/writer.h"
 #include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
-#include "interpose/session/at_fork.h"
+#include "interpose/base/at_fork.h"
 #include "interpose/session/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/coverage.h"
