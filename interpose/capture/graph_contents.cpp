@@ -1,7 +1,7 @@
 #include "interpose/capture/graph_contents.h"
 
 #include "interpose/capture/tables.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 
 namespace tprof::graph_contents {
 namespace {

@@ -7,7 +7,7 @@
 #include "interpose/format/ledger.h"
 #include "interpose/format/pages.h"
 #include "interpose/format/ring_file.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/session.h"
 
 struct CUstream_st;  // what a cudaStream_t points to

@@ -7,7 +7,7 @@
 
 #include "interpose/format/lines.h"
 #include "interpose/resolve/resolve.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/environment.h"
 #include "interpose/session/redact.h"
 

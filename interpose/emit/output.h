@@ -5,7 +5,7 @@
 #include "interpose/format/drain.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/text.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/disk_space.h"
 
 namespace tprof {

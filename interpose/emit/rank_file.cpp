@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "interpose/format/file_systems.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/environment.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "interpose/format/totals.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/disk_space.h"
 
 namespace tprof {

@@ -15,7 +15,7 @@
 #include <new>
 
 #include "interpose/emit/output.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/no_signals.h"
 

@@ -24,7 +24,7 @@
 #include "interpose/format/drain.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/at_fork.h"
-#include "interpose/session/clock.h"
+#include "interpose/base/clock.h"
 #include "interpose/session/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/disk_space.h"
