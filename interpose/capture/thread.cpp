@@ -13,7 +13,7 @@
 #include "interpose/capture/ranges.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/lock.h"

@@ -9,7 +9,7 @@
 
 #include "interpose/format/last_calls.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/disk_space.h"
 
 namespace tprof {

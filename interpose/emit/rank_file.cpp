@@ -12,7 +12,7 @@
 
 #include "interpose/format/file_systems.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/environment.h"
 
 namespace tprof {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "interpose/format/settings.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/environment.h"
 
 namespace tprof {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "interpose/format/file_systems.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/disk_space.h"
 #include "interpose/session/keep_errno.h"
 

@@ -25,7 +25,7 @@
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/disk_space.h"
 #include "interpose/session/keep_errno.h"

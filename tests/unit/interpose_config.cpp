@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 #include "interpose/session/config.h"
 #include "interpose_environment.h"
 

@@ -1,4 +1,4 @@
-#include "interpose/session/complain.h"
+#include "interpose/base/complain.h"
 
 #include <unistd.h>
 #include <atomic>
