@@ -10,7 +10,7 @@
 #include "interpose/format/last_calls.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 
 namespace tprof {
 namespace {

@@ -6,7 +6,7 @@
 #include "interpose/format/ring_file.h"
 #include "interpose/format/text.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 
 namespace tprof {
 

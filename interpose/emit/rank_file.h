@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interpose/session/config.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 #include "interpose/session/process.h"
 
 namespace tprof {

@@ -9,7 +9,7 @@
 
 #include "interpose/format/totals.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 
 namespace tprof {
 namespace {

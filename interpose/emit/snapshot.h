@@ -6,7 +6,7 @@
 
 #include "interpose/format/snapshot.h"
 #include "interpose/format/view.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 
 namespace tprof {
 

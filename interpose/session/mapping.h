@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "interpose/format/view.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 #include "interpose/session/lock.h"
 
 namespace tprof {

@@ -27,7 +27,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/leaving.h"
 #include "interpose/session/lock.h"

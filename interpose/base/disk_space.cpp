@@ -1,4 +1,4 @@
-#include "interpose/session/disk_space.h"
+#include "interpose/base/disk_space.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
