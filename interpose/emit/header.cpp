@@ -8,7 +8,7 @@
 #include "interpose/format/lines.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {

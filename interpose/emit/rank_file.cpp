@@ -13,7 +13,7 @@
 #include "interpose/format/file_systems.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 
 namespace tprof {
 namespace {

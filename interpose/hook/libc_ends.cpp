@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "interpose/resolve/mapped_symbols.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 #include "interpose/session/keep_errno.h"
 #include "interpose/session/leaving.h"
 

@@ -7,7 +7,7 @@
 
 #include "interpose/format/settings.h"
 #include "interpose/base/complain.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 
 namespace tprof {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "interpose/api/functions.h"
 #include "interpose/format/coverage.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 #include "interpose/session/loaded_objects.h"
 #include "interpose/session/lock.h"
 

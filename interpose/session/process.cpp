@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "interpose/format/ledger.h"
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {

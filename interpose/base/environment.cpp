@@ -1,4 +1,4 @@
-#include "interpose/session/environment.h"
+#include "interpose/base/environment.h"
 
 #include <cerrno>
 #include <cstddef>
