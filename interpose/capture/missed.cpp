@@ -1,7 +1,7 @@
 #include "interpose/capture/missed.h"
 
 #include "interpose/capture/thread.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 
 namespace tprof::missed {
 namespace {

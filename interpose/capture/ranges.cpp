@@ -6,7 +6,7 @@
 
 #include "interpose/capture/range_names.h"
 #include "interpose/capture/thread.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 
 namespace tprof::ranges {
 namespace {

@@ -15,7 +15,7 @@
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 #include "interpose/session/lock.h"
 
 namespace tprof {

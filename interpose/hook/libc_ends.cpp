@@ -16,7 +16,7 @@
 
 #include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/environment.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 #include "interpose/session/leaving.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))

@@ -14,7 +14,7 @@
 #include "interpose/format/text.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/mapped_symbols.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 #include "interpose/session/loaded_objects.h"
 #include "interpose/session/lock.h"
 

@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "interpose/base/at_fork.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 #include "interpose/session/no_signals.h"
 
 namespace tprof {

@@ -7,7 +7,7 @@
 #include "interpose/format/file_systems.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 
 namespace tprof {
 namespace {

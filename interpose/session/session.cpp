@@ -28,7 +28,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/session/keep_errno.h"
+#include "interpose/base/keep_errno.h"
 #include "interpose/session/leaving.h"
 #include "interpose/session/lock.h"
 #include "interpose/session/process.h"
