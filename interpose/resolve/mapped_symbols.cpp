@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "interpose/session/loaded_objects.h"
+#include "interpose/base/loaded_objects.h"
 
 #pragma weak dladdr1  // musl lacks it
 

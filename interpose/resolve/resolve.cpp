@@ -15,7 +15,7 @@
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/keep_errno.h"
-#include "interpose/session/loaded_objects.h"
+#include "interpose/base/loaded_objects.h"
 #include "interpose/session/lock.h"
 
 namespace tprof::resolve {

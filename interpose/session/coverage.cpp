@@ -11,7 +11,7 @@
 #include "interpose/api/functions.h"
 #include "interpose/format/coverage.h"
 #include "interpose/base/environment.h"
-#include "interpose/session/loaded_objects.h"
+#include "interpose/base/loaded_objects.h"
 #include "interpose/session/lock.h"
 
 namespace tprof::coverage {

@@ -1,4 +1,4 @@
-#include "interpose/session/loaded_objects.h"
+#include "interpose/base/loaded_objects.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
