@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof {
 

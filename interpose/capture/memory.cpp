@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "interpose/resolve/driver_function.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof::memory {
 namespace {

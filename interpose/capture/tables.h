@@ -5,7 +5,7 @@
 #include <new>
 
 #include "interpose/format/ring_file.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 #include "interpose/session/session.h"
 
 namespace tprof::tables {

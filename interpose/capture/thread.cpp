@@ -16,7 +16,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
 #include "interpose/base/keep_errno.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof {
 

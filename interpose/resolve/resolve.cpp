@@ -16,7 +16,7 @@
 #include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/keep_errno.h"
 #include "interpose/base/loaded_objects.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof::resolve {
 namespace {

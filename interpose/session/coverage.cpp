@@ -12,7 +12,7 @@
 #include "interpose/format/coverage.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/loaded_objects.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof::coverage {
 namespace {

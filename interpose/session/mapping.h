@@ -5,7 +5,7 @@
 
 #include "interpose/format/view.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 
 namespace tprof {
 

@@ -30,7 +30,7 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/keep_errno.h"
 #include "interpose/session/leaving.h"
-#include "interpose/session/lock.h"
+#include "interpose/base/lock.h"
 #include "interpose/session/process.h"
 
 // What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
