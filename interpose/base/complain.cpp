@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "interpose/session/no_signals.h"
+#include "interpose/base/held_signals.h"
 
 namespace tprof {
 

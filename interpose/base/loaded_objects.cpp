@@ -9,7 +9,7 @@
 
 #include "interpose/base/at_fork.h"
 #include "interpose/base/keep_errno.h"
-#include "interpose/session/no_signals.h"
+#include "interpose/base/held_signals.h"
 
 namespace tprof {
 namespace {

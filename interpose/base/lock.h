@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "interpose/session/no_signals.h"
+#include "interpose/base/held_signals.h"
 
 namespace tprof {
 

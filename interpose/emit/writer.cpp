@@ -17,7 +17,7 @@
 #include "interpose/emit/output.h"
 #include "interpose/base/clock.h"
 #include "interpose/session/coverage.h"
-#include "interpose/session/no_signals.h"
+#include "interpose/base/held_signals.h"
 
 namespace tprof::writer {
 namespace {
