@@ -8,7 +8,7 @@
 
 #include "interpose/capture/handle_map.h"
 #include "interpose/capture/tables.h"
-#include "interpose/format/pages.h"
+#include "interpose/base/pages.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
 

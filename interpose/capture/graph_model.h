@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
-#include "interpose/format/pages.h"
+#include "interpose/base/pages.h"
 
 namespace tprof {
 

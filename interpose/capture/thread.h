@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
-#include "interpose/format/pages.h"
+#include "interpose/base/pages.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/base/clock.h"
 #include "interpose/session/session.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "interpose/format/pages.h"
+#include "interpose/base/pages.h"
 
 namespace tprof {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
-#include "interpose/format/pages.h"
+#include "interpose/base/pages.h"
 #include "interpose/format/view.h"
 
 namespace tprof {
