@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 
 extern "C" {
 extern char** environ;  // NOLINT(readability-redundant-declaration)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "interpose/emit/rank_file.h"
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 #include "interpose/format/view.h"
 #include "interpose/session/config.h"
 #include "interpose/session/process.h"

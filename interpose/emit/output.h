@@ -4,7 +4,7 @@
 #include "interpose/emit/snapshot.h"
 #include "interpose/format/drain.h"
 #include "interpose/format/ring_file.h"
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 #include "interpose/format/view.h"
 
 namespace tprof {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "interpose/format/ring_file.h"
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 
 namespace tprof {
 

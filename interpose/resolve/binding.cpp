@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 
 extern "C" {
 // Where this library and its functions lie (the linker's).

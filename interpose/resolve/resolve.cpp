@@ -11,7 +11,7 @@
 #include <cstring>
 #include <span>
 
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/keep_errno.h"

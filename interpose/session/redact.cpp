@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 
 namespace tprof {
 namespace {

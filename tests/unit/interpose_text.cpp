@@ -5,7 +5,7 @@
 #include <random>
 
 #include "catch2.h"
-#include "interpose/format/text.h"
+#include "interpose/base/text.h"
 
 using namespace tprof;
 
