@@ -14,7 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "format/file_systems.h"
+#include "base/file_systems.h"
 #include "format/ring_file.h"
 #include "report/text.h"
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/format/file_systems.h"
+#include "interpose/base/file_systems.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
