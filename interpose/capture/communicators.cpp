@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "interpose/capture/handle_map.h"
+#include "interpose/base/handle_map.h"
 #include "interpose/capture/tables.h"
 #include "interpose/base/pages.h"
 #include "interpose/resolve/resolve.h"

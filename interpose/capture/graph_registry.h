@@ -4,7 +4,7 @@
 
 #include "interpose/capture/graph_model.h"
 #include "interpose/capture/graphs.h"
-#include "interpose/capture/handle_map.h"
+#include "interpose/base/handle_map.h"
 
 namespace tprof::graphs {
 

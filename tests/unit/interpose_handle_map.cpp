@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "catch2.h"
-#include "interpose/capture/handle_map.h"
+#include "interpose/base/handle_map.h"
 
 using namespace tprof;
 
