@@ -5,7 +5,7 @@
 #include <ctime>
 #include <memory>
 
-#include "format/drain.h"
+#include "lines/drain.h"
 #include "format/last_calls.h"
 #include "read/error.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interpose/emit/snapshot.h"
-#include "interpose/format/drain.h"
+#include "interpose/lines/drain.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/base/text.h"
 #include "interpose/base/clock.h"

@@ -21,7 +21,7 @@
 #include "interpose/emit/output.h"
 #include "interpose/emit/rank_file.h"
 #include "interpose/emit/writer.h"
-#include "interpose/format/drain.h"
+#include "interpose/lines/drain.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"

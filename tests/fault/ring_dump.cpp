@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "interpose/format/drain.h"
+#include "interpose/lines/drain.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "interpose/capture/calls.h"
-#include "interpose/format/drain.h"
+#include "interpose/lines/drain.h"
 
 namespace tprof::test {
 
