@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "lines/drain.h"
-#include "format/last_calls.h"
+#include "lines/last_calls.h"
 #include "read/error.h"
 
 namespace tprof::read {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "interpose/format/last_calls.h"
+#include "interpose/lines/last_calls.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "catch2.h"
-#include "interpose/format/last_calls.h"
+#include "interpose/lines/last_calls.h"
 #include "interpose_world.h"
 
 using namespace tprof;
