@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "interpose/format/ledger_lines.h"
+#include "interpose/lines/ledger_lines.h"
 #include "interpose/format/lines.h"
 #include "interpose/format/range_lines.h"
 
