@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interpose/format/lines.h"
+#include "interpose/lines/lines.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/format/lines.h"
+#include "interpose/lines/lines.h"
 
 namespace tprof {
 

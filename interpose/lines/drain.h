@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "interpose/lines/ledger_lines.h"
-#include "interpose/format/lines.h"
+#include "interpose/lines/lines.h"
 #include "interpose/format/range_lines.h"
 
 namespace tprof {

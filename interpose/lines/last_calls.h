@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "interpose/format/copy_in_use.h"
-#include "interpose/format/lines.h"
+#include "interpose/lines/lines.h"
 
 namespace tprof {
 

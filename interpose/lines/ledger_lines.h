@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "interpose/format/coverage.h"
-#include "interpose/format/lines.h"
+#include "interpose/lines/lines.h"
 #include "interpose/format/totals.h"
 
 namespace tprof {
