@@ -7,7 +7,7 @@
 
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/lines.h"
-#include "interpose/format/range_lines.h"
+#include "interpose/lines/range_lines.h"
 
 namespace tprof {
 
