@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "interpose/format/totals.h"
+#include "interpose/lines/totals.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
 

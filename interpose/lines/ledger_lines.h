@@ -5,7 +5,7 @@
 
 #include "interpose/format/coverage.h"
 #include "interpose/lines/lines.h"
-#include "interpose/format/totals.h"
+#include "interpose/lines/totals.h"
 
 namespace tprof {
 
