@@ -17,7 +17,7 @@
 #include "interpose/capture/ranges.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
-#include "interpose/emit/header.h"
+#include "interpose/session/header.h"
 #include "interpose/emit/output.h"
 #include "interpose/emit/rank_file.h"
 #include "interpose/emit/writer.h"

@@ -1,4 +1,4 @@
-#include "interpose/emit/header.h"
+#include "interpose/session/header.h"
 
 #include <dlfcn.h>
 
