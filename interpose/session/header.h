@@ -1,6 +1,6 @@
 #pragma once
 
-#include "interpose/emit/rank_file.h"
+#include "interpose/session/rank_file.h"
 #include "interpose/base/text.h"
 #include "interpose/format/view.h"
 #include "interpose/session/config.h"

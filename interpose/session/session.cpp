@@ -19,7 +19,7 @@
 #include "interpose/capture/thread.h"
 #include "interpose/session/header.h"
 #include "interpose/emit/output.h"
-#include "interpose/emit/rank_file.h"
+#include "interpose/session/rank_file.h"
 #include "interpose/emit/writer.h"
 #include "interpose/lines/drain.h"
 #include "interpose/resolve/resolve.h"

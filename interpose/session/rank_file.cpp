@@ -1,4 +1,4 @@
-#include "interpose/emit/rank_file.h"
+#include "interpose/session/rank_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
