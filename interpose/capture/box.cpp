@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "interpose/format/coverage.h"
-#include "interpose/resolve/driver_function.h"
+#include "interpose/driver/function.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/session.h"
 

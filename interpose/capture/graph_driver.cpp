@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "interpose/capture/driver_box.h"
-#include "interpose/resolve/driver_function.h"
+#include "interpose/driver/function.h"
 
 namespace tprof::graph_driver {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "interpose/resolve/driver_function.h"
+#include "interpose/driver/function.h"
 #include "interpose/base/lock.h"
 
 namespace tprof::memory {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interpose/capture/thread.h"
-#include "interpose/resolve/driver_function.h"
+#include "interpose/driver/function.h"
 #include "interpose/session/opt_in.h"
 
 namespace tprof {
