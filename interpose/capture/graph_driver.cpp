@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "interpose/capture/driver_box.h"
+#include "interpose/driver/box.h"
 #include "interpose/driver/function.h"
 
 namespace tprof::graph_driver {

@@ -2,7 +2,7 @@
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
 #include "interpose/capture/batch.h"
-#include "interpose/capture/driver_box.h"
+#include "interpose/driver/box.h"
 #include "interpose/hook/any_cuda.h"
 
 using tprof::at;

@@ -1,6 +1,6 @@
 // The wrappers of the driver's functions that make and change graphs by hand. Without
 // TPROF_DRIVER=1 they pass every call straight through.
-#include "interpose/capture/driver_box.h"
+#include "interpose/driver/box.h"
 #include "interpose/hook/any_cuda.h"
 
 using tprof::box_copy;
