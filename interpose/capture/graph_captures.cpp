@@ -1,5 +1,5 @@
 // What graphs.h says of stream captures.
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 #include "interpose/capture/graph_registry.h"
 
 namespace tprof::graphs {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "interpose/capture/graph_contents.h"
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 #include "interpose/capture/graph_registry.h"
 #include "interpose/capture/graph_scan.h"
 #include "interpose/format/coverage.h"

@@ -1,6 +1,6 @@
 #include "interpose/capture/graph_registry.h"
 
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 
 namespace tprof::graphs {
 

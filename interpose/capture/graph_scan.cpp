@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "interpose/capture/calls.h"
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 
 namespace tprof::graphs {
 namespace {

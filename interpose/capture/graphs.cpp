@@ -1,7 +1,7 @@
 // What graphs.h says of graphs that are made and changed by hand.
 #include "interpose/capture/graphs.h"
 
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 #include "interpose/capture/graph_registry.h"
 
 namespace tprof::graphs {

@@ -1,4 +1,4 @@
-#include "interpose/capture/graph_driver.h"
+#include "interpose/driver/graphs.h"
 
 #include <iterator>
 #include <string_view>
