@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <span>
 
-#include "interpose/capture/graph_contents.h"
+#include "interpose/graphs/contents.h"
 #include "interpose/driver/graphs.h"
 #include "interpose/capture/graph_registry.h"
 #include "interpose/capture/graph_scan.h"

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "catch2.h"
-#include "interpose/capture/graph_contents.h"
+#include "interpose/graphs/contents.h"
 #include "interpose_world.h"
 
 using namespace tprof;

@@ -1,4 +1,4 @@
-#include "interpose/capture/graph_contents.h"
+#include "interpose/graphs/contents.h"
 
 #include "interpose/capture/tables.h"
 #include "interpose/base/clock.h"
