@@ -2,7 +2,7 @@
 // lock.
 #pragma once
 
-#include "interpose/capture/graph_model.h"
+#include "interpose/graphs/model.h"
 #include "interpose/capture/graphs.h"
 #include "interpose/base/handle_map.h"
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/capture/graph_model.h"
+#include "interpose/graphs/model.h"
 #include "interpose/capture/thread.h"
 
 namespace tprof::graphs {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "interpose/capture/graph_model.h"
+#include "interpose/graphs/model.h"
 #include "interpose/capture/thread.h"
 
 namespace tprof::graph_contents {

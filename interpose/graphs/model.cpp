@@ -1,4 +1,4 @@
-#include "interpose/capture/graph_model.h"
+#include "interpose/graphs/model.h"
 
 namespace tprof {
 
