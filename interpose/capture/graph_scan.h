@@ -5,7 +5,7 @@
 // and 5 ms where all of them are copies.
 #pragma once
 
-#include "interpose/capture/graph_registry.h"
+#include "interpose/graphs/registry.h"
 
 namespace tprof::graphs {
 

@@ -2,7 +2,7 @@
 #include "interpose/capture/graphs.h"
 
 #include "interpose/driver/graphs.h"
-#include "interpose/capture/graph_registry.h"
+#include "interpose/graphs/registry.h"
 
 namespace tprof::graphs {
 

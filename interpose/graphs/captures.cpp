@@ -1,6 +1,6 @@
 // What graphs.h says of stream captures.
 #include "interpose/driver/graphs.h"
-#include "interpose/capture/graph_registry.h"
+#include "interpose/graphs/registry.h"
 
 namespace tprof::graphs {
 

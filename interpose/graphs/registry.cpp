@@ -1,4 +1,4 @@
-#include "interpose/capture/graph_registry.h"
+#include "interpose/graphs/registry.h"
 
 #include "interpose/driver/graphs.h"
 
