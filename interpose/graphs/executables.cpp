@@ -5,7 +5,7 @@
 #include "interpose/graphs/contents.h"
 #include "interpose/driver/graphs.h"
 #include "interpose/graphs/registry.h"
-#include "interpose/capture/graph_scan.h"
+#include "interpose/graphs/scan.h"
 #include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 

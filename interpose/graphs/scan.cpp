@@ -1,4 +1,4 @@
-#include "interpose/capture/graph_scan.h"
+#include "interpose/graphs/scan.h"
 
 #include <algorithm>
 
