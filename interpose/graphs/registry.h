@@ -3,7 +3,7 @@
 #pragma once
 
 #include "interpose/graphs/model.h"
-#include "interpose/capture/graphs.h"
+#include "interpose/graphs/graphs.h"
 #include "interpose/base/handle_map.h"
 
 namespace tprof::graphs {

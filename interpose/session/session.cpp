@@ -11,7 +11,7 @@
 
 #include "interpose/api/functions.h"
 #include "interpose/capture/communicators.h"
-#include "interpose/capture/graphs.h"
+#include "interpose/graphs/graphs.h"
 #include "interpose/capture/memory.h"
 #include "interpose/capture/missed.h"
 #include "interpose/capture/ranges.h"

@@ -1,5 +1,5 @@
 // What graphs.h says of graphs that are made and changed by hand.
-#include "interpose/capture/graphs.h"
+#include "interpose/graphs/graphs.h"
 
 #include "interpose/driver/graphs.h"
 #include "interpose/graphs/registry.h"
