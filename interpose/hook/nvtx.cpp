@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "interpose/capture/missed.h"
+#include "interpose/nvtx/missed.h"
 #include "interpose/capture/range_names.h"
 #include "interpose/capture/ranges.h"
 #include "interpose/hook/wrapper.h"

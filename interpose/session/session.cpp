@@ -13,7 +13,7 @@
 #include "interpose/capture/communicators.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/capture/memory.h"
-#include "interpose/capture/missed.h"
+#include "interpose/nvtx/missed.h"
 #include "interpose/capture/ranges.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"

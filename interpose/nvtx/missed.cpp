@@ -1,4 +1,4 @@
-#include "interpose/capture/missed.h"
+#include "interpose/nvtx/missed.h"
 
 #include "interpose/capture/thread.h"
 #include "interpose/base/keep_errno.h"
