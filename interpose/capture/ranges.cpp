@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "interpose/capture/range_names.h"
+#include "interpose/nvtx/range_names.h"
 #include "interpose/capture/thread.h"
 #include "interpose/base/keep_errno.h"
 

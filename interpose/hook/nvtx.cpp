@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "interpose/nvtx/missed.h"
-#include "interpose/capture/range_names.h"
+#include "interpose/nvtx/range_names.h"
 #include "interpose/capture/ranges.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "interpose/capture/range_names.h"
+#include "interpose/nvtx/range_names.h"
 #include "interpose/capture/ranges.h"
 #include "support/fuzz.h"
 #include "support/tool_run.h"

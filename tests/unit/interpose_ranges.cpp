@@ -7,7 +7,7 @@
 #include <random>
 
 #include "catch2.h"
-#include "interpose/capture/range_names.h"
+#include "interpose/nvtx/range_names.h"
 #include "interpose/capture/ranges.h"
 #include "interpose_single_step.h"
 #include "interpose_world.h"

@@ -1,4 +1,4 @@
-#include "interpose/capture/range_names.h"
+#include "interpose/nvtx/range_names.h"
 
 #include <atomic>
 #include <cstring>
