@@ -10,7 +10,7 @@
 #include <cstring>
 #include <new>
 
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/base/complain.h"

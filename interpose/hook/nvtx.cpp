@@ -8,7 +8,7 @@
 
 #include "interpose/nvtx/missed.h"
 #include "interpose/nvtx/range_names.h"
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
 

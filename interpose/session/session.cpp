@@ -14,7 +14,7 @@
 #include "interpose/graphs/graphs.h"
 #include "interpose/capture/memory.h"
 #include "interpose/nvtx/missed.h"
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 #include "interpose/capture/tables.h"
 #include "interpose/capture/thread.h"
 #include "interpose/session/header.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interpose/nvtx/range_names.h"
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 #include "support/fuzz.h"
 #include "support/tool_run.h"
 #include "unit/interpose_world.h"

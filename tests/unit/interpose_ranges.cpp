@@ -8,7 +8,7 @@
 
 #include "catch2.h"
 #include "interpose/nvtx/range_names.h"
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 #include "interpose_single_step.h"
 #include "interpose_world.h"
 

@@ -1,4 +1,4 @@
-#include "interpose/capture/ranges.h"
+#include "interpose/nvtx/ranges.h"
 
 #include <algorithm>
 #include <atomic>
