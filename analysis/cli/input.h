@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/folder.h"
 
 namespace tprof::cli {

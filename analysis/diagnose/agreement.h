@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "diagnose/problem.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 
 namespace tprof::diagnose {
 

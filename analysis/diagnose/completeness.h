@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "diagnose/problem.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/folder.h"
 
 namespace tprof::diagnose {

@@ -9,7 +9,7 @@
 
 #include "diagnose/problem.h"
 #include "format/settings.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 
 namespace tprof::diagnose {
 

@@ -6,7 +6,7 @@
 
 #include "diagnose/line_facts.h"
 #include "diagnose/problem.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 
 namespace tprof::diagnose {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "diagnose/intervals.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/events.h"
 #include "read/folder.h"
 

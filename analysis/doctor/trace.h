@@ -3,7 +3,7 @@
 
 #include "diagnose/problem.h"
 #include "doctor/report.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/folder.h"
 
 namespace tprof::doctor {

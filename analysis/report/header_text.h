@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "match/jobs.h"
+#include "job/jobs.h"
 
 namespace tprof::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "diagnose/problems.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/totals.h"
 

@@ -1,6 +1,6 @@
 // match/: which processes are one job.
 #include "catch2.h"
-#include "match/jobs.h"
+#include "job/jobs.h"
 #include "read/error.h"
 
 using namespace tprof;

@@ -1,4 +1,4 @@
-#include "match/jobs.h"
+#include "job/jobs.h"
 
 #include <algorithm>
 #include <filesystem>
