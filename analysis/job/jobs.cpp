@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "match/launches.h"
+#include "job/launches.h"
 #include "read/error.h"
 
 namespace tprof::match {

@@ -1,4 +1,4 @@
-#include "match/launches.h"
+#include "job/launches.h"
 
 #include <algorithm>
 #include <limits>
