@@ -11,7 +11,7 @@
 #include "export/output.h"
 #include "read/error.h"
 #include "read/json.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/standard_files.h"
 #include "format/schema.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 namespace {

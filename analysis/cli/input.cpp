@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "diagnose/names.h"
 #include "read/error.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 

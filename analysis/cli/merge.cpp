@@ -16,7 +16,7 @@
 #include "export/chrome.h"
 #include "read/error.h"
 #include "report/header_text.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 

@@ -7,7 +7,7 @@
 #include "read/error.h"
 #include "read/folder.h"
 #include "recover/recover.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 

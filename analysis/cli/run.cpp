@@ -12,7 +12,7 @@
 #include "read/left_rings.h"
 #include "recover/recover.h"
 #include "report/summary.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "stats/totals.h"
 
 namespace tprof::diagnose {

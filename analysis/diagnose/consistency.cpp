@@ -7,7 +7,7 @@
 #include <set>
 
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

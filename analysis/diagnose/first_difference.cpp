@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

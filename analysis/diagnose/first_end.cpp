@@ -10,7 +10,7 @@
 #include "diagnose/last_calls.h"
 #include "diagnose/names.h"
 #include "diagnose/waits.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

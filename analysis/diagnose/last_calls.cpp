@@ -8,7 +8,7 @@
 #include "diagnose/first_difference.h"
 #include "diagnose/names.h"
 #include "diagnose/open_ranges.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

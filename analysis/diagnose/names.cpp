@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 

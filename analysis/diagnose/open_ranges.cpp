@@ -6,7 +6,7 @@
 
 #include "diagnose/names.h"
 #include "diagnose/waits.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "stats/totals.h"
 
 namespace tprof::diagnose {

@@ -9,7 +9,7 @@
 #include "diagnose/agreement.h"
 #include "diagnose/coverage.h"
 #include "diagnose/names.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "read/error.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::doctor {
 namespace {

@@ -16,7 +16,7 @@
 #include "format/coverage.h"
 #include "format/settings.h"
 #include "read/error.h"
-#include "report/text.h"
+#include "text/text.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 

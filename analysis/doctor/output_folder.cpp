@@ -16,7 +16,7 @@
 
 #include "base/file_systems.h"
 #include "format/ring_file.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::doctor {
 namespace fs = std::filesystem;

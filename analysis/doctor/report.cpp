@@ -7,7 +7,7 @@
 
 #include "diagnose/problems.h"
 #include "format/settings.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::doctor {
 namespace {

@@ -9,7 +9,7 @@
 #include "diagnose/coverage.h"
 #include "diagnose/names.h"
 #include "diagnose/problems.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::doctor {
 namespace {

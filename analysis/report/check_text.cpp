@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "report/check.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::report {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "format/schema.h"
-#include "report/text.h"
+#include "text/text.h"
 
 namespace tprof::report {
 namespace {

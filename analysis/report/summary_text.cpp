@@ -5,7 +5,7 @@
 
 #include "report/header_text.h"
 #include "report/summary.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "stats/bandwidth.h"
 
 namespace tprof::report {

@@ -1,6 +1,6 @@
 // report/: text that a terminal may get.
 #include "catch2.h"
-#include "report/text.h"
+#include "text/text.h"
 
 using namespace tprof::report;
 

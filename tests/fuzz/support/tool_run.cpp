@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "report/text.h"
+#include "text/text.h"
 #include "support/fuzz.h"
 
 int tprof_main(int argc, char** argv);  // of analysis/cli/main.cpp

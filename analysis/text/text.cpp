@@ -1,4 +1,4 @@
-#include "report/text.h"
+#include "text/text.h"
 
 #include <fmt/format.h>
 
