@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/input.h"
-#include "report/summary.h"
+#include "stats/summary.h"
 
 namespace tprof::cli {
 namespace fs = std::filesystem;

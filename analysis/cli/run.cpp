@@ -11,7 +11,7 @@
 #include "read/error.h"
 #include "read/left_rings.h"
 #include "recover/recover.h"
-#include "report/summary.h"
+#include "stats/summary.h"
 #include "text/text.h"
 
 namespace tprof::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "report/summary.h"
+#include "stats/summary.h"
 
 namespace tprof::cli {
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "report/summary.h"
+#include "stats/summary.h"
 #include "stats/bandwidth.h"
 
 namespace tprof::report {

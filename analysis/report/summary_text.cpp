@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "report/header_text.h"
-#include "report/summary.h"
+#include "stats/summary.h"
 #include "text/text.h"
 #include "stats/bandwidth.h"
 

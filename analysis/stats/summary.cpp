@@ -1,4 +1,4 @@
-#include "report/summary.h"
+#include "stats/summary.h"
 
 #include <algorithm>
 #include <set>
