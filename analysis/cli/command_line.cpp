@@ -13,7 +13,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/standard_files.h"
-#include "format/schema.h"
+#include "interpose/format/schema.h"
 #include "text/text.h"
 
 namespace tprof::cli {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "diagnose/names.h"
-#include "text/text.h"
 #include "stats/totals.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "diagnose/names.h"
-#include "format/coverage.h"
+#include "interpose/format/coverage.h"
 
 namespace tprof::diagnose {
 namespace {

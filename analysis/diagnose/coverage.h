@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "diagnose/problem.h"
-#include "format/settings.h"
+#include "interpose/format/settings.h"
 #include "job/jobs.h"
 
 namespace tprof::diagnose {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "diagnose/names.h"
-#include "text/text.h"
 #include "stats/totals.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {

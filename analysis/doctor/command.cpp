@@ -13,8 +13,8 @@
 #include "doctor/loader.h"
 #include "doctor/program.h"
 #include "doctor/python.h"
-#include "format/coverage.h"
-#include "format/settings.h"
+#include "interpose/format/coverage.h"
+#include "interpose/format/settings.h"
 #include "read/error.h"
 
 namespace tprof::doctor {

@@ -13,8 +13,8 @@
 #include "diagnose/coverage.h"
 #include "doctor/ask.h"
 #include "doctor/output_folder.h"
-#include "format/coverage.h"
-#include "format/settings.h"
+#include "interpose/format/coverage.h"
+#include "interpose/format/settings.h"
 #include "read/error.h"
 #include "text/text.h"
 

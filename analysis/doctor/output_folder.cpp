@@ -14,8 +14,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/file_systems.h"
-#include "format/ring_file.h"
+#include "interpose/base/file_systems.h"
+#include "interpose/format/ring_file.h"
 #include "text/text.h"
 
 namespace tprof::doctor {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diagnose/problems.h"
-#include "format/settings.h"
+#include "interpose/format/settings.h"
 #include "text/text.h"
 
 namespace tprof::doctor {

@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 
-#include "format/buckets.h"
-#include "format/dtypes.h"
-#include "format/ledger.h"
-#include "format/record.h"
-#include "format/ring_file.h"
+#include "interpose/format/buckets.h"
+#include "interpose/format/dtypes.h"
+#include "interpose/format/ledger.h"
+#include "interpose/format/record.h"
+#include "interpose/format/ring_file.h"
 #include "read/json.h"
 #include "read/metadata.h"
 

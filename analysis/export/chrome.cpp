@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "format/schema.h"
+#include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "read/lanes.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "format/ranges.h"
-#include "format/record.h"
+#include "interpose/format/ranges.h"
+#include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "read/lanes.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "format/ledger.h"
+#include "interpose/format/ledger.h"
 
 namespace tprof::read {
 namespace {

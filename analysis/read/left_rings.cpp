@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "format/ring_file.h"
-#include "format/schema.h"
-#include "format/settings.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/format/schema.h"
+#include "interpose/format/settings.h"
 #include "read/error.h"
 #include "read/ring_file.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "format/schema.h"
+#include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
 

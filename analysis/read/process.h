@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/buckets.h"
-#include "format/ledger.h"
+#include "interpose/format/buckets.h"
+#include "interpose/format/ledger.h"
 
 namespace tprof::read {
 

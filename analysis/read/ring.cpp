@@ -5,8 +5,8 @@
 #include <ctime>
 #include <memory>
 
-#include "lines/drain.h"
-#include "lines/last_calls.h"
+#include "interpose/lines/drain.h"
+#include "interpose/lines/last_calls.h"
 #include "read/error.h"
 
 namespace tprof::read {

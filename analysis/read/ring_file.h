@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "format/view.h"
+#include "interpose/format/view.h"
 #include "read/process.h"
 
 namespace tprof::read {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "format/view.h"
+#include "interpose/format/view.h"
 
 namespace tprof::read {
 

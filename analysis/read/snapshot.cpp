@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "format/snapshot.h"
+#include "interpose/format/snapshot.h"
 
 namespace tprof::read {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "format/schema.h"
+#include "interpose/format/schema.h"
 #include "text/text.h"
 
 namespace tprof::report {

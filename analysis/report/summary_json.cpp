@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "stats/summary.h"
 #include "stats/bandwidth.h"
+#include "stats/summary.h"
 
 namespace tprof::report {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "report/header_text.h"
+#include "stats/bandwidth.h"
 #include "stats/summary.h"
 #include "text/text.h"
-#include "stats/bandwidth.h"
 
 namespace tprof::report {
 namespace {

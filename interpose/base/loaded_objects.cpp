@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "interpose/base/at_fork.h"
-#include "interpose/base/keep_errno.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/keep_errno.h"
 
 namespace tprof {
 namespace {

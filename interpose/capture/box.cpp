@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "interpose/format/coverage.h"
 #include "interpose/driver/function.h"
+#include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/session.h"
 

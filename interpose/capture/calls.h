@@ -9,11 +9,11 @@
 #include "interpose/api/functions.h"
 #include "interpose/capture/communicators.h"
 #include "interpose/capture/copy_args.h"
-#include "interpose/graphs/graphs.h"
 #include "interpose/capture/groups.h"
 #include "interpose/capture/memory.h"
 #include "interpose/capture/thread.h"
 #include "interpose/format/dtypes.h"
+#include "interpose/graphs/graphs.h"
 
 namespace tprof {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "interpose/base/handle_map.h"
-#include "interpose/capture/tables.h"
 #include "interpose/base/pages.h"
+#include "interpose/capture/tables.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "interpose/driver/function.h"
 #include "interpose/base/lock.h"
+#include "interpose/driver/function.h"
 
 namespace tprof::memory {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <new>
 
-#include "interpose/format/ring_file.h"
 #include "interpose/base/lock.h"
+#include "interpose/format/ring_file.h"
 #include "interpose/session/session.h"
 
 namespace tprof::tables {

@@ -10,13 +10,13 @@
 #include <cstring>
 #include <new>
 
+#include "interpose/base/complain.h"
+#include "interpose/base/keep_errno.h"
+#include "interpose/base/lock.h"
 #include "interpose/nvtx/ranges.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
-#include "interpose/base/complain.h"
 #include "interpose/session/coverage.h"
-#include "interpose/base/keep_errno.h"
-#include "interpose/base/lock.h"
 
 namespace tprof {
 

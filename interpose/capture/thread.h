@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/format/ledger.h"
-#include "interpose/base/pages.h"
-#include "interpose/format/ring_file.h"
 #include "interpose/base/clock.h"
+#include "interpose/base/pages.h"
+#include "interpose/format/ledger.h"
+#include "interpose/format/ring_file.h"
 #include "interpose/session/session.h"
 
 struct CUstream_st;  // what a cudaStream_t points to

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "interpose/lines/last_calls.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/lines/last_calls.h"
 
 namespace tprof {
 namespace {

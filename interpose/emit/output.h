@@ -1,12 +1,12 @@
 // What goes into the rank file, and when it counts as written. One caller at a time.
 #pragma once
 
-#include "interpose/emit/snapshot.h"
-#include "interpose/lines/drain.h"
-#include "interpose/format/ring_file.h"
-#include "interpose/base/text.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/text.h"
+#include "interpose/emit/snapshot.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/lines/drain.h"
 
 namespace tprof {
 

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "interpose/lines/totals.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/lines/totals.h"
 
 namespace tprof {
 namespace {

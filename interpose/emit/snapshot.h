@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/base/disk_space.h"
 #include "interpose/format/snapshot.h"
 #include "interpose/format/view.h"
-#include "interpose/base/disk_space.h"
 
 namespace tprof {
 

@@ -14,10 +14,10 @@
 #include <ctime>
 #include <new>
 
-#include "interpose/emit/output.h"
 #include "interpose/base/clock.h"
-#include "interpose/session/coverage.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/emit/output.h"
+#include "interpose/session/coverage.h"
 
 namespace tprof::writer {
 namespace {

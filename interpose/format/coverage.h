@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/format/ring_file.h"
 #include "interpose/base/text.h"
+#include "interpose/format/ring_file.h"
 
 namespace tprof {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "interpose/format/ring_file.h"
 #include "interpose/base/text.h"
+#include "interpose/format/ring_file.h"
 
 namespace tprof {
 

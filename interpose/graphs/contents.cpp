@@ -1,7 +1,7 @@
 #include "interpose/graphs/contents.h"
 
-#include "interpose/capture/tables.h"
 #include "interpose/base/clock.h"
+#include "interpose/capture/tables.h"
 
 namespace tprof::graph_contents {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "interpose/graphs/model.h"
 #include "interpose/capture/thread.h"
+#include "interpose/graphs/model.h"
 
 namespace tprof::graph_contents {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <span>
 
-#include "interpose/graphs/contents.h"
 #include "interpose/driver/graphs.h"
+#include "interpose/format/coverage.h"
+#include "interpose/graphs/contents.h"
 #include "interpose/graphs/registry.h"
 #include "interpose/graphs/scan.h"
-#include "interpose/format/coverage.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof::graphs {

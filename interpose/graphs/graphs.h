@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/graphs/model.h"
 #include "interpose/capture/thread.h"
+#include "interpose/graphs/model.h"
 
 namespace tprof::graphs {
 

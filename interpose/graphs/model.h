@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "interpose/format/ledger.h"
 #include "interpose/base/pages.h"
+#include "interpose/format/ledger.h"
 
 namespace tprof {
 

@@ -2,9 +2,9 @@
 // lock.
 #pragma once
 
-#include "interpose/graphs/model.h"
-#include "interpose/graphs/graphs.h"
 #include "interpose/base/handle_map.h"
+#include "interpose/graphs/graphs.h"
+#include "interpose/graphs/model.h"
 
 namespace tprof::graphs {
 

@@ -14,9 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/keep_errno.h"
+#include "interpose/resolve/mapped_symbols.h"
 #include "interpose/session/leaving.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))

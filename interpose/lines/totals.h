@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "interpose/format/ledger.h"
 #include "interpose/base/pages.h"
+#include "interpose/format/ledger.h"
 #include "interpose/format/view.h"
 
 namespace tprof {

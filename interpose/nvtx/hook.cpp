@@ -6,10 +6,10 @@
 
 #include <string_view>
 
+#include "interpose/hook/wrapper.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/nvtx/range_names.h"
 #include "interpose/nvtx/ranges.h"
-#include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
 
 namespace {

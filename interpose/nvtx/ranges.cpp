@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstring>
 
-#include "interpose/nvtx/range_names.h"
-#include "interpose/capture/thread.h"
 #include "interpose/base/keep_errno.h"
+#include "interpose/capture/thread.h"
+#include "interpose/nvtx/range_names.h"
 
 namespace tprof::ranges {
 namespace {

@@ -11,12 +11,12 @@
 #include <cstring>
 #include <span>
 
-#include "interpose/base/text.h"
-#include "interpose/resolve/binding.h"
-#include "interpose/resolve/mapped_symbols.h"
 #include "interpose/base/keep_errno.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/base/text.h"
+#include "interpose/resolve/binding.h"
+#include "interpose/resolve/mapped_symbols.h"
 
 namespace tprof::resolve {
 namespace {

@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "interpose/format/settings.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
+#include "interpose/format/settings.h"
 
 namespace tprof {
 namespace {

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "interpose/api/functions.h"
-#include "interpose/format/coverage.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
+#include "interpose/format/coverage.h"
 
 namespace tprof::coverage {
 namespace {

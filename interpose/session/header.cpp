@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "interpose/lines/lines.h"
-#include "interpose/resolve/resolve.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
+#include "interpose/lines/lines.h"
+#include "interpose/resolve/resolve.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "interpose/session/rank_file.h"
 #include "interpose/base/text.h"
 #include "interpose/format/view.h"
 #include "interpose/session/config.h"
 #include "interpose/session/process.h"
+#include "interpose/session/rank_file.h"
 
 namespace tprof {
 

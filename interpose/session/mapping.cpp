@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "interpose/base/file_systems.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/file_systems.h"
 #include "interpose/base/keep_errno.h"
 
 namespace tprof {

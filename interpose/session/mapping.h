@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "interpose/format/view.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/lock.h"
+#include "interpose/format/view.h"
 
 namespace tprof {
 

@@ -1,7 +1,7 @@
 #include "interpose/session/opt_in.h"
 
-#include "interpose/session/config.h"
 #include "interpose/base/environment.h"
+#include "interpose/session/config.h"
 
 namespace tprof::opt_in {
 

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <string_view>
 
-#include "interpose/format/ledger.h"
 #include "interpose/base/environment.h"
+#include "interpose/format/ledger.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {

@@ -10,10 +10,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/base/file_systems.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
+#include "interpose/base/file_systems.h"
 
 namespace tprof {
 namespace {

@@ -1,8 +1,8 @@
 // Where the files of a process go and what they are called.
 #pragma once
 
-#include "interpose/session/config.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/session/config.h"
 #include "interpose/session/process.h"
 
 namespace tprof {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "text/text.h"
 #include "support/fuzz.h"
+#include "text/text.h"
 
 int tprof_main(int argc, char** argv);  // of analysis/cli/main.cpp
 
