@@ -15,11 +15,7 @@ import statistics
 import subprocess
 import sys
 
-REPO = pathlib.Path(__file__).resolve().parents[1]
-CLIENTS = REPO / "tests" / "clients"
-sys.path.insert(0, str(REPO / "tests" / "e2e"))
-
-from lib import figures, formulas, rankfile  # noqa: E402
+from lib import figures, formulas, launch, rankfile
 
 TIME_LIMIT_S = 300
 COPY_BYTES = (4099, 1000003)  # sizes that nothing else copies
@@ -68,10 +64,8 @@ class Machine:
         stderr.write_text(done.stderr)
         return Run(done.returncode, done.stdout, stderr, traces)
 
-    def torchrun(self, name: str, script: str, *args: str, preload: bool = True) -> Run:
-        agent = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command = [*agent, f"--nproc_per_node={self.ranks}", str(CLIENTS / script), *args]
-        return self.run(name, command, preload)
+    def train(self, name: str, script: str, *args: str, preload: bool = True) -> Run:
+        return self.run(name, launch.without_agent(script, self.ranks, args), preload)
 
 
 def check_same(plain: Run, traced: Run) -> None:
@@ -85,8 +79,8 @@ def check_same(plain: Run, traced: Run) -> None:
 def pair(machine: Machine, script: str, *args: str) -> Run:
     """The traced one of two runs that must not differ in anything the user sees."""
     name = pathlib.Path(script).stem
-    plain = machine.torchrun(f"{name}-plain", script, *args, preload=False)
-    traced = machine.torchrun(name, script, *args)
+    plain = machine.train(f"{name}-plain", script, *args, preload=False)
+    traced = machine.train(name, script, *args)
     check_same(plain, traced)
     files = traced.ranks()
     require(len(files) == machine.ranks, f"{len(files)} rank files of {machine.ranks} ranks")
@@ -195,7 +189,7 @@ def step_time(machine: Machine) -> str:
     for turn in range(PAIRS):
         for preload in (False, True):
             name = f"steps-{turn}-{'traced' if preload else 'plain'}"
-            run = machine.torchrun(name, "demo_gpt.py", "--steps", "40", preload=preload)
+            run = machine.train(name, "demo_gpt.py", "--steps", "40", preload=preload)
             require(run.code == 0, f"exits {run.code}, see {run.stderr}")
             steps = [float(ms) for ms in re.findall(r"([0-9.]+) ms", run.stdout)]
             # The first half is warm-up.

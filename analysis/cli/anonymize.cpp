@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <deque>
 #include <filesystem>
 #include <set>
 
@@ -18,7 +17,7 @@ namespace tprof::cli {
 namespace {
 
 // rank-00003.json as the library would have named it; other names are the user's.
-std::string name_for(const read::Trace& trace, std::set<std::string>& taken) {
+std::string name_for(const read::Trace& trace, std::set<std::string>& used) {
   const std::string original = trace.source.file.filename().string();
   const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
   std::string stem = trace.merged ? "trace" : "process";
@@ -26,7 +25,7 @@ std::string name_for(const read::Trace& trace, std::set<std::string>& taken) {
   if (!trace.merged && rank) stem = fmt::format("rank-{:05}", *rank);
   std::string name = stem + end;
   if (trace_export::is_rank_file_name(original)) name = original;
-  for (int n = 1; !taken.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
+  for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
   return name;
 }
 
@@ -35,8 +34,9 @@ struct Written {
   std::uint64_t left_out = 0;  // lines
 };
 
-Written write(const read::Trace& trace, const fs::path& file, trace_export::Anonymizer& anonymizer,
-              const std::function<void(std::uint64_t)>& progress) {
+Written write_copy(const read::Trace& trace, const fs::path& file,
+                   trace_export::Anonymizer& anonymizer,
+                   const std::function<void(std::uint64_t)>& progress) {
   const bool gzip = file.extension() == ".gz";
   trace_export::Output output(file, gzip);
   Written written;
@@ -75,43 +75,14 @@ Written write(const read::Trace& trace, const fs::path& file, trace_export::Anon
   return written;
 }
 
-// Files that are taken away again unless all of them were written.
-class Folder {
- public:
-  explicit Folder(fs::path path) : path_(std::move(path)) {
-    if (path_ == "-") {
-      throw read::BadInput(path_, "the copies go to a folder, not to standard output");
-    }
-    std::error_code error;
-    if (!fs::exists(path_, error)) unfinished_.emplace_back(path_);
-    made_ = fs::create_directories(path_, error);
-    if (error) throw read::BadInput(path_, error.message());
-    if (!fs::is_empty(path_)) {
-      throw read::BadInput(path_, "expected a new or an empty folder for the output");
-    }
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    if (kept_) return;
-    std::error_code ignored;
-    for (const fs::path& file : files_) fs::remove(file, ignored);
-    if (made_) fs::remove(path_, ignored);
-  }
-  fs::path add(const std::string& name) {
-    const fs::path& file = files_.emplace_back(path_ / name);
-    unfinished_.emplace_back(file);
-    return file;
-  }
-  void keep() { kept_ = true; }
-
- private:
-  fs::path path_;
-  std::vector<fs::path> files_;
-  std::deque<trace_export::Unfinished> unfinished_;
-  bool made_ = false;
-  bool kept_ = false;
-};
+void make_folder(const fs::path& path) {
+  if (path == "-") throw read::BadInput(path, "the copies go to a folder, not to standard output");
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw read::BadInput(path, error.message());
+  if (fs::is_empty(path)) return;
+  throw read::BadInput(path, "expected a new or an empty folder for the output");
+}
 
 // What the reader of the output can't know any more.
 void note_running(const read::Trace& trace) {
@@ -120,34 +91,38 @@ void note_running(const read::Trace& trace) {
     fmt::print(stderr, "tprof: note: {} of {} is still running: its counts are as of now\n",
                p.header.rank ? fmt::format("rank {}", *p.header.rank)
                              : fmt::format("pid {}", p.header.pid),
-               report::printable(trace.source.file.string()));
+               text::printable(trace.source.file.string()));
   }
 }
 
 }  // namespace
 
-int anonymize(const AnonymizeOptions& o) {
+int anonymize(const Options& o) {
   trace_export::remove_unfinished_on_signals();
   const read::Traces traces = load(read::trace_files(o.paths));
   std::uint64_t bytes = 0;
   for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
-  Folder folder(o.output);
+  trace_export::Unfinished written;  // all of it, or none
+  if (std::error_code error; !fs::exists(o.output, error)) written.add(o.output);
+  make_folder(o.output);
   trace_export::Anonymizer anonymizer;
-  std::set<std::string> taken;
+  std::set<std::string> used_names;
   Written all;
   {
     Progress progress("anonymizing", bytes);
     std::uint64_t done = 0;
     for (const read::Trace& trace : traces.traces) {
-      const Written written = write(trace, folder.add(name_for(trace, taken)), anonymizer,
-                                    [&](std::uint64_t n) { progress(done += n); });
-      all.bytes += written.bytes;
-      all.left_out += written.left_out;
+      const fs::path file = o.output / name_for(trace, used_names);
+      written.add(file);
+      const Written copy =
+          write_copy(trace, file, anonymizer, [&](std::uint64_t n) { progress(done += n); });
+      all.bytes += copy.bytes;
+      all.left_out += copy.left_out;
     }
   }
-  folder.keep();
+  written.keep();
   for (const read::Skipped& skipped : traces.skipped) {
-    fmt::print(stderr, "tprof: {}\n", report::printable(skipped.reason));
+    fmt::print(stderr, "tprof: {}\n", text::printable(skipped.reason));
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (all.left_out != 0) {
@@ -155,8 +130,8 @@ int anonymize(const AnonymizeOptions& o) {
                all.left_out);
   }
   fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",
-             report::printable(o.output.string()), traces.traces.size(),
-             traces.traces.size() == 1 ? "file" : "files", report::bytes(all.bytes));
+             text::printable(o.output.string()), traces.traces.size(),
+             traces.traces.size() == 1 ? "file" : "files", text::bytes(all.bytes));
   return kOk;
 }
 

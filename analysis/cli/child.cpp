@@ -23,40 +23,32 @@ constexpr std::array kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIG
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 
-[[noreturn]] void become(const std::vector<std::string>& command,
-                         const std::vector<Setting>& settings, const sigset_t& mask) {
-  for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> argv;
-  argv.reserve(command.size() + 1);
-  for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
-  argv.push_back(nullptr);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execvp(argv[0], argv.data());
-  const int error = errno;
-  fmt::print(stderr, "tprof: {}: {}\n", report::printable(command[0]), std::strerror(error));
-  _exit(error == ENOENT ? kNotFound : kNotExecutable);
-}
-
 }  // namespace
 
 // Signals are blocked and fetched one by one: nothing is lost and no handler runs.
-int run_child(const std::vector<std::string>& command, const std::vector<Setting>& settings) {
-  sigset_t wanted;
+int run_child(const std::vector<std::string>& command, const doctor::Settings& settings) {
+  sigset_t awaited;
   sigset_t before;
-  sigemptyset(&wanted);
-  sigaddset(&wanted, SIGCHLD);
-  for (const int signal : kPassedOn) sigaddset(&wanted, signal);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  for (const int signal : kPassedOn) sigaddset(&awaited, signal);
   std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the wait status from us
-  sigprocmask(SIG_BLOCK, &wanted, &before);
+  sigprocmask(SIG_BLOCK, &awaited, &before);
 
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
-  if (child == 0) become(command, settings, before);
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    doctor::become(command, settings);
+    const int error = errno;
+    fmt::print(stderr, "tprof: {}: {}\n", text::printable(command[0]), std::strerror(error));
+    _exit(error == ENOENT ? kNotFound : kNotExecutable);
+  }
   int status = 0;
   for (;;) {
     if (waitpid(child, &status, WNOHANG) == child) break;
     siginfo_t info{};
-    const int signal = sigwaitinfo(&wanted, &info);
+    const int signal = sigwaitinfo(&awaited, &info);
     if (signal < 0 || signal == SIGCHLD) continue;
     // What the terminal sends (Ctrl-C) goes to the whole process group: the command has it already.
     if (info.si_code != SI_KERNEL) kill(child, signal);

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "doctor/ask.h"
 
 namespace tprof::cli {
 
-using Setting = std::pair<std::string, std::string>;
-
 // Runs `command` with `settings` added to the environment, passes on to it the signals that come
 // to us, and returns its wait status.
-int run_child(const std::vector<std::string>& command, const std::vector<Setting>& settings);
+int run_child(const std::vector<std::string>& command, const doctor::Settings& settings);
 
 // Leaves as the command did: its exit code, or by the same signal.
 [[noreturn]] void exit_like(int wait_status);

@@ -1,5 +1,5 @@
-// The commands of `tprof`: what each takes from the command line (command_line.cpp says what its
-// options mean) and the function that does it, whose result is the exit code.
+// The commands of `tprof`: what they take from the command line (command_line.cpp says what it
+// means) and the functions that do them, whose result is the exit code.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/input.h"
-#include "stats/summary.h"
+#include "report/report.h"
 
 namespace tprof::cli {
 namespace fs = std::filesystem;
@@ -15,66 +15,37 @@ namespace fs = std::filesystem;
 // Exit codes of the contract.
 enum Exit : int { kOk = 0, kFinding = 1, kBadUsage = 2 };
 
-struct RunOptions {
-  fs::path out;
+// Does what the command line says; its result is the exit code. Errors are one line on standard
+// error.
+int execute(int argc, char** argv);
+
+// What the command line says; a command looks at what it takes.
+struct Options {
+  std::vector<fs::path> paths;
+  std::vector<std::string> words;  // a command, or doctor's paths
+  fs::path output;
+  Choice choice;
   std::string run_id;
   std::string events;
   std::string quota;
   std::string ranks;
   bool quiet = false;
-  std::vector<std::string> command;
-};
-int run(const RunOptions& o);
-
-struct MergeOptions {
-  std::vector<fs::path> paths;
-  fs::path output;
-  std::string ranks;
-  Choice choice;
-};
-int merge(const MergeOptions& o);
-
-struct SummaryOptions {
-  std::vector<fs::path> paths;
-  Choice choice;
   bool json = false;
   bool per_rank = false;
   bool lines = false;
-  report::By by = report::By::size;
-};
-int summary(const SummaryOptions& o);
-
-struct CheckOptions {
-  std::vector<fs::path> paths;
-  Choice choice;
-  bool json = false;
   bool no_lines = false;
+  bool force = false;
+  report::By by = report::By::size;
   double stuck_after_s = 30;
 };
-int check(const CheckOptions& o);
 
-struct DoctorOptions {
-  std::vector<std::string> words;
-  Choice choice;
-  bool json = false;
-};
-int doctor(const DoctorOptions& o);
-
-struct CoverageOptions {
-  bool json = false;
-};
-int coverage(const CoverageOptions& o);
-
-struct RecoverOptions {
-  std::vector<fs::path> paths;
-  bool force = false;
-};
-int recover(const RecoverOptions& o);
-
-struct AnonymizeOptions {
-  std::vector<fs::path> paths;
-  fs::path output;
-};
-int anonymize(const AnonymizeOptions& o);
+int run(const Options& o);
+int merge(const Options& o);
+int summary(const Options& o);
+int check(const Options& o);
+int doctor(const Options& o);
+int coverage(const Options& o);
+int recover(const Options& o);
+int anonymize(const Options& o);
 
 }  // namespace tprof::cli

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <random>
 
 #include "read/error.h"
@@ -111,12 +110,6 @@ std::string random_id() {
   std::random_device device;
   const std::uint64_t high = device();
   return fmt::format("{:016x}", high << 32 | device());
-}
-
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
 }
 
 }  // namespace tprof::cli

@@ -29,6 +29,5 @@ std::filesystem::path make_run_folder(const std::filesystem::path& parent, std::
                                       const Launch& launch);
 
 std::string random_id();
-std::string boot_id();
 
 }  // namespace tprof::cli

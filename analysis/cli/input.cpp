@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "cli/progress.h"
 #include "diagnose/names.h"
+#include "interpose/format/settings.h"
+#include "job/jobs.h"
 #include "read/error.h"
 #include "text/text.h"
 
@@ -13,7 +16,9 @@ namespace tprof::cli {
 
 read::Traces load(const std::vector<read::TraceFile>& files) {
   Progress progress("reading", files.size());
-  return read::load_all(files, [&](std::size_t done) { progress(done); });
+  read::Traces traces = read::load_all(files, [&](std::size_t done) { progress(done); });
+  job::join_ids(traces.traces);
+  return traces;
 }
 
 std::vector<const read::Process*> processes_of(const read::Traces& traces) {
@@ -26,35 +31,35 @@ std::vector<const read::Process*> processes_of(const read::Traces& traces) {
 
 namespace {
 
-std::string describe(const match::Job& job) {
-  return fmt::format("{} ({}, started {}, {})", report::printable(job.label),
-                     job.ranks.empty() ? "no rank" : "ranks " + report::ranges(job.ranks),
+std::string describe(const job::Job& job) {
+  return fmt::format("{} ({}, started {}, {})", text::printable(job.label),
+                     job.ranks.empty() ? "no rank" : "ranks " + text::ranges(job.ranks),
                      diagnose::utc(job.processes.front()->header.start_ns),
-                     report::printable(job.processes.front()->header.command));
+                     text::printable(job.processes.front()->header.command));
 }
 
 // What is left aside, so few of it that it can be read.
-std::string list(const std::vector<match::Job>& jobs, const match::Job* but = nullptr) {
+std::string list(const std::vector<job::Job>& jobs, const job::Job* but = nullptr) {
   constexpr std::size_t kShown = 6;
   std::string all;
   std::size_t n = 0;
-  for (const match::Job& job : jobs) {
+  for (const job::Job& job : jobs) {
     if (&job == but || ++n > kShown) continue;
     all += (all.empty() ? "" : "; ") + describe(job);
   }
   return n > kShown ? fmt::format("{}; and {} more", all, n - kShown) : all;
 }
 
-bool is_named(const match::Job& job, const std::string& name) {
-  return job.label == name || (job.run_id.empty() ? match::kUnnamed : job.run_id) == name;
+bool is_named(const job::Job& job, const std::string& name) {
+  return job.label == name || (job.run_id.empty() ? job::kUnnamed : job.run_id) == name;
 }
 
 }  // namespace
 
-match::Job one_job(const read::Traces& traces, const Choice& choice) {
-  std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
-  match::Job* chosen = nullptr;
-  for (match::Job& job : jobs) {  // in the order of their start
+job::Job one_job(const read::Traces& traces, const Choice& choice) {
+  std::vector<job::Job> jobs = job::jobs_of(processes_of(traces));
+  job::Job* chosen = nullptr;
+  for (job::Job& job : jobs) {  // in the order of their start
     if (!choice.run.empty() && !is_named(job, choice.run)) continue;
     if (choice.attempt == 0 || job.attempt == choice.attempt) chosen = &job;
   }
@@ -66,12 +71,21 @@ match::Job one_job(const read::Traces& traces, const Choice& choice) {
   }
   if (jobs.size() > 1 && choice.run.empty() && choice.attempt == 0) {
     const bool attempts = std::ranges::all_of(
-        jobs, [&](const match::Job& job) { return job.run_id == chosen->run_id; });
+        jobs, [&](const job::Job& job) { return job.run_id == chosen->run_id; });
     chosen->beside = fmt::format("{} {} are here and this is the last to start, {}; not shown: {}",
                                  jobs.size(), attempts ? "attempts of one run" : "runs",
-                                 report::printable(chosen->label), list(jobs, chosen));
+                                 text::printable(chosen->label), list(jobs, chosen));
   }
   return std::move(*chosen);
+}
+
+bool is_listed(std::string_view ranks, std::int64_t rank) {
+  bool found = false;
+  const bool is_list = each_range(ranks, [&](std::int64_t first, std::int64_t last) {
+    found = found || (first <= rank && rank <= last);
+  });
+  if (is_list) return found;
+  throw std::invalid_argument(fmt::format("expected ranks such as 0-3,7, found '{}'", ranks));
 }
 
 std::string typed(const Choice& choice) {

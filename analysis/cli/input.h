@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "job/jobs.h"
@@ -22,10 +23,14 @@ struct Choice {
 };
 
 // Throws BadInput where there is none.
-match::Job one_job(const read::Traces& traces, const Choice& choice);
+job::Job one_job(const read::Traces& traces, const Choice& choice);
 
 // As it can be typed again, with a space before it; empty: no choice was made.
 std::string typed(const Choice& choice);
+
+// Whether a list such as "0-3,7" has this rank. Throws std::invalid_argument that says what was
+// expected.
+bool is_listed(std::string_view ranks, std::int64_t rank);
 
 // PATHs as they can be typed again.
 std::string quoted(const std::vector<std::filesystem::path>& paths);

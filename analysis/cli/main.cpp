@@ -1,4 +1,4 @@
-#include "cli/command_line.h"
+#include "cli/commands.h"
 
 int main(int argc, char** argv) {
   return tprof::cli::execute(argc, argv);

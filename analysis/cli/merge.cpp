@@ -6,16 +6,14 @@
 #include <map>
 #include <set>
 
-#include "align/offsets.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "cli/rank_list.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/names.h"
-#include "diagnose/problems.h"
 #include "export/chrome.h"
 #include "read/error.h"
-#include "report/header_text.h"
+#include "report/report.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -25,8 +23,11 @@ namespace {
 // Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
 // get pids behind the last rank.
 std::map<const read::Process*, trace_export::Member> placements(
-    const match::Job& job, const std::vector<const read::Process*>& chosen) {
-  const std::int64_t base = align::common_base_ns(chosen);
+    const job::Job& job, const std::vector<const read::Process*>& chosen) {
+  // Where the earliest has its ts 0. Wall clocks decide, so hosts agree as well as NTP or PTP keeps
+  // them; within one host the clock is one.
+  const auto base_of = [](const read::Process* p) { return p->header.base_time_ns; };
+  const std::int64_t base = base_of(*std::ranges::min_element(chosen, {}, base_of));
   std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
   if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
   std::set<std::int64_t> used;
@@ -39,7 +40,7 @@ std::map<const read::Process*, trace_export::Member> placements(
                               : by_rank    ? fmt::format("rank {}", *h.rank)
                               : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
                                            : fmt::format("pid {}", h.pid);
-    members[p] = {p, trace_export::Placement{pid, align::shift_ns(*p, base), base},
+    members[p] = {p, trace_export::Placement{pid, h.base_time_ns - base, base},
                   h.host.empty() ? title : title + " on " + h.host,
                   static_cast<std::int64_t>(members.size())};
   }
@@ -96,7 +97,7 @@ void leave_out(const std::vector<trace_export::BadPart>& bad,
 
 }  // namespace
 
-int merge(const MergeOptions& o) {
+int merge(const Options& o) {
   trace_export::remove_unfinished_on_signals();
   std::vector<read::TraceFile> files = read::trace_files(o.paths);
   std::error_code ignored;
@@ -105,17 +106,16 @@ int merge(const MergeOptions& o) {
   });
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
   read::Traces traces = load(files);
-  const match::Job job = one_job(traces, o.choice);
+  const job::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = job.processes;
   if (!o.ranks.empty()) {
-    const RankList ranks = RankList::parse(o.ranks);
     // A process that holds several ranks comes as a whole: its header and its ledger are theirs
     // all.
-    std::set<const read::Process*> wanted;
+    std::set<const read::Process*> listed;
     for (const read::Process* p : chosen) {
-      if (p->header.rank && ranks.contains(*p->header.rank)) wanted.insert(p - p->lane);
+      if (p->header.rank && is_listed(o.ranks, *p->header.rank)) listed.insert(p - p->lane);
     }
-    std::erase_if(chosen, [&](const read::Process* p) { return !wanted.contains(p - p->lane); });
+    std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });
     if (chosen.empty()) {
       throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
     }
@@ -135,13 +135,14 @@ int merge(const MergeOptions& o) {
     leave_out(bad, chosen, traces.skipped);
   }
 
-  for (const diagnose::Problem& p : diagnose::problems(job, traces.skipped, true)) {
-    fmt::print(stderr, "tprof: {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
-               report::printable(p.text));
+  const auto said =
+      diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
+  for (const diagnose::Finding& f : said.findings) {
+    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(f.text));
   }
   fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
-             o.output == "-" ? "standard output" : report::printable(o.output.string()),
-             report::how_many(chosen), report::bytes(size));
+             o.output == "-" ? "standard output" : text::printable(o.output.string()),
+             report::how_many(chosen), text::bytes(size));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

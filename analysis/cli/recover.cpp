@@ -13,26 +13,21 @@ namespace tprof::cli {
 
 namespace {
 
-int code_of(recover::Outcome outcome) {
-  using enum recover::Outcome;
-  return outcome == closed || outcome == recovered ? kOk : kFinding;
-}
-
 // One file's trouble does not keep the others from being recovered.
 int recover_one(const fs::path& file, bool force) {
   try {
     const recover::Result result = recover::recover(file, force);
-    fmt::print("{}\n", report::printable(file.string() + ": " + result.text));
-    return code_of(result.outcome);
+    fmt::print("{}\n", text::printable(file.string() + ": " + result.text));
+    return result.closed ? kOk : kFinding;
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
     return kBadUsage;
   }
 }
 
 }  // namespace
 
-int recover(const RecoverOptions& o) {
+int recover(const Options& o) {
   int worst = kOk;
   for (const read::TraceFile& file : read::trace_files(o.paths)) {
     worst = std::max(worst, recover_one(file.path, o.force));

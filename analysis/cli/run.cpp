@@ -7,24 +7,23 @@
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/input.h"
-#include "read/beginning.h"
 #include "read/error.h"
-#include "read/left_rings.h"
+#include "read/load.h"
+#include "read/ring_file.h"
 #include "recover/recover.h"
-#include "stats/summary.h"
+#include "report/report.h"
 #include "text/text.h"
 
 namespace tprof::cli {
 
 namespace {
 
-std::vector<Setting> settings(const RunOptions& o, const fs::path& library, const fs::path& folder,
-                              const std::string& run_id) {
+doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
+                          const std::string& run_id) {
   const std::string others = process_env("LD_PRELOAD");
-  std::vector<Setting> all = {
-      {"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
-      {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
-      {"TPROF_RUN_ID", run_id}};
+  doctor::Settings all = {{"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
+                          {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
+                          {"TPROF_RUN_ID", run_id}};
   // Never over a user's tool: NVTX has one place only.
   if (process_env("NVTX_INJECTION64_PATH").empty()) {
     all.emplace_back("NVTX_INJECTION64_PATH", library.string());
@@ -42,7 +41,7 @@ void recover_dead(const fs::path& rank_file, const std::string& run_id) {
     if (header && header->run_id == run_id) recover::recover(rank_file, false);
   } catch (const read::NotATrace&) {  // the summary says so
   } catch (const read::BadInput& e) {
-    fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
   }
 }
 
@@ -79,7 +78,7 @@ struct Files {
 
 Files files_of_run(const fs::path& folder, const std::string& run_id) {
   Files files;
-  const std::string here = boot_id();
+  const std::string here = read::boot_id();
   for (const read::TraceFile& file : read::files_in(folder)) {
     const auto header = read::beginning_of(file.path).header;
     if (!header || header->run_id != run_id) {
@@ -97,12 +96,12 @@ Files files_of_run(const fs::path& folder, const std::string& run_id) {
 
 void print_summary(const Files& files, const fs::path& folder, const std::string& run_id) {
   const read::Traces traces = load(files.ours);
-  const std::vector<match::Job> jobs = match::jobs_of(processes_of(traces));
+  const std::vector<job::Job> jobs = job::jobs_of(processes_of(traces));
   const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
   std::string next = "tprof merge " + which + " -o trace.json.gz  (one timeline of all ranks)";
   if (files.others) next = "tprof summary " + which + "  (all hosts)";
-  for (const match::Job& job : jobs) {
-    const report::Summary s = report::summarise(job, traces, {.whole_job = !files.others});
+  for (const job::Job& job : jobs) {
+    const stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
     fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
   }
 }
@@ -122,22 +121,22 @@ void finish(const fs::path& folder, const std::string& run_id, bool speak) {
 
 }  // namespace
 
-int run(const RunOptions& o) {
+int run(const Options& o) {
   const Launch launch = launch_of(process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id
                                                       : random_id();
   const fs::path library = find_library();  // before anything is made
-  if (!o.out.empty()) fs::create_directories(o.out);
+  if (!o.output.empty()) fs::create_directories(o.output);
   const fs::path folder =
-      o.out.empty() ? make_run_folder("tprof-traces", o.command[0], launch) : o.out;
-  const int status = run_child(o.command, settings(o, library, folder, run_id));
+      o.output.empty() ? make_run_folder("tprof-traces", o.words[0], launch) : o.output;
+  const int status = run_child(o.words, settings(o, library, folder, run_id));
   try {
     finish(folder, run_id, !o.quiet && launch.task.value_or(0) == 0);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: {}\n", report::printable(e.what()));
+    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
   }
-  if (o.out.empty()) {
+  if (o.output.empty()) {
     std::error_code not_empty;
     fs::remove(folder, not_empty);
   }

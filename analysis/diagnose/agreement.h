@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/problem.h"
+#include "diagnose/names.h"
 #include "job/jobs.h"
 
 namespace tprof::diagnose {
@@ -19,9 +19,26 @@ struct Member {
   const read::Collectives* done = nullptr;  // null: no ledger, or its counts are lower bounds only
 
   std::uint64_t count() const { return done->count; }
+  bool did(std::uint64_t seq) const { return done != nullptr && done->count > seq; }
   std::optional<std::int64_t> rank() const { return process->header.rank; }  // in the world
   bool closed() const { return process->end == read::End::closed; }
 };
+using Members = std::vector<const Member*>;
+
+inline Processes processes_of(const auto& members) {  // of pointers to them, or of themselves
+  Processes processes;
+  for (const auto& m : members) {
+    if constexpr (requires { m.process; }) {
+      processes.push_back(m.process);
+    } else {
+      processes.push_back(m->process);
+    }
+  }
+  return processes;
+}
+inline std::string names_of(const Members& members) {
+  return names_of(processes_of(members));
+}
 
 // A communicator, joined over the ranks of a job.
 struct Communicator {
@@ -31,53 +48,39 @@ struct Communicator {
   std::vector<Member> members;  // in the order of their ranks
 };
 
+// The members that did this collective.
+Members who_did(const Communicator& communicator, std::uint64_t seq);
+
 // In the order of their size, the largest first.
-std::vector<Communicator> communicators(const match::Job& job);
+std::vector<Communicator> communicators(const job::Job& job);
 
 // What tells some members from the others.
-enum class Parting {
+enum class How {
   differs,  // not the same collectives, within what both did
   fewer,    // the same ones, but it closed after fewer than the others, who closed too
   more,     // it closed, or went on, after more than those that closed
   stopped,  // the same ones, but it did not get as far: it, or the others, never closed
 };
 
-using Members = std::vector<const Member*>;
-
-struct Split {
-  Parting parting = Parting::differs;
-  std::vector<Members> groups{};  // that part from the others, each alike among themselves
+// Members that part from the others of their communicator.
+struct Parting {
+  How how = How::differs;
+  std::vector<Members> groups{};  // each alike among themselves
   Members others{};               // alike among themselves
-  bool tie = false;               // neither side is the majority
   // Collectives [0, same) are known to be the same, one of [same, end) is the first that is not.
   std::uint64_t same = 0;
   std::uint64_t end = 0;
 
-  Members members() const;            // of all groups
-  Split of(std::size_t group) const;  // of this one alone
+  bool tie() const { return groups[0].size() == others.size(); }  // neither is the majority
+  Members members() const;                                        // of all groups
+  Parting of_group(const Members& group) const;                   // of this one alone
 };
 
 struct Agreement {
-  std::vector<Split> splits;
+  std::vector<Parting> partings;
   std::uint64_t collectives = 0;  // of most members
   bool all_there = false;         // every rank of it was seen, with its counts
-
-  bool cleared() const { return splits.empty(); }
 };
 Agreement agreement_of(const Communicator& communicator);
-
-// What the ledger's rows tell of a split: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
-std::vector<std::string> row_evidence(const Split& split);
-
-inline constexpr const char* kNextOfMismatch =
-    "look for what decides in the program whether, in which order and with what this call is made: "
-    "there something depends on the rank";
-
-// The finding of a split that is a contradiction (any but `stopped`), without where it lies.
-Problem mismatch_of(const Communicator& communicator, const Split& split);
-std::string where(const Split& split);  // "they part at one of the collectives 32 to 63"
-
-// All that the ledgers tell.
-void mismatches(const match::Job& job, std::vector<Problem>& found);
 
 }  // namespace tprof::diagnose

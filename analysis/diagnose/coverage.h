@@ -1,5 +1,5 @@
-// What the traced processes could not see, and what stood beside them: from what they noted of
-// themselves to findings with the way out.
+// What it means for what was seen that a library, a tool or a setting is in a process, with the way
+// out.
 #pragma once
 
 #include <map>
@@ -7,9 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnose/problem.h"
+#include "diagnose/finding.h"
 #include "interpose/format/settings.h"
-#include "job/jobs.h"
 
 namespace tprof::diagnose {
 
@@ -28,14 +27,6 @@ struct Meaning {
 Meaning meaning_of(std::string_view kind, const std::vector<const Variables*>& all_set);
 
 // Settings that do not do what was meant: unknown names and bad values, among all variables.
-// `ranks`: where they were found.
-void settings(const Variables& variables, const std::vector<std::int64_t>& ranks,
-              std::vector<Problem>& found);
-
-// All of a job.
-void coverage(const match::Job& job, std::vector<Problem>& found);
-
-// Of that, calls on communicators that can't be compared with those of other ranks.
-void not_compared(const match::Job& job, std::vector<Problem>& found);
+void settings(const Variables& variables, const Processes& where_found, Findings& found);
 
 }  // namespace tprof::diagnose

@@ -1,14 +1,17 @@
-#include "diagnose/hang.h"
-
+// Where a job that did not end in order stood still: who waits for whom, and who for nobody.
+//
+// NCCL calls return when the work is enqueued. So this is the host's view: who called a collective
+// and who never did, and which calls did not come back. Where every rank has called, the device or
+// the network is the place to look.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
-#include "diagnose/completeness.h"
-#include "diagnose/last_calls.h"
-#include "diagnose/names.h"
+#include "diagnose/collectors.h"
+#include "diagnose/ends.h"
+#include "diagnose/mismatch.h"
+#include "diagnose/standing.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -16,265 +19,280 @@ namespace {
 using read::End;
 using read::Process;
 
-constexpr std::size_t kMaxFindings = 8;
+// Calls wait, or waited when the job ended, for ranks that never came, for each other, or for the
+// device.
+constexpr Kind kHanging{"hang", Severity::error};
+// Ranks ended, the others got further.
+constexpr Kind kStopped{"stopped", Severity::warning};
 
-class Finder {
+// A process may be killed inside a call that takes microseconds: that is no hang.
+constexpr std::int64_t kHangNs = 1'000'000'000;
+// Between calls, a host may wait seconds for its device in a healthy job too.
+constexpr std::int64_t kQuietNs = 10'000'000'000;
+
+// Ranks that are inside the same call, or that did not come to the same one.
+struct Place {
+  const OpenCall* call = nullptr;  // null: in none
+  const Missed* missed = nullptr;
+  Processes who{};
+
+  bool same(const Place& other) const {
+    if (call == nullptr || other.call == nullptr) {
+      return call == other.call && missed == other.missed;
+    }
+    return call->communicator == other.call->communicator && call->seq == other.call->seq &&
+           call->function == other.call->function;
+  }
+};
+
+class HeldUp {
  public:
-  Finder(const match::Job& job, const Facts& facts, const read::Traces& traces, const Waits& waits)
-      : job_(job), waits_(waits), last_(job, facts, traces, waits) {}
+  HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {
+    for (const Missed& m : waits_.missed) {
+      for (const Member* absent : m.absent) missed_[absent->process].push_back(&m);
+    }
+  }
 
-  std::vector<Problem> run() {
-    std::set<const Process*> roots = waited_for_but_waiting_for_nobody();
-    if (roots.empty() && waits_.on.empty()) {
-      for (const OpenCall& call : waits_.open) roots.insert(call.process);
+  // One finding per place at which the job is held up.
+  void find() {
+    const std::size_t before = found_.size();
+    const std::vector<Place> held_up = places();
+    for (const Place& place : held_up) {
+      place.call != nullptr ? add_inside(place) : add_absent(place);
     }
-    if (!roots.empty()) {
-      by_place(in_order(roots));
-    } else if (!waits_.on.empty()) {
-      cycle();
-    }
-    if (!found_.empty()) last_.add_limits(found_.back());
-    return std::move(found_);
+    if (held_up.empty() && !waits_.on.empty()) add_cycle();
+    if (found_.size() != before) add_limits(found_[before]);
   }
 
  private:
-  std::set<const Process*> waited_for_but_waiting_for_nobody() const {
-    std::set<const Process*> roots;
-    for (const Waits::Target& target : waits_.targets) {
-      for (const Process* p : target.processes) {
-        if (!waits_.waits(p)) roots.insert(p);
-      }
+  // Of those that somebody waits for and that wait for nobody; where nobody waits, of all open
+  // calls. In the order of the job, which is the same however the files were read.
+  std::vector<Place> places() const {
+    Processes roots = select(case_.job.processes, [&](const Process& p) {
+      return missed_.contains(&p) && !waits_.on.contains(&p);
+    });
+    if (roots.empty() && waits_.on.empty()) {
+      roots = select(case_.job.processes, [&](const Process& p) { return waits_.open_call(&p); });
     }
-    return roots;
-  }
-
-  // In that of the job, which is the same however the files were read.
-  Processes in_order(const std::set<const Process*>& processes) const {
-    Processes ordered;
-    std::ranges::copy_if(job_.processes, std::back_inserter(ordered),
-                         [&](const Process* p) { return processes.contains(p); });
-    return ordered;
-  }
-
-  void by_place(const Processes& roots) {
-    using Place = std::tuple<const Communicator*, std::uint64_t, std::string, bool>;
-    struct Group {
-      Processes processes;
-      const Meeting* meeting = nullptr;
-      const OpenCall* call = nullptr;
-    };
-    std::vector<Group> groups;
-    std::map<Place, std::size_t> number;  // in `groups`
+    std::vector<Place> places;
     for (const Process* p : roots) {
-      const OpenCall* call = last_.open_call(p);
-      const Meeting* meeting = last_.missed(p);
-      if (call == nullptr && meeting == nullptr) {
-        if (const OpenCall* other = last_.missed_call(p))
-          found_.push_back(no_other_end(*p, *other));
-        continue;
-      }
-      const Place place =
-          call != nullptr ? Place(call->communicator, call->seq.value_or(0), call->function, true)
-                          : Place(meeting->communicator, meeting->seq, "", false);
-      const auto [at, fresh] = number.try_emplace(place, groups.size());
-      if (fresh) groups.push_back({{}, meeting, call});
-      groups[at->second].processes.push_back(p);
+      const Place mine{waits_.open_call(p), first_missed(p)};
+      const auto known =
+          std::ranges::find_if(places, [&](const Place& place) { return place.same(mine); });
+      (known != places.end() ? *known : places.emplace_back(mine)).who.push_back(p);
     }
-    std::size_t shown = 0;
-    for (const Group& group : groups) {
-      if (shown++ == kMaxFindings) {
-        found_.back().evidence.push_back(
-            fmt::format("and {} more places like it", groups.size() - kMaxFindings));
-        break;
-      }
-      found_.push_back(group.call != nullptr ? inside(group.processes, *group.call, group.meeting)
-                                             : absent(group.processes, *group.meeting));
-    }
+    return places;
   }
 
-  Problem inside(const Processes& who, const OpenCall& call, const Meeting* meeting) {
+  // Of what it did not come to, what was called first.
+  const Missed* first_missed(const Process* p) const {
+    const auto all = missed_.find(p);
+    if (all == missed_.end()) return nullptr;
+    return *std::ranges::min_element(all->second, {}, [](const Missed* m) {
+      if (m->open != nullptr) return m->open->since_ns.value_or(INT64_MAX);
+      return m->called ? m->called->by->process->header.base_time_ns + m->called->event.ts_ns
+                       : INT64_MAX;
+    });
+  }
+
+  // The call in which one of these stood longest, of those on this host where there are any; null:
+  // none, or how long is not known.
+  const OpenCall* longest(const Processes& processes, const std::string& boot_id = "") const {
+    const OpenCall* most = nullptr;
+    std::pair<bool, std::int64_t> far(false, -1);
+    for (const Process* p : processes) {
+      const OpenCall* call = waits_.open_call(p);
+      if (call == nullptr || !call->since_ns) continue;
+      const std::pair stood(p->header.boot_id == boot_id, call->stood_ns());
+      if (stood > far) most = call, far = stood;
+    }
+    return most;
+  }
+
+  // For longer than a kill in its midst explains.
+  static bool long_open(const OpenCall* call) {
+    return call != nullptr && call->stood_ns() >= kHangNs;
+  }
+
+  // It runs, or lived on for long without a call, or while somebody stood in that one. Who ended
+  // did not hang, however long the others waited for it afterwards.
+  bool stood_still(const Process& p, const OpenCall* call) const {
+    if (p.end == End::running || p.end == End::closed) return p.end == End::running;
+    const auto idle_since = idle_since_ns(p, case_.lines);
+    if (idle_since && end_ns(p) - *idle_since >= kQuietNs) return true;
+    if (!long_open(call) || !call->since_ns) return false;
+    const auto doubt = clock_doubt_ns(p, *call->process, case_.lines);
+    return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
+  }
+
+  Finding& add(bool hang, const Processes& who, std::string text, const Communicator* communicator,
+               std::optional<std::uint64_t> seq, const std::string& function) {
+    Finding& f = diagnose::add(found_, hang ? kHanging : kStopped, who, std::move(text));
+    if (communicator != nullptr) f.communicator = communicator->id;
+    f.seq = seq;
+    f.function = function;
+    add_standing(case_, waits_, who, f);
+    return f;
+  }
+
+  void add_inside(const Place& place) {
+    const auto& [open, missed, who] = place;
+    const OpenCall& call = *open;
+    const Communicator* comm = call.communicator;
     const bool running = call.process->end == End::running;
-    const bool hang = last_.long_open(who);
-    const bool everybody = call.communicator != nullptr && call.collective &&
-                           who.size() == call.communicator->members.size() &&
-                           who.size() == static_cast<std::size_t>(call.communicator->nranks);
-    Problem p{
-        .kind = hang ? "hang" : "stopped",
-        .severity = hang ? Severity::error : Severity::warning,
-        .ranks = ranks_of(who),
-        .text = fmt::format(
-            "{}{} {} inside {}{}{}", everybody && who.size() > 1 ? "all ranks, " : "",
-            names_of(who), who.size() > 1 ? (running ? "are" : "were") : (running ? "is" : "was"),
-            last_.name_of_call(call), last_.since(call), running ? "" : ", when it ended"),
-        .communicator = call.communicator == nullptr ? "" : call.communicator->id,
-        .seq = call.seq,
-        .function = call.function};
-    if (call.communicator != nullptr && call.collective && call.seq) {
-      Processes returned;
-      for (const Member& m : call.communicator->members) {
-        if (m.done != nullptr && m.count() > *call.seq) returned.push_back(m.process);
-      }
+    const bool hang = long_open(longest(who));
+    const bool collective = comm != nullptr && call.collective;
+    const bool everybody = collective && who.size() == comm->members.size() &&
+                           who.size() == static_cast<std::size_t>(comm->nranks);
+    Finding& f =
+        add(hang, who,
+            fmt::format("{}{} {} inside {}{}{}", everybody && who.size() > 1 ? "all ranks, " : "",
+                        names_of(who), is_or_was(who), name_of(call),
+                        call.since_ns ? since(*call.process, *call.since_ns) : "",
+                        running ? ""
+                        : hang  ? ", when it ended"
+                                : ", when it ended (it hung, or was killed there)"),
+            comm, call.seq, call.function);
+    std::vector<std::string> evidence;
+    if (collective && call.seq) {
+      const Members returned = who_did(*comm, *call.seq);
       if (!returned.empty()) {
-        p.evidence.push_back(fmt::format("{} called it too, and it returned", names_of(returned)));
+        evidence.push_back(names_of(returned) + " called it too, and it returned");
       }
     }
-    if (everybody) {
-      p.evidence.push_back(kEveryRankCame +
-                           std::string(hang ? ", so the devices or the network hold it up" : ""));
+    if (everybody && !differ(found_, *comm)) {
+      evidence.emplace_back("every rank came: nobody is missing");
+      if (hang) {
+        evidence.back() += ", so the devices or the network hold it up";
+        f.next = "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)";
+      }
     }
     if (!running && !call.since_ns) {
-      p.evidence.emplace_back("how long it stood there, lines tell");
-    } else if (!running && !hang && !everybody) {
-      p.evidence.emplace_back(
-          "it hung there, or it was killed there: a call that was entered and "
-          "did not return looks the same");
+      evidence.emplace_back("how long it stood there, lines tell");
     }
-    if (meeting != nullptr) last_.add_waiting(*meeting, p);
-    last_.add_ranges(who, p);
-    last_.add_last_call(*who[0], p);
-    p.next = everybody && hang ? "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"
-                               : last_.where_to_look(*who[0]);
-    return p;
+    if (missed != nullptr) evidence.push_back(callers(*missed));
+    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
   }
 
-  Problem absent(const Processes& who, const Meeting& m) {
-    Processes came = processes_of(m.came);
-    const bool running =
-        std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; });
-    std::optional<std::int64_t> seen_ns;  // until when all are known that are by a snapshot
-    for (const Process* p : who) {
-      if (p->snapshot) seen_ns = std::min(seen_ns.value_or(INT64_MAX), known_until_ns(*p));
+  void add_absent(const Place& place) {
+    const auto& [none, missed, who] = place;
+    const Missed& m = *missed;
+    const OpenCall* stood =
+        m.open != nullptr ? m.open : longest(processes_of(m.came), who[0]->header.boot_id);
+    const bool hang =
+        std::ranges::any_of(who, [](const Process* p) { return p->end == End::running; }) ||
+        std::ranges::all_of(who, [&](const Process* p) { return stood_still(*p, stood); });
+    if (m.open != nullptr) {
+      const std::string never = m.open->send() ? "ncclRecv" : "ncclSend";
+      add(hang, who,
+          fmt::format("{} never called the {} for which {}", names_of(who), never, inside(*m.open)),
+          m.communicator, m.seq, never);
+      return;
     }
-    // Who ended did not hang, however long the others waited for it afterwards.
-    const OpenCall* stood = last_.longest(came, who[0]->header.boot_id);
-    const bool long_stood = stood != nullptr && last_.long_open({stood->process});
-    const bool hang = running || std::ranges::all_of(who, [&](const Process* p) {
-                        return last_.quiet(p) || (long_stood && last_.lived_on(*p, *stood));
-                      });
-    const LastCalls::FirstCall& call = last_.first_call(m);
-    const std::string what = call.function.empty() ? "" : fmt::format(" ({})", call.function);
-    const bool closed =
-        std::ranges::all_of(who, [](const Process* p) { return p->end == End::closed; });
-    Problem p{.kind = hang ? "hang" : "stopped",
-              .severity = hang ? Severity::error : Severity::warning,
-              .ranks = ranks_of(who),
-              .text = fmt::format(
-                  "{} {} collective {}{} of communicator {}, which {} called: {}", names_of(who),
-                  seen_ns ? "had not come by " + utc(*seen_ns) + " to" : "never came to", m.seq,
-                  what, m.communicator->id, names_of(came),
-                  seen_ns   ? "whether it runs is not known"
-                  : closed  ? "closed in order before it (an exception, or an early exit?)"
-                  : running ? "still running"
-                  : hang    ? "the others stood and waited"
-                            : "stopped there; this alone is no divergence"),
-              .communicator = m.communicator->id,
-              .seq = m.seq,
-              .function = call.function};
-    last_.add_waiting(m, p);
-    if (stood != nullptr) {
-      p.evidence.push_back(fmt::format("{} {} inside {}{}", name_of(*stood->process),
-                                       stood->process->end == End::running ? "is" : "was",
-                                       last_.name_of_call(*stood), last_.since(*stood)));
-    }
-    last_.add_ranges(who, p);
-    last_.add_last_call(*who[0], p);
+    const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
+    const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
+    const std::string function = m.called ? m.called->event.name : "";
+    Finding& f =
+        add(hang, who,
+            fmt::format(
+                "{} {} collective {}{} of communicator {}, which {} called: {}", names_of(who),
+                seen.empty() ? "never came to" : "had not come by " + utc(oldest_ns(seen)) + " to",
+                m.seq, function.empty() ? "" : " (" + function + ")", m.communicator->id,
+                names_of(m.came),
+                !seen.empty() ? "whether it runs is not known"
+                : closed      ? "closed in order before it (an exception, or an early exit?)"
+                : hang        ? "stood still there"
+                              : "stopped there; this alone is no divergence"),
+            m.communicator, m.seq, function);
+    std::vector<std::string> evidence{callers(m)};
+    if (stood != nullptr) evidence.push_back(inside(*stood));
+    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
     if (!closed) {
-      p.evidence.push_back(fmt::format(
-          "{} was in no call that tprof records: look at its own code (an exception, data loading) "
-          "and at waits for the device (cudaStreamSynchronize is not recorded)",
-          name_of(*who[0])));
+      f.evidence.push_back(name_of(*who[0]) +
+                           " was in no call that tprof records: look at its own code (an "
+                           "exception, data loading) and at waits for the device "
+                           "(cudaStreamSynchronize is not recorded)");
     }
-    p.next = last_.where_to_look(*who[0]);
-    return p;
-  }
-
-  Problem no_other_end(const Process& who, const OpenCall& call) {
-    const bool hang = who.end == End::running || last_.quiet(&who) ||
-                      (last_.long_open({call.process}) && last_.lived_on(who, call));
-    const bool send = call.function == "ncclSend";
-    Problem p{
-        .kind = hang ? "hang" : "stopped",
-        .severity = hang ? Severity::error : Severity::warning,
-        .ranks = ranks_of({&who}),
-        .text = fmt::format("{} never called the {} for which {} stands in {}{}", name_of(who),
-                            send ? "ncclRecv" : "ncclSend", name_of(*call.process),
-                            last_.name_of_call(call), last_.since(call)),
-        .communicator = call.communicator->id,
-        .seq = call.seq,
-        .function = send ? "ncclRecv" : "ncclSend"};
-    last_.add_ranges({&who}, p);
-    last_.add_last_call(who, p);
-    p.next = last_.where_to_look(who);
-    return p;
   }
 
   // Everybody who waits waits for somebody who waits.
-  void cycle() {
-    std::map<const Process*, std::size_t> place;
+  Processes cycle() const {
     Processes path;
     const Process* p = *std::ranges::find_if(
-        job_.processes, [&](const Process* waiting) { return waits_.waits(waiting); });
-    while (!place.contains(p)) {
-      place[p] = path.size();
+        case_.job.processes, [&](const Process* waiting) { return waits_.on.contains(waiting); });
+    for (auto again = path.end(); again == path.end(); again = std::ranges::find(path, p)) {
       path.push_back(p);
-      p = waits_.targets[waits_.on.at(p)[0]].processes[0];
+      p = waits_.missed[waits_.on.at(p)].absent[0]->process;
     }
-    path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(place[p]));
+    path.erase(path.begin(), std::ranges::find(path, p));
     const auto least = std::ranges::min_element(
         path, {}, [](const Process* q) { return q->header.rank.value_or(INT64_MAX); });
     std::rotate(path.begin(), least, path.end());
-    Problem found{.kind = "hang",
-                  .severity = Severity::error,
-                  .ranks = ranks_of(path),
-                  .text = names_of(path) + " wait for each other"};
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      const Process* next = path[(i + 1) % path.size()];
-      const OpenCall* call = last_.open_call(path[i]);
-      if (call != nullptr) {
-        if (found.communicator.empty() && call->communicator != nullptr) {
-          found.communicator = call->communicator->id;
-          found.seq = call->seq;
-          found.function = call->function;
-        }
-        found.text += fmt::format("{} {} in {}", i == 0 ? ":" : ",", name_of(*path[i]),
-                                  last_.name_of_call(*call));
-        found.evidence.push_back(fmt::format("{} is inside {}{}: it waits for {}",
-                                             name_of(*path[i]), last_.name_of_call(*call),
-                                             last_.since(*call), name_of(*next)));
-        continue;
-      }
-      const Meeting* m = last_.missed(next);
-      found.evidence.push_back(fmt::format(
-          "{} called collective {} of communicator {}, to which {} did not come", name_of(*path[i]),
-          m == nullptr ? 0 : m->seq, m == nullptr ? "?" : m->communicator->id, name_of(*next)));
-      if (found.communicator.empty() && m != nullptr) {
-        found.communicator = m->communicator->id;
-        found.seq = m->seq;
-        found.function = last_.first_call(*m).function;
-      }
-    }
-    last_.add_ranges(path, found);
-    found.next =
-        "calls that wait for each other must be made in the same order on all ranks; sends and "
-        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd "
-        "(batch_isend_irecv)";
-    if (!last_.long_open(path)) found.kind = "stopped", found.severity = Severity::warning;
-    found_.push_back(std::move(found));
+    return path;
   }
 
-  const match::Job& job_;
-  const Waits& waits_;
-  LastCalls last_;
-  std::vector<Problem> found_;
+  void add_cycle() {
+    const Processes path = cycle();
+    const Missed& first = waits_.missed[waits_.on.at(path[0])];
+    std::string text = names_of(path) + " wait for each other";
+    std::vector<std::string> evidence;
+    for (const Process* p : path) {
+      const Missed& m = waits_.missed[waits_.on.at(p)];
+      const OpenCall* call = waits_.open_call(p);
+      text += fmt::format("{} {} in {}", p == path[0] ? ":" : ",", name_of(*p),
+                          call != nullptr ? name_of(*call)
+                                          : fmt::format("collective {} of communicator {}", m.seq,
+                                                        m.communicator->id));
+      evidence.push_back(fmt::format("{}: it waits for {}", call ? inside(*call) : callers(m),
+                                     name_of(*m.absent[0]->process)));
+    }
+    Finding& f = add(long_open(longest(path)), path, std::move(text), first.communicator, first.seq,
+                     first.open != nullptr ? first.open->function
+                     : first.called        ? first.called->event.name
+                                           : "");
+    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
+    f.next =
+        "calls that wait for each other must be made in the same order on all ranks; sends and "
+        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)";
+  }
+
+  // What holds for every place.
+  void add_limits(Finding& f) const {
+    const Processes& all = case_.job.processes;
+    const auto ended = [&](End end) {
+      return select(all, [&](const Process& p) { return p.end == end; });
+    };
+    const Processes killed = ended(End::recovered);
+    const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
+    if (!killed.empty()) {
+      f.evidence.push_back(names_of(killed) +
+                           " did not close (killed or crashed); the counts are exact");
+    }
+    for (const Processes& unknown : {ended(End::lost), ended(End::partial)}) {
+      if (unknown.empty()) continue;
+      f.evidence.push_back("what " + names_of(unknown) + " did at the end is not known");
+    }
+    if (!snapshots.empty()) f.evidence.push_back(unknown_since(snapshots));
+    if (!case_.job.missing.empty()) {
+      f.evidence.push_back("nothing is known of " + names_of(case_.job.missing));
+    }
+    f.evidence.emplace_back(
+        "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
+        "devices did");
+  }
+
+  const Case& case_;
+  const Waits waits_;
+  Findings& found_;
+  std::map<const Process*, std::vector<const Missed*>> missed_;
 };
+
+void hangs(const Case& c, Findings& found) {
+  HeldUp(c, found).find();
+}
 
 }  // namespace
 
-std::vector<Problem> hangs(const match::Job& job, const std::vector<Communicator>& communicators,
-                           const Facts& facts, const read::Traces& traces,
-                           const HangOptions& options) {
-  const Waits waits = waits_of(job, communicators, facts, options.stuck_after_ns);
-  return Finder(job, facts, traces, waits).run();
-}
+extern const Diagnosis kHang{kCheck, hangs, collect<LastCalls, ReturnedCalls, OpenRanges>};
 
 }  // namespace tprof::diagnose

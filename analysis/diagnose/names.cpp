@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
 #include <set>
 
 #include "text/text.h"
@@ -23,11 +22,14 @@ std::string name_of(const Process& p) {
     return fmt::format("rank {} (device {} of pid {})", *p.header.rank, p.device, p.header.pid);
   }
   if (read::is_child(p)) return fmt::format("child {} of rank {}", p.header.pid, *p.header.rank);
-  return p.header.rank ? fmt::format("rank {}", *p.header.rank)
-                       : fmt::format("pid {} on {}", p.header.pid, p.header.host);
+  return p.header.rank ? name_of_rank(p) : fmt::format("pid {} on {}", p.header.pid, p.header.host);
 }
 
-std::vector<std::int64_t> ranks_of(const std::vector<const Process*>& processes) {
+std::string name_of_rank(const Process& p) {
+  return p.header.rank ? fmt::format("rank {}", *p.header.rank) : name_of(p);
+}
+
+std::vector<std::int64_t> ranks_of(const Processes& processes) {
   std::set<std::int64_t> ranks;
   for (const Process* p : processes) {
     if (p->header.rank) ranks.insert(*p->header.rank);
@@ -37,19 +39,17 @@ std::vector<std::int64_t> ranks_of(const std::vector<const Process*>& processes)
 
 std::string names_of(const std::vector<std::int64_t>& ranks) {
   if (ranks.empty()) return "";
-  std::string list = report::ranges(ranks);
+  std::string list = text::ranges(ranks);
   if (list.size() > kLength) {
     list.resize(list.rfind(',', kLength));
-    list += fmt::format(",... ({} ranks)", report::thousands(ranks.size()));
+    list += fmt::format(",... ({} ranks)", text::thousands(ranks.size()));
   }
   return (ranks.size() == 1 ? "rank " : "ranks ") + list;
 }
 
-std::string names_of(const std::vector<const Process*>& processes) {
+std::string names_of(const Processes& processes) {
   if (processes.size() == 1) return name_of(*processes[0]);
-  std::vector<const Process*> ranks;
-  std::ranges::copy_if(processes, std::back_inserter(ranks),
-                       [](const Process* p) { return !read::is_child(*p); });
+  const Processes ranks = select(processes, [](const Process& p) { return !read::is_child(p); });
   std::string names = names_of(ranks_of(ranks));
   std::size_t without = 0;
   for (const Process* p : processes) {
@@ -64,18 +64,34 @@ std::string names_of(const std::vector<const Process*>& processes) {
   return names;
 }
 
+const char* is_or_was(const Processes& who) {
+  const bool running = who[0]->end == read::End::running;
+  return who.size() == 1 ? (running ? "is" : "was") : (running ? "are" : "were");
+}
+
+std::string counted(std::uint64_t n, const std::string& what) {
+  return text::thousands(n) + " " + what + (n == 1 ? "" : what.ends_with('s') ? "es" : "s");
+}
+
+std::string size_class(std::int64_t bytes_class) {
+  return bytes_class < 0 ? "0 B" : ">= " + text::bytes(std::uint64_t{1} << (bytes_class & 63));
+}
+
+void shorten(std::vector<std::string>& list, std::size_t most) {
+  if (list.size() <= most) return;
+  const std::size_t more = list.size() - most;
+  list.resize(most);
+  list.push_back(fmt::format("and {} more", more));
+}
+
+std::string duration(std::int64_t ns) {
+  return text::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
+}
+
 std::string utc(std::int64_t realtime_ns) {
   return fmt::format("{:%F %T}.{:03} UTC",
                      fmt::gmtime(static_cast<std::time_t>(realtime_ns / 1'000'000'000)),
                      realtime_ns / 1'000'000 % 1000);
-}
-
-std::string size_range(std::int64_t bytes_class) {
-  if (bytes_class < 0) return "0 B";
-  const auto least = std::uint64_t{1} << (bytes_class & 63);
-  return bytes_class >= 63
-             ? ">= " + report::bytes(least)
-             : fmt::format("[{}, {})", report::bytes(least), report::bytes(2 * least));
 }
 
 }  // namespace tprof::diagnose

@@ -9,20 +9,44 @@
 
 namespace tprof::diagnose {
 
-std::string name_of(
-    const read::Process& process);  // "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
+using Processes = std::vector<const read::Process*>;
+
+// Those for which it is so, in their order.
+template <typename Keep>
+Processes select(const Processes& processes, const Keep& keep) {
+  Processes kept;
+  for (const read::Process* p : processes) {
+    if (keep(*p)) kept.push_back(p);
+  }
+  return kept;
+}
+
+// "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
+std::string name_of(const read::Process& process);
+
+// "rank 3", whatever else is to be said of it; without one, as name_of.
+std::string name_of_rank(const read::Process& process);
 
 // Of those that have one; sorted, each once.
-std::vector<std::int64_t> ranks_of(const std::vector<const read::Process*>& processes);
+std::vector<std::int64_t> ranks_of(const Processes& processes);
 
 // "ranks 0-3,7", with the processes that have no rank named behind.
-std::string names_of(const std::vector<const read::Process*>& processes);
+std::string names_of(const Processes& processes);
 
 std::string names_of(const std::vector<std::int64_t>& ranks);  // sorted, each once; none: ""
 
-std::string utc(std::int64_t realtime_ns);  // "2026-01-01 12:00:00.123 UTC"
+const char* is_or_was(const Processes& who);  // or "are", "were"
 
-// "[256.00 KiB, 512.00 KiB)": the calls of one bytes_class.
-std::string size_range(std::int64_t bytes_class);
+// "1 rank", "1,234 ranks", "2 processes"
+std::string counted(std::uint64_t n, const std::string& what);
+
+// "0 B", ">= 4.00 KiB": the calls of [2^class, 2^(class+1)) bytes.
+std::string size_class(std::int64_t bytes_class);
+
+// A list for people: what is behind the first few becomes "and 3 more".
+void shorten(std::vector<std::string>& list, std::size_t most);
+
+std::string utc(std::int64_t realtime_ns);  // "2026-01-01 12:00:00.123 UTC"
+std::string duration(std::int64_t ns);      // "6.000 s"; none is below 0
 
 }  // namespace tprof::diagnose

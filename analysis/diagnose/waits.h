@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/agreement.h"
-#include "diagnose/line_facts.h"
+#include "diagnose/calls.h"
+#include "diagnose/diagnosis.h"
 
 namespace tprof::diagnose {
 
@@ -19,43 +19,38 @@ struct OpenCall {
   const Member* member = nullptr;              // the process's part in it
   std::string function;
   bool collective = false;
-  std::optional<std::uint64_t> seq;
-  std::optional<std::int64_t> peer;
-  std::optional<std::int64_t> since_ns;  // CLOCK_REALTIME; unknown without a line
-  std::optional<std::int64_t> thread;    // the same
+  std::optional<std::uint64_t> seq{};
+  std::optional<std::int64_t> peer{};
+  std::optional<std::int64_t> since_ns{};  // CLOCK_REALTIME; unknown without a line
+  std::optional<std::int64_t> thread{};    // the same
+
+  bool send() const { return function == "ncclSend"; }
+  std::int64_t stood_ns() const;  // on its process's own clock; 0 where that is not known
 };
 
-// Members of a communicator that called collective `seq`, and those that did not.
-struct Meeting {
+// What somebody waits for: a collective that not all members of a communicator called, or the other
+// end of an open send or receive.
+struct Missed {
   const Communicator* communicator = nullptr;
   std::uint64_t seq = 0;
-  std::vector<const Member*> came;
-  std::vector<const Member*> absent;
+  Members came{};
+  Members absent{};
+  const OpenCall* open = nullptr;     // the send or receive
+  std::optional<KnownCall> called{};  // as the collective, by who has a line of it
 };
 
 struct Waits {
   std::vector<OpenCall> open;  // those that count: of dead processes, and long ones of running ones
-  std::vector<Meeting> meetings;
-  // Whom somebody waits for, and for each process that waits, which of these.
-  struct Target {
-    std::vector<const read::Process*> processes;
-    std::optional<std::size_t> call;  // the open send or receive whose other end is missing
-  };
-  std::vector<Target> targets;
-  std::map<const read::Process*, std::vector<std::size_t>> on;
+  std::vector<Missed> missed;
+  std::map<const read::Process*, const OpenCall*> stands_in;  // the first of each
+  std::map<const read::Process*, std::size_t> on;  // for who waits, the first of `missed`
 
-  bool waits(const read::Process* p) const { return on.contains(p); }
+  const OpenCall* open_call(const read::Process* p) const {  // null: none
+    const auto call = stands_in.find(p);
+    return call == stands_in.end() ? nullptr : call->second;
+  }
 };
 
-Waits waits_of(const match::Job& job, const std::vector<Communicator>& communicators,
-               const Facts& facts, std::int64_t stuck_after_ns);
-
-// CLOCK_REALTIME of its host at which the trace of a process ends: its last sign of life.
-std::int64_t end_ns(const read::Process& process);
-// How long a call stood, on its process's own clock; nothing: not known without a line.
-std::optional<std::int64_t> stood_ns(const OpenCall& call);
-// By how much the clocks of two processes may differ; nothing: not known, so nothing compares.
-std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
-                                           const Facts& facts);
+Waits waits_of(const Case& c);
 
 }  // namespace tprof::diagnose

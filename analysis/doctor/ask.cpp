@@ -1,66 +1,76 @@
 #include "doctor/ask.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace tprof::doctor {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience{20};
+constexpr unsigned kPatienceSeconds = 20;
 constexpr std::size_t kMaxText = std::size_t{4} << 20;
 
-// Until the pipe is closed. False: it took too long, or said too much.
+// Until the pipe is closed. False: it said too much.
 bool read_all(int fd, std::string& text) {
-  const auto until = Clock::now() + kPatience;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-    pollfd waiting{fd, POLLIN, 0};
-    if (left.count() <= 0 || text.size() > kMaxText) return false;
-    if (poll(&waiting, 1, static_cast<int>(left.count())) <= 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    char buffer[65536];
-    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+  char buffer[65536];
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) != 0;) {
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return true;
+    if (n < 0) break;
     text.append(buffer, static_cast<std::size_t>(n));
+    if (text.size() > kMaxText) return false;
   }
+  return true;
 }
+
+// find_spec of a name without a dot imports nothing.
+constexpr const char* kQuestion = R"(
+import importlib.util, json, platform
+found = {}
+for name in ("torch", "vllm", "cupy", "jax", "tensorflow", "nvidia", "deepspeed", "mscclpp",
+             "deep_ep", "kvikio"):
+    try:
+        spec = importlib.util.find_spec(name)
+        found[name] = list(spec.submodule_search_locations or [spec.origin])[0]
+    except Exception:
+        pass
+print("tprof:" + json.dumps({"version": platform.python_version(), "found": found}))
+)";
 
 }  // namespace
 
-Answer ask(const std::vector<std::string>& command,
-           const std::vector<std::pair<std::string, std::string>>& settings) {
-  Answer answer;
+void become(const std::vector<std::string>& command, const Settings& settings) {
+  for (const auto& [name, value] : settings) {
+    if (value.empty()) {
+      unsetenv(name.c_str());
+    } else {
+      setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& arg : command) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+}
+
+Answer ask(const std::vector<std::string>& command, const Settings& settings) {
+  Answer answer;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return answer;
   const pid_t child = fork();
   if (child == 0) {
-    for (const auto& [name, value] : settings) {
-      if (value.empty()) {
-        unsetenv(name.c_str());
-      } else {
-        setenv(name.c_str(), value.c_str(), 1);
-      }
-    }
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
-    execvp(argv[0], argv.data());
+    alarm(kPatienceSeconds);  // exec keeps it
+    become(command, settings);
     _exit(127);
   }
   close(ends[1]);
@@ -73,6 +83,56 @@ Answer ask(const std::vector<std::string>& command,
   }
   close(ends[0]);
   return answer;
+}
+
+// "	libc.so.6 => /lib/libc.so.6 (0x7f…)", "	libx.so => not found", "	/lib/ld.so (0x7f…)"
+Closure libraries_of(const std::filesystem::path& object, const std::string& loader,
+                     const std::string& preload) {
+  Closure closure;
+  const std::string path = std::filesystem::absolute(object).string();
+  // As ldd does: unlike --list it goes on behind a library that is not found.
+  const Answer answer =
+      ask({loader, path}, {{"LD_PRELOAD", preload}, {"LD_TRACE_LOADED_OBJECTS", "1"}});
+  std::istringstream lines(answer.text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('\t')) {
+      if (!line.empty()) closure.complaints.push_back(line);
+      continue;
+    }
+    const std::string text = line.substr(1);
+    const std::size_t arrow = text.find(" => ");
+    const std::size_t address = text.rfind(" (0x");
+    if (arrow != std::string::npos) {
+      const std::size_t from = arrow + 4;
+      closure.libraries[text.substr(0, arrow)] =
+          address == std::string::npos || address < from ? "" : text.substr(from, address - from);
+    } else if (text.starts_with('/') && address != std::string::npos) {
+      const std::string file = text.substr(0, address);
+      closure.libraries[std::filesystem::path(file).filename()] = file;
+    }
+  }
+  return closure;
+}
+
+bool is_python(const std::filesystem::path& program) {
+  const std::string name = program.filename().string();
+  return name.starts_with("python") || name.starts_with("pypy");
+}
+
+Python ask_python(const std::filesystem::path& interpreter) {
+  Python python;
+  const Answer answer = ask({interpreter.string(), "-c", kQuestion}, {});
+  const std::size_t at = answer.text.find("tprof:{");
+  if (at == std::string::npos) return python;
+  const std::string line = answer.text.substr(at + 6, answer.text.find('\n', at) - at - 6);
+  const auto said = nlohmann::json::parse(line, nullptr, false);
+  if (!said.is_object()) return python;
+  python.version = said.value("version", "");
+  const auto found = said.value("found", nlohmann::json::object());
+  for (const auto& [name, folder] : found.items()) {
+    if (folder.is_string()) python.packages[name] = folder.get<std::string>();
+  }
+  return python;
 }
 
 }  // namespace tprof::doctor

@@ -1,6 +1,8 @@
-// Asking other programs: what they say, in at most a few seconds.
+// Asking other programs: what they say, within 20 seconds.
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +14,30 @@ struct Answer {
   std::string text;  // standard output and standard error together
 };
 
-// Runs a command with `settings` over our environment; an empty value takes the variable away.
-Answer ask(const std::vector<std::string>& command,
-           const std::vector<std::pair<std::string, std::string>>& settings);
+// Over our environment; an empty value takes the variable away.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// In a child: goes on as the command. Comes back where that failed, with errno.
+void become(const std::vector<std::string>& command, const Settings& settings);
+
+Answer ask(const std::vector<std::string>& command, const Settings& settings);
+
+// Which libraries a program or library gets: its own dynamic loader is asked, which knows RPATH,
+// RUNPATH, LD_LIBRARY_PATH and its cache better than we do. Nothing of the program runs.
+struct Closure {
+  std::map<std::string, std::string> libraries;  // name -> path; empty path: not found
+  std::vector<std::string> complaints;           // lines that are no libraries
+};
+Closure libraries_of(const std::filesystem::path& object, const std::string& loader,
+                     const std::string& preload);
+
+// Of the packages that move data (torch, cupy, vllm, jax, ...) what a Python interpreter would
+// import, found without importing it.
+struct Python {
+  std::string version;                                    // empty: it did not answer
+  std::map<std::string, std::filesystem::path> packages;  // name -> folder
+};
+bool is_python(const std::filesystem::path& program);
+Python ask_python(const std::filesystem::path& interpreter);
 
 }  // namespace tprof::doctor

@@ -17,8 +17,6 @@
 namespace tprof::doctor {
 namespace {
 
-constexpr std::size_t kMaxConstants = std::size_t{64} << 20;
-
 class Image {
  public:
   explicit Image(const std::filesystem::path& file) : file_(file) {
@@ -74,10 +72,11 @@ class Reader {
 
   Elf read() {
     elf_.machine = head_.e_machine;
-    for (std::uint64_t i = 0; i < head_.e_phnum; ++i)
-      segment(image_.entry<Elf64_Phdr>(head_.e_phoff, i));
-    elf_.program = head_.e_type == ET_EXEC || !elf_.interpreter.empty() ||
-                   (position_independent_ && head_.e_entry != 0);
+    for (std::uint64_t i = 0; i < head_.e_phnum; ++i) {
+      const auto p = image_.entry<Elf64_Phdr>(head_.e_phoff, i);
+      if (p.p_type == PT_INTERP)
+        elf_.interpreter = text_at(image_.bytes(p.p_offset, p.p_filesz), 0);
+    }
     if (head_.e_shoff == 0) return std::move(elf_);
     for (std::uint64_t i = 0; i < head_.e_shnum; ++i) section(at(i));
     return std::move(elf_);
@@ -91,32 +90,19 @@ class Reader {
     return s.sh_type == SHT_STRTAB ? image_.bytes(s.sh_offset, s.sh_size) : std::string_view();
   }
 
-  void segment(const Elf64_Phdr& p) {
-    if (p.p_type == PT_INTERP) elf_.interpreter = text_at(image_.bytes(p.p_offset, p.p_filesz), 0);
-    if (p.p_type != PT_DYNAMIC) return;
-    elf_.dynamic = true;
-    for (std::uint64_t i = 0; i < p.p_filesz / sizeof(Elf64_Dyn); ++i) {
-      const auto d = image_.entry<Elf64_Dyn>(p.p_offset, i);
-      if (d.d_tag == DT_FLAGS_1) position_independent_ = (d.d_un.d_val & DF_1_PIE) != 0;
-      if (d.d_tag == DT_NULL) break;
-    }
-  }
-
   void section(const Elf64_Shdr& s) {
     const std::string_view name = text_at(strings(head_.e_shstrndx), s.sh_name);
-    elf_.sections.emplace(name);
+    elf_.kernels = elf_.kernels || name == ".nv_fatbin" || name == ".nvFatBinSegment";
     switch (s.sh_type) {
       case SHT_DYNAMIC:
         return dynamic(s);
       case SHT_DYNSYM:
       case SHT_SYMTAB:
         return symbols(s, s.sh_type == SHT_DYNSYM);
-      case SHT_GNU_verneed:
-        return versions(s);
       case SHT_PROGBITS:
         if (name == ".rodata") {
-          elf_.constants =
-              image_.bytes(s.sh_offset, std::min<std::uint64_t>(s.sh_size, kMaxConstants));
+          elf_.nccl_text =
+              image_.bytes(s.sh_offset, s.sh_size).find("NCCL_BUFFSIZE") != std::string_view::npos;
         }
         if (name == "tprof_functions") elf_.function_list = image_.bytes(s.sh_offset, s.sh_size);
         return;
@@ -151,30 +137,9 @@ class Reader {
     }
   }
 
-  // GLIBC_2.28 and the like, of all libraries that it needs.
-  void versions(const Elf64_Shdr& s) {
-    const std::string_view names = strings(s.sh_link);
-    std::uint64_t at = s.sh_offset;
-    for (std::uint64_t n = 0; n < s.sh_info && n < 1000; ++n) {
-      const auto need = image_.at<Elf64_Verneed>(at);
-      std::uint64_t aux = at + need.vn_aux;
-      for (std::uint64_t m = 0; m < need.vn_cnt && m < 1000; ++m) {
-        const auto version = image_.at<Elf64_Vernaux>(aux);
-        constexpr std::string_view kGlibc = "GLIBC_";
-        const std::string_view name = text_at(names, version.vna_name);
-        if (name.starts_with(kGlibc)) elf_.versions.emplace(name.substr(kGlibc.size()));
-        if (version.vna_next == 0) break;
-        aux += version.vna_next;
-      }
-      if (need.vn_next == 0) break;
-      at += need.vn_next;
-    }
-  }
-
   const Image& image_;
   const Elf64_Ehdr head_;
   Elf elf_;
-  bool position_independent_ = false;
 };
 
 }  // namespace
@@ -194,18 +159,8 @@ std::optional<Elf> read_elf(const std::filesystem::path& file) {
 }
 
 std::string machine_name(std::uint16_t machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "aarch64";
-    case EM_PPC64:
-      return "ppc64";
-    case EM_386:
-      return "x86";
-    default:
-      return fmt::format("machine {}", machine);
-  }
+  if (machine == EM_X86_64) return "x86-64";
+  return machine == EM_AARCH64 ? "aarch64" : fmt::format("machine {}", machine);
 }
 
 }  // namespace tprof::doctor

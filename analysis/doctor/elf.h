@@ -14,20 +14,14 @@ namespace tprof::doctor {
 struct Elf {
   bool is_64_bit = true;
   std::uint16_t machine = 0;  // EM_X86_64, ...
-  bool dynamic = false;       // has a dynamic section
-  bool program = false;       // has an entry point for execve: not a plain library
   std::string interpreter;    // path of its dynamic loader, empty: none
   std::set<std::string> needed;
-  std::set<std::string> versions;  // of glibc that it wants: "2.28"
-  std::set<std::string> defines;   // nccl* and cuda* functions in its dynamic symbols
-  std::set<std::string> wants;     // of those, and __cuda*, the undefined ones
-  std::set<std::string> hidden;    // defined, but in .symtab only
-  std::set<std::string> sections;
-
-  // Whether its constants hold `text`: what a stripped file still tells.
-  bool mentions(std::string_view text) const { return constants.find(text) != std::string::npos; }
-  std::string constants;      // .rodata, up to a bound
-  std::string function_list;  // of a libtprof.so: interpose/api/function_list.cpp
+  std::set<std::string> defines;  // nccl* and cuda* functions in its dynamic symbols
+  std::set<std::string> wants;    // of those, and __cuda*, the undefined ones
+  std::set<std::string> hidden;   // defined, but in .symtab only
+  bool kernels = false;           // CUDA's are in it
+  bool nccl_text = false;         // a text of NCCL's is: what a stripped file still tells
+  std::string function_list;      // of a libtprof.so: interpose/api/function_list.cpp
 };
 
 // Nothing where the file is no ELF file. Throws BadInput where it is a damaged one, or unreadable.

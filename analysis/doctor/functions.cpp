@@ -1,5 +1,3 @@
-#include "doctor/functions.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,13 +6,35 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "doctor/examine.h"
 #include "read/error.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
 namespace {
 
-using report::printable;
+using text::printable;
+
+struct WrappedFunction {
+  std::string library;  // "nccl", "cudart" or "cuda"
+  std::string name;
+  std::string since;  // version of the library, "12.8"; empty: not known
+  std::vector<std::string>
+      buckets;           // that a call may count in; none: it only helps to count others
+  std::string elements;  // "count", "count_times_ranks" or "bytes"; empty: none
+  std::string needs;     // setting without which it is passed through
+};
+
+struct LeftOutFunction {
+  std::string library;
+  std::string name;
+  std::string reason;
+};
+
+struct FunctionList {
+  std::vector<WrappedFunction> wrapped;
+  std::vector<LeftOutFunction> left_out;
+};
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -55,9 +75,8 @@ std::string elements(const WrappedFunction& f) {
   return f.elements == "bytes" ? "bytes / element size" : f.elements;
 }
 
-}  // namespace
-
-FunctionList parse_functions(std::string_view file, std::string_view text) {
+FunctionList functions_of(const Library& library) {
+  const std::string_view text = library.elf.function_list;
   FunctionList list;
   std::map<std::string, std::string, std::less<>> since;
   for (const std::string_view line : split(text.substr(0, text.find('\0')), '\n')) {
@@ -75,11 +94,12 @@ FunctionList parse_functions(std::string_view file, std::string_view text) {
     } else if (f.size() == 4 && f[0] == "not") {
       list.left_out.push_back({std::string(f[1]), std::string(f[2]), std::string(f[3])});
     } else {
-      throw read::BadInput(file, "expected a list of functions of this version in it");
+      throw read::BadInput(library.path, "expected a list of functions of this version in it");
     }
   }
   if (list.wrapped.empty()) {
-    throw read::BadInput(file, "expected a libtprof.so that lists its functions: it is older");
+    throw read::BadInput(library.path,
+                         "expected a libtprof.so that lists its functions: it is older");
   }
   for (WrappedFunction& w : list.wrapped) {
     const auto found = since.find(w.name);
@@ -91,8 +111,8 @@ FunctionList parse_functions(std::string_view file, std::string_view text) {
 std::string to_text(const FunctionList& list) {
   std::string out;
   for (const std::string_view library : {"nccl", "cudart", "cuda"}) {
-    using enum report::Table::Align;
-    report::Table table(
+    using enum text::Table::Align;
+    text::Table table(
         {{"function", left}, {"since", left}, {"counts as", left}, {"elements", left}});
     std::size_t rows = 0;
     std::string needs;
@@ -107,8 +127,8 @@ std::string to_text(const FunctionList& list) {
     out += table.str();
   }
   out += "\nNot covered\n";
-  using enum report::Table::Align;
-  report::Table table({{"function", left}, {"why", left}});
+  using enum text::Table::Align;
+  text::Table table({{"function", left}, {"why", left}});
   for (const LeftOutFunction& f : list.left_out)
     table.row({printable(f.name), printable(f.reason)});
   return out + table.str();
@@ -133,6 +153,13 @@ std::string to_json(const FunctionList& list) {
     left_out.push_back({{"library", f.library}, {"name", f.name}, {"reason", f.reason}});
   }
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string coverage(const Library& library, bool json) {
+  const FunctionList list = functions_of(library);
+  return json ? to_json(list) : to_text(list);
 }
 
 }  // namespace tprof::doctor

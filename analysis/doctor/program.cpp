@@ -1,14 +1,12 @@
-#include "doctor/program.h"
-
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
+#include "doctor/examine.h"
 #include "read/error.h"
 
 namespace tprof::doctor {
@@ -18,41 +16,53 @@ namespace {
 
 constexpr int kMaxHops = 8;
 
-// Programs that run the command that follows their own arguments.
-constexpr std::array<std::string_view, 22> kRunners = {
-    "env",  "nice",   "nohup",   "time",    "timeout", "numactl", "taskset", "stdbuf",
-    "chrt", "ionice", "setsid",  "srun",    "mpirun",  "mpiexec", "prun",    "jsrun",
-    "exec", "strace", "setarch", "prlimit", "aprun",   "orterun"};
+// Programs that run the command behind their own arguments, each with a space on both sides.
+constexpr std::string_view kRunHere =
+    " env nice nohup time timeout numactl taskset stdbuf chrt ionice setsid strace setarch "
+    "prlimit ";
+constexpr std::string_view kRunOnOtherHosts =
+    " srun mpirun mpiexec prun jsrun aprun orterun ssh pdsh ";
+constexpr std::string_view kRunInContainer =
+    " docker podman nerdctl singularity apptainer enroot ch-run shifter crun runc ";
+
+Runs where_runs(const std::vector<std::string>& command, const std::string& program) {
+  const auto in = [word = " " + program + " "](std::string_view list) {
+    return list.find(word) != std::string_view::npos;
+  };
+  const bool pyxis = program == "srun" && std::ranges::any_of(command, [](const std::string& word) {
+                       return word.starts_with("--container-image");
+                     });
+  if (pyxis || in(kRunInContainer)) return Runs::in_container;
+  if (in(kRunOnOtherHosts)) return Runs::on_other_hosts;
+  return in(kRunHere) ? Runs::here : Runs::nothing;
+}
 
 bool executable(const fs::path& file) {
   std::error_code error;
   return fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
 }
 
-// The line behind "#!", in words; empty where the file is no script.
+// The line behind "#!", in words; the shell's, which takes a text file without one.
 std::vector<std::string> interpreter_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  char mark[2] = {};
-  if (!in.read(mark, 2) || mark[0] != '#' || mark[1] != '!') return {};
-  constexpr std::size_t kKernelTakes = 256;
+  constexpr std::size_t kKernelTakes = 258;
   std::string line(kKernelTakes, '\0');
+  std::ifstream in(file, std::ios::binary);
   in.read(line.data(), kKernelTakes);
   line.resize(static_cast<std::size_t>(in.gcount()));
-  std::istringstream words(line.substr(0, line.find('\n')));
   std::vector<std::string> command;
-  for (std::string word; words >> word;) command.push_back(word);
-  return command;
+  if (line.starts_with("#!")) {
+    std::istringstream words(line.substr(2, line.find('\n') - 2));
+    for (std::string word; words >> word;) command.push_back(word);
+  }
+  return command.empty() ? std::vector<std::string>{"/bin/sh"} : command;
 }
 
-// The first argument that is a program: options and their values are none.
+// From the first argument on that is a program: options and their values are none.
 std::vector<std::string> what_it_runs(const std::vector<std::string>& command) {
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    const std::string& word = command[i];
-    if (word.starts_with('-') || word.find('=') != std::string::npos) continue;
-    if (find_program(word))
-      return {command.begin() + static_cast<std::ptrdiff_t>(i), command.end()};
-  }
-  return {};
+  const auto first = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
+    return !word.starts_with('-') && word.find('=') == std::string::npos && find_program(word);
+  });
+  return {first, command.end()};
 }
 
 }  // namespace
@@ -73,29 +83,24 @@ std::optional<fs::path> find_program(const std::string& name) {
 std::vector<Program> programs_of(const std::vector<std::string>& command) {
   std::vector<Program> programs;
   std::vector<std::string> words = command;
-  std::string why;
-  for (int hop = 0; hop < kMaxHops; ++hop) {
+  for (int hop = 0; hop < kMaxHops && !words.empty(); ++hop) {
     const auto path = find_program(words[0]);
     if (!path) {
       if (programs.empty()) throw read::BadInput(words[0] + ": no such program in PATH");
-      programs.push_back({words[0], "missing", std::nullopt});
+      programs.push_back({.path = words[0], .missing = true});
       break;
     }
-    programs.push_back({*path, why, read_elf(*path)});
-    std::vector<std::string> next;
-    if (programs.back().elf) {
-      if (std::ranges::find(kRunners, path->filename().string()) != kRunners.end()) {
-        next = what_it_runs(words);
-      }
-      why = fmt::format("{} runs it", path->filename().string());
-    } else {
-      next = interpreter_of(*path);
-      if (next.empty()) next = {"/bin/sh"};  // as the shell does with a text file
+    const Program& p = programs.emplace_back(
+        Program{*path, read_elf(*path), where_runs(command, path->filename().string())});
+    if (!p.elf) {
+      std::vector<std::string> next = interpreter_of(*path);
       next.insert(next.end(), words.begin(), words.end());
-      why = fmt::format("interpreter of {}", path->filename().string());
+      words = std::move(next);
+    } else if (p.runs == Runs::nothing || p.runs == Runs::in_container) {
+      break;
+    } else {
+      words = what_it_runs(words);
     }
-    if (next.empty()) break;
-    words = std::move(next);
   }
   return programs;
 }

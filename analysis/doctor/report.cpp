@@ -3,26 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "diagnose/problems.h"
+#include "diagnose/coverage.h"
 #include "interpose/format/settings.h"
+#include "report/findings.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using diagnose::Problem;
-using report::printable;
+using text::printable;
 
 constexpr std::size_t kWidth = 96;
-
-std::string in_force(const Report& r, const SettingInfo& s) {
-  const auto set = r.settings.find(std::string(s.name));
-  const bool taken = set != r.settings.end() && !set->second.empty() && s.accepts(set->second);
-  return taken ? set->second : std::string(s.fallback);
-}
 
 void field(std::string& out, std::string_view key, std::string_view text) {
   out += fmt::format("  {:<11} {}\n", printable(key), printable(text));
@@ -33,7 +26,7 @@ void settings_text(std::string& out, const Report& r) {
   std::string line;
   for (const SettingInfo& s : kSettings) {
     const bool set = r.settings.contains(std::string(s.name));
-    const std::string item = fmt::format("{}={}{}", printable(s.name), printable(in_force(r, s)),
+    const std::string item = fmt::format("{}={}{}", printable(s.name), printable(r.in_force(s)),
                                          set ? "" : " (default)");
     if (line.size() + item.size() > kWidth) {
       out += line + "\n";
@@ -48,17 +41,16 @@ void settings_text(std::string& out, const Report& r) {
 void functions_text(std::string& out, const Report& r) {
   if (r.functions.empty()) return;
   if (r.counted) {
-    using enum report::Table::Align;
-    report::Table table(
-        {{"function", left}, {"calls", right}, {"ranks", left}, {"served by", left}});
+    using enum text::Table::Align;
+    text::Table table({{"function", left}, {"calls", right}, {"ranks", left}, {"served by", left}});
     std::string others;
     for (const Function& f : r.functions) {
       if (f.calls == 0) {
         others += (others.empty() ? "" : ", ") + printable(f.name);
         continue;
       }
-      table.row({printable(f.name), report::thousands(f.calls),
-                 f.ranks.empty() ? "all" : report::ranges(f.ranks), printable(f.library)});
+      table.row({printable(f.name), text::thousands(f.calls),
+                 f.ranks.empty() ? "all" : text::ranges(f.ranks), printable(f.library)});
     }
     out += "\nWrapped functions that were called\n" + table.str();
     if (!others.empty()) out += fmt::format("  and, moving no data themselves: {}\n", others);
@@ -80,19 +72,19 @@ void functions_text(std::string& out, const Report& r) {
   }
 }
 
-Json finding(const Problem& p) {
-  return {{"kind", p.kind},
-          {"severity", diagnose::kSeverityNames[static_cast<int>(p.severity)]},
-          {"ranks", p.ranks},
-          {"text", p.text},
-          {"next", p.next.empty() ? Json() : Json(p.next)}};
-}
-
 }  // namespace
 
-bool Report::healthy() const {
-  return std::ranges::all_of(
-      findings, [](const Problem& p) { return p.severity == diagnose::Severity::note; });
+void Report::find_meaning(const std::string& kind, std::string_view path,
+                          const diagnose::Variables& variables) {
+  const diagnose::Meaning m = diagnose::meaning_of(kind, {&variables});
+  if (!m.text.empty()) find(kind, m.severity, fmt::format("{}: {}", path, m.text), m.next);
+}
+
+std::string Report::in_force(const SettingInfo& setting) const {
+  const auto set = settings.find(std::string(setting.name));
+  const bool accepted =
+      set != settings.end() && !set->second.empty() && setting.accepts(set->second);
+  return accepted ? set->second : std::string(setting.fallback);
 }
 
 std::string to_text(const Report& r) {
@@ -106,10 +98,8 @@ std::string to_text(const Report& r) {
   if (!r.tools.empty()) out += "\nOther tools\n";
   for (const Tool& t : r.tools) field(out, t.kind, t.path);
   out += r.findings.empty() ? "\nNo findings.\n" : "\nFindings\n";
-  for (const Problem& p : r.findings) {
-    out += fmt::format("  {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
-                       printable(p.text));
-    if (!p.next.empty()) out += fmt::format("    -> {}\n", printable(p.next));
+  for (const diagnose::Finding& f : r.findings) {
+    out += report::to_text(f, report::Detail::brief);
   }
   return out;
 }
@@ -135,12 +125,11 @@ std::string to_json(const Report& r) {
                         {"values", s.values},
                         {"meaning", s.meaning},
                         {"set", set == r.settings.end() ? Json() : Json(set->second)},
-                        {"in_force", in_force(r, s)}});
+                        {"in_force", r.in_force(s)}});
   }
   Json& tools = j["tools"] = Json::array();
   for (const Tool& t : r.tools) tools.push_back({{"kind", t.kind}, {"path", t.path}});
-  Json& findings = j["findings"] = Json::array();
-  for (const Problem& p : r.findings) findings.push_back(finding(p));
+  j["findings"] = report::to_json(r.findings, report::Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/problem.h"
+#include "diagnose/coverage.h"
+#include "diagnose/finding.h"
+#include "interpose/format/settings.h"
 
 namespace tprof::doctor {
 
@@ -35,13 +37,23 @@ struct Report {
   bool counted = false;                           // functions have calls
   std::map<std::string, std::string> settings{};  // as they are set
   std::vector<Tool> tools{};
-  std::vector<diagnose::Problem> findings{};
+  diagnose::Findings findings{};
 
   void fact(std::string key, std::string text) {
     facts.push_back({std::move(key), std::move(text)});
   }
-  // No finding is more than a note.
-  bool healthy() const;
+  void find(std::string kind, diagnose::Severity severity, std::string text, std::string next) {
+    findings.push_back({.kind = std::move(kind),
+                        .severity = severity,
+                        .text = std::move(text),
+                        .next = std::move(next)});
+  }
+  // What a kind of library or tool at `path` means, where `variables` are set
+  // (diagnose/coverage.h).
+  void find_meaning(const std::string& kind, std::string_view path,
+                    const diagnose::Variables& variables);
+  // Of a setting: what it is set to, or its default where that is nothing or not accepted.
+  std::string in_force(const SettingInfo& setting) const;
 };
 
 std::string to_text(const Report& report);

@@ -1,14 +1,12 @@
-#include "doctor/trace.h"
+#include "doctor/examine.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "diagnose/completeness.h"
-#include "diagnose/coverage.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/names.h"
-#include "diagnose/problems.h"
 #include "text/text.h"
 
 namespace tprof::doctor {
@@ -17,7 +15,7 @@ namespace {
 using read::Process;
 
 // Of each function and library, the processes that it served and the calls of all.
-std::vector<Function> functions(const match::Job& job) {
+std::vector<Function> functions(const job::Job& job) {
   struct Use {
     std::uint64_t calls = 0;
     std::vector<const Process*> processes;
@@ -44,7 +42,7 @@ std::vector<Function> functions(const match::Job& job) {
 
 // What differs between processes is said of each group of them.
 template <typename Text>
-void fact_of_each(Report& report, const match::Job& job, std::string_view key, const Text& text) {
+void fact_of_each(Report& report, const job::Job& job, std::string_view key, const Text& text) {
   std::map<std::string, std::vector<const Process*>> groups;
   for (const Process* p : job.processes) {
     if (std::string t = text(*p); !t.empty()) groups[std::move(t)].push_back(p);
@@ -57,11 +55,11 @@ void fact_of_each(Report& report, const match::Job& job, std::string_view key, c
 
 }  // namespace
 
-Report of_trace(const match::Job& job, const std::vector<read::Skipped>& skipped) {
+Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   Report r{.about = "trace", .counted = true};
   r.fact("run", job.label);
   r.fact("processes", fmt::format("{}{}", job.processes.size(),
-                                  job.ranks.empty() ? "" : ", ranks " + report::ranges(job.ranks)));
+                                  job.ranks.empty() ? "" : ", ranks " + text::ranges(job.ranks)));
   fact_of_each(r, job, "command", [](const Process& p) { return p.header.command; });
   fact_of_each(r, job, "NCCL", [](const Process& p) { return p.header.nccl_path; });
   fact_of_each(r, job, "CUDA", [](const Process& p) { return p.header.cudart_path; });
@@ -84,10 +82,8 @@ Report of_trace(const match::Job& job, const std::vector<read::Skipped>& skipped
     for (const read::Noted& n : p->footer->tools) tools.emplace(n.kind, n.path);
   }
   for (const auto& [kind, path] : tools) r.tools.push_back({kind, path});
-  diagnose::coverage(job, r.findings);
-  diagnose::other_jobs(job, r.findings);
-  diagnose::skipped_files(skipped, r.findings);
-  diagnose::tidy(r.findings);
+  r.findings =
+      diagnose::diagnose(job, traces, {.asked = diagnose::kDoctor, .read_lines = false}).findings;
   return r;
 }
 

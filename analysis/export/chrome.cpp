@@ -9,8 +9,8 @@
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
-#include "read/lanes.h"
 #include "read/metadata.h"
+#include "read/process.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -37,7 +37,7 @@ class Pipeline {
       : output_(output), slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
 
   // The next slot, once what it held is written.
-  Slot& take() {
+  Slot& next_slot() {
     Slot& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
     write(slot);
@@ -45,15 +45,15 @@ class Pipeline {
   }
 
   void finish() {
-    for (std::size_t i = 0; i < slots_.size(); ++i) take();
+    for (std::size_t i = 0; i < slots_.size(); ++i) next_slot();
   }
 
   // Throws where the output can't be begun again.
-  void give_up(const Part& part, const read::BadInput& error) {
+  void leave_out(const Part& part, const read::BadInput& error) {
     if (!output_.appears_whole()) throw error;
-    if (!gave_up(part)) bad_.push_back({&part, error});
+    if (!leaves_out(part)) bad_.push_back({&part, error});
   }
-  bool gave_up(const Part& part) const {
+  bool leaves_out(const Part& part) const {
     return std::ranges::any_of(bad_, [&](const BadPart& bad) { return bad.part == &part; });
   }
   std::vector<BadPart> bad() && { return std::move(bad_); }
@@ -64,7 +64,7 @@ class Pipeline {
     try {
       slot.work.get();
     } catch (const read::BadInput& e) {
-      give_up(*slot.part, e);
+      leave_out(*slot.part, e);
     }
     if (bad_.empty()) output_.write(slot.piece);
   }
@@ -159,7 +159,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Out
                                   const std::function<void(std::uint64_t)>& progress) {
   Pipeline pipeline(output);
   const auto put = [&](std::string text) {
-    Slot& slot = pipeline.take();
+    Slot& slot = pipeline.next_slot();
     slot.text = std::move(text);
     slot.work =
         std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
@@ -173,13 +173,13 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Out
         if (!reader) reader.emplace(part.trace->source);
         return reader->next(block);
       } catch (const read::BadInput& e) {
-        pipeline.give_up(part, e);
+        pipeline.leave_out(part, e);
         return false;
       }
     };
     for (;;) {
-      Slot& slot = pipeline.take();
-      if (pipeline.gave_up(part) || !next(slot.block)) return;
+      Slot& slot = pipeline.next_slot();
+      if (pipeline.leaves_out(part) || !next(slot.block)) return;
       done += slot.block.text.size();
       slot.part = &part;
       slot.work = std::async(std::launch::async, [&part, &slot, gzip] {

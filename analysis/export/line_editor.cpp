@@ -3,7 +3,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "read/json.h"
 #include "read/metadata.h"
 
 namespace tprof::trace_export {
@@ -11,13 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void append(std::string& out, std::uint64_t v) {
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
-  out.append(digits, end);
-}
-
-void append(std::string& out, std::int64_t v) {
+template <typename Integer>
+void append(std::string& out, Integer v) {
   char digits[20];
   const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
   out.append(digits, end);
@@ -82,13 +76,10 @@ void append_micros(std::string& out, std::int64_t ns) {
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
   const bool range = read::is_range(line.text);  // named by the program: its name says nothing
-  const auto fail = [] { return read::Malformed("expected one JSON object on this line"); };
   simdjson::ondemand::document document;
-  simdjson::ondemand::object top;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
-  if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw fail();
-  if (document.get_object().get(top) != simdjson::SUCCESS) throw fail();
+  if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
   const auto token = [&](simdjson::ondemand::value value) {
     return read::trimmed(value.raw_json_token());
   };
@@ -97,11 +88,9 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
     if (!place.empty()) throw read::Malformed("\"" + std::string(key) + "\" stands twice");
     place = found;
   };
-  for (auto field : top) {
-    std::string_view key;
-    simdjson::ondemand::value value;
-    if (field.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
-    if (field.value().get(value) != simdjson::SUCCESS) throw fail();
+  for (auto field : value_of(document.get_object())) {
+    const std::string_view key = value_of(field.unescaped_key());
+    auto value = value_of(field.value());
     if (key == "name") {
       once(places.name, key, range ? "\"\"" : token(value));
     } else if (key == "pid") {
@@ -109,18 +98,15 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
     } else if (key == "ts") {
       once(places.ts, key, token(value));
     } else if (key == "args" && places.name.starts_with("\"tprof_")) {
-      simdjson::ondemand::object args;
-      if (value.get_object().get(args) != simdjson::SUCCESS) throw fail();
-      for (auto arg : args) {
-        simdjson::ondemand::value v;
-        if (arg.unescaped_key().get(key) != simdjson::SUCCESS) throw fail();
-        if (arg.value().get(v) != simdjson::SUCCESS) throw fail();
-        if (key == "ts") once(places.ts, key, token(v));
+      for (auto arg : value_of(value.get_object())) {
+        const std::string_view inner = value_of(arg.unescaped_key());
+        const auto found = value_of(arg.value());
+        if (inner == "ts") once(places.ts, inner, token(found));
       }
     }
   }
   const char* more = nullptr;
-  if (document.current_location().get(more) == simdjson::SUCCESS) throw fail();
+  if (document.current_location().get(more) == simdjson::SUCCESS) throw not_an_object();
   if (places.name.empty() || !is_integer(places.pid)) {
     throw read::Malformed("expected a name and an integer in \"pid\"");
   }
@@ -138,30 +124,20 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     return true;
   }
   const char* copied = line.text.data();
-  const auto copy_until = [&](const char* end) {
-    out.append(copied, end);
-    copied = end;
-  };
-  const auto put_pid = [&] {
-    copy_until(at.pid.data());
-    append(out, to.pid);
-    copied += at.pid.size();
+  const auto skip_to = [&](std::string_view place) {
+    out.append(copied, place.data());
+    copied = place.data() + place.size();
   };
   const auto put_ts = [&] {
-    copy_until(at.ts.data());
+    skip_to(at.ts);
     append_micros(out, read::micros_to_ns(at.ts) + to.shift_ns);
-    copied += at.ts.size();
   };
-  if (at.ts.empty()) {
-    put_pid();
-  } else if (at.pid.data() < at.ts.data()) {
-    put_pid();
-    put_ts();
-  } else {
-    put_ts();
-    put_pid();
-  }
-  copy_until(line.text.data() + line.text.size());
+  const bool ts_first = !at.ts.empty() && at.ts.data() < at.pid.data();
+  if (ts_first) put_ts();
+  skip_to(at.pid);
+  append(out, to.pid);
+  if (!at.ts.empty() && !ts_first) put_ts();
+  out.append(copied, line.text.data() + line.text.size());
   return true;
 }
 

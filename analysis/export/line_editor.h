@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "read/json.h"
 #include "read/lines.h"
 
 namespace tprof::trace_export {
@@ -18,6 +19,18 @@ struct Placement {
   std::int64_t shift_ns = 0;      // added to every time
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0 of the merged trace
 };
+
+inline read::Malformed not_an_object() {
+  return read::Malformed("expected one JSON object on this line");
+}
+
+// What simdjson says, or an exception: the line is not JSON.
+template <typename T>
+T value_of(simdjson::simdjson_result<T> result) {
+  T value;
+  if (std::move(result).get(value) != simdjson::SUCCESS) throw not_an_object();
+  return value;
+}
 
 class LineEditor {
  public:

@@ -6,11 +6,15 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
-#include "read/beginning.h"
 #include "read/error.h"
+#include "read/load.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -31,7 +35,63 @@ std::filesystem::path followed(std::filesystem::path file) {
   return file;
 }
 
+std::mutex g_lock;
+std::vector<std::filesystem::path> g_unfinished;
+
+// In a thread of its own, where anything may be called. It keeps the lock: nothing new is begun.
+[[noreturn]] void end_by(int signal) {
+  g_lock.lock();
+  std::error_code ignored;
+  for (auto path = g_unfinished.rbegin(); path != g_unfinished.rend(); ++path) {
+    std::filesystem::remove(*path, ignored);
+  }
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  std::_Exit(128 + signal);
+}
+
 }  // namespace
+
+void remove_unfinished_on_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    // What is ignored (nohup, a shell's background) stays so.
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
+      sigaddset(&ending, signal);
+    }
+  }
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  std::thread([ending] {
+    int signal = 0;
+    if (sigwait(&ending, &signal) == 0) end_by(signal);
+  }).detach();
+}
+
+void Unfinished::add(const std::filesystem::path& path) {
+  const std::lock_guard guard(g_lock);
+  g_unfinished.push_back(path);
+  paths_.push_back(path);
+}
+
+Unfinished::~Unfinished() {
+  std::error_code ignored;
+  for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) {
+    std::filesystem::remove(*path, ignored);
+  }
+  keep();
+}
+
+void Unfinished::keep() {
+  const std::lock_guard guard(g_lock);
+  for (const std::filesystem::path& path : paths_) std::erase(g_unfinished, path);
+  paths_.clear();
+}
 
 void pack(std::string& text, bool gzip, Piece& piece) {
   piece.text_size = text.size();
@@ -73,7 +133,7 @@ Output::Output(const std::filesystem::path& name, bool gzip)
     }
     file_ = followed(name);
     part_ = file_.string() + ".part";
-    unfinished_.emplace(part_);
+    unfinished_.add(part_);
     fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   }
   if (fd_ < 0) fail();
@@ -82,9 +142,7 @@ Output::Output(const std::filesystem::path& name, bool gzip)
 }
 
 Output::~Output() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  if (!part_.empty()) unlink(part_.c_str());
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void Output::fail() const {
@@ -127,7 +185,9 @@ void Output::close() {
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0) fail();
-  if (!part_.empty()) std::filesystem::rename(part_, file_);
+  if (part_.empty()) return;
+  std::filesystem::rename(part_, file_);
+  unfinished_.keep();
 }
 
 }  // namespace tprof::trace_export

@@ -1,16 +1,34 @@
-// The merged file: plain, or gzip as one member that every reader takes.
+// Files that the tool writes: plain, or gzip as one member that every reader takes.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
-
-#include "export/unfinished.h"
+#include <vector>
 
 namespace tprof::trace_export {
+
+// From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is unfinished before they end the
+// process. To be called before any thread is started.
+void remove_unfinished_on_signals();
+
+// Files and folders that go away with this, or when a signal ends the process, unless all are kept.
+class Unfinished {
+ public:
+  Unfinished() = default;
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished();
+
+  // Before it is made; a folder before the files in it.
+  void add(const std::filesystem::path& path);
+  void keep();
+
+ private:
+  std::vector<std::filesystem::path> paths_;
+};
 
 // A piece of the file as it will be written. Pieces are packed in parallel and written in order.
 struct Piece {
@@ -47,7 +65,7 @@ class Output {
   std::string name_;
   std::filesystem::path file_;  // both empty where nothing is renamed
   std::filesystem::path part_;
-  std::optional<Unfinished> unfinished_;
+  Unfinished unfinished_;
   bool gzip_;
   int fd_ = -1;
   std::uint64_t size_ = 0;

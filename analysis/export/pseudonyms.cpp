@@ -1,63 +1,32 @@
-#include "export/pseudonyms.h"
+#include "export/anonymizer.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <regex>
 
 namespace tprof::trace_export {
 namespace {
 
-bool digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-// Takes digits off the front; false where there are none.
-bool take_number(std::string_view& text) {
-  const auto end = std::ranges::find_if_not(text, digit);
-  if (end == text.begin()) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
-  return true;
-}
-
-bool take(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
-// The part of a title that says which process it is, at its front.
-std::string_view process_of(std::string_view title) {
-  std::string_view rest = title;
-  if (take(rest, "rank ")) {
-    if (!take_number(rest)) return {};
-    std::string_view more = rest;
-    if (take(more, ", pid ") && take_number(more)) rest = more;
-  } else if (!take(rest, "pid ") || !take_number(rest)) {
-    return {};
-  }
-  return title.substr(0, title.size() - rest.size());
+// Of no text that is longer than what it looks for can be.
+bool matches(std::string_view text, const std::regex& pattern) {
+  constexpr std::size_t kLongest = 256;
+  return text.size() <= kLongest && std::regex_match(text.begin(), text.end(), pattern);
 }
 
 bool is_library(std::string_view name) {
-  return name.starts_with("lib") && name.find(".so") != std::string_view::npos &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return std::isalnum(c) != 0 ||
-                  std::string_view("._+-").find(static_cast<char>(c)) != std::string_view::npos;
-         });
+  static const std::regex library(R"(lib[A-Za-z0-9._+-]*\.so[A-Za-z0-9._+-]*)");
+  return matches(name, library);
+}
+
+bool is_process(std::string_view title) {
+  static const std::regex process("rank [0-9]+(, pid [0-9]+)?|pid [0-9]+");
+  return matches(title, process);
 }
 
 // "0-7,64", "16384", "64MiB".
 bool is_numbers(std::string_view value) {
-  for (;;) {
-    if (!take_number(value)) return false;
-    if (take(value, "-") && !take_number(value)) return false;
-    for (const std::string_view unit : {"K", "M", "G", "T"}) {
-      if (take(value, unit)) break;
-    }
-    if (!take(value, "iB")) take(value, "B");
-    if (value.empty()) return true;
-    if (!take(value, ",")) return false;
-  }
+  static const std::regex numbers("([0-9]+(-[0-9]+)?[KMGT]?(iB|B)?(,(?!$)|$))+");
+  return matches(value, numbers);
 }
 
 constexpr std::array<std::string_view, 22> kWords = {
@@ -69,14 +38,8 @@ constexpr std::array<std::string_view, 22> kWords = {
 }  // namespace
 
 std::size_t Pseudonyms::number(std::string_view kind, std::string_view name) {
-  auto of_kind = known_.find(kind);
-  if (of_kind == known_.end()) of_kind = known_.try_emplace(std::string(kind)).first;
-  auto& names = of_kind->second;
-  const auto found = names.find(name);
-  if (found != names.end()) return found->second;
-  const std::size_t n = names.size() + 1;
-  names.emplace(name, n);
-  return n;
+  auto& names = known_[std::string(kind)];
+  return names.try_emplace(std::string(name), names.size() + 1).first->second;
 }
 
 std::string Pseudonyms::of(std::string_view kind, std::string_view name) {
@@ -86,19 +49,19 @@ std::string Pseudonyms::of(std::string_view kind, std::string_view name) {
 
 std::string library_path(Pseudonyms& names, std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  const std::string_view base = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  const std::string_view base = path.substr(slash + 1);  // of npos: all of it
   std::string shown = is_library(base) ? std::string(base) : names.of("file", base);
   if (slash == std::string_view::npos) return shown;
-  return "folder-" + std::to_string(names.number("folder", path.substr(0, slash))) + "/" + shown;
+  return names.of("folder", path.substr(0, slash)) + "/" + shown;
 }
 
 std::string process_title(Pseudonyms& names, std::string_view title) {
-  const std::string_view process = process_of(title);
-  std::string_view rest = title.substr(process.size());
-  if (process.empty()) return names.of("process", title);
-  if (rest.empty()) return std::string(process);
-  if (!take(rest, " on ")) return names.of("process", title);
-  return std::string(process) + " on " + names.of("host", rest);
+  const std::size_t on = title.find(" on ");
+  const std::string_view process = title.substr(0, on);
+  if (!is_process(process)) return names.of("process", title);
+  std::string shown(process);
+  if (on != std::string_view::npos) shown += " on " + names.of("host", title.substr(on + 4));
+  return shown;
 }
 
 std::string setting_value(Pseudonyms& names, std::string_view name, std::string_view value) {
@@ -111,9 +74,8 @@ std::string setting_value(Pseudonyms& names, std::string_view name, std::string_
 }
 
 bool is_rank_file_name(std::string_view name) {
-  if (!take(name, "rank-") || !take_number(name)) return false;
-  if (take(name, ".r") && !take_number(name)) return false;
-  return name == ".json" || name == ".json.gz";
+  static const std::regex rank_file(R"(rank-[0-9]+(\.r[0-9]+)?\.json(\.gz)?)");
+  return matches(name, rank_file);
 }
 
 }  // namespace tprof::trace_export

@@ -2,16 +2,114 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 
-#include "job/launches.h"
 #include "read/error.h"
 
-namespace tprof::match {
+namespace tprof::job {
 namespace {
+
+using Processes = std::vector<const read::Process*>;
+
+// When it was last heard of; never, where it may have lived on.
+std::int64_t end_ns(const read::Process& p) {
+  if (p.end == read::End::lost || p.end == read::End::running || p.ledgers.empty()) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  return p.header.base_time_ns + p.ledgers.rbegin()->second.ts_ns;
+}
+
+bool lived_together(const read::Process& a, const read::Process& b) {
+  return end_ns(a) >= b.header.start_ns && end_ns(b) >= a.header.start_ns;
+}
+
+bool launched_apart(const read::Process& a, const read::Process& b) {
+  return a.header.launcher && b.header.launcher &&
+         (a.header.launcher != b.header.launcher || a.header.boot_id != b.header.boot_id);
+}
+
+// Processes that one launch started, put together one group after the other.
+class Launch {
+ public:
+  // Whether the group can't be of this launch: a rank of it is another process here. A process
+  // without a communicator counts towards its rank (a data loader that copies), unless it lived
+  // before or after that, or nothing but its rank says that it belongs to it.
+  bool clashes(const Processes& group) const;
+  // Whether a launcher, a parent or a place to meet is common to both.
+  bool connected(const Processes& group) const;
+  void add(const Processes& group);
+
+  const Processes& processes() const { return processes_; }
+  std::int64_t start_ns() const { return start_ns_; }
+  // Nothing connects some of its processes to the others.
+  bool assumed() const { return assumed_; }
+
+ private:
+  using Pid = std::pair<std::string, std::int64_t>;  // of a boot
+
+  // A process of it did, so it is a part of that one's rank.
+  bool started(const read::Process& p) const;
+  bool clashes_with(const read::Process& p, const read::Process& other) const;
+
+  Processes processes_;
+  std::multimap<std::optional<std::int64_t>, const read::Process*> by_rank_;
+  std::set<Pid> pids_;
+  std::set<Pid> parents_;
+  std::set<std::pair<std::string, read::Launcher>> launchers_;
+  std::set<std::pair<std::string, std::int64_t>> rendezvous_;  // with the world size
+  std::int64_t start_ns_ = 0;
+  bool assumed_ = false;
+};
+
+bool Launch::started(const read::Process& p) const {
+  return p.comms.empty() && p.header.launcher &&
+         pids_.contains({p.header.boot_id, p.header.launcher->pid});
+}
+
+bool Launch::clashes_with(const read::Process& p, const read::Process& other) const {
+  if (!p.comms.empty() && !other.comms.empty()) return p.header.rank.has_value();
+  if (!p.header.rank) return p.header.run_id.empty() && !lived_together(p, other);
+  if (!lived_together(p, other)) return true;
+  return p.comms.empty() && other.comms.empty() && launched_apart(p, other);
+}
+
+bool Launch::clashes(const Processes& group) const {
+  return std::ranges::any_of(group, [&](const read::Process* p) {
+    if (started(*p)) return false;
+    const auto [first, last] = by_rank_.equal_range(p->header.rank);
+    return std::any_of(first, last,
+                       [&](const auto& other) { return clashes_with(*p, *other.second); });
+  });
+}
+
+bool Launch::connected(const Processes& group) const {
+  return std::ranges::any_of(group, [&](const read::Process* p) {
+    const read::Header& h = p->header;
+    if (parents_.contains({h.boot_id, h.pid})) return true;
+    if (rendezvous_.contains({h.rendezvous, h.world_size.value_or(0)})) return true;
+    return h.launcher && (launchers_.contains({h.boot_id, *h.launcher}) ||
+                          pids_.contains({h.boot_id, h.launcher->pid}));
+  });
+}
+
+void Launch::add(const Processes& group) {
+  assumed_ = assumed_ || (!processes_.empty() && !connected(group));
+  for (const read::Process* p : group) {
+    const read::Header& h = p->header;
+    if (processes_.empty() || h.start_ns < start_ns_) start_ns_ = h.start_ns;
+    processes_.push_back(p);
+    if (!started(*p)) by_rank_.emplace(h.rank, p);
+    pids_.emplace(h.boot_id, h.pid);
+    if (!h.rendezvous.empty()) rendezvous_.emplace(h.rendezvous, h.world_size.value_or(0));
+    if (!h.launcher) continue;
+    launchers_.emplace(h.boot_id, *h.launcher);
+    parents_.emplace(h.boot_id, h.launcher->pid);
+  }
+}
 
 void refuse_copies(const Processes& processes) {
   // With the time of its first call: a program that a process executes has its number and start.
@@ -153,4 +251,4 @@ std::vector<Job> jobs_of(const Processes& processes) {
   return jobs;
 }
 
-}  // namespace tprof::match
+}  // namespace tprof::job

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "read/process.h"
+#include "read/load.h"
 
-namespace tprof::match {
+namespace tprof::job {
 
 // Of a job without a run id.
 inline constexpr const char* kUnnamed = "unnamed";
@@ -27,8 +27,14 @@ struct Job {
 
 // A job is what shared communicator ids connect; where there are none, a run id (and restart
 // count); where there is none, the folder. Processes that clash in rank are never put into one job
-// by run id or folder alone (launches.h): a script may train twice, and so may its user. Jobs in
+// by run id or folder alone: a script may train twice, and so may its user. Jobs in
 // the order of their start. Throws BadInput where two files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 
-}  // namespace tprof::match
+// One id for a communicator that its ranks know by two.
+// ncclCommGrow: ranks of the parent name the new communicator after it, ranks that are new after
+// the unique id that they got, and the root says that both are one. All get the root's, and so do
+// the children made of it since.
+void join_ids(std::vector<read::Trace>& traces);
+
+}  // namespace tprof::job

@@ -1,59 +1,55 @@
-#include "read/beginning.h"
+#include "read/load.h"
 
 #include <simdjson.h>
-
-#include <fstream>
+#include <zlib.h>
 
 #include "read/error.h"
-#include "read/lines.h"
 #include "read/metadata.h"
 
 namespace tprof::read {
 namespace {
 
-constexpr std::size_t kFirst = std::size_t{8} << 10;  // the header is in them, unless it is odd
-constexpr std::size_t kMost = std::size_t{64} << 10;
-
-// False: no more is wanted.
-bool take(const Block& block, MetadataParser& parser) {
-  if (block.offset == 0 && !block.text.starts_with('[')) return false;
-  each_line(block, [&](const Line& line) {
-    const bool told = parser.merged() || !parser.processes().empty();
-    if (!told && is_metadata(line.text)) parser.line(line);
-  });
-  return !parser.merged() && parser.processes().empty() && block.offset < kMost;
-}
-
-// True: the whole lines among the first bytes told all, or that it is nothing.
-bool take_first(const std::filesystem::path& file, MetadataParser& parser) {
-  std::ifstream in(file, std::ios::binary);
+// The whole lines among the first bytes of a file, plain or gzipped.
+Block first_lines(const std::filesystem::path& file, unsigned size) {
   Block block;
-  block.text.reserve(kFirst + simdjson::SIMDJSON_PADDING);
-  block.text.resize(kFirst);
-  in.read(block.text.data(), static_cast<std::streamsize>(kFirst));
-  block.text.resize(static_cast<std::size_t>(in.gcount()));
-  if (block.text.starts_with("\x1f\x8b")) return false;  // gzip
+  const gzFile opened = gzopen(file.c_str(), "rbe");
+  if (opened == nullptr) return block;
+  block.text.reserve(size + simdjson::SIMDJSON_PADDING);
+  block.text.resize(size);
+  const int got = gzread(opened, block.text.data(), size);
+  gzclose(opened);
+  block.text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   block.text.resize(block.text.rfind('\n') + 1);
-  return !take(block, parser);
+  return block;
 }
 
 }  // namespace
 
-Beginning beginning_of(const std::filesystem::path& file) {
-  MetadataParser parser(file);
+bool opens_array(std::string_view text) {
+  return text.starts_with("[\n") || text.starts_with("[\r\n");
+}
+
+Beginning beginning_of(const Block& first_lines) {
+  if (!opens_array(first_lines.text)) return {};
+  MetadataParser parser({});
   try {
-    if (!take_first(file, parser)) {
-      const Source source{file, Source{}.cut, {}};
-      BlockReader reader(source, kFirst);
-      for (Block block; reader.next(block) && take(block, parser);) {
-      }
-    }
+    each_line(first_lines, [&](const Line& line) {
+      const bool known = parser.merged() || !parser.processes().empty();
+      if (!known && is_metadata(line.text)) parser.line(line);
+    });
   } catch (const BadInput&) {
     return {};
   }
   if (parser.merged()) return {true, {}};
   if (parser.processes().empty()) return {};
   return {false, std::move(parser.processes()[0].header)};
+}
+
+Beginning beginning_of(const std::filesystem::path& file) {
+  constexpr unsigned kHeader = 8U << 10;  // holds it, unless it is odd
+  Beginning found = beginning_of(first_lines(file, kHeader));
+  if (!found.merged && !found.header) found = beginning_of(first_lines(file, 8 * kHeader));
+  return found;
 }
 
 }  // namespace tprof::read

@@ -7,8 +7,8 @@
 #include "interpose/format/record.h"
 #include "read/error.h"
 #include "read/json.h"
-#include "read/lanes.h"
 #include "read/metadata.h"
+#include "read/process.h"
 
 namespace tprof::read {
 namespace {
@@ -64,18 +64,14 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   return e;
 }
 
-std::optional<Event> event_of(const object& line) {
-  const std::string phase = text_or_empty(line, "ph");
+// Of a line of a call, or of a `tprof_last` line: that has in its arguments what others have
+// outside.
+std::optional<Event> event_of(const object& line, bool last) {
+  const std::string phase = last ? "X" : text_or_empty(line, "ph");
   if (phase != "X" && phase != "B") return std::nullopt;
-  auto e = event_of(line, object_of(line, "args"), text(line, "name"), phase == "B");
-  if (e) e->thread = integer_or(line, "tid", 0);
-  return e;
-}
-
-// Of a `tprof_last` line.
-std::optional<Event> last_of(const object& line) {
   const object args = object_of(line, "args");
-  auto e = event_of(args, args, text(args, "function"), false);
+  auto e = last ? event_of(args, args, text(args, "function"), false)
+                : event_of(line, args, text(line, "name"), phase == "B");
   if (e) e->thread = integer_or(line, "tid", 0);
   return e;
 }
@@ -138,11 +134,11 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           if (!reader.wanted || reader.wanted(owner)) reader.open_range(owner, *r);
           return;
         }
-        const auto e = last ? last_of(o) : event_of(o);
+        const auto e = event_of(o, last);
         if (!e) return;
-        const auto& take = last ? reader.last : e->launch ? reader.launch : reader.event;
+        const auto& deliver = last ? reader.last : e->launch ? reader.launch : reader.event;
         const Process& owner = lane_of_call(*process, e->comm, e->device);
-        if (take && (!reader.wanted || reader.wanted(owner))) take(owner, *e);
+        if (deliver && (!reader.wanted || reader.wanted(owner))) deliver(owner, *e);
       } catch (const Malformed& e) {
         throw BadInput(trace.source.file, line.offset, e.what());
       }

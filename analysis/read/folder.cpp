@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <thread>
-#include <variant>
 
 #include "read/error.h"
-#include "read/joined_ids.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
@@ -31,30 +30,30 @@ std::string no_traces(const fs::path& folder) {
                       : "no rank files here, but in its folders: " + runs + ": give one of them";
 }
 
-// A file that can't be read: left out where others can be, else the end.
-struct Bad {
-  Skipped skipped;
-  std::exception_ptr error;
+// A trace, or why it is none.
+struct Outcome {
+  std::optional<Trace> trace{};
+  std::optional<Skipped> skipped{};
+  std::exception_ptr error{};  // the end, unless the file can be left out and others be read
 };
-
-using Outcome = std::variant<std::monostate, Trace, Skipped, Bad, std::exception_ptr>;
 
 Outcome load_one(const TraceFile& file) {
   try {
     Trace trace = load(file.path, file.named ? Merged::read : Merged::leave);
     if (trace.merged && !file.named) {
-      return Skipped{file.path.string() + ": a merged trace, left out", false};
+      return {.skipped = Skipped{file.path.string() + ": a merged trace, left out", false}};
     }
-    return trace;
+    return {.trace = std::move(trace)};
   } catch (const NotATrace& e) {
-    if (file.named && !e.cut_short()) return std::current_exception();
+    if (file.named && !e.cut_short()) return {.error = std::current_exception()};
     Skipped skipped{std::string(e.what()) + ", left out", e.cut_short()};
-    if (file.named) return Bad{std::move(skipped), std::current_exception()};
-    return skipped;
+    return {.skipped = std::move(skipped),
+            .error = file.named ? std::current_exception() : nullptr};
   } catch (const BadInput& e) {
-    return Bad{{std::string(e.what()) + "; left out", true}, std::current_exception()};
+    return {.skipped = Skipped{std::string(e.what()) + "; left out", true},
+            .error = std::current_exception()};
   } catch (...) {
-    return std::current_exception();
+    return {.error = std::current_exception()};
   }
 }
 
@@ -104,17 +103,10 @@ Traces load_all(const std::vector<TraceFile>& files,
   Traces result;
   std::exception_ptr first_error;
   for (Outcome& outcome : outcomes) {
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) {
-      std::rethrow_exception(*error);
-    }
-    if (auto* trace = std::get_if<Trace>(&outcome)) result.traces.push_back(std::move(*trace));
-    if (auto* skipped = std::get_if<Skipped>(&outcome)) {
-      result.skipped.push_back(std::move(*skipped));
-    }
-    if (auto* bad = std::get_if<Bad>(&outcome)) {
-      if (!first_error) first_error = bad->error;
-      result.skipped.push_back(std::move(bad->skipped));
-    }
+    if (outcome.error && !outcome.skipped) std::rethrow_exception(outcome.error);
+    if (outcome.trace) result.traces.push_back(std::move(*outcome.trace));
+    if (outcome.skipped) result.skipped.push_back(std::move(*outcome.skipped));
+    if (!first_error) first_error = outcome.error;
   }
   if (result.traces.empty()) {
     if (first_error) std::rethrow_exception(first_error);
@@ -124,7 +116,6 @@ Traces load_all(const std::vector<TraceFile>& files,
                         ? ""
                         : ", and " + std::to_string(result.skipped.size() - 1) + " more"));
   }
-  join_ids(result.traces);
   return result;
 }
 

@@ -10,10 +10,12 @@ namespace {
   throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
 }
 
-element require(const object& o, std::string_view key, std::string_view what) {
-  const auto e = find(o, key);
-  if (!e) expected(what, key);
-  return *e;
+template <typename T>
+T required(const object& o, std::string_view key, std::string_view what) {
+  T v{};
+  const auto found = find(o, key);
+  if (!found || found->get(v) != simdjson::SUCCESS) expected(what, key);
+  return v;
 }
 
 }  // namespace
@@ -25,9 +27,7 @@ std::optional<element> find(const object& o, std::string_view key) {
 }
 
 std::int64_t integer(const object& o, std::string_view key) {
-  std::int64_t v = 0;
-  if (require(o, key, "an integer").get(v) != simdjson::SUCCESS) expected("an integer", key);
-  return v;
+  return required<std::int64_t>(o, key, "an integer");
 }
 
 std::int64_t integer_or(const object& o, std::string_view key, std::int64_t absent) {
@@ -55,22 +55,15 @@ std::optional<std::int64_t> optional_integer_in(const object& o, std::string_vie
 }
 
 std::uint64_t count(const object& o, std::string_view key) {
-  std::uint64_t v = 0;
-  if (require(o, key, "a count").get(v) != simdjson::SUCCESS) expected("a count", key);
-  return v;
+  return required<std::uint64_t>(o, key, "a count");
 }
 
 bool flag(const object& o, std::string_view key) {
-  bool v = false;
-  const auto found = find(o, key);
-  if (found && found->get(v) != simdjson::SUCCESS) expected("true or false", key);
-  return v;
+  return find(o, key) && required<bool>(o, key, "true or false");
 }
 
 std::string text(const object& o, std::string_view key) {
-  std::string_view v;
-  if (require(o, key, "a string").get(v) != simdjson::SUCCESS) expected("a string", key);
-  return std::string(v);
+  return std::string(required<std::string_view>(o, key, "a string"));
 }
 
 std::string text_or_empty(const object& o, std::string_view key) {
@@ -78,15 +71,11 @@ std::string text_or_empty(const object& o, std::string_view key) {
 }
 
 object object_of(const object& o, std::string_view key) {
-  object v;
-  if (require(o, key, "an object").get(v) != simdjson::SUCCESS) expected("an object", key);
-  return v;
+  return required<object>(o, key, "an object");
 }
 
 array array_of(const object& o, std::string_view key) {
-  array v;
-  if (require(o, key, "an array").get(v) != simdjson::SUCCESS) expected("an array", key);
-  return v;
+  return required<array>(o, key, "an array");
 }
 
 std::vector<object> objects_of(const object& o, std::string_view key) {

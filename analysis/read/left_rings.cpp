@@ -1,21 +1,15 @@
-#include "read/left_rings.h"
-
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "interpose/format/ring_file.h"
-#include "interpose/format/schema.h"
+#include "interpose/format/coverage.h"
 #include "interpose/format/settings.h"
 #include "read/error.h"
 #include "read/ring_file.h"
@@ -34,57 +28,30 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
   return folders;
 }
 
-// Whose a ring file is, from its first bytes.
-struct Owner {
-  std::string boot_id;
-  fs::path directory;
-  fs::path rank_file;
-  std::uint64_t awake_ns;  // for the last time, CLOCK_REALTIME
-};
-
-template <typename T>
-T number(const char* head, std::size_t offset) {
-  T value;
-  std::memcpy(&value, head + offset, sizeof value);
-  return value;
-}
-
-template <std::size_t N>
-std::string text(const char* head, std::size_t offset) {
-  return {head + offset, strnlen(head + offset, N)};
-}
-
-// Nothing where it is no ring file of this version, or another user's: root would write to that
-// user's files.
-std::optional<Owner> owner_of(const fs::path& ring) {
-  const int fd = open(ring.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return std::nullopt;
-  char head[offsetof(Head, thread)];
+// Another user could cut his file while it is mapped, and root would write to that user's files.
+bool is_ours(const fs::path& path) {
   struct stat file {};
-  const bool mine = fstat(fd, &file) == 0 && file.st_uid == geteuid();
-  const ssize_t n = pread(fd, head, sizeof head, 0);
-  close(fd);
-  if (!mine || n != static_cast<ssize_t>(sizeof head)) return std::nullopt;
-  if (std::memcmp(head, kRingMagic, sizeof kRingMagic) != 0 ||
-      number<std::uint32_t>(head, offsetof(Head, layout)) != kRingLayout) {
-    return std::nullopt;
-  }
-  const auto base_mono_ns = number<std::uint64_t>(head, offsetof(Head, base_mono_ns));
-  const auto alive_ns = number<std::uint64_t>(head, offsetof(Head, alive_ns));
-  return Owner{text<sizeof Head::boot_id>(head, offsetof(Head, boot_id)),
-               text<sizeof Head::directory>(head, offsetof(Head, directory)),
-               text<sizeof Head::rank_file>(head, offsetof(Head, rank_file)),
-               number<std::uint64_t>(head, offsetof(Head, base_real_ns)) +
-                   (alive_ns == 0 ? 0 : alive_ns - base_mono_ns)};
+  return lstat(path.c_str(), &file) == 0 && file.st_uid == geteuid();
 }
 
-bool lives(const fs::path& ring) {
-  try {
-    const auto open = RingFile::open(ring);
-    return !open || open->running();
-  } catch (const BadInput&) {
-    return false;  // recovering it says what is wrong
-  }
+// Nothing where the file is not ours, or of another boot, or in use; or no ring file of this
+// version, or damaged, which reading its rank file says.
+std::optional<LeftRing> left_ring(const fs::path& path, std::string_view here) try {
+  if (!is_ours(path)) return std::nullopt;
+  const auto ring = RingFile::open(path);
+  if (!ring) return std::nullopt;
+  const Head& head = ring->view().head();
+  if (bounded_text(head.boot_id) != here || ring->running()) return std::nullopt;
+  const std::uint64_t alive_ns = head.alive_ns.load(std::memory_order_relaxed);
+  const std::uint64_t awake_ns =
+      head.base_real_ns + (alive_ns == 0 ? 0 : alive_ns - head.base_mono_ns);
+  const auto now_ns = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+  const fs::path folder = bounded_text(head.directory);
+  return LeftRing{path, folder, folder / fs::path(bounded_text(head.rank_file)).filename(),
+                  now_ns - std::min(now_ns, awake_ns)};
+} catch (const BadInput&) {
+  return std::nullopt;
 }
 
 }  // namespace
@@ -95,22 +62,15 @@ bool LeftRing::has_rank_file() const {
 }
 
 std::vector<LeftRing> left_rings(const fs::path& folder) {
-  std::string here;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> here;
-  const auto now_ns = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+  const std::string here = boot_id();
   std::vector<LeftRing> found;
   for (const fs::path& place : ring_folders(folder)) {
     std::error_code error;
     for (auto entry = fs::directory_iterator(place, error);
          !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      const fs::path& ring = entry->path();
-      const std::string name = ring.filename().string();
+      const std::string name = entry->path().filename().string();
       if (!name.starts_with('.') || !name.ends_with(".ring")) continue;
-      const auto owner = owner_of(ring);
-      if (!owner || owner->boot_id != here || lives(ring)) continue;
-      found.push_back({ring, owner->directory, owner->directory / owner->rank_file.filename(),
-                       now_ns - std::min(now_ns, owner->awake_ns)});
+      if (auto left = left_ring(entry->path(), here)) found.push_back(std::move(*left));
     }
   }
   std::ranges::sort(found, {}, &LeftRing::rank_file);

@@ -8,20 +8,15 @@
 #include <optional>
 
 #include "read/error.h"
-#include "read/lanes.h"
 #include "read/metadata.h"
-#include "read/ring.h"
-#include "read/snapshot.h"
+#include "read/process.h"
+#include "read/ring_file.h"
 
 namespace tprof::read {
 namespace {
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
 constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read, in blocks
-
-bool opens_array(std::string_view text) {
-  return text.starts_with("[\n") || text.starts_with("[\r\n");
-}
 
 NotATrace not_an_array(const std::filesystem::path& file) {
   return {file, false, "expected '[' as the first line: not a tprof trace"};
@@ -33,7 +28,8 @@ End end_of(const Process& p) {
   return p.footer->partial ? End::partial : End::recovered;
 }
 
-void take(MetadataParser& parser, const Line& line, const std::filesystem::path& file) {
+void parse_if_metadata(MetadataParser& parser, const Line& line,
+                       const std::filesystem::path& file) {
   if (is_metadata(line.text)) {
     parser.line(line);
   } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
@@ -56,7 +52,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
     if (first && !opens_array(block.text)) throw not_an_array(file);
     first = false;
     each_line(block, [&](const Line& line) {
-      if (!parser.merged() || merged == Merged::read) take(parser, line, file);
+      if (!parser.merged() || merged == Merged::read) parse_if_metadata(parser, line, file);
     });
     if (parser.merged() && merged == Merged::leave) {
       trace.merged = true;
@@ -164,22 +160,6 @@ bool knows_its_rank(const Process& p) {
   return p.header.rank || p.ledgers.rbegin()->second.collectives.empty();
 }
 
-// The header of a rank file of one process; nothing of what else it may be.
-std::optional<Header> header_in(const Block& head, const std::filesystem::path& file) {
-  if (!opens_array(head.text)) return std::nullopt;
-  MetadataParser parser(file);
-  try {
-    each_line(head, [&](const Line& line) {
-      const bool told = parser.merged() || !parser.processes().empty();
-      if (!told && is_metadata(line.text)) parser.line(line);
-    });
-  } catch (const BadInput&) {
-    return std::nullopt;
-  }
-  if (parser.merged() || parser.processes().empty()) return std::nullopt;
-  return std::move(parser.processes()[0].header);
-}
-
 // A process from the lines that begin its file and those that end it. A ledger is cumulative and
 // the communicators stand behind it once more, so all that could be missing is an earlier epoch and
 // what a library that did not write them again left in between; each of them shows, and then, as
@@ -187,13 +167,13 @@ std::optional<Header> header_in(const Block& head, const std::filesystem::path& 
 std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
                                const Block& tail) {
   MetadataParser parser(file);
-  const auto take_line = [&](const Line& line) { take(parser, line, file); };
+  const auto parse = [&](const Line& line) { parse_if_metadata(parser, line, file); };
   std::int64_t pid = 0;
   try {
-    each_line(head, take_line);
+    each_line(head, parse);
     if (parser.merged() || parser.processes().size() != 1) return std::nullopt;
     pid = parser.processes()[0].line_pid;
-    each_line(tail, take_line);
+    each_line(tail, parse);
   } catch (const BadInput&) {
     return std::nullopt;
   }
@@ -287,7 +267,7 @@ Trace load_file(const std::filesystem::path& path, Merged merged) {
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read once
   File file(path);
   const Block head = file.head();
-  const std::optional<Header> header = header_in(head, path);
+  const std::optional<Header> header = beginning_of(head).header;
   if (!header) return all();
   if (auto ends = closed(file, head)) return std::move(*ends);
   if (!file.ended()) {

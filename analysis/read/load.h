@@ -2,7 +2,11 @@
 // merged trace.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "read/lines.h"
@@ -26,5 +30,30 @@ enum class Merged { read, leave };
 // Throws BadInput. Of a rank file only the beginning and the end are read, or what its process left
 // beside it in place of an end; a merged trace that is left has no processes.
 Trace load(const std::filesystem::path& file, Merged merged = Merged::read);
+
+// Whether it begins as every trace does.
+bool opens_array(std::string_view text);
+
+// What a file is, by its first lines.
+struct Beginning {
+  bool merged = false;           // a merged trace
+  std::optional<Header> header;  // of a rank file
+};
+
+// Neither: something else, or its first lines can't be read. Never throws.
+Beginning beginning_of(const Block& first_lines);
+Beginning beginning_of(const std::filesystem::path& file);
+
+// The snapshot that a process keeps beside its rank file where its ring file lies elsewhere.
+std::filesystem::path snapshot_path(const std::filesystem::path& rank_file);
+
+struct SnapshotText {
+  std::uint64_t cut = 0;  // bytes of the rank file that the lines follow
+  std::string lines;
+};
+
+// The newest that is whole. Nothing where there is none of that process.
+std::optional<SnapshotText> read_snapshot(const std::filesystem::path& rank_file,
+                                          const Header& header);
 
 }  // namespace tprof::read

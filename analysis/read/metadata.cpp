@@ -68,10 +68,8 @@ void identity(const object& args, Header& h) {
 Header header(const object& args) {
   check_schema(args);
   Header h;
-  h.tprof_version = text_or_empty(args, "tprof_version");
   h.run_id = text_or_empty(args, "run_id");
   identity(args, h);
-  h.local_rank = optional_integer_in(args, "local_rank", 0, kMaxRanks);
   h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);
   h.host = text_or_empty(args, "host");
   h.boot_id = text_or_empty(args, "boot_id");
@@ -99,8 +97,7 @@ Header header(const object& args) {
   h.cudart_path = text_or_empty(args, "cudart_path");
   if (find(args, "devices")) {
     for (const object& o : objects_of(args, "devices")) {
-      h.devices.push_back(
-          {integer_or(o, "device", -1), text_or_empty(o, "uuid"), text_or_empty(o, "pci")});
+      h.devices.push_back(integer_or(o, "device", -1));
     }
   }
   h.config = settings(args, "config");
@@ -162,7 +159,6 @@ Row row(const object& o) {
 Ledger ledger(const object& args) {
   Ledger l;
   l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
-  l.reason = text(args, "reason");
   double micros = 0;
   const auto ts = find(args, "ts");
   if (!ts || ts->get(micros) != simdjson::SUCCESS || std::abs(micros) * 1000 > kLatestNs) {
@@ -207,7 +203,6 @@ Footer footer(const object& args) {
   Footer f;
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
-  f.self_cost_ns = count(args, "self_cost_ns");
   if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   const object coverage = object_of(args, "coverage");
   for (const object& o : objects_of(coverage, "functions")) {
@@ -253,7 +248,16 @@ void MetadataParser::dispatch(const Line& line) {
     return;
   }
   if (name == "tprof_header") {
-    start_process(top, line);
+    if (!merged_ && !processes_.empty()) {
+      throw Malformed(
+          "a second tprof_header in a file that is no merged trace: were files put together? Give "
+          "them one by one");
+    }
+    Process& p = processes_.emplace_back();
+    p.file = file_.string();
+    p.offset = line.offset;
+    p.line_pid = integer(top, "pid");
+    p.header = header(object_of(top, "args"));
     return;
   }
   if (processes_.empty()) throw Malformed("expected tprof_header before " + name);
@@ -290,20 +294,6 @@ void MetadataParser::dispatch(const Line& line) {
                     std::to_string(p.line_pid));
   }
   p.line_pid = pid;
-}
-
-void MetadataParser::start_process(const object& top, const Line& line) {
-  if (!merged_ && !processes_.empty()) {
-    throw Malformed(
-        "a second tprof_header in a file that is no merged trace: were files put together? Give "
-        "them one by one");
-  }
-  Process p;
-  p.file = file_.string();
-  p.offset = line.offset;
-  p.line_pid = integer(top, "pid");
-  p.header = header(object_of(top, "args"));
-  processes_.push_back(std::move(p));
 }
 
 }  // namespace tprof::read

@@ -44,7 +44,6 @@ class MetadataParser {
 
  private:
   void dispatch(const Line& line);
-  void start_process(const object& top, const Line& line);
 
   std::filesystem::path file_;
   simdjson::dom::parser parser_;

@@ -1,6 +1,8 @@
 #include "read/process.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace tprof::read {
 namespace {
@@ -9,6 +11,95 @@ constexpr std::uint64_t Amounts::*kSums[] = {
     &Amounts::calls,    &Amounts::count,        &Amounts::elements, &Amounts::bytes,
     &Amounts::host_ns,  &Amounts::device_ns,    &Amounts::failed,   &Amounts::unfinished,
     &Amounts::replayed, &Amounts::device_timed,
+};
+
+// A communicator and the handles of it that are in the process, by rank.
+struct Held {
+  std::int64_t first = 0;  // of them, by its number
+  std::int64_t nranks = 0;
+  std::map<std::int64_t, const Comm*> members;
+};
+
+// The largest communicator; of equally large ones that of which most ranks are here, then the one
+// that was made first.
+Held largest(const Process& p) {
+  std::map<std::string_view, Held> all;
+  for (const auto& [number, comm] : p.comms) {
+    if (!comm.known()) continue;
+    Held& held = all.try_emplace(comm.id, Held{number, 0, {}}).first->second;
+    held.nranks = std::max(held.nranks, comm.nranks);
+    held.members.try_emplace(comm.rank, &comm);
+  }
+  const auto found = std::ranges::max_element(all, {}, [](const auto& entry) {
+    const Held& held = entry.second;
+    return std::tuple(held.nranks, held.members.size(), -held.first);
+  });
+  return found == all.end() ? Held{} : std::move(found->second);
+}
+
+// Where the launcher counts processes as ranks, a communicator that is no larger, or that lies
+// wholly within one of its processes, is not the world.
+bool is_world(const Held& held, const Header& h) {
+  const bool launcher_says = h.rank && h.world_size && !h.identified;
+  if (!launcher_says || *h.world_size == 1) return true;
+  return held.nranks >= *h.world_size &&
+         held.nranks > static_cast<std::int64_t>(held.members.size());
+}
+
+// More than any machine has devices, and only a damaged or hostile file has so much in its header
+// that a copy of it for each lane would matter.
+constexpr std::size_t kMaxLanes = 256;
+constexpr std::size_t kMaxCopied = std::size_t{16} << 20;
+
+bool can_be_copied(const Process& p, std::size_t lanes) {
+  std::size_t bytes = p.header.command.size() + p.header.clock.size() * sizeof(Anchor);
+  for (const auto* settings : {&p.header.config, &p.header.env}) {
+    for (const auto& [name, value] : *settings) bytes += name.size() + value.size();
+  }
+  if (p.footer) {
+    for (const BoundFunction& f : p.footer->functions) bytes += sizeof f + f.library.size();
+    bytes += (p.footer->unseen.size() + p.footer->tools.size()) * sizeof(Noted);
+  }
+  return lanes <= kMaxLanes && bytes <= kMaxCopied / lanes;
+}
+
+class Division {
+ public:
+  Division(const Process& process, const Held& held) : process_(process) {
+    for (const auto& [rank, comm] : held.members) {
+      device_.try_emplace(comm->device, lane_.size());
+      lane_.try_emplace(comm->comm, lane_.size());
+    }
+  }
+
+  // A child's lane is its parent's; what has none goes by its device.
+  std::size_t of_comm(std::int64_t number) {
+    const auto known = lane_.find(number);
+    if (known != lane_.end()) return known->second;
+    const auto comm = process_.comms.find(number);
+    if (comm == process_.comms.end()) return 0;
+    lane_[number] = of_device(comm->second.device);  // whatever circle a damaged file describes
+    const std::optional<std::int64_t> parent = comm->second.parent;
+    if (parent && process_.comms.contains(*parent) && *parent < number) {
+      lane_[number] = of_comm(*parent);
+    }
+    return lane_[number];
+  }
+
+  std::size_t of_device(std::int64_t device) const {
+    const auto found = device_.find(device);
+    return found == device_.end() ? 0 : found->second;
+  }
+
+  std::size_t of_row(const Row& row) {
+    if (row.comm) return of_comm(*row.comm);
+    return row.device ? of_device(*row.device) : 0;
+  }
+
+ private:
+  const Process& process_;
+  std::map<std::int64_t, std::size_t> lane_;    // by communicator
+  std::map<std::int64_t, std::size_t> device_;  // the first lane on it
 };
 
 }  // namespace
@@ -26,6 +117,53 @@ Amounts& Amounts::operator+=(const Amounts& other) {
 
 bool Amounts::saturated() const {
   return std::ranges::any_of(kSums, [&](auto figure) { return this->*figure == kSaturated; });
+}
+
+std::vector<Process> lanes_of(Process process) {
+  const Held held = largest(process);
+  std::vector<Process> lanes;
+  const std::size_t n = held.members.size();
+  if (n < 2 || !is_world(held, process.header) || !can_be_copied(process, n)) {
+    lanes.push_back(std::move(process));
+    return lanes;
+  }
+  Division division(process, held);
+  Process bare = process;
+  bare.comms.clear();
+  for (auto& [epoch, ledger] : bare.ledgers) {
+    ledger.rows.clear();
+    ledger.collectives.clear();
+  }
+  for (const auto& [rank, comm] : held.members) {
+    Process& lane = lanes.emplace_back(bare);
+    lane.lane = lanes.size() - 1;
+    lane.lanes = n;
+    lane.device = comm->device;
+    lane.header.rank = rank;
+    lane.header.world_size = held.nranks;
+  }
+  for (const auto& [number, comm] : process.comms) {
+    lanes[division.of_comm(number)].comms.emplace(number, comm);
+  }
+  for (const auto& [epoch, ledger] : process.ledgers) {
+    for (const Row& row : ledger.rows) {
+      lanes[division.of_row(row)].ledgers[epoch].rows.push_back(row);
+    }
+    for (const Collectives& c : ledger.collectives) {
+      lanes[division.of_comm(c.comm)].ledgers[epoch].collectives.push_back(c);
+    }
+  }
+  return lanes;
+}
+
+const Process& lane_of_call(const Process& any, const std::optional<std::int64_t>& comm,
+                            const std::optional<std::int64_t>& device) {
+  if (any.lanes == 1) return any;
+  const Process* first = &any - any.lane;
+  for (const Process* p = first; p != first + any.lanes; ++p) {
+    if (comm ? p->comms.contains(*comm) : device && p->device == *device) return *p;
+  }
+  return *first;
 }
 
 }  // namespace tprof::read

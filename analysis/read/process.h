@@ -21,12 +21,6 @@ struct Anchor {
   std::int64_t bracket_ns = 0;
 };
 
-struct Device {
-  std::int64_t device = 0;
-  std::string uuid;
-  std::string pci;
-};
-
 struct ProcessId {
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
@@ -41,12 +35,10 @@ struct Launcher {
 };
 
 struct Header {
-  std::string tprof_version;
   std::string run_id;  // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   bool identified = false;  // rank and world size are not the launcher's: a tprof_identity line's
-  std::optional<std::int64_t> local_rank;
   std::int64_t restart = 0;
   std::string host;
   std::string boot_id;
@@ -62,7 +54,7 @@ struct Header {
   std::string nccl_path;
   std::optional<std::int64_t> cudart_version;
   std::string cudart_path;
-  std::vector<Device> devices;
+  std::vector<std::int64_t> devices;
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> env;
   std::string ring;  // path of the ring file, empty: none
@@ -126,7 +118,6 @@ struct Collectives {
 
 struct Ledger {
   std::int64_t epoch = 0;
-  std::string reason;
   std::int64_t ts_ns = 0;
   std::vector<Row> rows;
   std::vector<Collectives> collectives;
@@ -149,8 +140,7 @@ struct Noted {
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
-  std::uint64_t self_cost_ns = 0;
-  std::optional<std::int64_t> base_time_ns;  // the header's, before any merge
+  std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.
   std::optional<std::map<std::string, std::uint64_t>> missed;
@@ -180,8 +170,9 @@ struct Process {
   End end = End::lost;
   bool cut = false;       // the last line of the file is not whole
   bool snapshot = false;  // End::running as of its last ledger: whether it still does is not known
-  // A process that holds several ranks is as many of these, one behind the other (lanes.h). What is
-  // the whole process's (header, clock, footer) stands in each.
+  // A process that holds several ranks (ncclCommInitAll, one thread a GPU) is as many of these, one
+  // behind the other, each with its part of the counts. What is the whole process's (header, clock,
+  // footer) stands in each.
   std::size_t lane = 0;
   std::size_t lanes = 1;
   std::int64_t device = -1;  // where there are several
@@ -191,5 +182,14 @@ struct Process {
 inline bool is_child(const Process& p) {
   return p.header.forked_from && p.header.rank && p.comms.empty();
 }
+
+// The ranks of a process by the contract's rule, in their order; the process itself where it is one
+// rank.
+std::vector<Process> lanes_of(Process process);
+
+// Of the lanes of a process the one that a call belongs to: its communicator's, or its device's;
+// the first where neither tells. `any`: one of them, in its place in the trace.
+const Process& lane_of_call(const Process& any, const std::optional<std::int64_t>& comm,
+                            const std::optional<std::int64_t>& device);
 
 }  // namespace tprof::read

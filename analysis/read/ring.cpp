@@ -1,4 +1,4 @@
-#include "read/ring.h"
+#include "read/ring_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -80,32 +80,30 @@ Replay replay(const RingFile& ring) {
   const View view = ring.view();
   Replay result;
   result.running = ring.running();
-  result.partial = view.head().volatile_segments.load(std::memory_order_relaxed) != 0;
+  const bool partial = view.head().volatile_segments.load(std::memory_order_relaxed) != 0;
 
   // One that calls a million times a second may outrun us: then the lines of its ring are left to
   // its own writer, and the counts are as of now all the same.
   constexpr int kAttempts = 20;
   Drain drain(view);
   std::unique_ptr<Progress> progress;
-  for (int i = 0; i < kAttempts; ++i) {
+  bool drained = false;
+  for (int i = 0; i <= kAttempts && !drained; ++i) {
     result.lines.clear();
     progress = committed_progress(ring);
     result.cut = progress->offset;
-    if (drain_all(view, drain, *progress, result.running, result.lines)) break;
-    result.lines.clear();
-    progress = committed_progress(ring);
-    result.cut = progress->offset;
+    drained = i < kAttempts && drain_all(view, drain, *progress, result.running, result.lines);
   }
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);
   auto last = std::make_unique<LastCalls>();
-  last->look(view);
+  last->add_threads(view);
   last->lines(text, view, progress->tid);
   ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view),
               result.running ? "interval" : "close", !result.running);
   drain.communicators(text);
-  footer_line(text, view, sums, *progress, result.partial ? Complete::partial : Complete::no);
+  footer_line(text, view, sums, *progress, partial ? Complete::partial : Complete::no);
   result.lines.append(text.view());
   return result;
 }

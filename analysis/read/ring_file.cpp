@@ -5,25 +5,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "interpose/format/coverage.h"
 #include "read/error.h"
-#include "read/ring_layout.h"
 
 namespace tprof::read {
 namespace {
-
-template <std::size_t N>
-std::string_view bounded(const char (&field)[N]) {
-  return {field, strnlen(field, N)};
-}
 
 // Whether the process has the ring mapped: one that became another program by execve has not. True
 // where its mappings are not for us to see.
@@ -43,9 +39,7 @@ bool maps(const std::string& process, ino_t ring) {
 
 // A pid alone is not enough: it may have been given to another process since.
 bool pid_lives(const Head& head, ino_t ring) {
-  std::string boot_id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
-  if (boot_id != bounded(head.boot_id)) return false;
+  if (boot_id() != bounded_text(head.boot_id)) return false;
   const std::string process = "/proc/" + std::to_string(head.pid);
   std::ifstream file(process + "/stat");
   const std::string stat((std::istreambuf_iterator<char>(file)), {});
@@ -61,19 +55,66 @@ bool pid_lives(const Head& head, ino_t ring) {
   return field == std::to_string(head.start_ticks) && maps(process, ring);
 }
 
-void check(const std::filesystem::path& file, const Head& head) {
+void check_version(const std::filesystem::path& file, const Head& head) {
   if (std::memcmp(head.magic, kRingMagic, sizeof kRingMagic) != 0) {
     throw BadInput(file, "not a tprof ring file");
   }
   if (head.layout != kRingLayout || head.head_size != sizeof(Head)) {
-    throw BadInput(file, "ring file of tprof " + std::string(bounded(head.version)) + ", layout " +
-                             std::to_string(head.layout) + "; this is tprof " + kVersion +
-                             ", layout " + std::to_string(kRingLayout) +
+    throw BadInput(file, "ring file of tprof " + std::string(bounded_text(head.version)) +
+                             ", layout " + std::to_string(head.layout) + "; this is tprof " +
+                             kVersion + ", layout " + std::to_string(kRingLayout) +
                              ": use the tprof that belongs to the library");
   }
 }
 
+// Of all parts that lie within the file: those beyond its end were memory that is gone.
+std::uint64_t bytes_of_parts(const View& view) {
+  std::uint64_t bytes = sizeof(Head);
+  const auto add = [&](const auto* part, std::uint64_t n) {
+    if (part != nullptr) bytes += n * sizeof *part;
+  };
+  for (std::uint32_t i = 0; i < view.threads(); ++i) {
+    const ThreadArea* t = view.thread(i);
+    if (t == nullptr) continue;
+    add(t, 1);
+    const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
+    add(view.at<Record>(t->ring, capacity), capacity);
+    for (std::uint32_t level = 0; level < kLedgerLevels; ++level) {
+      const std::uint32_t rows = ledger_level_rows(level);
+      add(view.at<LedgerRow>(t->level[level], rows), rows);
+    }
+  }
+  for (std::uint32_t i = 0; i < kTableChunks; ++i) {
+    add(view.at<Communicator>(view.head().comms.chunk[i], kChunkEntries), kChunkEntries);
+    add(view.at<Graph>(view.head().graphs.chunk[i], kChunkEntries), kChunkEntries);
+  }
+  return bytes;
+}
+
+// View keeps every access within the file. This keeps the work and the memory of reading it within
+// its size, where a small one could name the same rows a thousand times; and the names of functions
+// have to be names, since they go into lines as they are.
+void check_contents(const std::filesystem::path& file, const View& view) {
+  if (bytes_of_parts(view) > view.size()) {
+    throw BadInput(file, "its parts are larger than it: not a ring file, or damaged");
+  }
+  for (std::uint32_t i = 0; i < view.functions(); ++i) {
+    const auto is_of_a_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    if (!std::ranges::all_of(bounded_text(view.head().function[i].name), is_of_a_name)) {
+      throw BadInput(file,
+                     "function " + std::to_string(i) +
+                         " has no name that a function can have: not a ring file, or damaged");
+    }
+  }
+}
+
 }  // namespace
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
 
 RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)
     : path_(std::move(path)), fd_(fd), base_(base), size_(size) {}
@@ -110,14 +151,14 @@ std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
   if (base == MAP_FAILED) throw BadInput(file, std::strerror(errno));
   ring.base_ = base;
   ring.size_ = size;
-  check(file, ring.view().head());
-  check_layout(file, ring.view());
+  check_version(file, ring.view().head());
+  check_contents(file, ring.view());
   return ring;
 }
 
 bool RingFile::belongs_to(const Header& header) const {
   const Head& head = view().head();
-  return head.pid == header.pid && bounded(head.boot_id) == header.boot_id;
+  return head.pid == header.pid && bounded_text(head.boot_id) == header.boot_id;
 }
 
 bool RingFile::running() const {

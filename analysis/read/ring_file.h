@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "interpose/format/view.h"
 #include "read/process.h"
 
 namespace tprof::read {
+
+// Of this machine, since its last start.
+std::string boot_id();
 
 // Open, mapped, and of this version. Its bytes change while its process lives.
 class RingFile {
@@ -42,5 +48,32 @@ class RingFile {
   void* base_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// What a process that did not close left in its ring file: the end that the rank file lacks.
+// Reading an unclosed file, watching a running process and recovering a dead one all come through
+// here.
+struct Replay {
+  std::uint64_t cut = 0;  // bytes of the rank file that the lines below follow
+  std::string lines;      // as the writer would have written them: events, ledger, footer
+  bool running = false;   // the process lives: calls that are open may still return
+};
+
+// Throws BadInput where no state was ever committed: the process died while it started.
+Replay replay(const RingFile& ring);
+
+// The ring file of a process of this user and this machine, since its last start, that is dead.
+struct LeftRing {
+  std::filesystem::path ring;
+  std::filesystem::path folder;     // as the process saw it: another container's may not be there
+  std::filesystem::path rank_file;  // in it
+  std::uint64_t silent_ns;          // since the process was last awake
+
+  bool has_rank_file() const;
+};
+
+// Of processes that wrote to `folder`, and of those that kept their ring file where these may.
+// Looks at ring files only, so that it takes no longer for the thousands of rank files of other
+// machines.
+std::vector<LeftRing> left_rings(const std::filesystem::path& folder);
 
 }  // namespace tprof::read

@@ -1,4 +1,4 @@
-#include "read/snapshot.h"
+#include "read/load.h"
 
 #include <algorithm>
 #include <array>
@@ -56,7 +56,7 @@ std::optional<SnapshotText> read_snapshot(const std::filesystem::path& rank_file
       const auto size = static_cast<std::uint64_t>(in.tellg());
       if (e.offset > size || e.length > size - e.offset) continue;
       std::string text = bytes_at(in, e.offset, e.length);
-      if (text.size() == e.length && checksum(text) == e.text_sum) return SnapshotText{e.cut, text};
+      if (text.size() == e.length && fnv1a(text) == e.text_sum) return SnapshotText{e.cut, text};
     }
   }
   return std::nullopt;

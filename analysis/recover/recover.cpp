@@ -8,14 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <string_view>
 
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
-#include "read/snapshot.h"
 
 namespace tprof::recover {
 namespace fs = std::filesystem;
@@ -32,7 +30,11 @@ class File {
   File& operator=(const File&) = delete;
   ~File() { close(fd_); }
 
-  void write(std::uint64_t offset, std::string_view text) {
+  // The lines that the rank file lacks, and its end.
+  void end_with(const read::Source& source) {
+    const std::string lines = source.rest + "]\n";
+    std::string_view text = lines;
+    std::uint64_t offset = source.cut;
     while (!text.empty()) {
       const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
@@ -40,12 +42,7 @@ class File {
       offset += static_cast<std::uint64_t>(n);
       text.remove_prefix(static_cast<std::size_t>(n));
     }
-  }
-  void end_at(std::uint64_t size) {
-    if (ftruncate(fd_, static_cast<off_t>(size)) != 0) fail();
-  }
-  void sync() {
-    if (fsync(fd_) != 0) fail();
+    if (ftruncate(fd_, static_cast<off_t>(offset)) != 0 || fsync(fd_) != 0) fail();
   }
 
  private:
@@ -58,29 +55,15 @@ class File {
   int fd_;
 };
 
-std::string line_of(const char* path) {
-  std::string line;
-  std::getline(std::ifstream(path) >> std::ws, line);
-  return line;
-}
-
 // A process of another boot is dead if it was this machine's.
 bool of_another_host(const read::Header& header) {
-  if (header.boot_id == line_of("/proc/sys/kernel/random/boot_id")) return false;
+  if (header.boot_id == read::boot_id()) return false;
   char host[256] = {};
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
 std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
-
-// The lines that the rank file lacks, and its end.
-void end_with(const read::Trace& trace, File& file) {
-  const std::string lines = trace.source.rest + "]\n";
-  file.write(trace.source.cut, lines);
-  file.end_at(trace.source.cut + lines.size());
-  file.sync();
 }
 
 void remove_left(const fs::path& left) {
@@ -94,7 +77,7 @@ void remove_left(const fs::path& left) {
 
 Result recover(const fs::path& rank_file, bool force) {
   const read::Trace trace = read::load(rank_file);
-  if (trace.merged || trace.processes.empty()) return {Outcome::closed, "a merged trace"};
+  if (trace.merged || trace.processes.empty()) return {true, "a merged trace"};
   const read::Process& process = trace.processes.front();
   const fs::path ring_path = read::ring_path(rank_file, process.header);
 
@@ -103,50 +86,48 @@ Result recover(const fs::path& rank_file, bool force) {
     const std::string where =
         process.header.ring.empty() ? "memory that died with it" : ring_path.string();
     if (!force) {
-      return {Outcome::lost,
+      return {false,
               fmt::format("no ring file; on host {} it was {}: recover it there, or with --force "
                           "from its snapshot if pid {} is dead",
                           process.header.host, where, process.header.pid)};
     }
     File file(rank_file);
-    end_with(trace, file);
+    file.end_with(trace.source);
     remove_left(snapshot);
-    return {Outcome::partial, "recovered from its snapshot: the counts are as of then"};
+    return {false, "recovered from its snapshot: the counts are as of then"};
   }
   if (process.end == read::End::running) {
-    return {Outcome::running, fmt::format("still running (pid {} on {}): left alone",
-                                          process.header.pid, process.header.host)};
+    return {false, fmt::format("still running (pid {} on {}): left alone", process.header.pid,
+                               process.header.host)};
   }
   if (process.end == read::End::lost) {
     const bool local = process.header.ring.starts_with('/');
-    return {Outcome::lost, local
-                               ? fmt::format("no ring file; on host {} it was {}: recover it there",
-                                             process.header.host, ring_path.string())
-                               : "no ring file: what was not written is gone"};
+    return {false, local ? fmt::format("no ring file; on host {} it was {}: recover it there",
+                                       process.header.host, ring_path.string())
+                         : "no ring file: what was not written is gone"};
   }
-  if (process.header.ring.empty()) return {Outcome::closed, "nothing to recover"};
+  if (process.header.ring.empty()) return {true, "nothing to recover"};
   auto ring = read::RingFile::open(ring_path);
-  if (!ring || !ring->belongs_to(process.header)) return {Outcome::closed, "nothing to recover"};
+  if (!ring || !ring->belongs_to(process.header)) return {true, "nothing to recover"};
   if (of_another_host(process.header) && !force) {
-    return {Outcome::elsewhere,
-            fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
-                        process.header.host, process.header.pid)};
+    return {false, fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
+                               process.header.host, process.header.pid)};
   }
   File file(rank_file);
   if (!ring->lock() || ring->running()) {
-    return {Outcome::running, "still running, or being recovered by another: left alone"};
+    return {false, "still running, or being recovered by another: left alone"};
   }
   // It may have died between the end of its file and the removal of its ring, as may have we.
   if (trace.source.cut == std::numeric_limits<std::uint64_t>::max()) {
     remove_left(ring_path);
     remove_left(snapshot);
-    return {Outcome::closed, "closed; its ring file was left over and is removed"};
+    return {true, "closed; its ring file was left over and is removed"};
   }
-  end_with(trace, file);
+  file.end_with(trace.source);
   remove_left(ring_path);
   remove_left(snapshot);
   const bool partial = process.end == read::End::partial;
-  return {partial ? Outcome::partial : Outcome::recovered,
+  return {!partial,
           fmt::format("recovered: {} lines from the ring file{}", lines_in(trace.source.rest),
                       partial ? ", but not all counts had room in it: they are lower bounds" : "")};
 }

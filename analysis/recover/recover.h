@@ -6,17 +6,8 @@
 
 namespace tprof::recover {
 
-enum class Outcome {
-  closed,     // nothing to do: it closed, or was recovered before
-  recovered,  // every call that finished is in it now
-  partial,    // as far as there was room for it: the counts are lower bounds
-  running,    // left alone: its process lives, or somebody else recovers it
-  elsewhere,  // left alone: another host's, whose processes can't be asked from here
-  lost,       // left alone: there is no ring file
-};
-
 struct Result {
-  Outcome outcome;
+  bool closed;  // it is now, or was before; else it was left alone, or as far as there was room
   std::string text;  // one line, without the file's name
 };
 

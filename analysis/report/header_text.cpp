@@ -1,18 +1,21 @@
-#include "report/header_text.h"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
 #include <map>
 #include <set>
 
+#include "diagnose/ends.h"
 #include "interpose/format/schema.h"
+#include "report/report.h"
 #include "text/text.h"
 
 namespace tprof::report {
 namespace {
+
+using text::printable;
 
 using read::Process;
 
@@ -33,37 +36,31 @@ std::string cuda_version(std::int64_t v) {
 
 // One line per version and path that served: more than one means that ranks differ.
 template <typename Version, typename Path, typename Print>
-void libraries(std::string& out, const match::Job& job, std::string_view key,
-               const Version& version, const Path& path, const Print& print) {
-  std::map<std::string, std::vector<std::int64_t>> served;
+void libraries(std::string& out, const job::Job& job, std::string_view key, const Version& version,
+               const Path& path, const Print& print) {
+  std::map<std::string, diagnose::Processes> served;
   for (const Process* p : job.processes) {
     const std::optional<std::int64_t> v = p->header.*version;
     if (!v && (p->header.*path).empty()) continue;
-    const std::string name = fmt::format("{}  {}", v ? print(*v) : "?", p->header.*path);
-    served[name].push_back(p->header.rank.value_or(-1));
+    served[fmt::format("{}  {}", v ? print(*v) : "?", p->header.*path)].push_back(p);
   }
-  for (auto& [name, ranks_served] : served) {
-    std::ranges::sort(ranks_served);
-    field(out, key,
-          served.size() == 1 ? name : fmt::format("{}  (ranks {})", name, ranges(ranks_served)));
+  for (const auto& [name, processes] : served) {
+    field(out, key, name + (served.size() == 1 ? "" : "  (" + diagnose::names_of(processes) + ")"));
   }
 }
 
-void settings(std::string& out, const match::Job& job, std::string_view key,
+void settings(std::string& out, const job::Job& job, std::string_view key,
               std::map<std::string, std::string> read::Header::*values) {
   std::set<std::string> seen;
   for (const Process* p : job.processes) {
-    for (const auto& [name, value] : p->header.*values)
-      seen.insert(fmt::format("{}={}", name, value));
+    for (const auto& [name, value] : p->header.*values) seen.insert(name + "=" + value);
   }
-  std::string line;
-  for (const std::string& setting : seen) line += (line.empty() ? "" : " ") + setting;
-  if (!line.empty()) field(out, key, line);
+  if (!seen.empty()) field(out, key, fmt::format("{}", fmt::join(seen, " ")));
 }
 
-void hosts(std::string& out, const match::Job& job) {
+void hosts(std::string& out, const job::Job& job) {
   struct Host {
-    std::vector<std::int64_t> ranks;
+    diagnose::Processes ranks;
     std::set<std::int64_t> devices;
     std::size_t without_rank = 0;
     std::size_t children = 0;
@@ -74,53 +71,46 @@ void hosts(std::string& out, const match::Job& job) {
     if (read::is_child(*p)) {
       ++host.children;
     } else if (p->header.rank) {
-      host.ranks.push_back(*p->header.rank);
+      host.ranks.push_back(p);
     } else {
       ++host.without_rank;
     }
-    for (const read::Device& d : p->header.devices) host.devices.insert(d.device);
+    host.devices.insert(p->header.devices.begin(), p->header.devices.end());
     if (p->lanes > 1) host.devices.insert(p->device);
   }
   std::size_t shown = 0;
-  for (auto& [name, host] : hosts) {
+  for (const auto& [name, host] : hosts) {
     if (shown++ == kHostsShown) {
       field(out, "", fmt::format("and {} more hosts", hosts.size() - kHostsShown));
       break;
     }
-    std::ranges::sort(host.ranks);
-    host.ranks.erase(std::unique(host.ranks.begin(), host.ranks.end()), host.ranks.end());
     std::string line = name;
-    if (!host.ranks.empty()) {
-      line += fmt::format("  {} {}", host.ranks.size() == 1 ? "rank" : "ranks", ranges(host.ranks));
-    }
-    if (host.without_rank != 0) {
-      line += fmt::format("  {} {} without a rank", host.without_rank,
-                          host.without_rank == 1 ? "process" : "processes");
-    }
+    if (!host.ranks.empty()) line += "  " + diagnose::names_of(diagnose::ranks_of(host.ranks));
+    if (host.without_rank != 0)
+      line += "  " + diagnose::counted(host.without_rank, "process") + " without a rank";
     if (host.children != 0) {
       line +=
           fmt::format("  {} forked {}", host.children, host.children == 1 ? "child" : "children");
     }
     if (!host.devices.empty()) {
-      line += fmt::format("  {} {}", host.devices.size() == 1 ? "GPU" : "GPUs",
-                          ranges({host.devices.begin(), host.devices.end()}));
+      line += fmt::format("  GPU{} {}", host.devices.size() == 1 ? "" : "s",
+                          text::ranges({host.devices.begin(), host.devices.end()}));
     }
     field(out, shown == 1 ? "where" : "", line);
   }
 }
 
-void times(std::string& out, const match::Job& job) {
-  std::int64_t first = job.processes.front()->header.base_time_ns;
-  std::int64_t last = first;
+void times(std::string& out, const job::Job& job) {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = INT64_MIN;
   for (const Process* p : job.processes) {
     first = std::min(first, p->header.base_time_ns);
-    if (p->ledgers.empty()) continue;
-    last = std::max(last, p->header.base_time_ns + p->ledgers.rbegin()->second.ts_ns);
+    last = std::max(last, diagnose::known_until_ns(*p));
   }
   const auto seconds = static_cast<std::time_t>(first / 1'000'000'000);
   field(out, "when",
         fmt::format("{:%F %T} UTC, {} from the first call to the end of tracing",
-                    fmt::gmtime(seconds), duration(static_cast<std::uint64_t>(last - first))));
+                    fmt::gmtime(seconds), diagnose::duration(last - first)));
 }
 
 }  // namespace
@@ -128,11 +118,11 @@ void times(std::string& out, const match::Job& job) {
 std::string how_many(const std::vector<const Process*>& processes) {
   const auto n = static_cast<std::size_t>(
       std::ranges::count(processes, std::size_t{0}, [](const Process* p) { return p->lane; }));
-  const std::string held = fmt::format("{} {}", n, n == 1 ? "process" : "processes");
+  const std::string held = diagnose::counted(n, "process");
   return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
 }
 
-std::string header_text(const match::Job& job) {
+std::string header_text(const job::Job& job) {
   std::string out = fmt::format("tprof {}  {} {}\n", kVersion, job.run_id.empty() ? "an" : "run",
                                 printable(job.label) + (job.run_id.empty() ? " run" : ""));
   std::set<std::string> commands;

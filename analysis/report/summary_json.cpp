@@ -1,7 +1,6 @@
-#include <nlohmann/json.hpp>
-
-#include "stats/bandwidth.h"
-#include "stats/summary.h"
+#include "diagnose/ends.h"
+#include "report/findings.h"
+#include "report/report.h"
 
 namespace tprof::report {
 namespace {
@@ -9,33 +8,34 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json figures(const read::Amounts& a) {
-  return {{"calls", a.calls},       {"count", a.count},
-          {"elements", a.elements}, {"bytes", a.bytes},
-          {"host_ns", a.host_ns},   {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"failed", a.failed},     {"unfinished", a.unfinished}};
+  return {
+      {"calls", a.calls},       {"count", a.count},
+      {"elements", a.elements}, {"bytes", a.bytes},
+      {"host_ns", a.host_ns},   {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)}};
+}
+
+Json all_figures(const read::Amounts& a) {
+  Json j = figures(a);
+  j["failed"] = a.failed;
+  j["unfinished"] = a.unfinished;
+  return j;
 }
 
 template <typename Pick>
-Json bucket(const Summary& s, const Pick& pick) {
-  Json j = figures(pick(s.buckets));
-  Json calls = Json::array();
-  Json elements = Json::array();
-  Json bytes = Json::array();
-  Json host_ns = Json::array();
-  for (const auto& [rank, totals] : s.per_rank) {
-    const read::Amounts a = pick(totals);
-    calls.push_back(a.calls);
-    elements.push_back(a.elements);
-    bytes.push_back(a.bytes);
-    host_ns.push_back(a.host_ns);
+Json bucket(const stats::Summary& s, const Pick& pick) {
+  Json j = all_figures(pick(s.buckets));
+  Json& per_rank = j["per_rank"];
+  for (const auto& [name, amount] :
+       {std::pair("calls", &read::Amounts::calls), std::pair("elements", &read::Amounts::elements),
+        std::pair("bytes", &read::Amounts::bytes), std::pair("host_ns", &read::Amounts::host_ns)}) {
+    Json& values = per_rank[name] = Json::array();
+    for (const auto& [rank, totals] : s.per_rank) values.push_back(pick(totals).*amount);
   }
-  j["per_rank"] = {
-      {"calls", calls}, {"elements", elements}, {"bytes", bytes}, {"host_ns", host_ns}};
   return j;
 }
 
 // CLOCK_REALTIME in nanoseconds, by rank, of those that did not close.
-Json known_until(const Summary& s) {
+Json known_until(const stats::Summary& s) {
   Json j = Json::object();
   for (const read::Process* p : s.job->processes) {
     if (p->end == read::End::closed || !p->header.rank) continue;
@@ -51,10 +51,10 @@ Json or_null(const std::optional<double>& v) {
 
 }  // namespace
 
-std::string to_json(const Summary& s) {
+std::string to_json(const stats::Summary& s) {
   Json j;
   j["schema"] = "tprof-summary/1";
-  j["run_id"] = s.job->run_id.empty() ? Json() : Json(s.job->run_id);
+  j["run_id"] = or_null(s.job->run_id);
   j["ranks"] = s.job->ranks;
   j["missing_ranks"] = s.job->missing;
   j["complete"] = s.complete;
@@ -65,44 +65,33 @@ std::string to_json(const Summary& s) {
     buckets[std::string(kBuckets[b].name)] =
         bucket(s, [b](const stats::Buckets& totals) { return totals[b]; });
   }
-  buckets["ALLGATHER_OBJ"] = s.object_gathers ? figures(*s.object_gathers) : Json();
+  buckets["ALLGATHER_OBJ"] = s.object_gathers ? all_figures(*s.object_gathers) : Json();
   buckets["ALL"] = bucket(s, [](const stats::Buckets& totals) { return stats::sum(totals); });
   Json& ops = j["ops"] = Json::array();
   for (const auto& [key, a] : s.ops) {
-    ops.push_back({{"bucket", bucket_name(key.bucket)},
-                   {"name", key.name},
-                   {"dtype", key.dtype},
-                   {"comm_id", key.comm_id.empty() ? Json() : Json(key.comm_id)},
-                   {"nranks", key.nranks == 0 ? Json() : Json(key.nranks)},
-                   {"bytes_class", key.bytes_class},
-                   {"calls", a.calls},
-                   {"count", a.count},
-                   {"elements", a.elements},
-                   {"bytes", a.bytes},
-                   {"host_ns", a.host_ns},
-                   {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-                   {"algbw_GBps", or_null(stats::algbw(a))},
-                   {"busbw_GBps", or_null(stats::busbw(key, a))}});
+    Json op = {{"bucket", bucket_name(key.bucket)},
+               {"name", key.name},
+               {"dtype", key.dtype},
+               {"comm_id", or_null(key.comm_id)},
+               {"nranks", key.nranks == 0 ? Json() : Json(key.nranks)},
+               {"bytes_class", key.bytes_class}};
+    op.update(figures(a));
+    op["algbw_GBps"] = or_null(stats::algbw(a));
+    op["busbw_GBps"] = or_null(stats::busbw(key, a));
+    ops.push_back(std::move(op));
   }
   Json& comms = j["comms"] = Json::array();
-  for (const CommSummary& c : s.comms) {
+  for (const stats::CommSummary& c : s.comms) {
     comms.push_back({{"id", c.id},
-                     {"name", c.name.empty() ? Json() : Json(c.name)},
-                     {"parent", c.parent.empty() ? Json() : Json(c.parent)},
+                     {"name", or_null(c.name)},
+                     {"parent", or_null(c.parent)},
                      {"nranks", c.nranks},
                      {"ranks", c.ranks},
                      {"collectives", c.collectives},
                      {"calls", c.amounts.calls},
                      {"bytes", c.amounts.bytes}});
   }
-  Json& problems = j["problems"] = Json::array();
-  for (const diagnose::Problem& p : s.problems) {
-    problems.push_back({{"kind", p.kind},
-                        {"severity", diagnose::kSeverityNames[static_cast<int>(p.severity)]},
-                        {"ranks", p.ranks},
-                        {"text", p.text},
-                        {"next", p.next.empty() ? Json() : Json(p.next)}});
-  }
+  j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

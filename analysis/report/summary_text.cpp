@@ -3,18 +3,33 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/header_text.h"
-#include "stats/bandwidth.h"
-#include "stats/summary.h"
+#include "report/findings.h"
+#include "report/report.h"
 #include "text/text.h"
 
 namespace tprof::report {
 namespace {
 
+using text::bytes;
+using text::duration;
+using text::printable;
+using text::ranges;
+using text::Table;
+using text::thousands;
+
 using enum Table::Align;
 using read::Amounts;
 
 constexpr std::size_t kCommsShown = 20;
+
+using Columns = std::vector<std::pair<std::string, Table::Align>>;
+
+// `align`: l or r of each.
+Columns columns(std::string_view align, const std::vector<const char*>& names) {
+  Columns all;
+  for (const char* name : names) all.emplace_back(name, align[all.size()] == 'l' ? left : right);
+  return all;
+}
 
 std::string ratio(std::uint64_t part, std::uint64_t all) {
   return all == 0
@@ -37,14 +52,9 @@ std::string max_host(const Amounts& a) {
   return a.calls == a.replayed ? "-" : duration(a.host_ns_max);
 }
 
-std::string bucket_table(const Summary& s) {
-  Table table({{"bucket", left},
-               {"calls", right},
-               {"elements", right},
-               {"bytes", right},
-               {"of bytes", right},
-               {"host time", right},
-               {"device time", right}});
+std::string bucket_table(const stats::Summary& s) {
+  Table table(columns(
+      "lrrrrrr", {"bucket", "calls", "elements", "bytes", "of bytes", "host time", "device time"}));
   const Amounts all = stats::sum(s.buckets);
   const auto row = [&](std::string_view name, const Amounts& a) {
     table.row({std::string(name), thousands(a.calls), thousands(a.elements), bytes(a.bytes),
@@ -59,13 +69,8 @@ std::string bucket_table(const Summary& s) {
   return table.str();
 }
 
-std::string rank_table(const Summary& s) {
-  Table table({{"rank", left},
-               {"bucket", left},
-               {"calls", right},
-               {"elements", right},
-               {"bytes", right},
-               {"host time", right}});
+std::string rank_table(const stats::Summary& s) {
+  Table table(columns("llrrrr", {"rank", "bucket", "calls", "elements", "bytes", "host time"}));
   for (const auto& [rank, totals] : s.per_rank) {
     std::string name = std::to_string(rank);
     for (std::size_t b = 0; b < kBucketCount; ++b) {
@@ -79,11 +84,6 @@ std::string rank_table(const Summary& s) {
   return table.str();
 }
 
-// Calls of [2^class, 2^(class+1)) bytes.
-std::string size_class(std::int64_t bytes_class) {
-  return bytes_class < 0 ? "0 B" : ">= " + bytes(std::uint64_t{1} << bytes_class);
-}
-
 struct OpRow {
   Amounts amounts;
   double bus_bytes = 0;  // bytes x bus factor
@@ -94,7 +94,7 @@ struct OpRow {
 std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
   switch (by) {
     case By::size:
-      return {key.bytes_class, size_class(key.bytes_class)};
+      return {key.bytes_class, diagnose::size_class(key.bytes_class)};
     case By::comm:
       return {-key.nranks, key.comm_id.empty() ? "-" : printable(key.comm_id)};
     case By::dtype:
@@ -105,7 +105,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
   return {0, ""};
 }
 
-std::string operation_table(const Summary& s, By by) {
+std::string operation_table(const stats::Summary& s, By by) {
   std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, OpRow> rows;
   bool timed = false;
   for (const auto& [key, amounts] : s.ops) {
@@ -117,19 +117,13 @@ std::string operation_table(const Summary& s, By by) {
     row.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
     timed = timed || amounts.device_timed != 0;
   }
-  std::vector<std::pair<std::string, Table::Align>> columns = {{"bucket", left},
-                                                               {"operation", left}};
   constexpr const char* kDimensions[] = {"size", "", "communicator", "dtype"};
-  if (by != By::op) columns.emplace_back(kDimensions[static_cast<int>(by)], left);
-  for (const char* name : {"calls", "elements", "bytes", "mean host", "max host"}) {
-    columns.emplace_back(name, right);
-  }
-  if (timed) {
-    for (const char* name : {"mean device", "algbw GB/s", "busbw GB/s"}) {
-      columns.emplace_back(name, right);
-    }
-  }
-  Table table(columns);
+  Columns all = columns("ll", {"bucket", "operation"});
+  if (by != By::op) all.emplace_back(kDimensions[static_cast<int>(by)], left);
+  const auto add = [&](const Columns& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(columns("rrrrr", {"calls", "elements", "bytes", "mean host", "max host"}));
+  if (timed) add(columns("rrr", {"mean device", "algbw GB/s", "busbw GB/s"}));
+  Table table(all);
   for (const auto& [key, row] : rows) {
     const Amounts& a = row.amounts;
     std::vector<std::string> cells = {std::string(bucket_name(std::get<0>(key))),
@@ -156,17 +150,11 @@ std::string operation_table(const Summary& s, By by) {
   return out;
 }
 
-std::string comm_table(const Summary& s) {
-  Table table({{"communicator", left},
-               {"name", left},
-               {"size", right},
-               {"ranks", left},
-               {"collectives", right},
-               {"calls", right},
-               {"bytes", right},
-               {"split from", left}});
+std::string comm_table(const stats::Summary& s) {
+  Table table(columns("llrlrrrl", {"communicator", "name", "size", "ranks", "collectives", "calls",
+                                   "bytes", "split from"}));
   for (std::size_t i = 0; i < std::min(s.comms.size(), kCommsShown); ++i) {
-    const CommSummary& c = s.comms[i];
+    const stats::CommSummary& c = s.comms[i];
     table.row({printable(c.id), printable(c.name), std::to_string(c.nranks), ranges(c.ranks),
                thousands(c.collectives), thousands(c.amounts.calls), bytes(c.amounts.bytes),
                printable(c.parent)});
@@ -178,19 +166,9 @@ std::string comm_table(const Summary& s) {
   return out;
 }
 
-std::string problem_list(const Summary& s) {
-  std::string out;
-  for (const diagnose::Problem& p : s.problems) {
-    out += fmt::format("  {}: {}\n", diagnose::kSeverityNames[static_cast<int>(p.severity)],
-                       printable(p.text));
-    if (!p.next.empty()) out += fmt::format("    -> {}\n", printable(p.next));
-  }
-  return out;
-}
-
 }  // namespace
 
-std::string to_text(const Summary& s, const TextOptions& options) {
+std::string to_text(const stats::Summary& s, const TextOptions& options) {
   std::string out = header_text(*s.job);
   const auto section = [&](std::string_view title, const std::string& text) {
     if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
@@ -203,7 +181,9 @@ std::string to_text(const Summary& s, const TextOptions& options) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
   }
   if (!s.comms.empty()) section("Communicators", comm_table(s));
-  section("Findings", problem_list(s));
+  std::string findings;
+  for (const diagnose::Finding& f : s.findings) findings += to_text(f, Detail::brief);
+  section("Findings", findings);
   if (!options.next.empty()) out += fmt::format("\nNext: {}\n", printable(options.next));
   return out;
 }

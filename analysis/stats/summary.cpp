@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "stats/object_gathers.h"
-
-namespace tprof::report {
+namespace tprof::stats {
 namespace {
 
-std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& ops) {
+std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
   for (const read::Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
@@ -45,16 +43,14 @@ std::vector<CommSummary> communicators(const match::Job& job, const stats::Ops& 
 }
 
 // Of all processes of the job, or nothing where one of them can't tell.
-std::optional<read::Amounts> all_object_gathers(const match::Job& job, const read::Traces& traces) {
+std::optional<read::Amounts> all_object_gathers(const job::Job& job, const read::Traces& traces) {
   const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
   read::Amounts total;
   for (const read::Trace& trace : traces.traces) {
-    const bool any = std::ranges::any_of(trace.processes,
-                                         [&](const read::Process& p) { return ours.contains(&p); });
-    if (!any) continue;
-    const auto gathers = stats::object_gathers(trace);
-    for (std::size_t i = 0; i < gathers.size(); ++i) {
+    std::vector<std::optional<read::Amounts>> gathers;
+    for (std::size_t i = 0; i < trace.processes.size(); ++i) {
       if (!ours.contains(&trace.processes[i])) continue;
+      if (gathers.empty()) gathers = object_gathers(trace);
       if (!gathers[i]) return std::nullopt;
       total += *gathers[i];
     }
@@ -64,18 +60,17 @@ std::optional<read::Amounts> all_object_gathers(const match::Job& job, const rea
 
 }  // namespace
 
-Summary summarise(const match::Job& job, const read::Traces& traces,
-                  const SummaryOptions& options) {
+Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options) {
   Summary s;
   s.job = &job;
   for (const std::int64_t rank : job.ranks) s.per_rank[rank] = {};
   for (const read::Process* p : job.processes) {
-    const stats::Buckets totals = stats::bucket_totals(*p);
+    const Buckets totals = bucket_totals(*p);
     for (std::size_t b = 0; b < totals.size(); ++b) {
       s.buckets[b] += totals[b];
       if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
     }
-    stats::add_ops(s.ops, *p);
+    add_ops(s.ops, *p);
     if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
@@ -83,9 +78,13 @@ Summary summarise(const match::Job& job, const read::Traces& traces,
   }
   s.comms = communicators(job, s.ops);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
-  s.problems = diagnose::problems(job, traces.skipped, options.whole_job);
-  s.complete = diagnose::complete(job, s.problems);
+  s.findings =
+      diagnose::diagnose(
+          job, traces,
+          {.asked = diagnose::kSummary, .whole_job = options.whole_job, .read_lines = false})
+          .findings;
+  s.complete = diagnose::complete(job, s.findings);
   return s;
 }
 
-}  // namespace tprof::report
+}  // namespace tprof::stats

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/problems.h"
+#include "diagnose/diagnose.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/totals.h"
 
-namespace tprof::report {
+namespace tprof::stats {
 
 // A communicator as all its ranks together saw it.
 struct CommSummary {
@@ -25,16 +25,16 @@ struct CommSummary {
 };
 
 struct Summary {
-  const match::Job* job = nullptr;
-  stats::Buckets buckets{};
-  std::map<std::int64_t, stats::Buckets> per_rank;
+  const job::Job* job = nullptr;
+  Buckets buckets{};
+  std::map<std::int64_t, Buckets> per_rank;
   std::optional<read::Amounts>
       object_gathers;  // nothing: event lines were not read, or not all are there
-  stats::Ops ops;
+  Ops ops;
   std::vector<CommSummary> comms;
   std::uint64_t dropped = 0;
   bool complete = true;
-  std::vector<diagnose::Problem> problems;
+  diagnose::Findings findings;
 };
 
 struct SummaryOptions {
@@ -42,16 +42,6 @@ struct SummaryOptions {
   bool whole_job = true;    // ranks that are not there are missing
 };
 
-Summary summarise(const match::Job& job, const read::Traces& traces, const SummaryOptions& options);
+Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options);
 
-enum class By { size, op, comm, dtype };
-
-struct TextOptions {
-  By by = By::size;
-  bool per_rank = false;
-  std::string next;  // the command to run now
-};
-std::string to_text(const Summary& summary, const TextOptions& options);
-std::string to_json(const Summary& summary);
-
-}  // namespace tprof::report
+}  // namespace tprof::stats

@@ -1,6 +1,66 @@
 #include "stats/totals.h"
 
+#include <algorithm>
+#include <map>
+
+#include "read/events.h"
+
 namespace tprof::stats {
+namespace {
+
+double bus_factor(Bucket bucket, std::int64_t nranks) {
+  const double share = static_cast<double>(nranks - 1) / static_cast<double>(nranks);
+  switch (bucket) {
+    case Bucket::ALLREDUCE:
+      return 2 * share;
+    case Bucket::ALLGATHER:
+    case Bucket::RESHARDING:
+    case Bucket::ALLTOALL:
+    case Bucket::OTHER_COLL:  // Gather, Scatter
+      return share;
+    default:
+      return 1;
+  }
+}
+
+struct Gather {
+  bool size = false;  // one int64; else uint8
+  read::Amounts amounts;
+};
+// By communicator and sequence number: lines of several threads are not in the order of issue.
+using Gathers = std::map<std::pair<std::int64_t, std::uint64_t>, Gather>;
+
+void add_if_gather(const read::Event& event, Gathers& gathers) {
+  if (event.unfinished || event.captured || event.failed || !event.numbered) return;
+  const bool size = event.dtype == "int64" && event.count == 1;
+  if (!size && event.dtype != "uint8") return;
+  const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(event.dur_ns, 0));
+  gathers[{*event.comm, event.seq}] = {size,
+                                       {.calls = 1,
+                                        .count = event.count,
+                                        .elements = event.bytes / (size ? sizeof(std::int64_t) : 1),
+                                        .bytes = event.bytes,
+                                        .host_ns = host_ns,
+                                        .host_ns_max = host_ns}};
+}
+
+read::Amounts sum(const Gathers& gathers) {
+  read::Amounts total;
+  for (const auto& [key, gather] : gathers) {
+    if (!gather.size) continue;
+    const auto next = gathers.find({key.first, key.second + 1});
+    if (next == gathers.end() || next->second.size) continue;
+    total += gather.amounts;
+    total += next->second.amounts;
+  }
+  return total;
+}
+
+bool has_all_its_lines(const read::Process& process) {
+  return process.footer && process.footer->dropped.empty();
+}
+
+}  // namespace
 
 Buckets bucket_totals(const read::Process& process) {
   Buckets totals{};
@@ -26,6 +86,32 @@ read::Amounts sum(const Buckets& buckets) {
   read::Amounts all;
   for (const read::Amounts& a : buckets) all += a;
   return all;
+}
+
+std::optional<double> algbw(const read::Amounts& a) {
+  if (a.calls == 0 || a.device_timed != a.calls || a.device_ns == 0) return std::nullopt;
+  return static_cast<double>(a.bytes) / static_cast<double>(a.device_ns);
+}
+
+std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts) {
+  const auto bandwidth = algbw(amounts);
+  if (!bandwidth || is_copy(key.bucket) || key.nranks < 1) return std::nullopt;
+  return *bandwidth * bus_factor(key.bucket, key.nranks);
+}
+
+std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trace) {
+  std::vector<Gathers> gathers(trace.processes.size());
+  read::LineReader reader;
+  reader.event_start = R"({"name":"ncclAllGather")";
+  reader.event = [&](const read::Process& owner, const read::Event& event) {
+    add_if_gather(event, gathers[static_cast<std::size_t>(&owner - trace.processes.data())]);
+  };
+  read::read_lines(trace, reader);
+  std::vector<std::optional<read::Amounts>> totals(trace.processes.size());
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    if (has_all_its_lines(trace.processes[i])) totals[i] = sum(gathers[i]);
+  }
+  return totals;
 }
 
 }  // namespace tprof::stats

@@ -1,4 +1,4 @@
-// The ledgers of a job's processes added up.
+// The ledgers of a job's processes added up, and the bandwidths that follow.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "read/process.h"
+#include "read/load.h"
 
 namespace tprof::stats {
 
@@ -44,5 +44,18 @@ void each_row(const read::Process& process, F&& f) {
 Buckets bucket_totals(const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
+
+// Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
+// algbw: bytes over device time. Nothing where a call has no device time: the host's is the time to
+// enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the share of a message
+// that crosses the busiest link. Nothing for copies.
+std::optional<double> algbw(const read::Amounts& amounts);
+std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
+
+// The part of ALLGATHER that moves pickled objects instead of tensors:
+// torch.distributed.all_gather_object gathers one int64 (the size), then bytes: a one-element int64
+// ncclAllGather directly followed on the same communicator by a uint8 one. Both calls are counted.
+// Seen in event lines only: reads them all, once. By process; nothing where lines are missing.
+std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trace);
 
 }  // namespace tprof::stats

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tprof::report {
+namespace tprof::text {
 namespace {
 
 struct Character {
@@ -135,4 +135,4 @@ std::string Table::str() const {
   return out;
 }
 
-}  // namespace tprof::report
+}  // namespace tprof::text

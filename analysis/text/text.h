@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tprof::report {
+namespace tprof::text {
 
 // Text from a trace as a terminal may get it: control characters, broken UTF-8 and characters that
 // turn the writing direction become \xNN.
@@ -30,4 +30,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace tprof::report
+}  // namespace tprof::text

@@ -24,34 +24,34 @@
 #define TPROF_CUDA_COPY(X)                                                                                              \
   X(cuMemcpy, cuMemcpy_ptds, cuMemcpy, 4000,                                                                            \
     (CUdeviceptr dst, CUdeviceptr src, size_t count),                                                                   \
-    (dst, src, count), ({at(dst), at(src), count, cudaMemcpyDefault, nullptr, true}))                                   \
+    (dst, src, count), ({address(dst), address(src), count, cudaMemcpyDefault, nullptr, true}))                                   \
   X(cuMemcpyAsync, cuMemcpyAsync_ptsz, cuMemcpyAsync, 4000,                                                             \
     (CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream),                                                  \
-    (dst, src, count, stream), ({at(dst), at(src), count, cudaMemcpyDefault, stream, false}))                           \
+    (dst, src, count, stream), ({address(dst), address(src), count, cudaMemcpyDefault, stream, false}))                           \
   X(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD, 3020,                                                          \
     (CUdeviceptr dst, const void* src, size_t count),                                                                   \
-    (dst, src, count), ({at(dst), src, count, cudaMemcpyHostToDevice, nullptr, true}))                                  \
+    (dst, src, count), ({address(dst), src, count, cudaMemcpyHostToDevice, nullptr, true}))                                  \
   X(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, cuMemcpyHtoDAsync, 3020,                                           \
     (CUdeviceptr dst, const void* src, size_t count, CUstream stream),                                                  \
-    (dst, src, count, stream), ({at(dst), src, count, cudaMemcpyHostToDevice, stream, false}))                          \
+    (dst, src, count, stream), ({address(dst), src, count, cudaMemcpyHostToDevice, stream, false}))                          \
   X(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 3020,                                                          \
     (void* dst, CUdeviceptr src, size_t count),                                                                         \
-    (dst, src, count), ({dst, at(src), count, cudaMemcpyDeviceToHost, nullptr, true}))                                  \
+    (dst, src, count), ({dst, address(src), count, cudaMemcpyDeviceToHost, nullptr, true}))                                  \
   X(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync, 3020,                                           \
     (void* dst, CUdeviceptr src, size_t count, CUstream stream),                                                        \
-    (dst, src, count, stream), ({dst, at(src), count, cudaMemcpyDeviceToHost, stream, false}))                          \
+    (dst, src, count, stream), ({dst, address(src), count, cudaMemcpyDeviceToHost, stream, false}))                          \
   X(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, cuMemcpyDtoD, 3020,                                                          \
     (CUdeviceptr dst, CUdeviceptr src, size_t count),                                                                   \
-    (dst, src, count), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                            \
+    (dst, src, count), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                            \
   X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync, 3020,                                           \
     (CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream),                                                  \
-    (dst, src, count, stream), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, stream, false}))                    \
+    (dst, src, count, stream), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, stream, false}))                    \
   X(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA, 3020,                                                          \
     (CUarray dst, size_t offset, CUdeviceptr src, size_t count),                                                        \
-    (dst, offset, src, count), ({nullptr, at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
+    (dst, offset, src, count), ({nullptr, address(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
   X(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD, 3020,                                                          \
     (CUdeviceptr dst, CUarray src, size_t offset, size_t count),                                                        \
-    (dst, src, offset, count), ({at(dst), nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
+    (dst, src, offset, count), ({address(dst), nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))                    \
   X(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA, 3020,                                                          \
     (CUarray dst, size_t offset, const void* src, size_t count),                                                        \
     (dst, offset, src, count), ({nullptr, src, count, cudaMemcpyHostToDevice, nullptr, true}))                          \
@@ -69,10 +69,10 @@
     (dst, dst_offset, src, src_offset, count), ({nullptr, nullptr, count, cudaMemcpyDeviceToDevice, nullptr, true}))    \
   X(cuMemcpyPeer, cuMemcpyPeer_ptds, cuMemcpyPeer, 4000,                                                                \
     (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t count),                     \
-    (dst, dst_context, src, src_context, count), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))  \
+    (dst, dst_context, src, src_context, count), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, nullptr, true}))  \
   X(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync, 4000,                                                 \
     (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t count, CUstream stream),    \
-    (dst, dst_context, src, src_context, count, stream), ({at(dst), at(src), count, cudaMemcpyDeviceToDevice, stream, false}))\
+    (dst, dst_context, src, src_context, count, stream), ({address(dst), address(src), count, cudaMemcpyDeviceToDevice, stream, false}))\
   X(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, cuMemcpy2D, 3020,                                                                \
     (const CUDA_MEMCPY2D* box),                                                                                         \
     (box), (box_copy(box, nullptr, true)))                                                                              \
@@ -101,77 +101,88 @@
 // each in a register or a place on the stack.
 #define TPROF_CUDA_BATCH(X)                                                                                                             \
   X(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync, 12080, 13000,                                                      \
-    (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices, Word attributes_count, Word fail_index, Word stream), \
+    (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, RawArg attributes_count, RawArg fail_index, RawArg stream), \
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, fail_index, stream), (copies(dsts, srcs, sizes, count, stream)))  \
   X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kNewestKnown,                                         \
-    (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices, Word attributes_count, Word stream),                  \
+    (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, RawArg attributes_count, RawArg stream),                  \
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, stream), (copies(dsts, srcs, sizes, count, stream)))              \
   X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, 13000,                                                \
-    (Word count, Word operations, Word fail_index, Word flags, Word stream),                                                            \
+    (RawArg count, RawArg operations, RawArg fail_index, RawArg flags, RawArg stream),                                                            \
     (count, operations, fail_index, flags, stream), (boxes(operations, count, stream)))                                                 \
   X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kNewestKnown,                                   \
-    (Word count, Word operations, Word flags, Word stream),                                                                             \
+    (RawArg count, RawArg operations, RawArg flags, RawArg stream),                                                                             \
     (count, operations, flags, stream), (boxes(operations, count, stream)))                                                             \
   X(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemcpyWithAttributesAsync, 13020, kNewestKnown,                   \
-    (Word dst, Word src, Word size, Word attributes, Word stream),                                                                     \
+    (RawArg dst, RawArg src, RawArg size, RawArg attributes, RawArg stream),                                                                     \
     (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))                                                  \
   X(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz, cuMemcpy3DWithAttributesAsync, 13020, kNewestKnown,             \
-    (Word operation, Word flags, Word stream), (operation, flags, stream), (boxes(operation, one(), stream)))                          \
+    (RawArg operation, RawArg flags, RawArg stream), (operation, flags, stream), (boxes(operation, one(), stream)))                          \
   X(cuFabricCpyBatchAsync, cuFabricCpyBatchAsync_ptsz, cuFabricCpyBatchAsync, 13050, kNewestKnown,                                     \
-    (Word count, Word operations, Word flags, Word stream),                                                                            \
+    (RawArg count, RawArg operations, RawArg flags, RawArg stream),                                                                            \
     (count, operations, flags, stream), (fabric_copies(operations, count, stream)))                                                    \
   X(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync, 8000, 12020,                                                       \
-    (Word address, Word bytes, Word device, Word stream),                                                                               \
+    (RawArg address, RawArg bytes, RawArg device, RawArg stream),                                                                               \
     (address, bytes, device, stream), (prefetch(bytes, stream)))                                                                        \
   X(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync, 13000, kNewestKnown,                                         \
-    (Word address, Word bytes, Word location, Word flags, Word stream),                                                                 \
+    (RawArg address, RawArg bytes, RawArg location, RawArg flags, RawArg stream),                                                                 \
     (address, bytes, location, flags, stream), (prefetch(bytes, stream)))                                                               \
   X(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync, 13000, kNewestKnown,                                \
-    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
+    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices, RawArg locations_count, RawArg flags, RawArg stream),              \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))                  \
   X(cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatchAsync, 13000, kNewestKnown,  \
-    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count, Word flags, Word stream),              \
+    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices, RawArg locations_count, RawArg flags, RawArg stream),              \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream), (prefetches(sizes, count, stream)))
 
-// Copies that are put into a graph by hand, and changed there: X(function, since, (parameters),
-// (arguments), (reading), what capture/graphs.h is told). The first is also the name of copies that
-// a graph is found to hold, put there by functions that no row wraps (capture/graph_scan.h).
-#define TPROF_CUDA_NODE(X)                                                                                              \
-  X(cuGraphAddMemcpyNode, 10000,                                                                                        \
-    (CUgraphNode* node, CUgraph graph, const CUgraphNode* after, size_t n, const CUDA_MEMCPY3D* box, CUcontext context),\
-    (node, graph, after, n, box, context), (box_copy(box, nullptr, false)), copy_added(graph, *node, call))             \
-  X(cuGraphMemcpyNodeSetParams, 10000, (CUgraphNode node, const CUDA_MEMCPY3D* box),                                    \
-    (node, box), (box_copy(box, nullptr, false)), copy_changed(node, call))                                             \
-  X(cuGraphExecMemcpyNodeSetParams, 10020,                                                                              \
-    (CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D* box, CUcontext context),                            \
-    (executable, node, box, context), (box_copy(box, nullptr, false)), copy_changed(executable, node, call))
-// The same for a node of any kind, by its parameters; body in hook/cuda_node.cpp.
-#define TPROF_CUDA_ANY_NODE(X) X(cuGraphExecNodeSetParams, 12020)
-
-// Captures and launches, which say what captured copies become: X(function, twin, name, since,
-// until); bodies in hook/cuda_graph.cpp and hook/cuda_node.cpp.
+// Captures, CUDA graphs and their launches, which say what captured copies become:
+// X(function, twin, name, since, until, (parameters), (arguments), (what it tells, as in cudart.h))
 #define TPROF_CUDA_GRAPH(X)                                                                                             \
-  X(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, 10010)                                \
-  X(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, kNewestKnown)                   \
-  X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, kNewestKnown)    \
-  X(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamBeginRecaptureToGraph, 13030, kNewestKnown)\
-  X(cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, kNewestKnown)                               \
-  X(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams, 12000, kNewestKnown) \
-  X(cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kNewestKnown)
-// The same without a twin: X(function, name, since, until).
+  X(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, cuStreamBeginCapture, 10000, 10010,                                \
+    (CUstream stream), (stream), (CaptureBegins{meant(stream), false}))                                                 \
+  X(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture, 10010, kNewestKnown,                   \
+    (CUstream stream, CUstreamCaptureMode mode), (stream, mode), (CaptureBegins{meant(stream), false}))                 \
+  X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, kNewestKnown,    \
+    (CUstream stream, CUgraph graph, void* after, void* edges, size_t n, CUstreamCaptureMode mode),                     \
+    (stream, graph, after, edges, n, mode), (CaptureBegins{meant(stream), true}))                                       \
+  X(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamBeginRecaptureToGraph, 13030, kNewestKnown,\
+    (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void* callback, void* data),                             \
+    (stream, mode, graph, callback, data), (CaptureBegins{meant(stream), false}))                                       \
+  /* CUDA_GRAPH_INSTANTIATE_PARAMS begins with the flags. */                                                            \
+  X(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams, 12000, kNewestKnown, \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long* params), (executable, graph, params),                 \
+    (Instantiates{executable, graph, params ? *params : 0}))                                                            \
+  X(cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kNewestKnown,                                              \
+    (CUgraphExec executable, CUstream stream), (executable, stream), (Launches{executable, meant(stream)}))
+// The same without a twin: X(function, name, since, until, (parameters), (arguments), (what it tells)).
 #define TPROF_CUDA_GRAPH_ONLY(X)                                                                                        \
-  X(cuGraphInstantiate, cuGraphInstantiate, 10000, 11000)                                                               \
-  X(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 12000)                                                            \
-  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, kNewestKnown)                                      \
-  X(cuGraphClone, cuGraphClone, 10000, kNewestKnown)                                                                    \
-  X(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode, 10000, kNewestKnown)                                            \
-  X(cuGraphDestroyNode, cuGraphDestroyNode, 10000, kNewestKnown)                                                        \
-  X(cuGraphExecUpdate, cuGraphExecUpdate, 10020, 12000)                                                                 \
-  X(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, kNewestKnown)                                                       \
-  X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, kNewestKnown)                        \
-  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, kNewestKnown)                                                  \
-  X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown)                                                                \
-  X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown)
+  X(cuGraphInstantiate, cuGraphInstantiate, 10000, 11000,                                                               \
+    (CUgraphExec * executable, CUgraph graph, void* node, void* log, size_t size),                                      \
+    (executable, graph, node, log, size), (Instantiates{executable, graph, 0}))                                         \
+  X(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 12000,                                                            \
+    (CUgraphExec * executable, CUgraph graph, void* node, void* log, size_t size),                                      \
+    (executable, graph, node, log, size), (Instantiates{executable, graph, 0}))                                         \
+  X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, kNewestKnown,                                      \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags), (executable, graph, flags),                    \
+    (Instantiates{executable, graph, flags}))                                                                           \
+  X(cuGraphExecUpdate, cuGraphExecUpdate, 10020, 12000,                                                                 \
+    (CUgraphExec executable, CUgraph graph, void* node, void* result), (executable, graph, node, result),               \
+    (Updates{executable, graph}))                                                                                       \
+  X(cuGraphExecUpdate_v2, cuGraphExecUpdate, 12000, kNewestKnown,                                                       \
+    (CUgraphExec executable, CUgraph graph, void* result), (executable, graph, result), (Updates{executable, graph}))   \
+  X(cuGraphDestroy, cuGraphDestroy, 10000, kNewestKnown, (CUgraph graph), (graph), (Destroys{graph}))                   \
+  X(cuGraphExecDestroy, cuGraphExecDestroy, 10000, kNewestKnown, (CUgraphExec executable), (executable),                \
+    (Destroys{executable}))                                                                                             \
+  X(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams, 10020, kNewestKnown,                                \
+    (CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D* box, CUcontext context),                            \
+    (executable, node, box, context), (Edits{function_name, copies_otherwise(node, box_copy(box, nullptr, false))}))         \
+  X(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams, 12020, kNewestKnown,                                            \
+    (CUgraphExec executable, CUgraphNode node, void* params), (executable, node, params),                               \
+    (Edits{function_name, is_counted(node)}))                                                                                \
+  X(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, kNewestKnown,                        \
+    (CUgraphExec executable, CUgraphNode node, CUgraph child), (executable, node, child),                               \
+    (Edits{function_name, is_counted(node)}))                                                                                \
+  X(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, kNewestKnown,                                                  \
+    (CUgraphExec executable, CUgraphNode node, unsigned enabled), (executable, node, enabled),                          \
+    (Edits{function_name, is_counted(node)}))
 
 // Through which programs, and every CUDA runtime, reach the others. X(function, since); bodies in
 // hook/entry_point.cpp.

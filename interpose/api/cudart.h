@@ -10,310 +10,232 @@
 // TPROF_CUDART_BATCH below are not.
 #pragma once
 
-#define TPROF_CUDART_COPY(X)                                                                       \
-  X(cudaMemcpy, cudaMemcpy_ptds, 3020,                                                             \
-    (void* dst, const void* src, size_t count, cudaMemcpyKind kind), (dst, src, count, kind),      \
-    ({.dst = dst, .src = src, .bytes = count, .kind = kind, .stream = nullptr, .sync = true}))     \
-  X(cudaMemcpyAsync, cudaMemcpyAsync_ptsz, 3020,                                                   \
-    (void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream),          \
-    (dst, src, count, kind, stream),                                                               \
-    ({.dst = dst, .src = src, .bytes = count, .kind = kind, .stream = stream, .sync = false}))     \
-  X(cudaMemcpy2D, cudaMemcpy2D_ptds, 3020,                                                         \
-    (void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,        \
-     cudaMemcpyKind kind),                                                                         \
-    (dst, dpitch, src, spitch, width, height, kind),                                               \
-    ({.dst = dst,                                                                                  \
-      .src = src,                                                                                  \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = nullptr,                                                                           \
-      .sync = true}))                                                                              \
-  X(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz, 3020,                                               \
-    (void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,        \
-     cudaMemcpyKind kind, cudaStream_t stream),                                                    \
-    (dst, dpitch, src, spitch, width, height, kind, stream),                                       \
-    ({.dst = dst,                                                                                  \
-      .src = src,                                                                                  \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = stream,                                                                            \
-      .sync = false}))                                                                             \
-  X(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds, 3020,                                             \
-    (const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind),       \
-    (symbol, src, count, offset, kind),                                                            \
-    ({.dst = nullptr, .src = src, .bytes = count, .kind = kind, .stream = nullptr, .sync = true})) \
-  X(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz, 3020,                                   \
-    (const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind,        \
-     cudaStream_t stream),                                                                         \
-    (symbol, src, count, offset, kind, stream),                                                    \
-    ({.dst = nullptr, .src = src, .bytes = count, .kind = kind, .stream = stream, .sync = false})) \
-  X(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds, 3020,                                         \
-    (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind),             \
-    (dst, symbol, count, offset, kind),                                                            \
-    ({.dst = dst, .src = nullptr, .bytes = count, .kind = kind, .stream = nullptr, .sync = true})) \
-  X(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz, 3020,                               \
-    (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,              \
-     cudaStream_t stream),                                                                         \
-    (dst, symbol, count, offset, kind, stream),                                                    \
-    ({.dst = dst, .src = nullptr, .bytes = count, .kind = kind, .stream = stream, .sync = false}))
+#define TPROF_CUDART_COPY(X)                                                                  \
+  X(cudaMemcpy, cudaMemcpy_ptds, 3020,                                                        \
+    (void* dst, const void* src, size_t count, cudaMemcpyKind kind), (dst, src, count, kind), \
+    ({dst, src, count, kind, nullptr, true}))                                                 \
+  X(cudaMemcpyAsync, cudaMemcpyAsync_ptsz, 3020,                                              \
+    (void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream),     \
+    (dst, src, count, kind, stream), ({dst, src, count, kind, stream, false}))                \
+  X(cudaMemcpy2D, cudaMemcpy2D_ptds, 3020,                                                    \
+    (void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,   \
+     cudaMemcpyKind kind),                                                                    \
+    (dst, dpitch, src, spitch, width, height, kind),                                          \
+    ({dst, src, width * height, kind, nullptr, true}))                                        \
+  X(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz, 3020,                                          \
+    (void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,   \
+     cudaMemcpyKind kind, cudaStream_t stream),                                               \
+    (dst, dpitch, src, spitch, width, height, kind, stream),                                  \
+    ({dst, src, width * height, kind, stream, false}))                                        \
+  X(cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds, 3020,                                        \
+    (const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind),  \
+    (symbol, src, count, offset, kind), ({nullptr, src, count, kind, nullptr, true}))         \
+  X(cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz, 3020,                              \
+    (const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind,   \
+     cudaStream_t stream),                                                                    \
+    (symbol, src, count, offset, kind, stream), ({nullptr, src, count, kind, stream, false})) \
+  X(cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds, 3020,                                    \
+    (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind),        \
+    (dst, symbol, count, offset, kind), ({dst, nullptr, count, kind, nullptr, true}))         \
+  X(cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz, 3020,                          \
+    (void* dst, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,         \
+     cudaStream_t stream),                                                                    \
+    (dst, symbol, count, offset, kind, stream), ({dst, nullptr, count, kind, stream, false}))
 
 // The same where an array takes part, or a box is copied (capture/box.h).
-#define TPROF_CUDART_COPY_ARRAY(X)                                                                 \
-  X(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                      \
-    ({box_copy(p, nullptr, true)}))                                                                \
-  X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                               \
-    (const cudaMemcpy3DParms* p, cudaStream_t stream), (p, stream),                                \
-    ({box_copy(p, stream, false)}))                                                                \
-  X(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds, 4000, (const cudaMemcpy3DPeerParms* p), (p),          \
-    ({box_copy(p, nullptr, true)}))                                                                \
-  X(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz, 4000,                                       \
-    (const cudaMemcpy3DPeerParms* p, cudaStream_t stream), (p, stream),                            \
-    ({box_copy(p, stream, false)}))                                                                \
-  X(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds, 3020,                                           \
-    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t spitch, size_t width,            \
-     size_t height, cudaMemcpyKind kind),                                                          \
-    (dst, x, y, src, spitch, width, height, kind),                                                 \
-    ({.dst = nullptr,                                                                              \
-      .src = src,                                                                                  \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = nullptr,                                                                           \
-      .sync = true}))                                                                              \
-  X(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz, 3020,                                 \
-    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t spitch, size_t width,            \
-     size_t height, cudaMemcpyKind kind, cudaStream_t stream),                                     \
-    (dst, x, y, src, spitch, width, height, kind, stream),                                         \
-    ({.dst = nullptr,                                                                              \
-      .src = src,                                                                                  \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = stream,                                                                            \
-      .sync = false}))                                                                             \
-  X(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds, 3020,                                       \
-    (void* dst, size_t dpitch, cudaArray_const_t src, size_t x, size_t y, size_t width,            \
-     size_t height, cudaMemcpyKind kind),                                                          \
-    (dst, dpitch, src, x, y, width, height, kind),                                                 \
-    ({.dst = dst,                                                                                  \
-      .src = nullptr,                                                                              \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = nullptr,                                                                           \
-      .sync = true}))                                                                              \
-  X(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz, 3020,                             \
-    (void* dst, size_t dpitch, cudaArray_const_t src, size_t x, size_t y, size_t width,            \
-     size_t height, cudaMemcpyKind kind, cudaStream_t stream),                                     \
-    (dst, dpitch, src, x, y, width, height, kind, stream),                                         \
-    ({.dst = dst,                                                                                  \
-      .src = nullptr,                                                                              \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = stream,                                                                            \
-      .sync = false}))                                                                             \
-  X(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds, 3020,                                 \
-    (cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray_const_t src, size_t src_x,             \
-     size_t src_y, size_t width, size_t height, cudaMemcpyKind kind),                              \
-    (dst, dst_x, dst_y, src, src_x, src_y, width, height, kind),                                   \
-    ({.dst = nullptr,                                                                              \
-      .src = nullptr,                                                                              \
-      .bytes = width * height,                                                                     \
-      .kind = kind,                                                                                \
-      .stream = nullptr,                                                                           \
-      .sync = true}))                                                                              \
-  X(cudaMemcpyToArray, cudaMemcpyToArray_ptds, 3020,                                               \
-    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t count, cudaMemcpyKind kind),     \
-    (dst, x, y, src, count, kind),                                                                 \
-    ({.dst = nullptr, .src = src, .bytes = count, .kind = kind, .stream = nullptr, .sync = true})) \
-  X(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz, 3020,                                     \
-    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t count, cudaMemcpyKind kind,      \
-     cudaStream_t stream),                                                                         \
-    (dst, x, y, src, count, kind, stream),                                                         \
-    ({.dst = nullptr, .src = src, .bytes = count, .kind = kind, .stream = stream, .sync = false})) \
-  X(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds, 3020,                                           \
-    (void* dst, cudaArray_const_t src, size_t x, size_t y, size_t count, cudaMemcpyKind kind),     \
-    (dst, src, x, y, count, kind),                                                                 \
-    ({.dst = dst, .src = nullptr, .bytes = count, .kind = kind, .stream = nullptr, .sync = true})) \
-  X(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz, 3020,                                 \
-    (void* dst, cudaArray_const_t src, size_t x, size_t y, size_t count, cudaMemcpyKind kind,      \
-     cudaStream_t stream),                                                                         \
-    (dst, src, x, y, count, kind, stream),                                                         \
-    ({.dst = dst, .src = nullptr, .bytes = count, .kind = kind, .stream = stream, .sync = false})) \
-  X(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds, 3020,                                     \
-    (cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray_const_t src, size_t src_x,             \
-     size_t src_y, size_t count, cudaMemcpyKind kind),                                             \
-    (dst, dst_x, dst_y, src, src_x, src_y, count, kind),                                           \
-    ({.dst = nullptr,                                                                              \
-      .src = nullptr,                                                                              \
-      .bytes = count,                                                                              \
-      .kind = kind,                                                                                \
-      .stream = nullptr,                                                                           \
-      .sync = true}))
+#define TPROF_CUDART_COPY_ARRAY(X)                                                             \
+  X(cudaMemcpy3D, cudaMemcpy3D_ptds, 3020, (const cudaMemcpy3DParms* p), (p),                  \
+    ({box_copy(p, nullptr, true)}))                                                            \
+  X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz, 3020,                                           \
+    (const cudaMemcpy3DParms* p, cudaStream_t stream), (p, stream),                            \
+    ({box_copy(p, stream, false)}))                                                            \
+  X(cudaMemcpy3DPeer, cudaMemcpy3DPeer_ptds, 4000, (const cudaMemcpy3DPeerParms* p), (p),      \
+    ({box_copy(p, nullptr, true)}))                                                            \
+  X(cudaMemcpy3DPeerAsync, cudaMemcpy3DPeerAsync_ptsz, 4000,                                   \
+    (const cudaMemcpy3DPeerParms* p, cudaStream_t stream), (p, stream),                        \
+    ({box_copy(p, stream, false)}))                                                            \
+  X(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds, 3020,                                       \
+    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t spitch, size_t width,        \
+     size_t height, cudaMemcpyKind kind),                                                      \
+    (dst, x, y, src, spitch, width, height, kind),                                             \
+    ({nullptr, src, width * height, kind, nullptr, true}))                                     \
+  X(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz, 3020,                             \
+    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t spitch, size_t width,        \
+     size_t height, cudaMemcpyKind kind, cudaStream_t stream),                                 \
+    (dst, x, y, src, spitch, width, height, kind, stream),                                     \
+    ({nullptr, src, width * height, kind, stream, false}))                                     \
+  X(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds, 3020,                                   \
+    (void* dst, size_t dpitch, cudaArray_const_t src, size_t x, size_t y, size_t width,        \
+     size_t height, cudaMemcpyKind kind),                                                      \
+    (dst, dpitch, src, x, y, width, height, kind),                                             \
+    ({dst, nullptr, width * height, kind, nullptr, true}))                                     \
+  X(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz, 3020,                         \
+    (void* dst, size_t dpitch, cudaArray_const_t src, size_t x, size_t y, size_t width,        \
+     size_t height, cudaMemcpyKind kind, cudaStream_t stream),                                 \
+    (dst, dpitch, src, x, y, width, height, kind, stream),                                     \
+    ({dst, nullptr, width * height, kind, stream, false}))                                     \
+  X(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds, 3020,                             \
+    (cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray_const_t src, size_t src_x,         \
+     size_t src_y, size_t width, size_t height, cudaMemcpyKind kind),                          \
+    (dst, dst_x, dst_y, src, src_x, src_y, width, height, kind),                               \
+    ({nullptr, nullptr, width * height, kind, nullptr, true}))                                 \
+  X(cudaMemcpyToArray, cudaMemcpyToArray_ptds, 3020,                                           \
+    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t count, cudaMemcpyKind kind), \
+    (dst, x, y, src, count, kind), ({nullptr, src, count, kind, nullptr, true}))               \
+  X(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz, 3020,                                 \
+    (cudaArray_t dst, size_t x, size_t y, const void* src, size_t count, cudaMemcpyKind kind,  \
+     cudaStream_t stream),                                                                     \
+    (dst, x, y, src, count, kind, stream), ({nullptr, src, count, kind, stream, false}))       \
+  X(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds, 3020,                                       \
+    (void* dst, cudaArray_const_t src, size_t x, size_t y, size_t count, cudaMemcpyKind kind), \
+    (dst, src, x, y, count, kind), ({dst, nullptr, count, kind, nullptr, true}))               \
+  X(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz, 3020,                             \
+    (void* dst, cudaArray_const_t src, size_t x, size_t y, size_t count, cudaMemcpyKind kind,  \
+     cudaStream_t stream),                                                                     \
+    (dst, src, x, y, count, kind, stream), ({dst, nullptr, count, kind, stream, false}))       \
+  X(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds, 3020,                                 \
+    (cudaArray_t dst, size_t dst_x, size_t dst_y, cudaArray_const_t src, size_t src_x,         \
+     size_t src_y, size_t count, cudaMemcpyKind kind),                                         \
+    (dst, dst_x, dst_y, src, src_x, src_y, count, kind),                                       \
+    ({nullptr, nullptr, count, kind, nullptr, true}))
 
 // The same without a twin: X(function, since, (parameters), (arguments), (reading)).
 #define TPROF_CUDART_COPY_PEER(X)                                                                  \
   X(cudaMemcpyPeer, 4000,                                                                          \
     (void* dst, int dstDevice, const void* src, int srcDevice, size_t count),                      \
     (dst, dstDevice, src, srcDevice, count),                                                       \
-    ({.dst = dst,                                                                                  \
-      .src = src,                                                                                  \
-      .bytes = count,                                                                              \
-      .kind = cudaMemcpyDeviceToDevice,                                                            \
-      .stream = nullptr,                                                                           \
-      .sync = true}))                                                                              \
+    ({dst, src, count, cudaMemcpyDeviceToDevice, nullptr, true}))                                  \
   X(cudaMemcpyPeerAsync, 4000,                                                                     \
     (void* dst, int dstDevice, const void* src, int srcDevice, size_t count, cudaStream_t stream), \
     (dst, dstDevice, src, srcDevice, count, stream),                                               \
-    ({.dst = dst,                                                                                  \
-      .src = src,                                                                                  \
-      .bytes = count,                                                                              \
-      .kind = cudaMemcpyDeviceToDevice,                                                            \
-      .stream = stream,                                                                            \
-      .sync = false}))
+    ({dst, src, count, cudaMemcpyDeviceToDevice, stream, false}))
 
 // Copies of which a call makes many, and functions whose prototypes differ between versions of
 // CUDA: X(function, twin, since, buckets, (parameters), (arguments), (how they read as a Batch)).
-// Every argument is passed on as a Word, also one that only some versions have: the caller's stack
-// holds something there, which a library that does not know the argument never looks at. What they
-// mean follows from `cuda`, the version of the library that serves the call.
+// Every argument is passed on as a RawArg, also one that only some versions have: the caller's
+// stack holds something there, which a library that does not know the argument never looks at. What
+// they mean follows from `cuda`, the version of the library that serves the call.
 #define TPROF_CUDART_BATCH(X)                                                                      \
   X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080, BY_DIRECTION,                          \
-    (Word dsts, Word srcs, Word sizes, Word count, Word attributes, Word indices,                  \
-     Word attributes_count, Word eighth, Word ninth),                                              \
+    (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices,      \
+     RawArg attributes_count, RawArg eighth, RawArg ninth),                                        \
     (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),              \
     (copies_12(cuda, dsts, srcs, sizes, count, eighth, ninth)))                                    \
   X(cudaMemcpy3DBatchAsync, cudaMemcpy3DBatchAsync_ptsz, 12080, BY_DIRECTION,                      \
-    (Word count, Word operations, Word third, Word fourth, Word fifth),                            \
+    (RawArg count, RawArg operations, RawArg third, RawArg fourth, RawArg fifth),                  \
     (count, operations, third, fourth, fifth), (boxes_12(cuda, count, operations, fourth, fifth))) \
   X(cudaMemcpyWithAttributesAsync, cudaMemcpyWithAttributesAsync_ptsz, 13020, BY_DIRECTION,        \
-    (Word dst, Word src, Word size, Word attributes, Word stream),                                 \
+    (RawArg dst, RawArg src, RawArg size, RawArg attributes, RawArg stream),                       \
     (dst, src, size, attributes, stream), (copies(&dst, &src, &size, one(), stream)))              \
   X(cudaMemcpy3DWithAttributesAsync, cudaMemcpy3DWithAttributesAsync_ptsz, 13020, BY_DIRECTION,    \
-    (Word operation, Word flags, Word stream), (operation, flags, stream),                         \
+    (RawArg operation, RawArg flags, RawArg stream), (operation, flags, stream),                   \
     (boxes(operation, one(), stream)))                                                             \
   X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz, 8000, MANAGED_ONLY,                           \
-    (Word address, Word bytes, Word third, Word fourth, Word fifth),                               \
+    (RawArg address, RawArg bytes, RawArg third, RawArg fourth, RawArg fifth),                     \
     (address, bytes, third, fourth, fifth), (prefetch_12(cuda, bytes, fourth, fifth)))             \
   X(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync_v2_ptsz, 12020, MANAGED_ONLY,                    \
-    (Word address, Word bytes, Word location, Word flags, Word stream),                            \
+    (RawArg address, RawArg bytes, RawArg location, RawArg flags, RawArg stream),                  \
     (address, bytes, location, flags, stream), (prefetch(bytes, stream)))                          \
   X(cudaMemPrefetchBatchAsync, cudaMemPrefetchBatchAsync_ptsz, 13000, MANAGED_ONLY,                \
-    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count,   \
-     Word flags, Word stream),                                                                     \
+    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices,               \
+     RawArg locations_count, RawArg flags, RawArg stream),                                         \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream),                 \
     (prefetches(sizes, count, stream)))                                                            \
   X(cudaMemDiscardAndPrefetchBatchAsync, cudaMemDiscardAndPrefetchBatchAsync_ptsz, 13000,          \
     MANAGED_ONLY,                                                                                  \
-    (Word addresses, Word sizes, Word count, Word locations, Word indices, Word locations_count,   \
-     Word flags, Word stream),                                                                     \
+    (RawArg addresses, RawArg sizes, RawArg count, RawArg locations, RawArg indices,               \
+     RawArg locations_count, RawArg flags, RawArg stream),                                         \
     (addresses, sizes, count, locations, indices, locations_count, flags, stream),                 \
     (prefetches(sizes, count, stream)))
 
-// What copies and graphs depend on: X(function, since); bodies in hook/cudart_{memory,graph}.cpp.
+// What copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
 // clang-format off
 #define TPROF_CUDART_MEMORY(X) \
-  X(cudaSetDevice, 3020)       \
-  X(cudaHostAlloc, 3020)       \
-  X(cudaMallocHost, 3020)      \
-  X(cudaFreeHost, 3020)        \
-  X(cudaHostRegister, 4000)    \
-  X(cudaHostUnregister, 4000)  \
-  X(cudaMallocManaged, 6000)   \
+  X(cudaSetDevice, 3020) \
+  X(cudaHostAlloc, 3020) \
+  X(cudaMallocHost, 3020) \
+  X(cudaFreeHost, 3020) \
+  X(cudaHostRegister, 4000) \
+  X(cudaHostUnregister, 4000) \
+  X(cudaMallocManaged, 6000) \
   X(cudaFree, 3020)
-#define TPROF_CUDART_GRAPH(X)                    \
-  X(cudaStreamBeginCapture, 10000)               \
-  X(cudaStreamBeginCapture_ptsz, 10000)          \
-  X(cudaStreamBeginCaptureToGraph, 12030)        \
-  X(cudaStreamBeginCaptureToGraph_ptsz, 12030)   \
-  X(cudaStreamBeginRecaptureToGraph, 13030)      \
-  X(cudaStreamBeginRecaptureToGraph_ptsz, 13030) \
-  X(cudaStreamEndCapture, 10000)                 \
-  X(cudaStreamEndCapture_ptsz, 10000)            \
-  X(cudaGraphCreate, 10000)                      \
-  X(cudaGraphClone, 10000)                       \
-  X(cudaGraphAddChildGraphNode, 10000)           \
-  X(cudaGraphDestroyNode, 10000)                 \
-  X(cudaGraphDestroy, 10000)                     \
-  X(cudaGraphInstantiate, 10000)                 \
-  X(cudaGraphInstantiateWithFlags, 11040)        \
-  X(cudaGraphInstantiateWithParams, 12000)       \
-  X(cudaGraphInstantiateWithParams_ptsz, 12000)  \
-  X(cudaGraphExecUpdate, 10020)                  \
-  X(cudaGraphExecChildGraphNodeSetParams, 11010) \
-  X(cudaGraphNodeSetEnabled, 11060)              \
-  X(cudaGraphExecDestroy, 10000)                 \
-  X(cudaGraphLaunch, 10000)                      \
-  X(cudaGraphLaunch_ptsz, 10000)
 // Through which programs get at the driver's functions: X(function, since); bodies in hook/entry_point.cpp.
-#define TPROF_CUDART_ENTRY(X)                     \
-  X(cudaGetDriverEntryPoint, 11030)               \
-  X(cudaGetDriverEntryPoint_ptsz, 11030)          \
-  X(cudaGetDriverEntryPointByVersion, 12050)      \
+#define TPROF_CUDART_ENTRY(X) \
+  X(cudaGetDriverEntryPoint, 11030) \
+  X(cudaGetDriverEntryPoint_ptsz, 11030) \
+  X(cudaGetDriverEntryPointByVersion, 12050) \
   X(cudaGetDriverEntryPointByVersion_ptsz, 12050)
 // clang-format on
 
-// Copies that are put into a graph by hand, or changed there: they count as captured when that is
-// done, and under this function's name as replayed with every launch.
-// X(function, since, (parameters), (arguments), (how the arguments read as CopyArgs), (where the
-// copy is))
-#define TPROF_CUDART_NODE_ARGS(to, from, size) \
-  ({.dst = to, .src = from, .bytes = size, .kind = kind, .stream = nullptr, .sync = false})
-#define TPROF_CUDART_NODE(X)                                                                       \
-  X(cudaGraphAddMemcpyNode, 10000,                                                                 \
-    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,            \
-     const cudaMemcpy3DParms* p),                                                                  \
-    (node, graph, after, n, p), ({box_copy(p, nullptr, false)}), copy_added(graph, *node, call))   \
-  X(cudaGraphMemcpyNodeSetParams, 10000, (cudaGraphNode_t node, const cudaMemcpy3DParms* p),       \
-    (node, p), ({box_copy(p, nullptr, false)}), copy_changed(node, call))                          \
-  X(cudaGraphExecMemcpyNodeSetParams, 10020,                                                       \
+// Captures, CUDA graphs and their launches:
+// X(function, twin, since, kind, (parameters), (arguments), (what it tells, see hook/graph_call.h))
+//   kind  TYPED: declared as the vendor's header declares it, where it does. ANY: its prototype
+//         differs between versions of CUDA, or headers that we build with lack a type of it; every
+//         argument is passed on as it travels
+//   meant(stream) is the stream that a function and its twin mean by 0
+#define TPROF_CUDART_GRAPH(X)                                                             \
+  X(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz, 10000, TYPED,                    \
+    (cudaStream_t stream, cudaStreamCaptureMode mode), (stream, mode),                    \
+    (CaptureBegins{meant(stream), false}))                                                \
+  X(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz, 12030, ANY,        \
+    (cudaStream_t stream, cudaGraph_t graph, void* after, void* edges, size_t n,          \
+     cudaStreamCaptureMode mode),                                                         \
+    (stream, graph, after, edges, n, mode), (CaptureBegins{meant(stream), true}))         \
+  X(cudaStreamBeginRecaptureToGraph, cudaStreamBeginRecaptureToGraph_ptsz, 13030, ANY,    \
+    (cudaStream_t stream, cudaStreamCaptureMode mode, cudaGraph_t graph, void* callback), \
+    (stream, mode, graph, callback), (CaptureBegins{meant(stream), false}))               \
+  X(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz, 12000, ANY,      \
+    (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long* params),        \
+    (executable, graph, params), (Instantiates{executable, graph, params ? *params : 0})) \
+  X(cudaGraphLaunch, cudaGraphLaunch_ptsz, 10000, TYPED,                                  \
+    (cudaGraphExec_t executable, cudaStream_t stream), (executable, stream),              \
+    (Launches{executable, meant(stream)}))
+
+// The same without a twin: X(function, since, kind, (parameters), (arguments), (what it tells)).
+// CUDA 11 gives cudaGraphInstantiate five arguments, later versions three, whose third is the
+// flags; cudaGraphExecUpdate four, later versions three.
+#define TPROF_CUDART_GRAPH_ONLY(X)                                                                 \
+  X(cudaGraphInstantiate, 10000, ANY,                                                              \
+    (cudaGraphExec_t * executable, cudaGraph_t graph, void* third, void* fourth, size_t fifth),    \
+    (executable, graph, third, fourth, fifth), (Instantiates{executable, graph, flags_in(third)})) \
+  X(cudaGraphInstantiateWithFlags, 11040, TYPED,                                                   \
+    (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),                   \
+    (executable, graph, flags), (Instantiates{executable, graph, flags}))                          \
+  X(cudaGraphExecUpdate, 10020, ANY,                                                               \
+    (cudaGraphExec_t executable, cudaGraph_t graph, void* third, void* fourth),                    \
+    (executable, graph, third, fourth), (Updates{executable, graph}))                              \
+  X(cudaGraphDestroy, 10000, TYPED, (cudaGraph_t graph), (graph), (Destroys{graph}))               \
+  X(cudaGraphExecDestroy, 10000, TYPED, (cudaGraphExec_t executable), (executable),                \
+    (Destroys{executable}))                                                                        \
+  X(cudaGraphExecMemcpyNodeSetParams, 10020, TYPED,                                                \
     (cudaGraphExec_t executable, cudaGraphNode_t node, const cudaMemcpy3DParms* p),                \
-    (executable, node, p), ({box_copy(p, nullptr, false)}), copy_changed(executable, node, call))  \
-  X(cudaGraphAddMemcpyNode1D, 11010,                                                               \
-    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, void* dst, \
-     const void* src, size_t count, cudaMemcpyKind kind),                                          \
-    (node, graph, after, n, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),       \
-    copy_added(graph, *node, call))                                                                \
-  X(cudaGraphAddMemcpyNodeToSymbol, 11010,                                                         \
-    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,            \
-     const void* symbol, const void* src, size_t count, size_t offset, cudaMemcpyKind kind),       \
-    (node, graph, after, n, symbol, src, count, offset, kind),                                     \
-    TPROF_CUDART_NODE_ARGS(nullptr, src, count), copy_added(graph, *node, call))                   \
-  X(cudaGraphAddMemcpyNodeFromSymbol, 11010,                                                       \
-    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, void* dst, \
-     const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind),                        \
-    (node, graph, after, n, dst, symbol, count, offset, kind),                                     \
-    TPROF_CUDART_NODE_ARGS(dst, nullptr, count), copy_added(graph, *node, call))                   \
-  X(cudaGraphMemcpyNodeSetParams1D, 11010,                                                         \
-    (cudaGraphNode_t node, void* dst, const void* src, size_t count, cudaMemcpyKind kind),         \
-    (node, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),                        \
-    copy_changed(node, call))                                                                      \
-  X(cudaGraphMemcpyNodeSetParamsToSymbol, 11010,                                                   \
-    (cudaGraphNode_t node, const void* symbol, const void* src, size_t count, size_t offset,       \
-     cudaMemcpyKind kind),                                                                         \
-    (node, symbol, src, count, offset, kind), TPROF_CUDART_NODE_ARGS(nullptr, src, count),         \
-    copy_changed(node, call))                                                                      \
-  X(cudaGraphMemcpyNodeSetParamsFromSymbol, 11010,                                                 \
-    (cudaGraphNode_t node, void* dst, const void* symbol, size_t count, size_t offset,             \
-     cudaMemcpyKind kind),                                                                         \
-    (node, dst, symbol, count, offset, kind), TPROF_CUDART_NODE_ARGS(dst, nullptr, count),         \
-    copy_changed(node, call))                                                                      \
-  X(cudaGraphExecMemcpyNodeSetParams1D, 11010,                                                     \
+    (executable, node, p),                                                                         \
+    (Edits{function_name, copies_otherwise(node, box_copy(p, nullptr, false))}))                   \
+  X(cudaGraphExecMemcpyNodeSetParams1D, 11010, TYPED,                                              \
     (cudaGraphExec_t executable, cudaGraphNode_t node, void* dst, const void* src, size_t count,   \
      cudaMemcpyKind kind),                                                                         \
-    (executable, node, dst, src, count, kind), TPROF_CUDART_NODE_ARGS(dst, src, count),            \
-    copy_changed(executable, node, call))                                                          \
-  X(cudaGraphExecMemcpyNodeSetParamsToSymbol, 11010,                                               \
+    (executable, node, dst, src, count, kind),                                                     \
+    (Edits{function_name, copies_otherwise(node, {dst, src, count, kind, nullptr, false})}))       \
+  X(cudaGraphExecMemcpyNodeSetParamsToSymbol, 11010, TYPED,                                        \
     (cudaGraphExec_t executable, cudaGraphNode_t node, const void* symbol, const void* src,        \
      size_t count, size_t offset, cudaMemcpyKind kind),                                            \
     (executable, node, symbol, src, count, offset, kind),                                          \
-    TPROF_CUDART_NODE_ARGS(nullptr, src, count), copy_changed(executable, node, call))             \
-  X(cudaGraphExecMemcpyNodeSetParamsFromSymbol, 11010,                                             \
+    (Edits{function_name, copies_otherwise(node, {nullptr, src, count, kind, nullptr, false})}))   \
+  X(cudaGraphExecMemcpyNodeSetParamsFromSymbol, 11010, TYPED,                                      \
     (cudaGraphExec_t executable, cudaGraphNode_t node, void* dst, const void* symbol,              \
      size_t count, size_t offset, cudaMemcpyKind kind),                                            \
     (executable, node, dst, symbol, count, offset, kind),                                          \
-    TPROF_CUDART_NODE_ARGS(dst, nullptr, count), copy_changed(executable, node, call))
+    (Edits{function_name, copies_otherwise(node, {dst, nullptr, count, kind, nullptr, false})}))   \
+  X(cudaGraphExecNodeSetParams, 12020, ANY,                                                        \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, void* params), (executable, node, params),  \
+    (Edits{function_name, is_counted(node)}))                                                      \
+  X(cudaGraphExecChildGraphNodeSetParams, 11010, TYPED,                                            \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child),                         \
+    (executable, node, child), (Edits{function_name, is_counted(node)}))                           \
+  X(cudaGraphNodeSetEnabled, 11060, TYPED,                                                         \
+    (cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled),                      \
+    (executable, node, enabled), (Edits{function_name, is_counted(node)}))
 
-// The same for nodes of any kind, by their parameters; bodies in hook/cudart_node.cpp.
-#define TPROF_CUDART_ANY_NODE(X)   \
-  X(cudaGraphAddNode, 12020)       \
-  X(cudaGraphAddNode_v2, 12030)    \
-  X(cudaGraphNodeSetParams, 12020) \
-  X(cudaGraphExecNodeSetParams, 12020)
+// The name by which copies are replayed that a graph holds, and of which the driver alone told
+// (graphs/scan.h): put there by hand, or changed there. No wrapper has it.
+#define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)

@@ -41,7 +41,6 @@ namespace {
 #define X(name, since, ...) WRAPPED("cudart", name, BY_DIRECTION, "bytes", "") SINCE(name, since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
   TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN)
-  TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
 #undef X_TWIN
 #undef X
 #define X(name, since, ...) WRAPPED("cudart", name, "D2D", "bytes", "") SINCE(name, since)
@@ -64,15 +63,13 @@ namespace {
   TPROF_CUDA_BATCH(X)
 #undef X
 
-#define X(name, since, ...) WRAPPED("cuda", name, BY_DIRECTION, "bytes", "TPROF_DRIVER=1") SINCE(name, since)
-  TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X)
-#undef X
-
 #define X(name, since) WRAPPED("nccl", name, "", "", "") SINCE(name, since)
   TPROF_NCCL_LIFE(X)
 #undef X
-#define X(name, since) WRAPPED("cudart", name, "", "", "") SINCE(name, since)
-  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
+#define X(name, since, ...) WRAPPED("cudart", name, "", "", "") SINCE(name, since)
+#define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
+  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
+#undef X_TWIN
 #undef X
 #define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") SINCE(name, since)
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)

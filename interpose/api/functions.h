@@ -21,10 +21,10 @@ enum class Fn : std::uint16_t {
 #define X_TWIN(name, twin, ...) name, twin,
   TPROF_NCCL_COLLECTIVE(X_TWIN) TPROF_NCCL_OTHER(X) TPROF_CUDART_COPY(X_TWIN)
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
-          TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X) TPROF_CUDA_COPY(X_TWIN)
-              TPROF_CUDA_BATCH(X_TWIN) TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X) TPROF_NCCL_LIFE(X)
-                  TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
-                      TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
+          TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
+              TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
+                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
+                      TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
                           count_
@@ -33,6 +33,19 @@ inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count
 static_assert(kFunctionCount <= kMaxFunctions);
 
 enum class Library : std::uint8_t { nccl, cudart, cuda };
+
+// What the file of each is called, and the sonames by which it may be mapped, newest first.
+struct LibraryNames {
+  std::string_view file;
+  const char* soname[3];
+};
+inline constexpr LibraryNames kLibraries[] = {
+    {"libnccl.so", {"libnccl.so.2", "libtorch_cuda.so"}},
+    {"libcudart.so", {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}},
+    {"libcuda.so", {"libcuda.so.1"}}};
+constexpr const LibraryNames& names(Library library) {
+  return kLibraries[static_cast<std::size_t>(library)];
+}
 
 struct FunctionInfo {
   std::string_view name;
@@ -57,20 +70,22 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
             TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
-                TPROF_CUDART_BATCH(X_TWIN) TPROF_CUDART_NODE(X) TPROF_CUDART_ANY_NODE(X)
+                TPROF_CUDART_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_CUDA_NODE(X)
-                        TPROF_CUDA_ANY_NODE(X)
+                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                            TPROF_NCCL_LIFE(X)
+                        TPROF_NCCL_LIFE(X)
 #undef X
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
-                                TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X) TPROF_CUDART_ENTRY(X)
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+                            TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
+                                TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
+#undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)

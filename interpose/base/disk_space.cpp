@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "interpose/base/held_signals.h"
+#include "interpose/base/text.h"
 
 namespace tprof {
 namespace {
@@ -67,19 +68,24 @@ bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
   if (allocate(fd, 0, offset, bytes) == 0) return true;
   if (!unsupported()) return false;
   static const char zeros[65536] = {};
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t n = bytes - done < sizeof zeros ? bytes - done : sizeof zeros;
-    const ssize_t wrote = pwrite(fd, zeros, n, static_cast<off_t>(offset + done));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    done += static_cast<std::uint64_t>(wrote);
+  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
+    if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
+  }
+  return true;
+}
+
+bool write_all(int fd, std::string_view text, std::uint64_t offset) {
+  while (!text.empty()) {
+    const ssize_t n = pwrite(fd, text.data(), text.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    offset += static_cast<std::uint64_t>(n);
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
   return true;
 }
 
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  const NoSignals no_signals;
-  if (!size_allowed(offset + bytes)) return false;
   if (fill_hole(fd, offset, bytes)) return true;
   if (ftruncate(fd, static_cast<off_t>(offset)) != 0) errno = 0;
   return false;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace tprof {
 
-// Which file a descriptor stands for. A program that closes all descriptors closes ours, and its
-// next open() gets the number.
+// Which file a descriptor or a path stands for.
 struct FileId {
   bool known = false;
   std::uint64_t device = 0, inode = 0;
@@ -17,6 +17,17 @@ struct FileId {
 };
 FileId file_of(int fd);
 FileId file_at(const char* path);
+
+// A file of ours. A program that closes all descriptors closes ours, and its next open() gets the
+// number.
+struct OwnFile {
+  int fd = -1;  // -1: there is none
+  FileId id{};
+  bool still_ours() const { return fd >= 0 && file_of(fd) == id; }
+};
+inline OwnFile own_file(int fd) {
+  return {fd, fd < 0 ? FileId{} : file_of(fd)};
+}
 
 // How many names a file has; -1: not known.
 long names_of(int fd);
@@ -31,6 +42,9 @@ bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes);
 
 // The same for a hole in the file, or beyond its end: false leaves it with what could be allocated.
 bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
+
+// Writes the whole text, through interruptions. False: not all of it.
+bool write_all(int fd, std::string_view text, std::uint64_t offset);
 
 enum class Reserved { yes, no, unknown };
 

@@ -62,7 +62,6 @@ class HandleMap {
 
   void clear() {
     for (auto& key : key_) key.store(kEmpty, std::memory_order_relaxed);
-    lock_.unlock();  // a fork may have copied it locked
   }
 
  private:

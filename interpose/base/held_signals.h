@@ -1,4 +1,5 @@
-// Holding back what comes to a thread from outside: cancellation, the program's signals.
+// Guards of the thread that we are in: its errno, and what comes to it from outside (cancellation,
+// the program's signals).
 #pragma once
 
 #include <pthread.h>
@@ -8,6 +9,18 @@
 #include <ctime>
 
 namespace tprof {
+
+// What we ask of the system within a program's calls must not change its errno.
+class [[nodiscard]] KeepErrno {
+ public:
+  KeepErrno() = default;
+  ~KeepErrno() { errno = saved_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int saved_ = errno;
+};
 
 // A program may cancel a thread that is in a call: at any of our open() and write(), asynchronously
 // anywhere. What the thread holds, a lock of ours or the loader's, nobody would give back. And a
@@ -34,9 +47,8 @@ class [[nodiscard]] HeldSignals {
     sigprocmask(SIG_SETMASK, &all, &before_);
   }
   ~HeldSignals() {
-    const int saved = errno;
+    const KeepErrno keep_errno;
     sigprocmask(SIG_SETMASK, &before_, nullptr);
-    errno = saved;
   }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
@@ -46,34 +58,38 @@ class [[nodiscard]] HeldSignals {
   sigset_t before_;
 };
 
-// While we change files. Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes, and a
-// signal that the program takes every millisecond (a sampling profiler's) makes fallocate give up
-// with EINTR. Holds all signals back, and takes away the one that we caused. Keeps errno.
-class [[nodiscard]] NoSignals {
+// While we do what may raise `signal` in this thread: holds it back, with all others, and takes
+// away the one that we caused. Keeps errno.
+template <int kSignal>
+class [[nodiscard]] WithoutSignal {
  public:
-  NoSignals() = default;
-  ~NoSignals() {
+  WithoutSignal() = default;
+  ~WithoutSignal() {
     if (was_pending_) return;
-    const int saved = errno;
+    const KeepErrno keep_errno;
     sigset_t ours;
     sigemptyset(&ours);
-    sigaddset(&ours, SIGXFSZ);
+    sigaddset(&ours, kSignal);
     const timespec now{};
     sigtimedwait(&ours, nullptr, &now);
-    errno = saved;
   }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
+  WithoutSignal(const WithoutSignal&) = delete;
+  WithoutSignal& operator=(const WithoutSignal&) = delete;
 
  private:
   static bool is_pending() {
     sigset_t pending;
     sigpending(&pending);
-    return sigismember(&pending, SIGXFSZ) == 1;
+    return sigismember(&pending, kSignal) == 1;
   }
 
   bool was_pending_ = is_pending();
   HeldSignals held_;
 };
+
+// While we change files. Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes, and a
+// signal that the program takes every millisecond (a sampling profiler's) makes fallocate give up
+// with EINTR.
+using NoSignals = WithoutSignal<SIGXFSZ>;
 
 }  // namespace tprof

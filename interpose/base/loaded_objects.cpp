@@ -1,51 +1,26 @@
 #include "interpose/base/loaded_objects.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdint>
-#include <ctime>
 
-#include "interpose/base/at_fork.h"
-#include "interpose/base/held_signals.h"
-#include "interpose/base/keep_errno.h"
+#include "interpose/base/fork.h"
+#include "interpose/base/lock.h"
 
 namespace tprof {
 namespace {
 
-// Who is in there: process and thread, 0 for nobody. Another process is one whose thread was there
-// when it forked us.
-std::atomic<std::uint64_t> g_holder{0};
-thread_local bool t_fork_holds = false;
-
-std::uint64_t self() {
-  return std::uint64_t{static_cast<std::uint32_t>(getpid())} << 32 |
-         static_cast<std::uint32_t>(syscall(SYS_gettid));
-}
-
-void wait_a_little() {
-  const timespec time{0, 100'000};
-  nanosleep(&time, nullptr);
-}
+constinit Lock g_lock;
+thread_local constinit bool t_inside __attribute__((tls_model("initial-exec"))) = false;
+thread_local constinit bool t_fork_holds __attribute__((tls_model("initial-exec"))) = false;
 
 // Waits for no longer than the list can take: a program that forks from a callback of its own
 // dl_iterate_phdr holds the loader's lock itself.
 void before_fork() {
-  constexpr int kTries = 10'000;  // a second
+  constexpr std::uint64_t kLongestNs = 1'000'000'000;
   const NoCancel no_cancel;
-  const KeepErrno keep_errno;
-  const std::uint64_t me = self();
-  std::uint64_t holder = 0;
-  for (int i = 0; i < kTries; ++i) {
-    t_fork_holds = g_holder.compare_exchange_strong(holder, me);
-    if (t_fork_holds || holder >> 32 != me >> 32 || holder == me) return;
-    holder = 0;
-    wait_a_little();
-  }
+  t_fork_holds = !t_inside && !g_lock.left_by_parent() && g_lock.lock_until(now_ns() + kLongestNs);
 }
 void after_fork() {
-  if (t_fork_holds) g_holder.store(0);
+  if (t_fork_holds) g_lock.unlock();
   t_fork_holds = false;
 }
 
@@ -59,19 +34,13 @@ void watch_forks() {
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
   watch_forks();
   const NoCancel no_cancel;
-  const std::uint64_t me = self();
-  std::uint64_t holder = 0;
-  while (!g_holder.compare_exchange_strong(holder, me)) {
-    if (holder == me) {  // from a callback
-      dl_iterate_phdr(callback, data);
-      return true;
-    }
-    if (holder >> 32 != me >> 32) return false;
-    holder = 0;
-    wait_a_little();
-  }
+  if (g_lock.left_by_parent()) return false;
+  const bool from_callback = t_inside;
+  t_inside = true;  // before the lock: a signal handler that comes here would wait for its thread
+  if (!from_callback) g_lock.lock();
   dl_iterate_phdr(callback, data);
-  g_holder.store(0);
+  if (!from_callback) g_lock.unlock();
+  t_inside = from_callback;
   return true;
 }
 

@@ -5,56 +5,80 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
+#include <ctime>
 
+#include "interpose/base/clock.h"
+#include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
 
 namespace tprof {
 
-// For the rare, short critical sections of communicator and graph bookkeeping; never on the path
-// of a call that moves data. Who does not get it in a few tries sleeps: starting takes a
-// millisecond, in which threads that yield to each other would keep every core busy, and one of
-// real-time priority would never let the owner go on.
+// The one lock: for the rare, short critical sections of bookkeeping; never on the path of a call
+// that moves data. Who does not get it sleeps: starting takes a millisecond, in which threads that
+// yield to each other would keep every core busy, and one of real-time priority would never let the
+// owner go on.
+//
+// It knows the process whose thread has it. A child that is forked then takes over what a thread of
+// its parent held, however it was forked: no one is there to give it back.
 class Lock {
  public:
-  void lock() {
-    constexpr int kTries = 64;
-    for (int i = 0; i < kTries; ++i) {
-      std::uint32_t free = kFree;
-      if (state_.compare_exchange_weak(free, kTaken, std::memory_order_acquire)) return;
+  void lock() { lock_until(UINT64_MAX); }
+  // False: time was up.
+  bool lock_until(std::uint64_t until_ns) {
+    const KeepErrno keep_errno;
+    const auto self = this_process();
+    std::uint32_t mine = self;
+    for (;;) {
+      std::uint32_t seen = state_.load(std::memory_order_relaxed);
+      if ((seen & ~kWaitedFor) != self) {
+        if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) return true;
+        continue;
+      }
+      const std::uint32_t waited_for = seen | kWaitedFor;
+      if (seen != waited_for && !state_.compare_exchange_weak(seen, waited_for)) continue;
+      mine = waited_for;  // others may be waiting too
+      if (!sleep(waited_for, until_ns)) return false;
     }
-    const int saved = errno;
-    while (state_.exchange(kWaitedFor, std::memory_order_acquire) != kFree) {
-      syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kWaitedFor, nullptr, nullptr, 0);
-    }
-    errno = saved;
   }
   void unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kWaitedFor) {
-      syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    }
+    if ((state_.exchange(0, std::memory_order_release) & kWaitedFor) == 0) return;
+    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+
+  // A thread of the process that this one was forked from had it then.
+  bool left_by_parent() const {
+    const std::uint32_t owner = state_.load(std::memory_order_relaxed) & ~kWaitedFor;
+    return owner != 0 && owner != this_process();
   }
 
  private:
-  static constexpr std::uint32_t kFree = 0;
-  static constexpr std::uint32_t kTaken = 1;
-  static constexpr std::uint32_t kWaitedFor = 2;
-  std::atomic<std::uint32_t> state_{kFree};
+  bool sleep(std::uint32_t value, std::uint64_t until_ns) {
+    const std::uint64_t now = until_ns == UINT64_MAX ? 0 : now_ns();
+    if (now >= until_ns) return false;
+    const std::uint64_t left = until_ns - now;
+    const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
+                           static_cast<long>(left % 1'000'000'000)};
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, value,
+            until_ns == UINT64_MAX ? nullptr : &timeout, nullptr, 0);
+    return true;
+  }
+
+  static constexpr std::uint32_t kWaitedFor = 1U << 31;
+  std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
 };
 
 // With cancellation and the program's signals held back.
-template <typename L>
 class [[nodiscard]] LockGuard {
  public:
-  explicit LockGuard(L& lock) : lock_(lock) { lock_.lock(); }
+  explicit LockGuard(Lock& lock) : lock_(lock) { lock_.lock(); }
   ~LockGuard() { lock_.unlock(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
 
  private:
   HeldSignals held_;
-  L& lock_;
+  Lock& lock_;
 };
 
 }  // namespace tprof

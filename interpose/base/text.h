@@ -1,8 +1,10 @@
-// Appending text to a growing buffer without the heap: usable inside the traced process.
+// Text without the heap, in a growing or in a fixed buffer: usable inside the traced process.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "interpose/base/pages.h"
@@ -11,12 +13,69 @@ namespace tprof {
 
 // std::string_view::substr can throw and would bring libstdc++ into the traced process.
 constexpr std::string_view prefix(std::string_view s, std::size_t n) {
-  return {s.data(), n < s.size() ? n : s.size()};
+  return {s.data(), std::min(n, s.size())};
 }
 constexpr std::string_view without_prefix(std::string_view s, std::size_t n) {
-  const std::size_t skip = n < s.size() ? n : s.size();
+  const std::size_t skip = std::min(n, s.size());
   return {s.data() + skip, s.size() - skip};
 }
+constexpr std::string_view file_name(std::string_view path) {
+  return without_prefix(path, path.rfind('/') + 1);
+}
+// Of a field that is full without a NUL.
+template <std::size_t N>
+std::string_view bounded_text(const char (&text)[N]) {
+  return {text, strnlen(text, N)};
+}
+
+// Text in a buffer of somebody else's, always a C string. What does not fit is cut.
+class FixedText {
+ public:
+  FixedText(char* to, std::size_t size) : to_(to), room_(size - 1) { to_[0] = '\0'; }
+  template <std::size_t N>
+  explicit FixedText(char (&to)[N]) : FixedText(to, N) {}
+
+  std::string_view view() const { return {to_, size_}; }
+  std::size_t size() const { return size_; }
+
+  FixedText& operator<<(std::string_view s) {
+    s = prefix(s, room_ - size_);
+    if (!s.empty()) std::memcpy(to_ + size_, s.data(), s.size());  // empty text may have no address
+    size_ += s.size();
+    to_[size_] = '\0';
+    return *this;
+  }
+  // With zeros in front, up to `width` digits.
+  FixedText& number(std::int64_t v, int width = 0) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
+    for (auto n = static_cast<int>(end - digits); n < width; ++n) *this << "0";
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+
+ private:
+  char* to_;
+  std::size_t room_;
+  std::size_t size_ = 0;
+};
+
+template <std::size_t N>
+void copy_text(char (&to)[N], std::string_view from) {
+  FixedText(to) << from;
+}
+
+// What stands before each element of a list.
+class Comma {
+ public:
+  std::string_view next() {
+    const bool first = first_;
+    first_ = false;
+    return first ? "" : ",";
+  }
+
+ private:
+  bool first_ = true;
+};
 
 // When memory runs out it stops taking text and failed() says so.
 class Text {
@@ -47,12 +106,14 @@ class Text {
   Text& string_or_null(const char* s) {
     return s != nullptr && *s != '\0' ? string(s) : *this << "null";
   }
-  // 64-bit value as 16 hexadecimal digits.
+  // 64-bit value as a string of 16 hexadecimal digits; null for 0 where that means unknown.
   Text& hex16(std::uint64_t v) {
-    char digits[16];
-    for (int i = 15; i >= 0; --i, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
+    char digits[18] = {'"'};
+    for (int i = 16; i >= 1; --i, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
+    digits[17] = '"';
     return *this << std::string_view(digits, sizeof digits);
   }
+  Text& hex16_or_null(std::uint64_t v) { return v != 0 ? hex16(v) : *this << "null"; }
   Text& pointer(std::uint64_t v) {
     char digits[18] = {'0', 'x'};
     const auto end = std::to_chars(digits + 2, digits + sizeof digits, v, 16).ptr;

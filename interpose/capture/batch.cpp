@@ -55,10 +55,10 @@ static_assert(sizeof(FabricOperation) == sizeof(CUDA_FABRIC_COPY_BATCH_OP) &&
 #endif
 constexpr int kPointer = 1;
 
-std::size_t as_size(Word w) {
+std::size_t as_size(RawArg w) {
   return reinterpret_cast<std::size_t>(w);
 }
-Batch on(Word stream) {
+Batch on(RawArg stream) {
   Batch batch;
   batch.stream = static_cast<cudaStream_t>(stream);
   return batch;
@@ -92,7 +92,7 @@ void Batch::add(const CopyArgs& copy) {
   add(bucket, host_memory_of(bucket, copy), copy.bytes);
 }
 
-Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream) {
+Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
   Batch batch = on(stream);
   if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
   for (std::size_t i = 0; i < as_size(count); ++i) {
@@ -107,12 +107,13 @@ Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream) {
 }
 
 // CUDA 12 has an argument more, failIdx, before the stream.
-Batch copies_12(int cuda, Word dsts, Word srcs, Word sizes, Word count, Word eighth, Word ninth) {
+Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
+                RawArg ninth) {
   if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
   return cuda == kNewest ? copies(dsts, srcs, sizes, count, eighth) : unknown();
 }
 
-Batch boxes(Word operations, Word count, Word stream) {
+Batch boxes(RawArg operations, RawArg count, RawArg stream) {
   Batch batch = on(stream);
   if (operations == nullptr) return batch;
   for (const Operation& o : std::span(static_cast<const Operation*>(operations), as_size(count))) {
@@ -128,7 +129,7 @@ Batch boxes(Word operations, Word count, Word stream) {
   return batch;
 }
 
-Batch fabric_copies(Word operations, Word count, Word stream) {
+Batch fabric_copies(RawArg operations, RawArg count, RawArg stream) {
   Batch batch = on(stream);
   if (operations == nullptr) return batch;
   const std::span all(static_cast<const FabricOperation*>(operations), as_size(count));
@@ -144,24 +145,24 @@ Batch fabric_copies(Word operations, Word count, Word stream) {
 }
 
 // The same in CUDA 12: (count, operations, failIdx, flags, stream); 13: without failIdx.
-Batch boxes_12(int cuda, Word count, Word operations, Word fourth, Word fifth) {
+Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth) {
   if (is_old(cuda)) return boxes(operations, count, fifth);
   return cuda == kNewest ? boxes(operations, count, fourth) : unknown();
 }
 
-Batch prefetch(Word bytes, Word stream) {
+Batch prefetch(RawArg bytes, RawArg stream) {
   Batch batch = on(stream);
   batch.add(Bucket::MANAGED, HostMemory::unknown, as_size(bytes));
   return batch;
 }
 
 // CUDA 11 and 12: (address, bytes, device, stream); 13: (address, bytes, location, flags, stream).
-Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth) {
+Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
   if (is_old(cuda)) return prefetch(bytes, fourth);
   return cuda == kNewest ? prefetch(bytes, fifth) : unknown();
 }
 
-Batch prefetches(Word sizes, Word count, Word stream) {
+Batch prefetches(RawArg sizes, RawArg count, RawArg stream) {
   Batch batch = on(stream);
   batch.add(Bucket::MANAGED, HostMemory::unknown, 0);  // also of none, which is refused
   if (sizes == nullptr) return batch;
@@ -178,22 +179,22 @@ void note_unknown_version(const void* real) {
   coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
 }
 
-// A part without a place in the ring waits in the ledger, as a call of an open group does.
 void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open) {
   open.start_ns = now_ns();
   bool all_in_ring = true;
   for (std::size_t i = 0; i < batch.parts; ++i) {
     const Batch::Part& part = batch.part[i];
-    Record& r = open.call[i];
+    HeldCall& held = open.part[i];
+    Record& r = held.call;
     r = {};
     describe_copy(r, t, part.bucket, part.bytes, batch.stream);
     set_flags(r, captured, false, false, part.host, Reduce::none);
     r.start_ns = open.start_ns;
-    open.key[i] = copy_key(fn, part.bucket, part.bytes, r.comm, captured);
-    open.wants_line[i] = wants_line(part.bucket);
+    held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured);
+    held.wants_line = wants_line(part.bucket);
     bool in_ring = false;
-    Record& place = next_record(t, open.wants_line[i], in_ring);
-    open.record[i] = in_ring ? &place : nullptr;
+    Record& place = next_record(t, held.wants_line, in_ring);
+    held.record = in_ring ? &place : nullptr;
     all_in_ring = all_in_ring && in_ring;
     if (!in_ring) continue;
     place = r;
@@ -201,25 +202,16 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
   }
   if (all_in_ring) return;
   Transaction transaction(t);
-  for (std::size_t i = 0; i < batch.parts; ++i) {
-    if (open.record[i] == nullptr) ++transaction.values(waiting(open.key[i])).calls;
-  }
+  for (const HeldCall& held : std::span(open.part, batch.parts)) held.hold(transaction);
 }
 
-void close_batch(Thread& t, const Batch& batch, OpenBatch& open, cudaError_t result) {
+void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result) {
   const std::uint64_t duration = now_ns() - open.start_ns;
   Transaction transaction(t);
-  for (std::size_t i = 0; i < batch.parts; ++i) {
-    Record* record = open.record[i];
-    set_outcome(open.call[i], duration, static_cast<std::uint16_t>(result));
-    enter(transaction, open.key[i], open.call[i], accepted(result), 0);
-    if (record == nullptr) {
-      --transaction.values(waiting(open.key[i])).calls;
-      if (open.wants_line[i]) count_ring_drop(transaction);
-      continue;
-    }
-    set_outcome(*record, duration, static_cast<std::uint16_t>(result));
-    transaction.close(*record);
+  for (HeldCall& held : std::span(open.part, batch.parts)) {
+    set_outcome(held.call, duration, result);
+    if (held.record != nullptr) set_outcome(*held.record, duration, result);
+    held.release(transaction, ok, 0);
   }
 }
 

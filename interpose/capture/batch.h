@@ -5,17 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interpose/capture/calls.h"
-#include "interpose/capture/copy_args.h"
+#include "interpose/capture/copy_call.h"
 
 namespace tprof {
 
 // An argument as it travels: a register or a place on the stack. Functions whose prototypes differ
 // between versions of CUDA pass on the longest list, so that whatever was given arrives.
-using Word = void*;
-inline Word one() {
+using RawArg = void*;
+inline RawArg one() {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a count that travels as all arguments do
-  return reinterpret_cast<Word>(1);
+  return reinterpret_cast<RawArg>(1);
 }
 
 struct Batch {
@@ -36,42 +35,39 @@ struct Batch {
 
 // How the arguments read. `cuda`: the major version of the library that serves the call, 0 if that
 // is not known.
-Batch copies(Word dsts, Word srcs, Word sizes, Word count, Word stream);
-Batch copies_12(int cuda, Word dsts, Word srcs, Word sizes, Word count, Word eighth, Word ninth);
-Batch boxes(Word operations, Word count, Word stream);
-Batch fabric_copies(Word operations, Word count, Word stream);
-Batch boxes_12(int cuda, Word count, Word operations, Word fourth, Word fifth);
-Batch prefetch(Word bytes, Word stream);
-Batch prefetch_12(int cuda, Word bytes, Word fourth, Word fifth);
-Batch prefetches(Word sizes, Word count, Word stream);
+Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
+Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
+                RawArg ninth);
+Batch boxes(RawArg operations, RawArg count, RawArg stream);
+Batch fabric_copies(RawArg operations, RawArg count, RawArg stream);
+Batch boxes_12(int cuda, RawArg count, RawArg operations, RawArg fourth, RawArg fifth);
+Batch prefetch(RawArg bytes, RawArg stream);
+Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
+Batch prefetches(RawArg sizes, RawArg count, RawArg stream);
 
 // A call to a library of unknown version was not read: it goes into the coverage.
 [[gnu::cold]] void note_unknown_version(const void* real);
 
-// A batch whose call is going on.
+// A batch whose call is going on: a held call for each of its directions.
 struct OpenBatch {
-  Record call[Batch::kDirections];
-  Record* record[Batch::kDirections];  // in the ring, or null if it has none
-  LedgerKey::Words key[Batch::kDirections];
-  bool wants_line[Batch::kDirections];
+  HeldCall part[Batch::kDirections];
   std::uint64_t start_ns;
 };
 void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open);
-void close_batch(Thread& t, const Batch& batch, OpenBatch& open, cudaError_t result);
+void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result);
 
 template <typename F>
-cudaError_t batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
+auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   if (!batch.known || batch.parts == 0) return real();
   const DepthGuard guard(t);
-  const graphs::Capture capture = graphs::capturing(batch.stream);
+  cudaGraph_t graph = graphs::captured_into(batch.stream);
   OpenBatch open;
-  open_batch(t, fn, batch, static_cast<bool>(capture), open);
-  const cudaError_t result = real();
-  close_batch(t, batch, open, result);
-  if (capture && accepted(result)) {
-    for (std::size_t i = 0; i < batch.parts; ++i) {
-      graphs::captured_copy(capture, batch.stream, {open.key[i], batch.part[i].bytes});
-    }
+  open_batch(t, fn, batch, graph != nullptr, open);
+  const auto result = real();
+  close_batch(t, batch, open, accepted(result), static_cast<std::uint16_t>(result));
+  for (std::size_t i = 0; graph != nullptr && accepted(result) && i < batch.parts; ++i) {
+    graphs::captured_call(graph, batch.stream, {open.part[i].key, batch.part[i].bytes},
+                          graphs::Placed::shared_node);
   }
   return result;
 }

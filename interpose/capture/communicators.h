@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "interpose/capture/thread.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof::comms {
 
@@ -63,33 +63,11 @@ struct Identity {
 // A handle begins a new life. Returns its index, which it shares with others of its size if the
 // table is full (kOwnComms); 0 if there is no memory.
 std::uint32_t add(ncclComm_t handle, const Identity& identity);
-// Its life ends. `real`: as for `find`.
-void remove(ncclComm_t handle, const void* real);
+// Its life ends.
+void remove(ncclComm_t handle);
+// The index of a handle that was added, or 0.
+std::uint32_t index_of(ncclComm_t handle);
 void forget_all();  // in the child of a fork
-
-// The index of a handle, or 0. `real` is a function of the library that owns the handle, through
-// which a communicator that we have not seen being made is asked about: its id stays unknown.
-std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real);
-inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
-  if (t.last_comm == handle && t.last_comm_epoch == g_epoch.load(std::memory_order_acquire)) {
-    return t.last_comm_index;
-  }
-  return find_slow(t, handle, real);
-}
-
-// A communicator made by ncclCommSplit, Shrink or Grow. `place` is where NCCL puts its handle: at
-// once, or when the group ends, or (non-blocking) some time later. `group`: the thread's group, 0
-// outside.
-struct Child {
-  ncclComm_t* place;
-  Ids ids;
-  std::uint32_t group;
-  const char* name;  // commName, or null
-};
-// `ready`: NCCL said ncclSuccess. While it is ncclInProgress the library must not be asked.
-void add_child(const Child& child, bool ready, const void* real);
-// Takes in the children of a group that has ended.
-void add_children_of(std::uint32_t group, bool ready, const void* real);
 
 // Numbers of issue. A collective counts on its communicator, Send and Recv per peer and direction
 // (null for a peer that does not exist, or if there is no memory).

@@ -4,7 +4,8 @@
 
 #include <new>
 
-#include "interpose/capture/calls.h"
+#include "interpose/capture/communicators.h"
+#include "interpose/graphs/graphs.h"
 
 namespace tprof {
 namespace {
@@ -17,6 +18,13 @@ Pages<GroupedCall>* pending_of(Thread& t) {
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) t.pending = new (page) Pages<GroupedCall>;
   return t.pending;
+}
+
+// A call of a group that its graph will execute: the group's kernel is that of all its calls.
+void captured_in_group(const GroupedCall& g) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+  auto* stream = reinterpret_cast<cudaStream_t>(g.call.stream);
+  graphs::captured_call(g.graph, stream, {g.key, g.call.count}, graphs::Placed::shared_node);
 }
 
 // The record of the group itself: when its End ran, how it ended.
@@ -50,7 +58,7 @@ void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
     if (!pending->failed()) {
       if (g.record != nullptr) return;
       Transaction transaction(t);
-      ++transaction.values(waiting(g.key)).calls;
+      g.hold(transaction);
       transaction.close(r);
       return;
     }
@@ -59,11 +67,11 @@ void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
   const bool ok = accepted(static_cast<ncclResult_t>(g.call.result));
   {
     Transaction transaction(t);
-    enter(transaction, g.key, g.call, ok, g.name_hash);
+    count_in_ledger(transaction, g.key, g.call, ok, g.name_hash);
     transaction.close(r);
-    if (g.record == nullptr) count_ring_drop(transaction);
+    if (g.record == nullptr) count_lost_line(transaction);
   }
-  if (ok && g.graph != 0) graphs::captured_call(g.graph, {g.key, g.call.count});
+  if (ok && g.graph != nullptr) captured_in_group(g);
 }
 
 void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
@@ -78,23 +86,17 @@ void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclRe
     Transaction transaction(t);
     for (GroupedCall& g : *t.pending) {
       const auto own = static_cast<ncclResult_t>(g.call.result);
-      enter(transaction, g.key, g.call, ok && accepted(own), g.name_hash);
-      if (g.record == nullptr) {
-        --transaction.values(waiting(g.key)).calls;
-        count_ring_drop(transaction);
-        continue;
-      }
-      if (simulated) g.record->function = kMetaVoid;
-      if (!accepted(result) && accepted(own)) {
+      if (g.record != nullptr && simulated) g.record->function = kMetaVoid;
+      if (g.record != nullptr && !accepted(result) && accepted(own)) {
         g.record->result = static_cast<std::uint16_t>(result);
       }
-      transaction.close(*g.record);
+      g.release(transaction, ok && accepted(own), g.name_hash);
     }
     push_group_record(t, transaction, start_ns, dur_ns, result, simulated, t.pending->size());
   }
   for (const GroupedCall& g : *t.pending) {
-    if (g.graph == 0 || !ok || !accepted(static_cast<ncclResult_t>(g.call.result))) continue;
-    graphs::captured_call(g.graph, {g.key, g.call.count});
+    const bool captured = g.graph != nullptr && ok;
+    if (captured && accepted(static_cast<ncclResult_t>(g.call.result))) captured_in_group(g);
   }
   if (!ok) {
     for (std::size_t i = t.pending->size(); i-- != 0;) {

@@ -3,14 +3,9 @@
 
 #include <nccl.h>
 
-#include "interpose/capture/thread.h"
+#include "interpose/capture/open_call.h"
 
 namespace tprof {
-
-// The number of the group that the thread is in, 0 outside groups.
-inline std::uint32_t group_number(const Thread& t) {
-  return t.group;
-}
 
 // A group may begin before anything in it counts: the thread that keeps its depth, or null. The
 // session need not have begun, and does not by this.
@@ -25,15 +20,14 @@ inline Thread* grouping_thread() {
 
 void group_started(Thread& t);
 
-// Keeps a call until its group ends. `r`: its record, or the spare one if it has none.
+// Keeps a call until its group ends. `r`: its record, or the one outside the ring.
 void add_to_group(Thread& t, const GroupedCall& call, Record& r);
 
-// Whether the next ncclGroupEnd of this thread is the outermost.
-inline bool ends_group(const Thread& t) {
-  return t.group_depth == 1;
-}
-inline void inner_group_ended(Thread& t) {
+// True: the End was not the outermost, or had no beginning, and nothing else is to be done.
+inline bool inner_group_ended(Thread& t) {
+  if (t.group_depth == 1) return false;
   if (t.group_depth != 0) --t.group_depth;
+  return true;
 }
 // The outermost End (or ncclGroupSimulateEnd) has returned: its calls count, or have failed.
 void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,

@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "interpose/base/lock.h"
-#include "interpose/driver/function.h"
 
 namespace tprof::memory {
 namespace {
@@ -74,33 +73,8 @@ class [[nodiscard]] Change {
   Change& operator=(const Change&) = delete;
 
  private:
-  LockGuard<Lock> guard_{g_lock};
+  LockGuard guard_{g_lock};
 };
-
-// CU_POINTER_ATTRIBUTE_MEMORY_TYPE and its answers (cuda.h).
-enum MemoryType : unsigned { kHost = 1, kDevice = 2, kArray = 3, kUnified = 4 };
-constexpr int kAttributeMemoryType = 2;
-constexpr int kAttributeIsManaged = 8;
-
-struct Kind {
-  bool device = false;
-  bool managed = false;
-};
-
-Kind ask(const void* address) {
-  if (address == nullptr) return {true, false};  // the symbol of cudaMemcpyToSymbol/FromSymbol
-  static constinit resolve::DriverFunction<int(unsigned, const int*, void**, std::uintptr_t)> query(
-      "cuPointerGetAttributes");
-  auto* get = query.get();
-  if (get == nullptr) return {};
-  static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeIsManaged};
-  unsigned type = 0;
-  unsigned managed = 0;
-  void* answers[] = {&type, &managed};
-  // Memory that CUDA does not know is the program's own, host memory: both answers are 0.
-  if (get(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
-  return {type == kDevice || type == kArray, managed != 0 || type == kUnified};
-}
 
 }  // namespace
 
@@ -136,16 +110,7 @@ HostMemory kind_of(const void* address) {
   return look_up(address, kind) ? kind : HostMemory::unknown;
 }
 
-Bucket direction(const void* dst, const void* src) {
-  const Kind to = ask(dst);
-  const Kind from = ask(src);
-  if (to.managed || from.managed) return Bucket::MANAGED;
-  if (to.device) return from.device ? Bucket::D2D : Bucket::H2D;
-  return from.device ? Bucket::D2H : Bucket::H2H;
-}
-
 void after_fork() {
-  g_lock.unlock();
   if (g_version.load(std::memory_order_relaxed) % 2 != 0) g_version.fetch_add(1);
 }
 

@@ -14,9 +14,6 @@ void remove(const void* begin);
 // `unknown` where no wrapped allocation holds the address.
 HostMemory kind_of(const void* address);
 
-// The direction of a cudaMemcpyDefault: asked of the driver, as CUDA's unified addressing does.
-Bucket direction(const void* dst, const void* src);
-
 void after_fork();  // in the child
 
 }  // namespace tprof::memory

@@ -3,13 +3,13 @@
 
 #include <cuda.h>
 
-#include "interpose/capture/copy_args.h"
+#include "interpose/driver/copy_args.h"
 
 namespace tprof {
 
-inline const void* at(CUdeviceptr address) {
+inline const void* address(CUdeviceptr pointer) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
-  return reinterpret_cast<const void*>(address);
+  return reinterpret_cast<const void*>(pointer);
 }
 
 inline bool is_host(CUmemorytype type) {
@@ -18,7 +18,7 @@ inline bool is_host(CUmemorytype type) {
 
 // Where one side of a box lies; null: in an array.
 inline const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
-  return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : at(device);
+  return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : address(device);
 }
 
 // A side that is unified is told by its pointer.

@@ -15,7 +15,7 @@ class DriverFunction {
   Type* get() {
     Type* found = found_.load(std::memory_order_acquire);
     if (found == nullptr) {
-      found = reinterpret_cast<Type*>(mapped("libcuda.so.1", name_));
+      found = reinterpret_cast<Type*>(mapped(Library::cuda, name_));
       found_.store(found, std::memory_order_release);
     }
     return found;

@@ -25,8 +25,6 @@ constexpr NodeKind kKinds[] = {
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
                              const cudaGraphNode_t**, std::size_t*)>
     g_capture_info("cuStreamGetCaptureInfo_v2");
-constinit DriverFunction<int(cudaGraphNode_t*, const void*, const void*)> g_find_in_clone(
-    "cuGraphNodeFindInClone");
 constinit DriverFunction<int(const void*, cudaGraph_t*)> g_child_graph(
     "cuGraphChildGraphNodeGetGraph");
 constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
@@ -46,21 +44,15 @@ CaptureStatus capture_of(cudaStream_t stream, Capture& capture) {
   int status = 0;
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
+  std::uint64_t id = 0;
   // An error is what the legacy stream gives while another one captures: not ours to record.
-  if (ask(stream, &status, &capture.id, &capture.graph, &nodes, &count) != 0) {
+  if (ask(stream, &status, &id, &capture.graph, &nodes, &count) != 0) {
     return CaptureStatus::none;
   }
   if (status == kCaptureInvalid) return CaptureStatus::invalid;
   if (status != kCaptureActive) return CaptureStatus::none;
-  capture.before = count == 1 ? *nodes : nullptr;
+  capture.last_node = count == 1 ? *nodes : nullptr;
   return CaptureStatus::active;
-}
-
-cudaGraphNode_t in_clone(const void* node, const void* clone) {
-  auto* ask = g_find_in_clone.get();
-  cudaGraphNode_t found = nullptr;
-  if (ask == nullptr || node == nullptr || clone == nullptr) return nullptr;
-  return ask(&found, node, clone) == 0 ? found : nullptr;
 }
 
 cudaGraph_t child_of(const void* node) {
@@ -87,7 +79,7 @@ std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room)
 bool copy_in(const void* node, CopyArgs& copy) {
   auto* ask = g_copy.get();
   CUDA_MEMCPY3D box{};
-  if (ask == nullptr || ask(node, &box) != 0 || box.WidthInBytes == 0) return false;
+  if (ask == nullptr || ask(node, &box) != 0) return false;
   // Of a plain copy they may be left out.
   if (box.Height == 0) box.Height = 1;
   if (box.Depth == 0) box.Depth = 1;

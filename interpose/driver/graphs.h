@@ -7,22 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interpose/capture/copy_args.h"
+#include "interpose/driver/copy_args.h"
 
 namespace tprof::graph_driver {
 
 struct Capture {
-  std::uint64_t id;   // CUDA's number of the capture that a stream is in
   cudaGraph_t graph;  // that it makes
   const void*
-      before;  // the only node that the next one comes after, null if there are more or none
+      last_node;  // the only one that the next one comes after; null: more than one, or none
 };
+// Of a capture that is refused or has failed: there will be no graph.
+inline const auto kNoGraph = reinterpret_cast<cudaGraph_t>(std::uintptr_t{1});  // NOLINT
 enum class CaptureStatus : std::uint8_t { none, active, invalid };
 // Fills `capture` where it is active.
 CaptureStatus capture_of(cudaStream_t stream, Capture& capture);
 
-// The node of `clone` that was `node` in the graph it was cloned from; null: not known.
-cudaGraphNode_t in_clone(const void* node, const void* clone);
 // The graph within a child graph node; null: not known.
 cudaGraph_t child_of(const void* node);
 

@@ -19,10 +19,6 @@ namespace {
 constexpr std::uint64_t kFirstLedgerNs = 10'000'000'000;
 constexpr std::uint64_t kLongestLedgerNs = 600'000'000'000;
 
-void clock_line(Text& text, const View& view, const ClockAnchor& anchor) {
-  clock_line(text, view, anchor.mono_ns, anchor.real_ns, anchor.bracket_ns);
-}
-
 // Whether the wall clock was set between the two: it may drift, and be slewed, by 500 ppm each.
 bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
   const std::uint64_t mono = to.mono_ns - from.mono_ns;
@@ -41,8 +37,7 @@ Trouble trouble_of(int error) {
 
 Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
     : view_(view),
-      fd_(fd),
-      file_(file_of(fd)),
+      file_(own_file(fd)),
       drain_(view),
       snapshot_(snapshot, view.head().base_real_ns),
       last_ledger_ns_(now_ns()),
@@ -59,11 +54,10 @@ bool Output::drain_batch() {
 }
 
 void Output::drain_rest(std::uint64_t until_ns) {
-  const std::uint32_t threads = view_.threads();
-  for (std::uint32_t i = 0; i < kMaxThreads; ++i) {
-    const ThreadArea* t = i < threads ? view_.thread(i) : nullptr;
-    last_[i] = t == nullptr ? 0 : t->head.load(std::memory_order_acquire);
-  }
+  std::memset(last_, 0, sizeof last_);
+  view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
+    last_[i] = t.head.load(std::memory_order_acquire);
+  });
   bool more = true;
   while (more && now_ns() < until_ns) more = drain(last_, true);
   if (more)
@@ -73,9 +67,8 @@ void Output::drain_rest(std::uint64_t until_ns) {
 
 // Writes a batch; with `written` false it counts as lost.
 bool Output::drain(const std::uint64_t* last, bool written) {
-  next_ = progress_;
+  begin();
   std::uint64_t events = 0;
-  text_.clear();
   const bool more = !drain_.run(text_, next_, events, last);
   written ? flush(events) : lose(events);
   return more;
@@ -91,8 +84,7 @@ void Output::tick() {
     last_transactions_ = made;
     ledger(clock);
   } else if (stepped(last_clock_, clock)) {
-    next_ = progress_;
-    text_.clear();
+    begin();
     clock_line(text_, view_, clock);
     flush(0);
   } else {
@@ -104,8 +96,7 @@ void Output::tick() {
 void Output::ledger(const ClockAnchor& clock) {
   last_ledger_ns_ = clock.mono_ns;
   ledger_every_ns_ = std::min(2 * ledger_every_ns_, kLongestLedgerNs);
-  next_ = progress_;
-  text_.clear();
+  begin();
   clock_line(text_, view_, clock);
   ledger_line(text_, view_, sums_, clock.mono_ns, "interval", false);
   closing_bytes_ = std::max<std::uint64_t>(kClosingBytes, 2 * text_.size());
@@ -114,11 +105,10 @@ void Output::ledger(const ClockAnchor& clock) {
 
 // As recovery would end the file, had the process died now.
 void Output::snapshot(std::uint64_t now_ns) {
-  next_ = progress_;
-  text_.clear();
+  begin();
   drain_.open_calls(text_, next_, false);
   LastCalls last;
-  last.look(view_);
+  last.add_threads(view_);
   last.lines(text_, view_, next_.tid);
   ledger_line(text_, view_, sums_, now_ns, "interval", false);
   drain_.communicators(text_);
@@ -137,14 +127,15 @@ bool Output::end() {
   text_ << "]\n";
   const std::uint64_t end_offset = progress_.offset + text_.size();
   if (!still_ours()) return false;
-  if (text_.failed() || !reserve(end_offset) || !write_at(progress_.offset, text_.view())) {
+  if (text_.failed() || !reserve(end_offset) ||
+      !write_all(file_.fd, text_.view(), progress_.offset)) {
     complain(trouble_of(errno),
              "cannot close the trace, tprof recover may: ", std::strerror(errno));
     return false;
   }
   reserved_ = end_offset;  // the rest is given back
-  if (ftruncate(fd_, static_cast<off_t>(end_offset)) != 0) return false;
-  if (names_of(fd_) == 0) {
+  if (ftruncate(file_.fd, static_cast<off_t>(end_offset)) != 0) return false;
+  if (names_of(file_.fd) == 0) {
     complain(Trouble::removed, "the trace is lost: its file was removed while the process ran");
   }
   Progress closed = progress_;
@@ -162,8 +153,11 @@ void Output::reopen() {
   Progress open = progress_;
   open.closed = 0;
   commit(open);
-  // Lines that are shorter than the end was must not leave a part of it behind them.
-  if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
+  cut_back();  // shorter lines than the end was must not leave a part of it behind them
+}
+
+void Output::cut_back() {
+  if (ftruncate(file_.fd, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
   reserved_ = 0;
 }
 
@@ -171,7 +165,7 @@ void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
   const bool ours = text_.size() == 0 || still_ours();
   const bool fits = text_.size() == 0 || (ours && reserve(end_offset + closing_bytes()));
-  if (fits && !text_.failed() && write_at(progress_.offset, text_.view())) {
+  if (fits && !text_.failed() && write_all(file_.fd, text_.view(), progress_.offset)) {
     next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
     if (text_.size() != 0 || moved) commit(next_);
@@ -180,11 +174,7 @@ void Output::flush(std::uint64_t events) {
   if (ours) {
     complain(trouble_of(errno), "cannot write the trace, counting goes on: ", std::strerror(errno));
   }
-  if (fits) {
-    // Part of it may be there. Where even this fails, the next batch is written over it.
-    if (ftruncate(fd_, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
-    reserved_ = 0;
-  }
+  if (fits) cut_back();  // part of it may be there; else the next batch is written over it
   lose(events);
 }
 
@@ -205,7 +195,7 @@ void Output::lose(std::uint64_t events) {
 }
 
 bool Output::still_ours() const {
-  if (file_of(fd_) == file_) return true;
+  if (file_.still_ours()) return true;
   complain(
       Trouble::descriptor,
       "the program closed the trace's descriptor: no more lines, tprof recover has the counts");
@@ -218,7 +208,8 @@ bool Output::reserve(std::uint64_t until) {
   constexpr std::uint64_t kStep = 256 << 10;  // a call to the system for 1,200 lines
   if (!reserves_ || until <= reserved_) return true;
   for (const std::uint64_t more : {kStep, std::uint64_t{0}}) {
-    const Reserved answer = reserve_blocks(fd_, progress_.offset, until + more - progress_.offset);
+    const Reserved answer =
+        reserve_blocks(file_.fd, progress_.offset, until + more - progress_.offset);
     if (answer == Reserved::no) continue;
     reserves_ = answer == Reserved::yes;
     reserved_ = until + more;
@@ -230,30 +221,16 @@ bool Output::reserve(std::uint64_t until) {
 void Output::commit(const Progress& next) {
   progress_ = next;
   commit_progress(view_.head(), progress_);
-  for (std::uint32_t i = 0; i < view_.threads(); ++i) {
-    if (ThreadArea* t = view_.thread(i)) {
-      t->tail.store(progress_.tail[i], std::memory_order_release);
-    }
-  }
-}
-
-bool Output::write_at(std::uint64_t offset, std::string_view text) const {
-  while (!text.empty()) {
-    const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    offset += static_cast<std::uint64_t>(n);
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+  view_.each_thread([&](ThreadArea& t, std::uint32_t i) {
+    t.tail.store(progress_.tail[i], std::memory_order_release);
+  });
 }
 
 std::uint64_t Output::transactions() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < view_.threads(); ++i) {
-    const ThreadArea* t = view_.thread(i);
-    sum += t == nullptr ? 0 : t->committed.load(std::memory_order_relaxed);
-  }
+  view_.each_thread([&](const ThreadArea& t, std::uint32_t) {
+    sum += t.committed.load(std::memory_order_relaxed);
+  });
   return sum;
 }
 

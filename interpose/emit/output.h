@@ -43,21 +43,25 @@ class Output {
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
 
  private:
+  // Lines that are to follow what is committed.
+  void begin() {
+    next_ = progress_;
+    text_.clear();
+  }
   void ledger(const ClockAnchor& clock);
   bool drain(const std::uint64_t* last, bool written);
   void snapshot(std::uint64_t now_ns);
   void flush(std::uint64_t events);
+  void cut_back();
   void lose(std::uint64_t events);
   bool still_ours() const;
   bool reserve(std::uint64_t until);
   std::uint64_t closing_bytes() const;
   void commit(const Progress& next);
-  bool write_at(std::uint64_t offset, std::string_view text) const;
   std::uint64_t transactions() const;
 
   View view_;
-  int fd_;
-  FileId file_;
+  OwnFile file_;
   Drain drain_;
   Sums sums_;
   Snapshot snapshot_;

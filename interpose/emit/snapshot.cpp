@@ -1,10 +1,8 @@
 #include "interpose/emit/snapshot.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "interpose/base/clock.h"
@@ -19,39 +17,24 @@ constexpr std::uint64_t kEveryNs = 10 * kSecond;
 constexpr std::uint64_t kLongestNs = 60 * kSecond;  // where nothing changes
 constexpr std::uint64_t kStoodNs = kSecond;
 
-bool write_all(int fd, const void* from, std::size_t n, std::uint64_t offset) {
-  const auto* at = static_cast<const char*>(from);
-  while (n != 0) {
-    const ssize_t wrote = pwrite(fd, at, n, static_cast<off_t>(offset));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    at += wrote;
-    offset += static_cast<std::uint64_t>(wrote);
-    n -= static_cast<std::size_t>(wrote);
-  }
-  return true;
-}
-
 // What moves when a call begins or ends.
 std::uint64_t changes_in(const View& view) {
   std::uint64_t sum = View::entries(view.head().comms);
-  for (std::uint32_t i = 0; i < view.threads(); ++i) {
-    const ThreadArea* t = view.thread(i);
-    if (t == nullptr) continue;
-    sum += t->committed.load(std::memory_order_relaxed) + t->head.load(std::memory_order_relaxed);
-  }
+  view.each_thread([&](const ThreadArea& t, std::uint32_t) {
+    sum += t.committed.load(std::memory_order_relaxed) + t.head.load(std::memory_order_relaxed);
+  });
   return sum;
 }
 
 }  // namespace
 
 Snapshot::Snapshot(int fd, std::uint64_t base_real_ns)
-    : fd_(fd), file_(fd < 0 ? FileId{} : file_of(fd)), written_ns_(now_ns()), every_ns_(kEveryNs) {
+    : file_(own_file(fd)), written_ns_(now_ns()), every_ns_(kEveryNs) {
   entry_.base_real_ns = base_real_ns;
 }
 
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {
-  if (fd_ < 0 || now_ns - written_ns_ < kStoodNs) return false;
+  if (file_.fd < 0 || now_ns - written_ns_ < kStoodNs) return false;
   std::uint64_t stood = stood_ns_;
   each_open_call(view, [&](const Record& r, const ThreadArea&) {
     if (r.start_ns + kStoodNs <= now_ns && r.start_ns > stood) stood = r.start_ns;
@@ -67,7 +50,7 @@ bool Snapshot::due(const View& view, std::uint64_t now_ns) {
 }
 
 void Snapshot::write(std::string_view text, std::uint64_t cut) {
-  if (file_of(fd_) != file_) return;  // the program closed it
+  if (!file_.still_ours()) return;  // the program closed it
   SnapshotEntry next = entry_;
   std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
   ++next.generation;
@@ -77,16 +60,16 @@ void Snapshot::write(std::string_view text, std::uint64_t cut) {
   if (entry_.length != 0 && kSnapshotTexts + text.size() > entry_.offset) {
     next.offset = entry_.offset + ((entry_.length + 4095) & ~std::uint64_t{4095});
   }
-  next.text_sum = checksum(text);
+  next.text_sum = fnv1a(text);
   next.sum = checksum(next);
-  if (!size_allowed(next.offset + next.length) ||
-      !write_all(fd_, text.data(), text.size(), next.offset) ||
-      !write_all(fd_, &next, sizeof next, snapshot_entry_at(next.generation))) {
+  if (!size_allowed(next.offset + next.length) || !write_all(file_.fd, text, next.offset) ||
+      !write_all(file_.fd, {reinterpret_cast<const char*>(&next), sizeof next},
+                 snapshot_entry_at(next.generation))) {
     return;
   }
   entry_ = next;
   // Begins to send it to a server that would get it within half a minute else; waits for nothing.
-  sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
+  sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 }  // namespace tprof

@@ -24,8 +24,7 @@ class Snapshot {
   void write(std::string_view text, std::uint64_t cut);
 
  private:
-  int fd_;
-  FileId file_;
+  OwnFile file_;
   SnapshotEntry entry_{};  // in force
   std::uint64_t written_ns_;
   std::uint64_t every_ns_;      // while nothing changes

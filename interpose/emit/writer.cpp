@@ -16,8 +16,8 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/lock.h"
 #include "interpose/emit/output.h"
-#include "interpose/session/coverage.h"
 
 namespace tprof::writer {
 namespace {
@@ -25,8 +25,8 @@ namespace {
 constexpr std::uint32_t kSleepMs = 200;                  // a half-full ring wakes us earlier
 constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a disk takes a GiB meanwhile, or is none
 
-std::atomic<std::uint32_t> g_wake{0};    // futex: counts calls of wake()
-std::atomic<std::uint32_t> g_locked{0};  // futex: somebody uses the output
+std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
+Lock g_lock;                           // of the output
 
 // How many threads want the file to stay closed: each that leaves, until it goes on after all.
 std::atomic<std::uint32_t> g_leaving{0};
@@ -34,7 +34,6 @@ std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to clo
 std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
 std::atomic<bool> g_closed{false};         // the last of them well
 
-int g_fd = -1;
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;
 
@@ -46,30 +45,18 @@ void futex_wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-std::uint64_t cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
 // The output, for one thread at a time; null if it was not to be had in time.
 class [[nodiscard]] Hold {
  public:
-  explicit Hold(std::uint32_t timeout_ms) : start_cpu_ns_(cpu_ns()) {
-    const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
-    while (g_locked.exchange(1, std::memory_order_acquire) != 0) {
-      if (now_ns() >= until) return;
-      constexpr std::uint32_t kLookAgainMs = 20;
-      futex_wait(g_locked, 1, kLookAgainMs);
-    }
+  explicit Hold(std::uint32_t timeout_ms) : start_cpu_ns_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {
+    if (!g_lock.lock_until(now_ns() + std::uint64_t{timeout_ms} * 1'000'000)) return;
     output_ = g_output;
+    if (output_ == nullptr) g_lock.unlock();
   }
   ~Hold() {
     if (output_ == nullptr) return;
-    output_->add_cost(cpu_ns() - start_cpu_ns_);
-    g_locked.store(0, std::memory_order_release);
-    futex_wake(g_locked);
+    output_->add_cost(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns_);
+    g_lock.unlock();
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -94,18 +81,14 @@ struct SchedulingAttributes {
 
 // The cores that the launcher gave the process (Slurm binds tasks so), as they were before the
 // program pinned threads of its own.
-struct LaunchedOn {
-  cpu_set_t cores{};
-  bool known = false;  // not on machines of more than 1,024 cores
-};
-constinit LaunchedOn g_launched_on;
+constinit cpu_set_t g_cores{};
+constinit bool g_cores_known = false;  // not on machines of more than 1,024 cores
 
 [[gnu::constructor]] void note_cores() {
-  LaunchedOn& on = g_launched_on;
-  on.known = on.known || sched_getaffinity(0, sizeof on.cores, &on.cores) == 0;
+  g_cores_known = g_cores_known || sched_getaffinity(0, sizeof g_cores, &g_cores) == 0;
 }
 
-void settle_in() {
+void step_back() {
   // Out of the way of the program's threads, but not so far that its exit waits for us: to end, a
   // process needs each of its threads to run once more, and on busy cores that takes half a second
   // at nice 19 (30 ms like this).
@@ -117,7 +100,7 @@ void settle_in() {
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   }
   // The thread that starts us may be pinned to one core, where we would be in its way.
-  if (g_launched_on.known) sched_setaffinity(0, sizeof g_launched_on.cores, &g_launched_on.cores);
+  if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);
   prctl(PR_SET_NAME, "tprof");  // last: who sees it finds the rest done
 }
 
@@ -126,13 +109,12 @@ bool close_held(Output& output) {
   return output.end();
 }
 
-View g_view;
-void (*g_each_time)() = nullptr;
+Duties g_duties{};
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
   if (asked == g_answered.load(std::memory_order_relaxed)) return;
-  coverage::note_mapped(g_view.head());
+  g_duties.before_it_closes();
   const Hold hold(UINT32_MAX);
   if (hold.output() == nullptr) return;
   g_closed.store(close_held(*hold.output()), std::memory_order_relaxed);
@@ -141,11 +123,11 @@ void close_as_asked() {
 }
 
 void* run(void*) {
-  settle_in();
+  step_back();
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     close_as_asked();
-    g_each_time();
+    g_duties.whenever_it_wakes();
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
       // exit() can stop us anywhere: what it has closed is its own to write over.
@@ -160,11 +142,9 @@ void* run(void*) {
 
 }  // namespace
 
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, void (*each_time)()) {
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties) {
   note_cores();  // calls may come before constructors
-  g_fd = fd;
-  g_view = view;
-  g_each_time = each_time;
+  g_duties = duties;
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -210,9 +190,8 @@ void go_on() {
 }
 
 void after_fork() {
-  g_fd = -1;  // the session closes it
   g_output = nullptr;
-  for (auto* word : {&g_locked, &g_leaving, &g_asked, &g_answered}) {
+  for (auto* word : {&g_leaving, &g_asked, &g_answered}) {
     word->store(0, std::memory_order_relaxed);
   }
 }

@@ -7,10 +7,15 @@
 
 namespace tprof::writer {
 
+// What else the thread does.
+struct Duties {
+  void (*whenever_it_wakes)();
+  void (*before_it_closes)();
+};
+
 // Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
-// `snapshot`: the file beside it, or -1; `each_time`: what else it does whenever it wakes.
-// False: it could not be made.
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, void (*each_time)());
+// `snapshot`: the file beside it, or -1. False: it could not be made.
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties);
 
 void wake();
 

@@ -12,82 +12,37 @@
 
 namespace tprof {
 
-enum class Note : std::uint8_t {
-  nvshmem,
-  cufile,
-  mscclpp,
-  ucx,
-  mpi,
-  gdrcopy,
-  dali,
-  jax,
-  tensorflow,
-  cupy,
-  nccl,    // unseen only where another one serves the wrapped functions
-  cudart,  // the same
-  driver,  // unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it
-  dlsym,   // functions were taken from it by address, past the wrappers
-  unsized_array,   // calls on it count as 0 bytes
-  unknown_cudart,  // calls to it whose arguments depend on its version are not counted
-  graph_unknown,   // launches of CUDA graphs, from here on
-  graph_edited,
-  graph_conditional,
-  graph_device_launch,
-  nested,  // calls that it made while its thread was in a recorded call, as a signal handler can
-  early,   // calls that it made before the dynamic linker was through
-  comm_unknown,  // communicators that were not seen being made
-  comm_shared,   // communicators that found their table full
-  streams,       // more than there are numbers for; told by the lines' writer, not noted
-  cupti,
-  nsys,
-  ncu,
-  sanitizer,
-  nvtx_injection,
-  cuda_injection,
-  nccl_profiler,
-  preload,
-  preload_before,
-  interposer,
-  count_,
-};
+// X(note, the contract's word for it). The tools come last, from cupti on.
+// clang-format off
+#define TPROF_NOTES(X)                                                                         \
+  X(nvshmem, "nvshmem") X(cufile, "cufile") X(mscclpp, "mscclpp") X(ucx, "ucx") X(mpi, "mpi")   \
+  X(gdrcopy, "gdrcopy") X(dali, "dali") X(jax, "jax") X(tensorflow, "tensorflow") X(cupy, "cupy") \
+  /* unseen only where another one serves the wrapped functions */                              \
+  X(nccl, "second_nccl") X(cudart, "second_cudart")                                             \
+  /* unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it */      \
+  X(driver, "static_cudart")                                                                    \
+  X(dlsym, "dlsym")                    /* functions were taken from it by address */            \
+  X(unsized_array, "unsized_array")    /* calls on it count as 0 bytes */                       \
+  X(unknown_cudart, "unknown_cudart")  /* calls whose arguments depend on its version */        \
+  /* launches of CUDA graphs */                                                                 \
+  X(graph_unknown, "graph_unknown") X(graph_edited, "graph_edited")                             \
+  X(graph_conditional, "graph_conditional") X(graph_device_launch, "graph_device_launch")       \
+  X(nested, "nested")  /* calls that it made within a recorded call, as a signal handler can */ \
+  X(comm_unknown, "comm_unknown")  /* communicators that were not seen being made */            \
+  X(comm_shared, "comm_shared")    /* communicators that found their table full */              \
+  X(streams, "streams")  /* more than there are numbers for; the lines' writer says it */       \
+  X(cupti, "cupti") X(nsys, "nsys") X(ncu, "ncu") X(sanitizer, "sanitizer")                     \
+  X(nvtx_injection, "nvtx_injection") X(cuda_injection, "cuda_injection")                       \
+  X(nccl_profiler, "nccl_profiler") X(preload, "preload") X(preload_before, "preload_before")   \
+  X(interposer, "interposer")
+// clang-format on
 
-// The contract's words for them.
-inline constexpr std::string_view kNoteNames[] = {"nvshmem",
-                                                  "cufile",
-                                                  "mscclpp",
-                                                  "ucx",
-                                                  "mpi",
-                                                  "gdrcopy",
-                                                  "dali",
-                                                  "jax",
-                                                  "tensorflow",
-                                                  "cupy",
-                                                  "second_nccl",
-                                                  "second_cudart",
-                                                  "static_cudart",
-                                                  "dlsym",
-                                                  "unsized_array",
-                                                  "unknown_cudart",
-                                                  "graph_unknown",
-                                                  "graph_edited",
-                                                  "graph_conditional",
-                                                  "graph_device_launch",
-                                                  "nested",
-                                                  "early",
-                                                  "comm_unknown",
-                                                  "comm_shared",
-                                                  "streams",
-                                                  "cupti",
-                                                  "nsys",
-                                                  "ncu",
-                                                  "sanitizer",
-                                                  "nvtx_injection",
-                                                  "cuda_injection",
-                                                  "nccl_profiler",
-                                                  "preload",
-                                                  "preload_before",
-                                                  "interposer"};
-static_assert(sizeof kNoteNames / sizeof *kNoteNames == static_cast<std::size_t>(Note::count_));
+#define X(note, word) note,
+enum class Note : std::uint8_t { TPROF_NOTES(X) count_ };
+#undef X
+#define X(note, word) word,
+inline constexpr std::string_view kNoteNames[] = {TPROF_NOTES(X)};
+#undef X
 
 constexpr std::string_view note_name(Note n) {
   return n < Note::count_ ? kNoteNames[static_cast<std::size_t>(n)] : "unknown";
@@ -124,7 +79,7 @@ inline constexpr KnownObject kKnownObjects[] = {
     {"libsanitizer-collection", Note::sanitizer},
 };
 inline const KnownObject* known_object(std::string_view path) {
-  const std::string_view name = without_prefix(path, path.rfind('/') + 1);
+  const std::string_view name = file_name(path);
   for (const KnownObject& known : kKnownObjects) {
     if (name.starts_with(known.name) && path.find(known.folder) != std::string_view::npos) {
       return &known;
@@ -152,11 +107,6 @@ void each_preload(std::string_view list, F&& f) {
     if (end != 0) f(prefix(list, end));
     list.remove_prefix(std::min(end + 1, list.size()));
   }
-}
-
-template <std::size_t N>
-std::string_view bounded_text(const char (&text)[N]) {
-  return {text, strnlen(text, N)};
 }
 
 inline std::uint32_t notes_of(const Head& head) {
@@ -206,11 +156,9 @@ inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
 // [{"path":"/usr/lib/libcufile.so.0","kind":"cufile"},…]
 inline void notes_array(Text& out, const Head& head, bool tools, bool more_streams = false) {
   out << '[';
-  bool first = true;
+  Comma comma;
   const auto add = [&](std::string_view path, std::string_view kind) {
-    out << (first ? "{\"path\":" : ",{\"path\":");
-    first = false;
-    out.string(path) << ",\"kind\":\"" << kind << "\"}";
+    (out << comma.next() << "{\"path\":").string(path) << ",\"kind\":\"" << kind << "\"}";
   };
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
     const NotedObject& noted = head.note[i];

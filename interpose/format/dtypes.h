@@ -1,6 +1,7 @@
 // Data types under the numbers of ncclDataType_t (nccl.h 2.32), then our own for copies.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -56,16 +57,10 @@ constexpr std::uint32_t dtype_size(std::uint8_t dtype) {
 constexpr std::string_view dtype_name(std::uint8_t dtype, std::uint32_t copy_element_size) {
   if (dtype < kDtypeCount) return kDtypes[dtype].name;
   if (dtype != kDtypeByte) return "unknown";
-  switch (copy_element_size) {
-    case 2:
-      return "byte2";
-    case 4:
-      return "byte4";
-    case 8:
-      return "byte8";
-    default:
-      return "byte";
-  }
+  constexpr std::string_view kNames[] = {"byte", "byte2", "byte4", "byte8"};
+  const int power = std::bit_width(copy_element_size) - 1;
+  const bool known = power >= 0 && power < 4 && copy_element_size == 1U << power;
+  return kNames[known ? power : 0];
 }
 
 }  // namespace tprof

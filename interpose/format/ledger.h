@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "interpose/base/hash.h"
 #include "interpose/format/buckets.h"
 #include "interpose/format/copy_in_use.h"
 
@@ -135,23 +136,7 @@ inline int signature_bin(std::uint64_t seq) {
   return static_cast<int>(std::bit_width(seq));
 }
 
-// splitmix64's finaliser (Steele, Lea, Flood 2014): every input bit reaches every output bit.
-inline std::uint64_t mix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-// FNV-1a. Of a function's name: equal on all ranks whatever version of us they run; a constant for
-// each wrapper.
-constexpr std::uint64_t name_hash(std::string_view name) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
-
-// `name` is the function's name hashed (not its number: numbers differ between versions).
+// `name` is the function's name hashed (not its number: numbers differ between versions of us).
 inline std::uint64_t signature_mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
                                    std::uint8_t dtype, std::int32_t root, std::uint8_t reduce) {
   std::uint64_t h = mix64(seq ^ name);

@@ -114,7 +114,7 @@ struct ThreadArea {
   alignas(64) std::atomic<std::uint64_t> tail;
   // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so
   // that one that never returns is visible all the same.
-  alignas(64) Record spare;
+  alignas(64) Record outside_ring;
   // NVTX ranges that the thread has pushed and not popped, outermost first.
   alignas(64) OpenRange range[kMaxOpenRanges];
 };
@@ -133,7 +133,6 @@ struct Progress {
   std::uint64_t self_ns;                 // CPU time of the writer
   std::uint32_t comms;                   // communicators that have their line
   std::uint32_t graphs;
-  std::uint32_t file_number;
   std::uint32_t streams;      // kMaxStreams + 1: there were more
   std::uint32_t closed;       // 1: ledger and footer are written
   std::int32_t world;         // of the largest communicator named by a tprof_identity line

@@ -10,7 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "interpose/base/hash.h"
 
 namespace tprof {
 
@@ -23,7 +24,7 @@ struct SnapshotEntry {
   std::uint64_t cut;           // bytes of the rank file that the text follows
   std::uint64_t offset;        // of the text
   std::uint64_t length;
-  std::uint64_t text_sum;  // checksum of the text
+  std::uint64_t text_sum;  // fnv1a of the text
   std::uint64_t sum;       // of the words before it
 };
 static_assert(sizeof(SnapshotEntry) == 64);
@@ -33,14 +34,8 @@ constexpr std::uint64_t snapshot_entry_at(std::uint64_t generation) {
 }
 inline constexpr std::uint64_t kSnapshotTexts = 4096;
 
-// FNV-1a, 64 bits.
-inline std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
 inline std::uint64_t checksum(const SnapshotEntry& entry) {
-  return checksum({reinterpret_cast<const char*>(&entry), offsetof(SnapshotEntry, sum)});
+  return fnv1a({reinterpret_cast<const char*>(&entry), offsetof(SnapshotEntry, sum)});
 }
 
 }  // namespace tprof

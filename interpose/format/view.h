@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interpose/base/text.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/format/ring_file.h"
 
@@ -31,6 +32,13 @@ class View {
     return n < kMaxThreads ? n : kMaxThreads;
   }
   ThreadArea* thread(std::uint32_t i) const { return at<ThreadArea>(head().thread[i]); }
+  // Calls f(area, number) for each thread.
+  template <typename F>
+  void each_thread(F&& f) const {
+    for (std::uint32_t i = 0; i < threads(); ++i) {
+      if (ThreadArea* t = thread(i)) f(*t, i);
+    }
+  }
 
   const Record* ring(const ThreadArea& t) const {
     const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
@@ -59,6 +67,10 @@ class View {
   const Function* function(std::uint8_t number) const {
     return number < functions() && number < kMaxDataFunctions ? &head().function[number] : nullptr;
   }
+  std::string_view function_name(std::uint8_t number) const {
+    const Function* f = function(number);
+    return f == nullptr ? "?" : bounded_text(f->name);
+  }
   std::uint32_t functions() const {
     return head().functions < kMaxFunctions ? head().functions : kMaxFunctions;
   }
@@ -78,11 +90,9 @@ class View {
   // Calls f(row, thread) for every ledger row in use.
   template <typename F>
   void each_row(F&& f) const {
-    for (std::uint32_t i = 0; i < threads(); ++i) {
-      const ThreadArea* t = thread(i);
-      if (t == nullptr) continue;
-      each_row_of(*t, [&](const LedgerRow& row) { f(row, *t); });
-    }
+    each_thread([&](const ThreadArea& t, std::uint32_t) {
+      each_row_of(t, [&](const LedgerRow& row) { f(row, t); });
+    });
   }
 
  private:

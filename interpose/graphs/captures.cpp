@@ -1,120 +1,156 @@
-// What graphs.h says of stream captures.
+#include "interpose/graphs/captures.h"
+
+#include "interpose/base/handle_map.h"
 #include "interpose/driver/graphs.h"
-#include "interpose/graphs/registry.h"
 
 namespace tprof::graphs {
 
-using graph_driver::CaptureStatus;
+using graph_driver::NodeKind;
 
 std::atomic<bool> g_any_capture{false};
+Lock g_lock;
 
 namespace {
 
-// A graph that a call is captured into, and that we could not note.
-constexpr GraphId kUnknownGraph = UINT32_MAX;
+constexpr std::uint32_t kMaxGraphs = 16384;
 
-// The node that a call put into the stream's capture, null if that is not known.
-const void* added_since(const void* before, cudaStream_t stream) {
+struct CapturedGraph {
+  std::uint32_t first, last;  // calls, 1-based
+  bool seen_from_start;
+};
+
+HandleMap<kMaxGraphs> g_index;  // cudaGraph_t -> place in g_graphs, 1-based
+Pages<CapturedGraph> g_graphs;
+Pages<CapturedCall> g_calls;
+std::uint32_t g_free_graph = 0;  // a list by `first`
+std::uint32_t g_free_call = 0;   // a list by `next`
+
+CapturedGraph& graph_at(std::uint32_t place) {
+  return g_graphs.data()[place - 1];
+}
+CapturedCall& call_at(std::uint32_t place) {
+  return g_calls.data()[place - 1];
+}
+
+// Places are made and given back under g_lock. 0: no memory.
+std::uint32_t place_of(cudaGraph_t graph) {
+  if (const std::uint32_t known = g_index.find(graph)) return known;
+  std::uint32_t place = g_free_graph;
+  if (place != 0) {
+    g_free_graph = graph_at(place).first;
+  } else {
+    g_graphs.push_back({});
+    if (g_graphs.failed()) return 0;
+    place = static_cast<std::uint32_t>(g_graphs.size());
+  }
+  graph_at(place) = {};
+  if (g_index.insert(graph, place)) return place;
+  graph_at(place).first = g_free_graph;
+  g_free_graph = place;
+  return 0;
+}
+
+void forget_calls(CapturedGraph& graph) {
+  if (graph.last == 0) return;
+  call_at(graph.last).next = g_free_call;
+  g_free_call = graph.first;
+  graph.first = graph.last = 0;
+}
+
+void add(CapturedGraph& graph, const CapturedCall& call) {
+  std::uint32_t place = g_free_call;
+  if (place != 0) {
+    g_free_call = call_at(place).next;
+    call_at(place) = call;
+  } else {
+    g_calls.push_back(call);
+    if (g_calls.failed()) {
+      graph.seen_from_start = false;
+      return;
+    }
+    place = static_cast<std::uint32_t>(g_calls.size());
+  }
+  (graph.last == 0 ? graph.first : call_at(graph.last).next) = place;
+  graph.last = place;
+}
+
+// The node that the stream's next one comes after, if it is what such a call makes.
+const void* node_made_on(cudaStream_t stream, const CapturedCall& call) {
   graph_driver::Capture now{};
-  const bool active = graph_driver::capture_of(stream, now) == CaptureStatus::active;
-  return active && now.before != before ? now.before : nullptr;
+  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return nullptr;
+  if (now.last_node == nullptr) return nullptr;
+  const NodeKind kind = graph_driver::kind_of(now.last_node);
+  if (is_copy(call)) return kind == NodeKind::copy ? now.last_node : nullptr;
+  const bool own = kind == NodeKind::kernel && graph_driver::may_be_nccl(now.last_node);
+  return own ? now.last_node : nullptr;
 }
 
 }  // namespace
 
-Capture capturing_slow(cudaStream_t stream) {
-  graph_driver::Capture now;
-  const CaptureStatus status = graph_driver::capture_of(stream, now);
-  if (status == CaptureStatus::none) return {};
-  // Refused, or without effect: there will be no graph.
-  if (status == CaptureStatus::invalid) return {kUnknownGraph, nullptr};
-  const LockGuard guard(g_lock);
-  GraphId id = g_graphs.find(now.graph);
-  if (id == 0 || g_graphs.model.graph(id).capture != now.id) {
-    // Begun by a call that we did not see.
-    id = g_graphs.create(now.graph);
-    if (id == 0) return {kUnknownGraph, nullptr};
-    g_graphs.model.graph(id).capture = now.id;
-    g_graphs.model.graph(id).unseen |= kUnseenPart;
+cudaGraph_t captured_into_slow(cudaStream_t stream) {
+  graph_driver::Capture now{};
+  switch (graph_driver::capture_of(stream, now)) {
+    case graph_driver::CaptureStatus::none:
+      return nullptr;
+    case graph_driver::CaptureStatus::invalid:
+      return graph_driver::kNoGraph;
+    case graph_driver::CaptureStatus::active:
+      break;
   }
-  t_thread.captured_on = stream;
-  t_thread.captured_before = now.before;
-  return {id, now.before};
+  return now.graph;
 }
 
-void captured_call(GraphId graph, const Call& call) {
+void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed) {
+  if (graph == graph_driver::kNoGraph) return;
+  CapturedCall captured{call, nullptr, placed, 0};
+  captured.node = node_made_on(stream, captured);
   const LockGuard guard(g_lock);
-  if (graph == kUnknownGraph) return;
-  g_graphs.model.graph(graph).unnamed_nccl = true;
-  add_call(graph, nullptr, call);
-}
-
-void captured_alone(GraphId graph, const Call& call) {
-  const void* node = added_since(t_thread.captured_before, t_thread.captured_on);
-  if (node == nullptr || graph_driver::kind_of(node) != graph_driver::NodeKind::kernel ||
-      !graph_driver::may_be_nccl(node)) {
-    return captured_call(graph, call);
+  const std::uint32_t place = place_of(graph);
+  if (place == 0) return;
+  // A call of nothing may have no node: then this is the one before it.
+  for (std::uint32_t n = call.count == 0 ? graph_at(place).first : 0; n != 0; n = call_at(n).next) {
+    if (call_at(n).node == captured.node) captured.node = nullptr;
   }
-  const LockGuard guard(g_lock);
-  if (graph != kUnknownGraph) add_call(graph, node, call);
+  add(graph_at(place), captured);
 }
 
-void captured_copy(const Capture& capture, cudaStream_t stream, const Call& copy) {
-  // A copy of nothing may have no node.
-  const void* node = added_since(capture.before, stream);
+void capture_began(cudaStream_t stream, bool into_existing_graph) {
+  graph_driver::Capture now{};
+  if (into_existing_graph) return;
+  if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return;
   const LockGuard guard(g_lock);
-  if (capture.graph == kUnknownGraph) return;
-  if (node == nullptr && copy.count != 0) g_graphs.model.graph(capture.graph).unnamed = true;
-  add_call(capture.graph, node, copy);
+  const std::uint32_t place = place_of(now.graph);
+  if (place == 0) return;
+  // A graph of this handle that is gone may have been destroyed without our seeing.
+  forget_calls(graph_at(place));
+  graph_at(place).seen_from_start = true;
 }
 
-void captured_launch(GraphId graph, cudaGraphExec_t executable) {
+void destroying(cudaGraph_t graph) {
   const LockGuard guard(g_lock);
-  if (graph == kUnknownGraph) return;
-  const GraphId inner = executable_of(g_executable.find(executable));
-  if (inner != 0) forget_handles(inner);
-  add_graph(graph, GraphNode::Kind::child, nullptr, inner);
-  g_graphs.model.graph(graph).unnamed = true;
+  const std::uint32_t place = g_index.find(graph);
+  if (place == 0) return;
+  g_index.erase(graph);
+  forget_calls(graph_at(place));
+  graph_at(place).first = g_free_graph;
+  g_free_graph = place;
 }
 
-void began(cudaStream_t stream, bool into_existing_graph) {
-  graph_driver::Capture now;
-  if (graph_driver::capture_of(stream, now) != CaptureStatus::active) return;
+bool captured_calls(cudaGraph_t graph, Pages<CapturedCall>& calls) {
   const LockGuard guard(g_lock);
-  GraphId id = into_existing_graph ? g_graphs.find(now.graph) : 0;
-  if (id == 0) {
-    id = g_graphs.create(now.graph);
-    if (id == 0) return;
-    if (into_existing_graph) g_graphs.model.graph(id).unseen |= kUnseenPart;
+  const std::uint32_t place = g_index.find(graph);
+  if (place == 0) return false;
+  for (std::uint32_t n = graph_at(place).first; n != 0; n = call_at(n).next) {
+    calls.push_back(call_at(n));
   }
-  g_graphs.model.graph(id).capture = now.id;
-  g_graphs.model.graph(id).origin = into_existing_graph ? nullptr : stream;
+  return graph_at(place).seen_from_start && !calls.failed();
 }
 
-Ending ending(cudaStream_t stream) {
-  graph_driver::Capture now;
-  const bool active = graph_driver::capture_of(stream, now) == CaptureStatus::active;
-  const LockGuard guard(g_lock);
-  GraphId id = active ? g_graphs.find(now.graph) : 0;
-  if (!active && stream != nullptr && stream != cudaStreamPerThread) {
-    // Of an invalid capture the driver tells nothing.
-    g_graphs.model.each_graph([&](GraphId at) {
-      if (g_graphs.model.graph(at).origin == stream) id = at;
-    });
-  }
-  return {id, id == 0 ? 0 : g_graphs.model.graph(id).life};
-}
-
-void ended(const Ending& ending, cudaGraph_t graph) {
-  const LockGuard guard(g_lock);
-  const GraphId id = ending.graph;
-  if (id == 0 || g_graphs.model.graph(id).life != ending.life) return;
-  GraphInfo& info = g_graphs.model.graph(id);
-  info.capture = 0;
-  if (graph == nullptr && info.origin != nullptr) return g_graphs.destroy(id);
-  // It was there before, and what of the capture it kept is not known.
-  if (graph == nullptr) info.unseen |= kUnseenPart;
-  info.origin = nullptr;
+void forget_captures() {
+  g_index.clear();
+  g_graphs.release();
+  g_calls.release();
+  g_free_graph = g_free_call = 0;
 }
 
 }  // namespace tprof::graphs

@@ -1,7 +1,8 @@
 #include "interpose/graphs/contents.h"
 
 #include "interpose/base/clock.h"
-#include "interpose/capture/tables.h"
+#include "interpose/thread/tables.h"
+#include "interpose/thread/transaction.h"
 
 namespace tprof::graph_contents {
 namespace {
@@ -39,31 +40,31 @@ std::uint32_t add(GraphKind kind, std::uint32_t source) {
 }
 
 LedgerKey::Words in_graph(LedgerKey::Words key, std::uint32_t index) {
-  constexpr int kModeShift = 24;
-  constexpr std::uint64_t kModeBits = std::uint64_t{0xff} << kModeShift;
-  const auto mode = static_cast<std::uint64_t>(Mode::in_graph) << kModeShift;
-  return {(key.low & ~kModeBits) | mode, key.high | std::uint64_t{index} << 32};
+  auto row = std::bit_cast<LedgerKey>(key);
+  row.mode = Mode::in_graph;
+  row.graph = index;
+  return std::bit_cast<LedgerKey::Words>(row);
 }
 
-std::uint32_t content_of(Thread& t, GraphModel& model, GraphId graph, std::uint32_t& unseen) {
+std::uint32_t content_of(Thread& t, std::span<const graphs::Call> calls) {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
-  unseen = model.each_call(graph, [&](const GraphNode& call) {
+  for (const graphs::Call& call : calls) {
     const std::uint64_t h = mix64(call.key.low ^ mix64(call.key.high ^ mix64(call.count)));
     first += h;
     second += mix64(~h);
-  });
+  }
   if (const std::uint32_t known = find(g_contents, first, second)) return known;
   if (g_rows >= kMaxRows) return 0;
   const std::uint32_t index = add(GraphKind::content, 0);
   if (index == 0) return 0;
   {
     Transaction transaction(t);
-    model.each_call(graph, [&](const GraphNode& call) {
+    for (const graphs::Call& call : calls) {
       LedgerValues& v = transaction.values(in_graph(call.key, index));
       g_rows += v.calls++ == 0 ? 1 : 0;
       v.count += call.count;
-    });
+    }
   }
   auto* entry = const_cast<Graph*>(session::mapping().view().graph(index));
   entry->complete.store(1, std::memory_order_release);
@@ -73,16 +74,22 @@ std::uint32_t content_of(Thread& t, GraphModel& model, GraphId graph, std::uint3
 
 }  // namespace
 
-std::uint32_t entry_of(Thread& t, GraphModel& model, GraphId executable, std::uint32_t& unseen) {
-  const std::uint32_t content = content_of(t, model, executable, unseen);
+std::uint32_t entry_of(Thread& t, Life executable, std::span<const graphs::Call> calls) {
+  const std::uint32_t content = content_of(t, calls);
   if (content == 0) return 0;
-  const std::uint64_t life = model.graph(executable).life;
-  if (const std::uint32_t known = find(g_executables, life, content)) return known;
+  if (const std::uint32_t known = find(g_executables, executable, content)) return known;
   if (g_executables.size() >= kMaxExecutables) return content;
   const std::uint32_t index = add(GraphKind::executable, content);
   if (index == 0) return content;
-  g_executables.push_back({life, content, index});
+  g_executables.push_back({executable, content, index});
   return index;
+}
+
+Life life_of(std::uint32_t entry) {
+  for (std::size_t i = g_executables.size(); i-- != 0;) {
+    if (g_executables.data()[i].index == entry) return g_executables.data()[i].first;
+  }
+  return 0;
 }
 
 void forget_all() {

@@ -1,18 +1,22 @@
 // What launches execute, in the mapped file: its rows are there before the first launch, which then
 // only adds one to a counter. Graphs that execute the same share one entry, so that a program that
-// captures or changes a graph in every step does not fill the file.
+// captures or updates a graph in every step does not fill the file.
 #pragma once
 
-#include <cstdint>
+#include <span>
 
-#include "interpose/capture/thread.h"
-#include "interpose/graphs/model.h"
+#include "interpose/graphs/graphs.h"
 
 namespace tprof::graph_contents {
 
-// The entry of `executable`. 0: there is no room for one. `unseen`: of it (GraphUnseen).
-// Its owner holds a lock.
-std::uint32_t entry_of(Thread& t, GraphModel& model, GraphId executable, std::uint32_t& unseen);
+// Executables by the order of their making, which an update does not change.
+using Life = std::uint64_t;
+
+// The entry of an executable that executes `calls`, which names their content's; 0: there is no
+// room for one. Its owner holds a lock.
+std::uint32_t entry_of(Thread& t, Life executable, std::span<const graphs::Call> calls);
+// Of the executable whose entry this is; 0: not known.
+Life life_of(std::uint32_t entry);
 
 void forget_all();
 

@@ -1,91 +1,26 @@
 // What graphs.h says of executable graphs.
-#include <algorithm>
-#include <span>
-
+#include "interpose/base/handle_map.h"
+#include "interpose/driver/copy.h"
 #include "interpose/driver/graphs.h"
 #include "interpose/format/coverage.h"
+#include "interpose/graphs/captures.h"
 #include "interpose/graphs/contents.h"
-#include "interpose/graphs/registry.h"
 #include "interpose/graphs/scan.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof::graphs {
-
 namespace {
 
-// Read without the lock.
-HandleMap<kMaxHandles> g_launchable;  // cudaGraphExec_t -> index in the mapped file
+constexpr std::uint32_t kMaxExecutables = 16384;
 
-// Whether a node of it that we do not know may be a call that we do.
-bool has_unnamed(GraphId id, bool GraphInfo::*unnamed) {
-  bool found = g_graphs.model.graph(id).*unnamed;
-  g_graphs.model.each_node(id, [&](const GraphNode& node) {
-    found = found || (node.inner != 0 && g_graphs.model.graph(node.inner).*unnamed);
-  });
-  return found;
-}
-bool may_be_known(GraphId id, const void* node, graph_driver::NodeKind kind) {
-  using graph_driver::NodeKind;
-  if (kind != NodeKind::copy && kind != NodeKind::kernel && kind != NodeKind::unknown) return false;
-  if (kind != NodeKind::kernel && has_unnamed(id, &GraphInfo::unnamed)) return true;
-  return kind != NodeKind::copy && has_unnamed(id, &GraphInfo::unnamed_nccl) &&
-         graph_driver::may_be_nccl(node);
-}
+// cudaGraphExec_t -> its entry in the mapped file and, above kUnseenShift, what is Unseen of it
+// and not said yet. Read without the lock.
+HandleMap<kMaxExecutables> g_executables;
+constexpr int kUnseenShift = 16;
+constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
+static_assert(kTableChunks * kChunkEntries <= kEntryBits);
 
-// An executable of `graph` as it is now, whoever made it.
-GraphId executable_now(cudaGraph_t graph) {
-  const GraphId id = g_graphs.find_or_create(graph);
-  if (id != 0) look_at(id, graph);
-  const GraphId made = executable_of(id);
-  if (id != 0 && g_graphs.model.graph(id).handle == nullptr) g_graphs.destroy(id);  // no room
-  return made;
-}
-
-void enter_executable(cudaGraphExec_t handle, GraphId id) {
-  g_launchable.erase(handle);
-  if (const GraphId before = g_executable.find(handle)) g_graphs.destroy(before);
-  if (id == 0 || !g_executable.insert(handle, id)) {
-    g_executable.erase(handle);
-    if (id != 0) g_graphs.destroy(id);
-  }
-}
-
-// A node of an executable that is about to change. 0: it is none that is counted, or, if it may be
-// one, the executable's `unseen` says that.
-std::uint32_t changing(cudaGraphExec_t handle, const void* node, bool surely_copy) {
-  using graph_driver::NodeKind;
-  const GraphId id = g_executable.find(handle);
-  if (id == 0) return 0;
-  g_launchable.erase(handle);
-  if (const std::uint32_t n = g_graphs.model.find_node(id, node)) return n;
-  if (may_be_known(id, node, surely_copy ? NodeKind::copy : graph_driver::kind_of(node))) {
-    g_graphs.model.graph(id).unseen |= kUnseenEdit;
-  }
-  return 0;
-}
-
-// Of one graph at a time, by handle.
-struct Place {
-  const void* handle;
-  GraphNode* node;
-};
-Pages<Place> g_sorted;
-constexpr auto kByHandle = [](const Place& a, const Place& b) { return a.handle < b.handle; };
-
-void sort_nodes(GraphId id) {
-  g_sorted.clear();
-  g_graphs.model.each_node(id, [](GraphNode& node) {
-    if (node.kind != GraphNode::Kind::removed) g_sorted.push_back({node.handle, &node});
-  });
-  std::sort(g_sorted.begin(), g_sorted.end(), kByHandle);
-}
-
-std::span<Place> sorted_nodes(const void* handle) {
-  if (handle == nullptr) return {};
-  const auto [first, last] =
-      std::equal_range(g_sorted.begin(), g_sorted.end(), Place{handle, nullptr}, kByHandle);
-  return {first, last};
-}
+graph_contents::Life g_lives = 0;
 
 void note(std::uint32_t unseen) {
   static constexpr struct {
@@ -101,104 +36,79 @@ void note(std::uint32_t unseen) {
   }
 }
 
+// `life_from`: the executable is the one of this entry, with other contents; 0: a new one.
+// Returns how many calls it executes.
+std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph,
+                         std::uint32_t life_from) {
+  Pages<Call> calls;
+  std::uint32_t unseen = contents_of(graph, t.device, calls);
+  const LockGuard guard(g_lock);
+  graph_contents::Life life = life_from == 0 ? 0 : graph_contents::life_of(life_from);
+  if (life == 0) life = ++g_lives;
+  const std::uint32_t entry =
+      calls.failed() ? 0 : graph_contents::entry_of(t, life, {calls.data(), calls.size()});
+  if (entry == 0) unseen |= kUnseenPart;
+  g_executables.insert(executable, entry | unseen << kUnseenShift);
+  return calls.size();
+}
+
 }  // namespace
 
-void instantiated(cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
-  const LockGuard guard(g_lock);
-  const GraphId id = executable_now(graph);
-  enter_executable(executable, id);
-  if (!for_device || id == 0) return;
-  std::size_t calls = 0;
-  g_graphs.model.each_call(id, [&](const GraphNode&) { ++calls; });
-  if (calls == 0) return;
+void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
+  const std::size_t calls = set_contents(t, executable, graph, 0);
+  if (!for_device || calls == 0) return;
   coverage::note(session::mapping().head(), Note::graph_device_launch, "cudaGraphInstantiate");
 }
 
-void updated(cudaGraphExec_t executable, cudaGraph_t graph) {
-  const LockGuard guard(g_lock);
-  const GraphId before = g_executable.find(executable);
-  if (before == 0) return;
-  const GraphId id = executable_now(graph);
-  if (id == 0) return enter_executable(executable, 0);
-  GraphInfo& info = g_graphs.model.graph(id);
-  info.life = g_graphs.model.graph(before).life;
-  // An update leaves disabled what was disabled. Which node of another graph stands for it is for
-  // CUDA to know; so is from now on which one the old handles mean.
-  sort_nodes(id);
-  g_graphs.model.each_node(before, [&](const GraphNode& node) {
-    if (node.kind != GraphNode::Kind::call) return;
-    const auto same = sorted_nodes(node.handle);
-    if (same.empty() && node.handle != nullptr) lost_name(id, node);
-    // Without a handle it was put into the graph as it is: an executable's launch was captured.
-    if (node.enabled || node.handle == nullptr) return;
-    if (same.empty()) g_graphs.model.graph(id).unseen |= kUnseenEdit;
-    for (const Place& at : same) at.node->enabled = false;
-  });
-  enter_executable(executable, id);
-}
-
-void copy_changed(cudaGraphExec_t executable, cudaGraphNode_t node, const Call& copy) {
-  const LockGuard guard(g_lock);
-  if (const std::uint32_t n = changing(executable, node, true)) {
-    g_graphs.model.node(n).key = copy.key;
-    g_graphs.model.node(n).count = copy.count;
-  }
-}
-
-void child_changed(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child) {
-  const LockGuard guard(g_lock);
-  const std::uint32_t n = changing(executable, node, false);
-  if (n == 0) {
-    if (const GraphId id = g_executable.find(executable))
-      g_graphs.model.graph(id).unseen |= kUnseenEdit;
-    return;
-  }
-  const GraphId inner = executable_now(child);
-  g_graphs.destroy(g_graphs.model.node(n).inner);
-  g_graphs.model.node(n).inner = inner;
-  if (inner == 0) {
-    g_graphs.model.node(n).kind = GraphNode::Kind::removed;
-    g_graphs.model.graph(g_graphs.model.node(n).graph).unseen |= kUnseenPart;
-    return;
-  }
-  // Later changes name the nodes of the graph that the executable was made of.
-  forget_handles(inner);
-}
-
-void enabled(cudaGraphExec_t executable, cudaGraphNode_t node, bool on) {
-  const LockGuard guard(g_lock);
-  const std::uint32_t first = changing(executable, node, false);
-  if (first == 0) return;
-  g_graphs.model.each_node(g_executable.find(executable), [&](GraphNode& at) {
-    if (at.handle == node) at.enabled = on;
-  });
+void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph) {
+  set_contents(t, executable, graph, g_executables.find(executable) & kEntryBits);
 }
 
 void destroying(cudaGraphExec_t executable) {
-  const LockGuard guard(g_lock);
-  enter_executable(executable, 0);
+  g_executables.erase(executable);
 }
 
-std::uint32_t launchable(Thread& t, cudaGraphExec_t executable) {
-  if (const std::uint32_t known = g_launchable.find(executable)) return known;
-  const LockGuard guard(g_lock);
-  std::uint32_t unseen = kUnseenPart;
-  std::uint32_t index = 0;
-  if (const GraphId id = g_executable.find(executable)) {
-    index = graph_contents::entry_of(t, g_graphs.model, id, unseen);
-    if (index == 0) unseen |= kUnseenPart;
+bool is_counted(cudaGraphNode_t node) {
+  using graph_driver::NodeKind;
+  if (node == nullptr) return false;  // will be refused
+  switch (graph_driver::kind_of(node)) {
+    case NodeKind::copy:
+    case NodeKind::child:
+    case NodeKind::unknown:
+      return true;
+    case NodeKind::kernel:
+      return graph_driver::may_be_nccl(node);
+    default:
+      return false;
   }
-  note(unseen);
-  if (index != 0) g_launchable.insert(executable, index);
-  return index;
+}
+
+bool copies_otherwise(cudaGraphNode_t node, const CopyArgs& copy) {
+  CopyArgs now{};
+  if (node == nullptr) return false;  // will be refused
+  return !graph_driver::copy_in(node, now) || now.bytes != copy.bytes ||
+         bucket_of(now) != bucket_of(copy);
+}
+
+void say_edited(std::string_view function) {
+  coverage::note(session::mapping().head(), Note::graph_edited, function);
+}
+
+std::uint32_t launchable(cudaGraphExec_t executable) {
+  const std::uint32_t known = g_executables.find(executable);
+  const std::uint32_t entry = known & kEntryBits;
+  if (known == entry && entry != 0) [[likely]]
+    return entry;
+  note(known == 0 ? std::uint32_t{kUnseenPart} : known >> kUnseenShift);
+  if (entry != 0) g_executables.insert(executable, entry);  // said: later launches need not ask
+  return entry;
 }
 
 void forget_all() {
-  g_graphs.clear();
-  g_executable.clear();
-  g_launchable.clear();
+  forget_captures();
+  g_executables.clear();
   graph_contents::forget_all();
-  g_lock.unlock();
+  g_lives = 0;
 }
 
 }  // namespace tprof::graphs

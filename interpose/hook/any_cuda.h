@@ -1,23 +1,23 @@
-// Wrappers of the driver's functions, as functions of other names: cuda.h gives many of these a
-// newer meaning by a macro.
+// Wrappers of the driver's functions, as functions of other names.
 #pragma once
 
-#include "interpose/hook/driver_thread.h"
+#include "interpose/driver/memory.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/session/config.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof {
 
-// Tells `report` of what has worked.
-template <typename F>
-CUresult told(CUresult result, F&& report) {
-  if (result == CUDA_SUCCESS && recording_driver() != nullptr) report();
-  return result;
+// The thread where calls of the driver count, with its device, which it may not have set through a
+// wrapper.
+inline Thread* recording_driver() {
+  Thread* t = opt_in::driver() ? recording_thread() : nullptr;
+  if (t != nullptr) t->device = driver::current_device(t->device);
+  return t;
 }
 
 }  // namespace tprof
 
 #define TPROF_REAL_CUDA(function, type) \
   TPROF_REAL_OF(function, any_##function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
-#define ANY(function, parameters)                                     \
-  TPROF_EXPORT CUresult any_##function parameters __asm__(#function); \
-  TPROF_EXPORT CUresult any_##function parameters
+#define ANY(function, parameters) TPROF_EXPORT_ANY(CUresult, function, parameters)

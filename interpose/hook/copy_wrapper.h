@@ -1,6 +1,7 @@
 // The wrapper of a function that makes one copy.
 #pragma once
 
+#include "interpose/capture/copy_call.h"
 #include "interpose/hook/wrapper.h"
 
 // Declared by what they are defined as, which has to agree with the vendor's header where that

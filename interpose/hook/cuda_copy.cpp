@@ -2,10 +2,11 @@
 // pass every call straight through; with it they count those that come from no wrapper: a call of
 // the runtime and the driver call that it causes are one.
 #include "interpose/capture/batch.h"
+#include "interpose/capture/copy_call.h"
 #include "interpose/driver/box.h"
 #include "interpose/hook/any_cuda.h"
 
-using tprof::at;
+using tprof::address;
 using tprof::box_copy;
 using tprof::CopyArgs;
 using tprof::Fn;
@@ -36,10 +37,9 @@ TPROF_CUDA_COPY(X)
     TPROF_REAL_CUDA(function, Type)                                             \
     Thread* t = recording_driver();                                             \
     if (t == nullptr) return real arguments;                                    \
-    const auto call = [&] { return static_cast<cudaError_t>(real arguments); }; \
     Batch batch = TPROF_UNPAREN reading;                                        \
     batch.stream = meant(batch.stream);                                         \
-    return static_cast<CUresult>(batch_call(*t, Fn::function, batch, call));    \
+    return batch_call(*t, Fn::function, batch, [&] { return real arguments; }); \
   }                                                                             \
   }
 #define X(function, twin, name, since, until, parameters, arguments, reading) \

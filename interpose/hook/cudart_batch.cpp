@@ -7,8 +7,7 @@
 // As functions of other names, since their prototypes are not those of any one header.
 #define WRAPPER(meant, function, parameters, arguments, reading)                                \
   namespace tprof {                                                                             \
-  TPROF_EXPORT cudaError_t any_##function parameters __asm__(#function);                        \
-  TPROF_EXPORT cudaError_t any_##function parameters {                                          \
+  TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                         \
     using Type = cudaError_t(*) parameters;                                                     \
     TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound)          \
     Thread* t = recording_thread();                                                             \
@@ -49,7 +48,7 @@ cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void** addresses, size_t* sizes,
                                                 size_t locations_count, unsigned long long flags,
                                                 cudaStream_t stream);
 }
-static_assert(sizeof(cudaMemLocation) == sizeof(tprof::Word), "travels in one register");
+static_assert(sizeof(cudaMemLocation) == sizeof(tprof::RawArg), "travels in one register");
 #endif
 #if CUDART_VERSION >= 13020
 extern "C" {

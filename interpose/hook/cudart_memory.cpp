@@ -1,5 +1,6 @@
 // The wrappers that tell us which device a thread uses and what kind of memory an address is.
 // They count nothing and start nothing.
+#include "interpose/capture/memory.h"
 #include "interpose/hook/wrapper.h"
 
 using tprof::HostMemory;

@@ -5,12 +5,10 @@
 // asked of a handle do they answer themselves.
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/mapped_symbols.h"
+#include "interpose/session/config.h"
 #include "interpose/session/coverage.h"
-#include "interpose/session/opt_in.h"
 
 // Returned in two registers: where to jump to or, where that is null, what to return.
 struct TprofAnswer {
@@ -31,54 +29,40 @@ using tprof::Fn;
 using tprof::Library;
 namespace resolve = tprof::resolve;
 
-constexpr char g_here = 0;  // in this library
-
-template <typename Function>
-Function real(const char* name, std::atomic<Function>& known) {
-  Function found = known.load(std::memory_order_acquire);
-  if (found == nullptr) [[unlikely]] {
-    found = reinterpret_cast<Function>(resolve::symbol_behind(&g_here, name));
-    known.store(found, std::memory_order_release);
-  }
-  return found;
-}
-
-using Dlsym = void* (*)(void*, const char*);
-using Dlvsym = void* (*)(void*, const char*, const char*);
-std::atomic<Dlsym> g_dlsym{nullptr};
-std::atomic<Dlvsym> g_dlvsym{nullptr};
+constinit resolve::BehindUs<void* (*)(void*, const char*)> g_dlsym("dlsym");
+constinit resolve::BehindUs<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
 
 // What RTLD_NEXT and RTLD_DEFAULT find is ours already, or another interposer's way to the real
 // one; and what we ask for ourselves is not for a program.
-Fn wanted(const void* handle, const char* name, const void* caller) {
+Fn asked_for(const void* handle, const char* name, const void* caller) {
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return Fn::none;
   const Fn fn = resolve::named(name);
   return fn == Fn::none || resolve::is_ours(caller) ? Fn::none : fn;
 }
 
-void* given(Fn fn, void* found) {
+void* to_give(Fn fn, void* found) {
   if (found == nullptr || resolve::is_ours(found)) return found;
   const bool driver = tprof::info(fn).library == Library::cuda;
   const bool wrap = driver ? tprof::opt_in::driver() : tprof::opt_in::dlsym();
   void* const result = wrap ? resolve::bind(fn, found) : found;
-  if (result == found && !driver) tprof::coverage::taken(fn, found);
+  if (result == found && !driver) tprof::coverage::taken_by_address(fn, found);
   return result;
 }
 
 }  // namespace
 
 TprofAnswer tprof_dlsym(void* handle, const char* name, const void* caller) {
-  const auto dlsym = real("dlsym", g_dlsym);
-  const Fn fn = wanted(handle, name, caller);
+  const auto dlsym = g_dlsym.get();
+  const Fn fn = asked_for(handle, name, caller);
   if (fn == Fn::none) return {reinterpret_cast<void*>(dlsym), nullptr};
-  return {nullptr, given(fn, dlsym(handle, name))};
+  return {nullptr, to_give(fn, dlsym(handle, name))};
 }
 
 TprofAnswer tprof_dlvsym(void* handle, const char* name, const char* version, const void* caller) {
-  const auto dlvsym = real("dlvsym", g_dlvsym);
-  const Fn fn = wanted(handle, name, caller);
+  const auto dlvsym = g_dlvsym.get();
+  const Fn fn = asked_for(handle, name, caller);
   if (fn == Fn::none) return {reinterpret_cast<void*>(dlvsym), nullptr};
-  return {nullptr, given(fn, dlvsym(handle, name, version))};
+  return {nullptr, to_give(fn, dlvsym(handle, name, version))};
 }
 
 // Each saves its arguments, asks, and jumps or returns.

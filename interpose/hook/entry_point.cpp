@@ -2,7 +2,7 @@
 // also one that is linked in, reaches the driver this way. With TPROF_DRIVER=1 what they give is
 // wrapped.
 #include "interpose/hook/wrapper.h"
-#include "interpose/session/opt_in.h"
+#include "interpose/session/config.h"
 
 using tprof::Fn;
 namespace resolve = tprof::resolve;
@@ -26,14 +26,11 @@ constexpr EntryPoint kEntryPoints[] = {
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
         TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X)
 #undef X
-#define X(function, since, ...) {#function, since, kNewestKnown, Fn::function, Fn::function},
-            TPROF_CUDA_NODE(X) TPROF_CUDA_ANY_NODE(X)
+#define X(function, name, since, until, ...) {#name, since, until, Fn::function, Fn::function},
+            TPROF_CUDA_GRAPH_ONLY(X)
 #undef X
-#define X(function, name, since, until) {#name, since, until, Fn::function, Fn::function},
-                TPROF_CUDA_GRAPH_ONLY(X)
-#undef X
-                    {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
-                     Fn::cuGraphInstantiateWithFlags},
+                {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
+                 Fn::cuGraphInstantiateWithFlags},
     // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
     // versions the same name may mean the older prototype: it is passed through.
     {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
@@ -96,40 +93,23 @@ TPROF_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int
 // The runtime's, which ask the driver for the name at their own version, or at a given one. Their
 // last argument came with CUDA 12.0; it is passed on whatever it is.
 using Status = void*;
-using EntryPointOf = cudaError_t (*)(const char*, void**, unsigned long long, Status);
-using EntryPointByVersion = cudaError_t (*)(const char*, void**, unsigned, unsigned long long,
-                                            Status);
-
-#define X(function, twin)                                                                          \
-  TPROF_EXPORT cudaError_t tprof_##function(                                                       \
-      const char* name, void** entry, unsigned long long flags, Status status) __asm__(#function); \
-  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry,                        \
-                                            unsigned long long flags, Status status) {             \
-    TPROF_REAL_OF(function, tprof_##function, EntryPointOf, cudaErrorSharedObjectSymbolNotFound)   \
-    const cudaError_t result = real(name, entry, flags, status);                                   \
-    if (result == cudaSuccess && tprof::opt_in::driver()) {                                        \
-      const int version = runtime_version(reinterpret_cast<const void*>(real_address));            \
-      wrap(entry, name, version, own_stream(flags, twin));                                         \
-    }                                                                                              \
-    return result;                                                                                 \
+#define NAMED (const char* name, void** entry, unsigned long long flags, Status status)
+#define VERSIONED \
+  (const char* name, void** entry, unsigned version, unsigned long long flags, Status status)
+#define X(function, twin, parameters, arguments, meant)                                \
+  TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                \
+    using Type = cudaError_t(*) parameters;                                            \
+    TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound) \
+    const cudaError_t result = real arguments;                                         \
+    if (result == cudaSuccess && tprof::opt_in::driver()) {                            \
+      wrap(entry, name, meant, own_stream(flags, twin));                               \
+    }                                                                                  \
+    return result;                                                                     \
   }
-X(cudaGetDriverEntryPoint, false)
-X(cudaGetDriverEntryPoint_ptsz, true)
-#undef X
-
-#define X(function, twin)                                                                     \
-  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry, unsigned version, \
-                                            unsigned long long flags,                         \
-                                            Status status) __asm__(#function);                \
-  TPROF_EXPORT cudaError_t tprof_##function(const char* name, void** entry, unsigned version, \
-                                            unsigned long long flags, Status status) {        \
-    TPROF_REAL_OF(function, tprof_##function, EntryPointByVersion,                            \
-                  cudaErrorSharedObjectSymbolNotFound)                                        \
-    const cudaError_t result = real(name, entry, version, flags, status);                     \
-    if (result == cudaSuccess)                                                                \
-      wrap(entry, name, static_cast<int>(version), own_stream(flags, twin));                  \
-    return result;                                                                            \
-  }
-X(cudaGetDriverEntryPointByVersion, false)
-X(cudaGetDriverEntryPointByVersion_ptsz, true)
-#undef X
+#define X_BOTH(function, parameters, arguments, meant) \
+  X(function, false, parameters, arguments, meant)     \
+  X(function##_ptsz, true, parameters, arguments, meant)
+X_BOTH(cudaGetDriverEntryPoint, NAMED, (name, entry, flags, status),
+       runtime_version(reinterpret_cast<const void*>(real_address)))
+X_BOTH(cudaGetDriverEntryPointByVersion, VERSIONED, (name, entry, version, flags, status),
+       static_cast<int>(version))

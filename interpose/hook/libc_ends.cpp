@@ -15,9 +15,9 @@
 #include <cstring>
 
 #include "interpose/base/environment.h"
-#include "interpose/base/keep_errno.h"
+#include "interpose/base/held_signals.h"
 #include "interpose/resolve/mapped_symbols.h"
-#include "interpose/session/leaving.h"
+#include "interpose/session/life.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -25,23 +25,8 @@ namespace {
 
 using Arguments = char* const*;
 
-constexpr char g_here = 0;  // in this library
-
 template <typename Function>
-class Real {
- public:
-  explicit constexpr Real(const char* name) : name_(name) {}
-  Function get() {
-    if (function_ == nullptr) {
-      function_ = reinterpret_cast<Function>(tprof::resolve::symbol_behind(&g_here, name_));
-    }
-    return function_;
-  }
-
- private:
-  const char* name_;
-  Function function_ = nullptr;
-};
+using Real = tprof::resolve::BehindUs<Function>;
 
 constinit Real<void (*)(int)> g_exit("_exit");
 constinit Real<void (*)(int)> g_Exit("_Exit");
@@ -51,14 +36,12 @@ constinit Real<int (*)(const char*, Arguments)> g_execvp("execvp");
 constinit Real<int (*)(const char*, Arguments, Arguments)> g_execvpe("execvpe");
 constinit Real<int (*)(int, Arguments, Arguments)> g_fexecve("fexecve");
 
+template <typename... Function>
+void find(Real<Function>&... real) {
+  (real.get(), ...);
+}
 [[gnu::constructor]] void find_real_ones() {
-  g_exit.get();
-  g_Exit.get();
-  g_execve.get();
-  g_execv.get();
-  g_execvp.get();
-  g_execvpe.get();
-  g_fexecve.get();
+  find(g_exit, g_Exit, g_execve, g_execv, g_execvp, g_execvpe, g_fexecve);
 }
 
 [[noreturn]] void end(Real<void (*)(int)>& real, int status) {

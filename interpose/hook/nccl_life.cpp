@@ -1,7 +1,10 @@
 // The wrappers of NCCL's groups and of a communicator's life.
 #include <cstddef>
 
+#include "interpose/capture/groups.h"
+#include "interpose/capture/late_communicators.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/session/life.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;
@@ -31,7 +34,7 @@ ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
   const ncclResult_t result = real();
   if (accepted(result) && comm != nullptr && *comm != nullptr) {
     comms::add(*comm, {{comms::id_of(unique_id)}, nranks, rank, t.device, name});
-    tprof::session::look_around();
+    tprof::session::note_loaded_objects();
   }
   return result;
 }
@@ -73,10 +76,7 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
 template <typename F>
 ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& real) {
   const DepthGuard guard(t);
-  if (!tprof::ends_group(t)) {
-    tprof::inner_group_ended(t);
-    return real();
-  }
+  if (tprof::inner_group_ended(t)) return real();
   const std::uint64_t start = tprof::now_ns();
   const ncclResult_t result = real();
   const std::uint64_t dur = tprof::now_ns() - start;
@@ -90,7 +90,7 @@ ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
   // Out of the table before the library can hand out the same address again.
   if (Thread* t = tprof::thread_in_session()) {
     const DepthGuard guard(*t);
-    comms::remove(comm, real_address);
+    comms::end(comm, real_address);
   }
   return real();
 }
@@ -221,23 +221,9 @@ TPROF_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUn
   if (accepted(result) && newcomm != nullptr && id != nullptr) {
     comms::add_child({newcomm, {comms::id_of(*id)}, t->group, config_name(config)},
                      result == ncclSuccess, address);
-    tprof::session::look_around();
+    tprof::session::note_loaded_objects();
   }
   return result;
-}
-
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
-extern "C" ncclResult_t ncclCommRevoke(ncclComm_t, int);
-#endif
-// Ends what is under way; the communicator stays, and can be split, shrunk or destroyed.
-TPROF_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
-  TPROF_REAL_NCCL(ncclCommRevoke)
-  return real(comm, flags);
-}
-
-TPROF_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  TPROF_REAL_NCCL(ncclCommFinalize)
-  return real(comm);
 }
 
 TPROF_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {

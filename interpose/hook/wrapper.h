@@ -5,29 +5,22 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "interpose/capture/calls.h"
+#include "interpose/api/functions.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof {
 
 // The real function of a wrapper that records nothing by itself: what it makes the driver do is
 // part of the call all the same.
-template <typename Function>
-struct Within;
-template <typename R, typename... A>
-struct Within<R (*)(A...)> {
-  R (*function)(A...);
-  R operator()(A... arguments) const {
-    const DepthGuard guard(t_thread);
-    return function(arguments...);
-  }
-};
-
-template <Fn kFn, typename Function>
-auto callable(Function function) {
+template <Fn kFn, typename R, typename... A>
+auto callable(R (*function)(A...)) {
   if constexpr (info(kFn).library == Library::cudart && !info(kFn).data) {
-    return Within<Function>{function};
+    return [function](A... arguments) {
+      const DepthGuard guard(t_thread);
+      return function(arguments...);
+    };
   } else {
     return function;
   }
@@ -77,3 +70,9 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   } while (false)
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
+
+// A wrapper as a function of another name, any_<function>: where no one header has its prototype,
+// or cuda.h gives the name a newer meaning by a macro.
+#define TPROF_EXPORT_ANY(result, function, parameters)              \
+  TPROF_EXPORT result any_##function parameters __asm__(#function); \
+  TPROF_EXPORT result any_##function parameters

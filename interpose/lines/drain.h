@@ -78,11 +78,6 @@ class Drain {
  private:
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
-  bool complete_graph(std::uint32_t index) const {
-    const Graph* g = view_.graph(index);
-    return g == nullptr || g->complete.load(std::memory_order_acquire) != 0;
-  }
-
   // Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
   void communicators(Text& out, std::uint32_t& done, std::int32_t& world) const {
     const Head& head = view_.head();
@@ -99,8 +94,10 @@ class Drain {
   void tables(Text& out, Progress& p, bool last = false) {
     communicators(out, p.comms, p.world);
     const std::uint32_t graphs = View::entries(view_.head().graphs);
-    while (p.graphs < graphs && (last || complete_graph(p.graphs + 1))) {
-      graph_line(out, view_, sums_, ++p.graphs);
+    for (; p.graphs < graphs; ++p.graphs) {
+      const Graph* g = view_.graph(p.graphs + 1);
+      if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
+      graph_line(out, view_, sums_, p.graphs + 1);
     }
   }
 
@@ -148,10 +145,14 @@ class Drain {
              std::uint64_t head) {
     RangeRecord r;
     std::memcpy(&r, &first, sizeof r);
-    char name[kMaxRangeName];
-    const std::uint32_t length = r.length < sizeof name ? r.length : sizeof name;
+    OpenRange range{};
+    range.start_ns = r.start_ns;
+    range.tid = r.tid;
+    range.domain = r.domain;
+    range.device = r.device;
+    range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(r.length, kMaxRangeName));
     RangeRecord part = r;
-    for (std::uint32_t at = 0; at < length; at += RangeRecord::kNameBytes) {
+    for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
       if (at != 0) {
         if (p.tail[i] == head) return;  // not written by us
         const auto next = copy_in_use(view_.ring(t)[p.tail[i] & (t.capacity - 1)]);
@@ -159,19 +160,22 @@ class Drain {
         if (part.function != kMetaRangeName) return;
         ++p.tail[i];
       }
-      std::memcpy(name + at, part.name, RangeRecord::kNameBytes);
+      std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
     }
     const std::size_t before = out.size();
-    range_line(out, view_, r, {{name, length}, r.tid, r.domain, r.device}, p.range_lines + 1);
+    range_line(out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
+    const bool fits = within_quota(out, before, p.range_bytes, kRangeQuotaDivisor);
+    ++(fits ? p.range_lines : p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)]);
+  }
+
+  // The text behind `before` counts as `written`, or is taken back.
+  bool within_quota(Text& out, std::size_t before, std::uint64_t& written,
+                    std::uint64_t divisor) const {
     const std::uint64_t bytes = out.size() - before;
     const std::uint64_t quota = view_.head().quota;
-    if (quota != 0 && p.range_bytes + bytes > quota / kRangeQuotaDivisor) {
-      out.cut(before);
-      ++p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)];
-      return;
-    }
-    p.range_bytes += bytes;
-    ++p.range_lines;
+    const bool fits = quota == 0 || written + bytes <= quota / divisor;
+    fits ? void(written += bytes) : out.cut(before);
+    return fits;
   }
 
   void record(Text& out, Progress& p, const Record& r, std::uint32_t i, std::uint64_t& events) {
@@ -199,15 +203,9 @@ class Drain {
     } else {
       call_line(out, view_, r, p.tid[i], stream, false);
     }
-    const std::uint64_t quota = view_.head().quota;
-    const std::uint64_t bytes = out.size() - before;
-    if (quota != 0 && p.lines_bytes + bytes > quota) {
-      out.cut(before);
-      if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::quota)];
-      return;
-    }
-    p.lines_bytes += bytes;
-    if (r.function != kMetaGroup) ++events;
+    const bool fits = within_quota(out, before, p.lines_bytes, 1);
+    if (r.function == kMetaGroup) return;
+    ++(fits ? events : p.dropped[static_cast<std::size_t>(Dropped::quota)]);
   }
 
   View view_;

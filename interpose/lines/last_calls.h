@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 #include "interpose/format/copy_in_use.h"
 #include "interpose/lines/lines.h"
@@ -13,13 +14,10 @@ namespace tprof {
 class LastCalls {
  public:
   // Of the threads whose records these are. A living process may go on meanwhile.
-  void look(const View& view) {
+  void add_threads(const View& view) {
     // Threads beyond the last area share one, and then what they did last is not known.
     if (view.threads() == kMaxThreads) return;
-    for (std::uint32_t i = 0; i < view.threads(); ++i) {
-      const ThreadArea* t = view.thread(i);
-      if (t != nullptr) look(view, *t, i);
-    }
+    view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i); });
   }
 
   // `tid`: of the records of each thread that no marker in its ring names.
@@ -32,7 +30,7 @@ class LastCalls {
 
  private:
   static constexpr std::uint32_t kPlaces = 512;  // most processes need ten
-  static constexpr std::uint64_t kSpare = UINT64_MAX;
+  static constexpr std::uint64_t kOutsideRing = UINT64_MAX;
 
   struct Call {
     Record record;
@@ -42,7 +40,7 @@ class LastCalls {
     bool of_thread;
   };
 
-  void look(const View& view, const ThreadArea& t, std::uint32_t i) {
+  void add_thread(const View& view, const ThreadArea& t, std::uint32_t i) {
     std::uint32_t tid = 0;
     if (const Record* ring = view.ring(t)) {
       const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
@@ -56,36 +54,33 @@ class LastCalls {
         if (r.function == kMetaThread) {
           tid = static_cast<std::uint32_t>(r.count);
         } else {
-          take(view, {r, n, i, tid, false});
+          add(view, {r, n, i, tid, false});
         }
       }
     }
-    const auto spare = copy_in_use(t.spare);
+    const auto outside = copy_in_use(t.outside_ring);
     const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
-    if (spare.txn != 0 && spare.txn <= committed) take(view, {spare, kSpare, i, tid, false});
+    if (outside.txn != 0 && outside.txn <= committed)
+      add(view, {outside, kOutsideRing, i, tid, false});
   }
 
-  void take(const View& view, Call call) {
+  void add(const View& view, Call call) {
     const Record& r = call.record;
     const bool launch = r.function == kMetaLaunch;
     if (!launch && (r.function == kMetaVoid || view.function(r.function) == nullptr)) return;
     call.of_thread = true;
     keep(call);
     call.of_thread = false;
-    if (!launch && accepted(r) && !is_copy(r.bucket)) keep(call);
+    if (!launch && nccl_accepted(r.result) && !is_copy(r.bucket)) keep(call);
   }
 
-  static bool accepted(const Record& r) {
-    constexpr std::uint64_t kInProgress = 7;  // ncclInProgress
-    return r.result == 0 || r.result == kInProgress;
-  }
-
-  static bool same_kind(const Call& a, const Call& b) {
-    if (a.of_thread != b.of_thread) return false;
-    if (a.of_thread) return a.thread == b.thread;
-    const bool talk = a.record.bucket == Bucket::P2P;
-    if (a.record.comm != b.record.comm || talk != (b.record.bucket == Bucket::P2P)) return false;
-    return !talk || (a.record.peer == b.record.peer && a.record.function == b.record.function);
+  // What it is the last of: its thread; its communicator; its pair of ranks and direction there.
+  using Kind = std::tuple<bool, std::uint32_t, std::int32_t, std::uint32_t>;
+  static Kind kind_of(const Call& call) {
+    const Record& r = call.record;
+    if (call.of_thread) return {true, call.thread, 0, 0};
+    if (r.bucket != Bucket::P2P) return {false, r.comm, 0, 0};
+    return {false, r.comm, r.peer, r.function};
   }
 
   static bool later(const Call& a, const Call& b) {
@@ -95,21 +90,17 @@ class LastCalls {
 
   // In the place of its kind; what finds no place is left out, and so not known.
   void keep(const Call& call) {
-    const Record& r = call.record;
-    const std::uint64_t kind =
-        call.of_thread ? call.thread
-                       : std::uint64_t{r.comm} * 64 +
-                             (r.bucket == Bucket::P2P
-                                  ? static_cast<std::uint32_t>(r.peer) * 3U + r.function + 1
-                                  : 0);
+    const Kind kind = kind_of(call);
+    const auto [of_thread, first, peer, function] = kind;
+    const std::uint64_t talk =
+        function == 0 ? 0 : static_cast<std::uint32_t>(peer) * 3U + function + 1;
+    const std::uint64_t hash =
+        (of_thread ? first : std::uint64_t{first} * 64 + talk) * 31 + of_thread;
     for (std::uint32_t n = 0; n < kPlaces; ++n) {
-      Call& at = calls_[(kind * 31 + call.of_thread + n) % kPlaces];
-      if (at.record.function == kMetaVoid) {
-        at = call;
-        return;
-      }
-      if (!same_kind(at, call)) continue;
-      if (later(call, at)) at = call;
+      Call& kept = calls_[(hash + n) % kPlaces];
+      const bool free = kept.record.function == kMetaVoid;
+      if (!free && kind_of(kept) != kind) continue;
+      if (free || later(call, kept)) kept = call;
       return;
     }
   }
@@ -128,11 +119,8 @@ class LastCalls {
   static void line(Text& out, const View& view, const Call& call, std::uint32_t tid) {
     const Record& r = call.record;
     const bool launch = r.function == kMetaLaunch;
-    const Function* f = view.function(r.function);
     open_line(out, view, "tprof_last", 'M', tid)
-        << ",\"args\":{\"function\":\""
-        << (launch ? "cudaGraphLaunch"
-                   : std::string_view(f->name, strnlen(f->name, sizeof f->name)))
+        << ",\"args\":{\"function\":\"" << (launch ? kLaunchName : view.function_name(r.function))
         << "\",\"cat\":\"" << (launch ? kGraphCategory : bucket_name(r.bucket)) << "\",\"ts\":";
     timestamp(out, view, r.start_ns) << ",\"dur\":";
     out.micros(r.dur_ns) << ',';

@@ -1,7 +1,10 @@
 // The lines that sum up: tprof_graph, tprof_ledger, tprof_footer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <tuple>
 
 #include "interpose/format/coverage.h"
 #include "interpose/lines/lines.h"
@@ -11,8 +14,9 @@ namespace tprof {
 
 // The exact totals of a process at one moment, with the room that making them takes.
 struct Sums {
-  Pages<Total> all;   // every row, replays included, per graph
-  Pages<Total> rows;  // calls only, added up over graphs: the ledger's rows
+  Pages<Total> all;         // every row, replays included, per graph
+  Pages<Total> rows;        // calls only, added up over graphs: the ledger's rows
+  Pages<Total> signatures;  // by communicator and bin
 };
 
 inline void collect(const View& view, Sums& sums, bool count_open_calls) {
@@ -26,25 +30,25 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
     });
   }
   sums.rows.clear();
+  sums.signatures.clear();
   for (Total t : sums.all) {
+    const bool of_comm = t.key.comm != 0 && t.key.bytes_class >= 0 && t.key.bytes_class <= 64;
+    if (t.key.function == kMetaSignature && of_comm) sums.signatures.push_back(t);
     if (t.key.function >= kMetaThread || t.key.mode == Mode::in_graph) continue;
     if (t.values.calls + t.values.failed + t.unfinished == 0) continue;
     t.key.graph = 0;
     sums.rows.push_back(t);
   }
   merge_totals(sums.rows);
-}
-
-inline std::string_view function_name(const View& view, std::uint8_t number) {
-  const Function* f = view.function(number);
-  return f == nullptr ? std::string_view("?")
-                      : std::string_view(f->name, strnlen(f->name, sizeof f->name));
+  std::sort(sums.signatures.begin(), sums.signatures.end(), [](const Total& a, const Total& b) {
+    return std::tie(a.key.comm, a.key.bytes_class) < std::tie(b.key.comm, b.key.bytes_class);
+  });
 }
 
 // What a row counts, without its values.
 inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
-      << function_name(view, key.function) << "\",\"dtype\":\""
+      << view.function_name(key.function) << "\",\"dtype\":\""
       << dtype_name(key.dtype, view.head().copy_element_size) << "\",\"comm\":";
   const bool copy = is_copy(key.bucket);
   out.number_or_null(key.comm != 0 && !copy, key.comm);
@@ -81,73 +85,33 @@ inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t in
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
       << ",\"calls\":[";
-  bool first = true;
+  Comma comma;
   for (const Total& t : sums.all) {
-    if (!first) out << ',';
-    first = false;
-    row_key(out, view, t.key);
+    row_key(out << comma.next(), view, t.key);
     row_amounts(out, view, t);
     out << '}';
   }
   out << "]}},\n";
 }
 
-// The signatures of the communicators, asked for in order: a communicator's rows stand among those
-// of their bin, and those of each bin are sorted by communicator.
-class Signatures {
- public:
-  static constexpr int kBins = 65;
-  struct Bins {
-    std::uint64_t calls[kBins] = {};
-    std::uint64_t sum[kBins] = {};
-  };
-
-  explicit Signatures(const Sums& sums) {
-    for (const Total& t : sums.all) {
-      const auto bin = static_cast<std::uint8_t>(t.key.bytes_class);
-      if (t.key.function != kMetaSignature || bin >= kBins) continue;
-      if (next_[bin] == nullptr) next_[bin] = &t;
-      end_[bin] = &t + 1;
-    }
-  }
-
-  Bins of(std::uint32_t comm) {
-    Bins bins;
-    for (int bin = 0; bin < kBins; ++bin) {
-      const Total*& t = next_[bin];
-      for (; t != end_[bin] && t->key.comm <= comm; ++t) {
-        if (t->key.comm != comm) continue;
-        bins.calls[bin] += t->values.calls;
-        bins.sum[bin] += t->values.count;
-      }
-    }
-    return bins;
-  }
-
- private:
-  const Total* next_[kBins] = {};
-  const Total* end_[kBins] = {};
-};
-
 // {"comm":1,"collectives":5,"signature":"…","marks":["…",…]}: marks[k] is the signature after 2^k.
-inline void comm_signature(Text& out, Signatures& signatures, std::uint32_t comm) {
+// `t`: where the communicator's bins begin, if it has any; behind them afterwards.
+inline void comm_signature(Text& out, const Total*& t, const Total* end, std::uint32_t comm) {
   std::uint64_t collectives = 0;
   std::uint64_t signature = 0;
-  std::uint64_t marks[65];
+  std::uint64_t marks[64];
   int known = 0;
-  const auto [calls, sum] = signatures.of(comm);
-  for (int bin = 0; bin <= 64; ++bin) {
-    collectives += calls[bin];
-    signature += sum[bin];
-    if (bin < 64 && collectives == std::uint64_t{1} << bin) marks[known++] = signature;
+  for (; t != end && t->key.comm == comm; ++t) {
+    collectives += t->values.calls;
+    signature += t->values.count;
+    const unsigned bin = static_cast<std::uint8_t>(t->key.bytes_class);
+    const bool whole = bin < 64 && collectives == std::uint64_t{1} << bin;
+    if (whole && known < 64) marks[known++] = signature;
   }
-  out << "{\"comm\":" << comm << ",\"collectives\":" << collectives << ",\"signature\":\"";
-  out.hex16(signature) << "\",\"marks\":[";
-  for (int i = 0; i < known; ++i) {
-    if (i != 0) out << ',';
-    out << '"';
-    out.hex16(marks[i]) << '"';
-  }
+  out << "{\"comm\":" << comm << ",\"collectives\":" << collectives << ",\"signature\":";
+  out.hex16(signature) << ",\"marks\":[";
+  Comma comma;
+  for (int i = 0; i < known; ++i) (out << comma.next()).hex16(marks[i]);
   out << "]}";
 }
 
@@ -157,11 +121,9 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   open_line(out, view, "tprof_ledger", 'M', 0)
       << ",\"args\":{\"epoch\":0,\"reason\":\"" << reason << "\",\"ts\":";
   timestamp(out, view, now_ns) << ",\"rows\":[";
-  bool first = true;
+  Comma row;
   for (const Total& t : sums.rows) {
-    if (!first) out << ',';
-    first = false;
-    row_key(out, view, t.key);
+    row_key(out << row.next(), view, t.key);
     out << ",\"mode\":\"" << mode_name(t.key.mode) << '"';
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
@@ -170,38 +132,33 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   }
   out << "],\"comms\":[";
   const std::uint32_t comms = View::entries(view.head().comms);
-  Signatures signatures(sums);
+  const Total* bin = sums.signatures.begin();
+  Comma comm;
   for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
-    if (i != 1) out << ',';
-    comm_signature(out, signatures, i);
+    comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
   out << "]}},\n";
 }
 
-// ,"ranges_dropped":{"quota":2}, or nothing.
-inline void ranges_dropped(Text& out, const Sums& sums, const Progress& progress) {
-  std::uint64_t dropped[kRangeDroppedCount];
-  for (std::size_t i = 0; i < kRangeDroppedCount; ++i) dropped[i] = progress.range_dropped[i];
-  for (const Total& t : sums.all) {
-    const auto reason = static_cast<std::uint8_t>(t.key.bytes_class);
-    if (t.key.function == kMetaRangeDropped && reason < kRangeDroppedCount) {
-      dropped[reason] += t.values.calls;
-    }
+// {"quota":2}
+template <std::size_t N>
+void drops(Text& out, const std::uint64_t (&dropped)[N], const char* const (&reasons)[N]) {
+  out << '{';
+  Comma comma;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (dropped[i] != 0) out << comma.next() << '"' << reasons[i] << "\":" << dropped[i];
   }
-  bool any = false;
-  for (std::size_t i = 0; i < kRangeDroppedCount; ++i) {
-    if (dropped[i] == 0) continue;
-    out << (any ? ",\"" : ",\"ranges_dropped\":{\"") << kRangeDroppedNames[i]
-        << "\":" << dropped[i];
-    any = true;
-  }
-  if (any) out << '}';
+  out << '}';
 }
 
-inline std::uint64_t ring_drops(const Sums& sums) {
-  std::uint64_t n = 0;
-  for (const Total& t : sums.all) n += t.key.function == kMetaDropped ? t.values.calls : 0;
-  return n;
+inline std::uint64_t dropped_by(const Sums& sums, MetaFunction what, std::size_t reason) {
+  std::uint64_t calls = 0;
+  for (const Total& t : sums.all) {
+    const bool its =
+        t.key.function == what && static_cast<std::uint8_t>(t.key.bytes_class) == reason;
+    calls += its ? t.values.calls : 0;
+  }
+  return calls;
 }
 
 // Who ended the file: the process itself; a reader that took over from it; or a reader that found
@@ -214,36 +171,32 @@ inline void missed_array(Text& out, const View& view) {
   const Head& head = view.head();
   if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
   out << ",\"missed\":[";
-  bool first = true;
+  Comma comma;
   for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const std::uint64_t calls = head.function[n].missed.load(std::memory_order_relaxed);
     if (calls == 0) continue;
-    out << (first ? "{\"name\":\"" : ",{\"name\":\"") << bounded_text(head.function[n].name)
+    out << comma.next() << "{\"name\":\"" << bounded_text(head.function[n].name)
         << "\",\"calls\":" << calls << '}';
-    first = false;
   }
   out << ']';
 }
 
 // The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
-inline void footer_line(Text& out, const View& view, const Sums& sums, const Progress& progress,
+inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
                         Complete complete) {
   const Head& head = view.head();
-  std::uint64_t dropped[kDroppedCount];
-  for (std::size_t i = 0; i < kDroppedCount; ++i) dropped[i] = progress.dropped[i];
-  dropped[static_cast<std::size_t>(Dropped::ring)] = ring_drops(sums);
-  open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":{";
-  bool first = true;
-  for (std::size_t i = 0; i < kDroppedCount; ++i) {
-    if (dropped[i] == 0) continue;
-    out << (first ? "\"" : ",\"") << kDroppedNames[i] << "\":" << dropped[i];
-    first = false;
+  p.dropped[static_cast<std::size_t>(Dropped::ring)] = dropped_by(sums, kMetaDropped, 0);
+  std::uint64_t ranges = 0;
+  for (std::size_t i = 0; i < kRangeDroppedCount; ++i) {
+    p.range_dropped[i] += dropped_by(sums, kMetaRangeDropped, i);
+    ranges += p.range_dropped[i];
   }
-  out << '}';
-  ranges_dropped(out, sums, progress);
-  out << ",\"self_cost_ns\":" << progress.self_ns
-      << ",\"base_time_ns\":" << view.head().base_real_ns << ",\"coverage\":{\"functions\":[";
-  first = true;
+  open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":";
+  drops(out, p.dropped, kDroppedNames);
+  if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
+  out << ",\"self_cost_ns\":" << p.self_ns << ",\"base_time_ns\":" << view.head().base_real_ns
+      << ",\"coverage\":{\"functions\":[";
+  Comma comma;
   for (std::uint32_t n = 1; n < view.functions(); ++n) {
     const Function& f = head.function[n];
     if (f.library == 0) continue;
@@ -252,15 +205,15 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, const Pro
       if (t.key.function != n || n >= kMaxDataFunctions || t.key.mode == Mode::replayed) continue;
       calls += t.values.calls + t.values.failed + t.unfinished;
     }
-    const char* path = f.library <= kMaxLibraries ? head.library[f.library - 1] : "";
-    out << (first ? "" : ",") << "{\"name\":\"" << bounded_text(f.name) << "\",\"library\":";
-    first = false;
-    out.string({path, strnlen(path, sizeof head.library[0])}) << ",\"calls\":" << calls << '}';
+    const bool known = f.library <= kMaxLibraries;
+    out << comma.next() << "{\"name\":\"" << bounded_text(f.name) << "\",\"library\":";
+    out.string(known ? bounded_text(head.library[f.library - 1]) : "")
+        << ",\"calls\":" << calls << '}';
   }
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false, progress.streams > kMaxStreams);
+  notes_array(out, head, false, p.streams > kMaxStreams);
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/base/clock.h"
 #include "interpose/base/text.h"
 #include "interpose/format/view.h"
 
@@ -32,30 +33,14 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   const Communicator* c = view.comm(index);
   if (c == nullptr) return;
   open_line(out, view, "tprof_comm", 'M', 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
-  if (c->id != 0) {
-    out << '"';
-    out.hex16(c->id) << '"';
-  } else {
-    out << "null";
-  }
-  out << ",\"name\":";
-  if (c->has_name) {
-    out.string({c->name, strnlen(c->name, sizeof c->name)});
-  } else {
-    out << "null";
-  }
+  out.hex16_or_null(c->id) << ",\"name\":";
+  c->has_name ? out.string(bounded_text(c->name)) : out << "null";
   out << ",\"nranks\":" << c->nranks << ",\"rank\":";
   out.number_or_null(is_own_comm(index), c->rank) << ",\"device\":";
   out.number_or_null(is_own_comm(index), c->device) << ",\"parent\":";
   out.number_or_null(c->parent != 0, c->parent);
-  if (c->birth != 0) {
-    out << ",\"birth\":\"";
-    out.hex16(c->birth) << '"';
-  }
-  if (c->alias != 0) {
-    out << ",\"alias\":\"";
-    out.hex16(c->alias) << '"';
-  }
+  if (c->birth != 0) (out << ",\"birth\":").hex16(c->birth);
+  if (c->alias != 0) (out << ",\"alias\":").hex16(c->alias);
   out << "}},\n";
 }
 
@@ -65,11 +50,10 @@ inline void identity_line(Text& out, const View& view, const Communicator& large
       << ",\"args\":{\"rank\":" << largest.rank << ",\"world_size\":" << largest.nranks << "}},\n";
 }
 
-inline void clock_line(Text& out, const View& view, std::uint64_t mono_ns, std::uint64_t real_ns,
-                       std::uint64_t bracket_ns) {
+inline void clock_line(Text& out, const View& view, const ClockAnchor& anchor) {
   open_line(out, view, "tprof_clock", 'M', 0)
-      << ",\"args\":{\"clock\":[" << mono_ns - view.head().base_mono_ns << ',' << real_ns << ','
-      << bracket_ns << "]}},\n";
+      << ",\"args\":{\"clock\":[" << anchor.mono_ns - view.head().base_mono_ns << ','
+      << anchor.real_ns << ',' << anchor.bracket_ns << "]}},\n";
 }
 
 // The handle behind a stream's number in the lines that follow.
@@ -125,32 +109,32 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
   if (r.in_place) out << ",\"in_place\":true";
 }
 
-// A call that moves data: X, or B with unfinished:true for one that never returned.
-inline void call_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
-                      std::uint32_t stream, bool unfinished) {
-  const Function* f = view.function(r.function);
-  if (f == nullptr) return;
-  out << "{\"name\":\"" << std::string_view(f->name, strnlen(f->name, sizeof f->name))
-      << "\",\"cat\":\"" << bucket_name(r.bucket) << "\",\"ph\":\"" << (unfinished ? 'B' : 'X')
-      << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid << ",\"ts\":";
+// What the line of a call begins with: X, or B with unfinished:true for one that never returned.
+inline void open_call_line(Text& out, const View& view, const Record& r, std::string_view name,
+                           std::string_view category, std::uint32_t tid, bool unfinished) {
+  out << "{\"name\":\"" << name << "\",\"cat\":\"" << category << "\",\"ph\":\""
+      << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid
+      << ",\"ts\":";
   timestamp(out, view, r.start_ns);
-  if (!unfinished) {
-    out << ",\"dur\":";
-    out.micros(r.dur_ns);
-  }
+  if (!unfinished) (out << ",\"dur\":").micros(r.dur_ns);
   out << ",\"args\":{";
   result_args(out, r, unfinished);
+}
+
+// A call that moves data.
+inline void call_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
+                      std::uint32_t stream, bool unfinished) {
+  if (view.function(r.function) == nullptr) return;
+  open_call_line(out, view, r, view.function_name(r.function), bucket_name(r.bucket), tid,
+                 unfinished);
   call_args(out, view, r, stream);
   out << "}},\n";
 }
 
+inline constexpr std::string_view kLaunchName = "cudaGraphLaunch";
 inline void launch_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
                         std::uint32_t stream) {
-  out << "{\"name\":\"cudaGraphLaunch\",\"cat\":\"" << kGraphCategory
-      << "\",\"ph\":\"X\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid << ",\"ts\":";
-  timestamp(out, view, r.start_ns) << ",\"dur\":";
-  out.micros(r.dur_ns) << ",\"args\":{";
-  result_args(out, r, false);
+  open_call_line(out, view, r, kLaunchName, kGraphCategory, tid, false);
   out << "\"graph\":" << r.comm << ",\"launches\":1";
   stream_arg(out, stream);
   out << "}},\n";

@@ -16,30 +16,28 @@ struct Total {
   std::uint64_t unfinished;  // calls that never returned
 };
 
-inline bool key_less(const LedgerKey& a, const LedgerKey& b) {
-  return a.low() != b.low() ? a.low() < b.low() : a.high() < b.high();
-}
-inline bool key_equal(const LedgerKey& a, const LedgerKey& b) {
-  return a.low() == b.low() && a.high() == b.high();
-}
-
 // Sorts by key and adds up equal keys. Times of replays are not known to the host.
 inline void merge_totals(Pages<Total>& totals) {
+  const auto less = [](const LedgerKey& a, const LedgerKey& b) {
+    return a.low() != b.low() ? a.low() < b.low() : a.high() < b.high();
+  };
   std::sort(totals.begin(), totals.end(),
-            [](const Total& a, const Total& b) { return key_less(a.key, b.key); });
+            [&](const Total& a, const Total& b) { return less(a.key, b.key); });
   std::size_t kept = 0;
-  for (Total* t = totals.begin(); t != totals.end(); ++t) {
-    Total* last = kept == 0 ? nullptr : totals.begin() + kept - 1;
-    if (last == nullptr || !key_equal(last->key, t->key)) {
-      totals.begin()[kept++] = *t;
+  for (const Total& t : totals) {
+    Total* const behind = totals.begin() + kept;
+    if (kept == 0 || less(behind[-1].key, t.key)) {
+      *behind = t;
+      ++kept;
       continue;
     }
-    last->values.calls += t->values.calls;
-    last->values.count += t->values.count;
-    last->values.host_ns += t->values.host_ns;
-    last->values.host_ns_max = std::max(last->values.host_ns_max, t->values.host_ns_max);
-    last->values.failed += t->values.failed;
-    last->unfinished += t->unfinished;
+    Total* const last = behind - 1;
+    last->values.calls += t.values.calls;
+    last->values.count += t.values.count;
+    last->values.host_ns += t.values.host_ns;
+    last->values.host_ns_max = std::max(last->values.host_ns_max, t.values.host_ns_max);
+    last->values.failed += t.values.failed;
+    last->unfinished += t.unfinished;
   }
   totals.cut(kept);
 }
@@ -106,31 +104,28 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
 // not ended). Its thread may be at work: what changes while it is copied is not open.
 template <typename F>
 void each_open_call(const View& view, F&& f) {
-  for (std::uint32_t i = 0; i < view.threads(); ++i) {
-    const ThreadArea* t = view.thread(i);
-    if (t == nullptr) continue;
-    const auto look = [&](const Record& at) {
-      const std::uint64_t committed = t->committed.load(std::memory_order_acquire);
-      const auto r = copy_in_use(at);
+  view.each_thread([&](const ThreadArea& t, std::uint32_t) {
+    const auto if_open = [&](const Record& shared) {
+      const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
+      const auto r = copy_in_use(shared);
       std::atomic_thread_fence(std::memory_order_acquire);
       if (r.function == kMetaVoid || (r.txn != 0 && r.txn <= committed)) return;
-      const auto again = copy_in_use(at);
-      if (again.function != r.function || again.start_ns != r.start_ns || again.txn != r.txn) {
-        return;
+      const auto again = copy_in_use(shared);
+      if (again.function == r.function && again.start_ns == r.start_ns && again.txn == r.txn) {
+        f(r, t);
       }
-      f(r, *t);
     };
-    if (const Record* ring = view.ring(*t)) {
-      const std::uint64_t head = t->head.load(std::memory_order_acquire);
-      const std::uint64_t tail = t->tail.load(std::memory_order_acquire);
-      const std::uint64_t capacity = t->capacity.load(std::memory_order_acquire);
+    if (const Record* ring = view.ring(t)) {
+      const std::uint64_t head = t.head.load(std::memory_order_acquire);
+      const std::uint64_t tail = t.tail.load(std::memory_order_acquire);
+      const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
       // What lies below `tail` is closed; a slot above `head` may be half written.
       for (std::uint64_t n = head - tail <= capacity ? tail : head; n < head; ++n) {
-        look(ring[n & (capacity - 1)]);
+        if_open(ring[n & (capacity - 1)]);
       }
     }
-    look(t->spare);
-  }
+    if_open(t.outside_ring);
+  });
 }
 
 }  // namespace tprof

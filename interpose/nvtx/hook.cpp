@@ -5,11 +5,13 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <string_view>
+#include <utility>
 
-#include "interpose/hook/wrapper.h"
+#include "interpose/api/functions.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/nvtx/range_names.h"
 #include "interpose/nvtx/ranges.h"
+#include "interpose/resolve/binding.h"
 #include "interpose/session/config.h"
 
 namespace {
@@ -53,36 +55,30 @@ Fn function_of(const nvtxEventAttributes_t* event) {
   return Fn::none;
 }
 
-// A message of any of the kinds that NVTX has, empty where there is none.
-class Message {
- public:
-  // `narrow_` is room for the kinds that need it.
+// A message of any of the kinds that NVTX has, empty where there is none. `room`: for those that
+// have to be written anew, until the end of the expression.
+struct Room {
   // cppcheck-suppress uninitMemberVar
-  explicit Message(const char* text) : text_(text == nullptr ? "" : range_names::cut(text)) {}
-  // cppcheck-suppress uninitMemberVar
-  explicit Message(const wchar_t* text)
-      : text_(text == nullptr ? "" : range_names::narrow(text, narrow_)) {}
-  explicit Message(const nvtxEventAttributes_t* event) {
-    if (event == nullptr) return;
-    if (event->messageType == NVTX_MESSAGE_TYPE_ASCII && event->message.ascii != nullptr) {
-      text_ = range_names::cut(event->message.ascii);
-    } else if (event->messageType == NVTX_MESSAGE_TYPE_UNICODE &&
-               event->message.unicode != nullptr) {
-      text_ = range_names::narrow(event->message.unicode, narrow_);
-    } else if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
-               range_names::is_name(event->message.registered)) {
-      text_ = reinterpret_cast<const range_names::Name*>(event->message.registered)->view();
-    }
-  }
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
-
-  operator std::string_view() const { return text_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  std::string_view text_;
-  char narrow_[kMaxRangeName];
+  Room() {}  // NOLINT(modernize-use-equals-default): not zeroed
+  char text[kMaxRangeName];
 };
+std::string_view message(const char* text) {
+  return text == nullptr ? std::string_view() : range_names::cut(text);
+}
+std::string_view message(const wchar_t* text, Room&& room = Room()) {
+  return text == nullptr ? std::string_view() : range_names::narrow(text, room.text);
+}
+std::string_view message(const nvtxEventAttributes_t* event, Room&& room = Room()) {
+  if (event == nullptr) return {};
+  const auto& it = event->message;
+  if (event->messageType == NVTX_MESSAGE_TYPE_ASCII) return message(it.ascii);
+  if (event->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
+    return message(it.unicode, static_cast<Room&&>(room));
+  }
+  const bool known =
+      event->messageType == NVTX_MESSAGE_TYPE_REGISTERED && range_names::is_name(it.registered);
+  return known ? reinterpret_cast<const range_names::Name*>(it.registered)->view() : "";
+}
 
 nvtxDomainHandle_t domain_of(std::string_view name) {
   if (name == kNcclName) {
@@ -94,10 +90,10 @@ nvtxDomainHandle_t domain_of(std::string_view name) {
       &g_domains[number == kUnknownDomain ? kMaxRangeDomains : number]);
 }
 nvtxDomainHandle_t create_domain(const char* name) {
-  return domain_of(Message(name));
+  return domain_of(message(name));
 }
 nvtxDomainHandle_t create_domain_wide(const wchar_t* name) {
-  return domain_of(Message(name));
+  return domain_of(message(name));
 }
 
 nvtxStringHandle_t registered(std::string_view text) {
@@ -105,18 +101,18 @@ nvtxStringHandle_t registered(std::string_view text) {
       const_cast<range_names::Name*>(range_names::intern(text)));
 }
 nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) {
-  if (!is_nccl(domain) && g_all) return registered(Message(text));
+  if (!is_nccl(domain) && g_all) return registered(message(text));
   const Fn fn = is_nccl(domain) && text != nullptr ? resolve::named(text) : Fn::none;
   return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
 }
 nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text) {
-  return registered(Message(text));
+  return registered(message(text));
 }
 
 // The answer is the level of the range for NCCL's only: for others it is what it is without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
-  if (g_all) ranges::push(number_of(domain), Message(event));
+  if (g_all) ranges::push(number_of(domain), message(event));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop(nvtxDomainHandle_t domain) {
@@ -126,19 +122,19 @@ int pop(nvtxDomainHandle_t domain) {
 }
 
 nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return is_nccl(domain) ? 0 : ranges::start(number_of(domain), Message(event));
+  return is_nccl(domain) ? 0 : ranges::start(number_of(domain), message(event));
 }
 void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
   ranges::end(range);
 }
 void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  if (!is_nccl(domain)) ranges::mark(number_of(domain), Message(event));
+  if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event));
 }
 
 // Of the default domain, by which NVTX began.
 template <typename Text>
 int push_plain(Text text) {
-  ranges::push(kDefaultDomain, Message(text));
+  ranges::push(kDefaultDomain, message(text));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop_plain() {
@@ -147,14 +143,14 @@ int pop_plain() {
 }
 template <typename Text>
 nvtxRangeId_t start_plain(Text text) {
-  return ranges::start(kDefaultDomain, Message(text));
+  return ranges::start(kDefaultDomain, message(text));
 }
 void end_plain(nvtxRangeId_t range) {
   ranges::end(range);
 }
 template <typename Text>
 void mark_plain(Text text) {
-  ranges::mark(kDefaultDomain, Message(text));
+  ranges::mark(kDefaultDomain, message(text));
 }
 
 struct Callbacks {
@@ -166,48 +162,49 @@ struct Callbacks {
   }
   // `Type`: as NVTX declares it, so that a changed one is an error at compile time.
   template <typename Type>
-  void take(unsigned id, Type function) {
+  void set(unsigned id, Type function) {
     if (id < size) *functions[id] = reinterpret_cast<NvtxFunctionPointer>(function);
   }
 };
 
-void take_core(Callbacks table) {
+void register_core(Callbacks table) {
   using Event = const nvtxEventAttributes_t*;
   using Text = const char*;
   using Wide = const wchar_t*;
-  table.take<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain<Event>);
-  table.take<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain<Text>);
-  table.take<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain<Wide>);
-  table.take<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain<Event>);
-  table.take<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain<Text>);
-  table.take<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain<Wide>);
-  table.take<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd, end_plain);
-  table.take<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain<Event>);
-  table.take<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
-  table.take<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
-  table.take<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
+  table.set<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain<Event>);
+  table.set<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain<Text>);
+  table.set<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain<Wide>);
+  table.set<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain<Event>);
+  table.set<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain<Text>);
+  table.set<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain<Wide>);
+  table.set<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd, end_plain);
+  table.set<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain<Event>);
+  table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
+  table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
+  table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
 }
 
-void take_domains(Callbacks table, bool all) {
-  table.take<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, create_domain);
-  table.take<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA,
-                                                    register_string);
-  table.take<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
-  table.take<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
+void register_domains(Callbacks table, bool all) {
+  table.set<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, create_domain);
+  table.set<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA,
+                                                   register_string);
+  table.set<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
+  table.set<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
   if (!all) return;
-  table.take<nvtxDomainCreateW_impl_fntype>(NVTX_CBID_CORE2_DomainCreateW, create_domain_wide);
-  table.take<nvtxDomainRegisterStringW_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringW,
-                                                    register_wide_string);
-  table.take<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
-  table.take<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
-  table.take<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
+  table.set<nvtxDomainCreateW_impl_fntype>(NVTX_CBID_CORE2_DomainCreateW, create_domain_wide);
+  table.set<nvtxDomainRegisterStringW_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringW,
+                                                   register_wide_string);
+  table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
+  table.set<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
+  table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
 }
 
 }  // namespace
 
 // Called by each library in the process that has ranges, at its first one. 0: nothing is wanted.
-extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables);
-TPROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
+extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
+    NvtxGetExportTableFunc_t tables);
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
   const NvtxRanges wanted = nvtx_by_environment();
   if (disabled_by_environment() || wanted == NvtxRanges::off) return 0;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(tables(NVTX_ETID_CALLBACKS));
@@ -215,7 +212,7 @@ TPROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {
   const Callbacks domains(*callbacks, NVTX_CB_MODULE_CORE2);
   if (domains.size == 0) return 0;
   g_all = wanted == NvtxRanges::all;
-  take_domains(domains, g_all);
-  if (g_all) take_core(Callbacks(*callbacks, NVTX_CB_MODULE_CORE));
+  register_domains(domains, g_all);
+  if (g_all) register_core(Callbacks(*callbacks, NVTX_CB_MODULE_CORE));
   return 1;
 }

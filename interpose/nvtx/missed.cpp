@@ -1,7 +1,7 @@
 #include "interpose/nvtx/missed.h"
 
-#include "interpose/base/keep_errno.h"
-#include "interpose/capture/thread.h"
+#include "interpose/base/held_signals.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof::missed {
 namespace {

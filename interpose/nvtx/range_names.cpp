@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "interpose/format/ledger.h"
+#include "interpose/base/hash.h"
 
 namespace tprof::range_names {
 namespace {
@@ -18,12 +18,6 @@ constexpr std::uint32_t kProbe = 32;
 std::atomic<std::uint32_t> g_place[kPlaces];  // of a name in g_bytes, by its hash
 
 std::atomic<const Name*> g_domain[kMaxRangeDomains];  // the first is the default domain: no name
-
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t h = text.size();
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return mix64(h);
-}
 
 const Name* name_at(std::uint32_t place) {
   return reinterpret_cast<const Name*>(g_bytes + place);
@@ -68,7 +62,7 @@ std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]) {
 
 const Name* intern(std::string_view text) {
   if (text.size() > kMaxRangeName) text = {text.data(), kMaxRangeName};
-  const std::uint64_t hash = hash_of(text);
+  const std::uint64_t hash = mix64(fnv1a(text));
   std::uint32_t mine = 0;
   for (std::uint32_t n = 0; n < kProbe; ++n) {
     std::atomic<std::uint32_t>& at = g_place[(hash + n) % kPlaces];

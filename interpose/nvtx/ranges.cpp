@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstring>
 
-#include "interpose/base/keep_errno.h"
-#include "interpose/capture/thread.h"
+#include "interpose/base/held_signals.h"
 #include "interpose/nvtx/range_names.h"
+#include "interpose/thread/ring.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof::ranges {
 namespace {
@@ -16,33 +17,26 @@ bool within_a_call() {
   return !t_thread.at_rest();
 }
 
-// Before the session there is no mapped file: what the first threads push waits here for it. Pages
-// of it exist once they are written to.
-struct Waiting {
-  std::atomic<bool> taken;
-  OpenRange range[kMaxOpenRanges];
-};
-constexpr std::uint8_t kWaiting = 8;
-constinit Waiting g_waiting[kWaiting]{};
-
-OpenRange* waiting_stack(RangeLevels& levels) {
-  if (session::number() == session::kOff || session::closed()) return nullptr;
-  for (std::uint8_t i = 0; levels.waiting == 0 && i < kWaiting; ++i) {
-    if (!g_waiting[i].taken.exchange(true, std::memory_order_acquire)) levels.waiting = i + 1;
-  }
-  return levels.waiting == 0 ? nullptr : g_waiting[levels.waiting - 1].range;
-}
-
-void stop_waiting(RangeLevels& levels) {
-  if (levels.waiting == 0) return;
-  g_waiting[levels.waiting - 1].taken.store(false, std::memory_order_release);
-  levels.waiting = 0;
+// Its fields that readers go by.
+std::atomic_ref<std::uint64_t> shared(std::uint64_t& field) {
+  return std::atomic_ref(field);
 }
 
 // They are in an area that is no longer the thread's.
 void forget(RangeLevels& levels) {
   levels.unknown += levels.known + levels.beyond;
   levels.known = levels.beyond = 0;
+}
+
+// The thread has another area, in which may be what an earlier thread left open.
+[[gnu::cold, gnu::noinline]] void begin_in_area(Thread& t) {
+  t.ranges.areas = t.areas;
+  t.ranges.lane_named = false;
+  forget(t.ranges);
+  if (t.shared) return;
+  for (OpenRange& range : t.area->range) {
+    shared(range.start_ns).store(0, std::memory_order_relaxed);
+  }
 }
 
 // The calling thread, if what it does now can be recorded.
@@ -52,10 +46,12 @@ Thread* present() {
   if (number == session::kOff) return nullptr;
   if (t.session != number) [[unlikely]] {
     if (!session::started() || session::closed() || !attach(t)) {
-      if (t.ranges.waiting == 0) forget(t.ranges);
+      forget(t.ranges);
       return nullptr;
     }
   }
+  if (t.ranges.areas != t.areas) [[unlikely]]
+    begin_in_area(t);
   return &t;
 }
 
@@ -70,31 +66,21 @@ void publish_domain(std::uint8_t domain) {
   to.known.store(1, std::memory_order_release);
 }
 
-// Its fields that readers go by.
-std::atomic_ref<std::uint64_t> shared(std::uint64_t& field) {
-  return std::atomic_ref(field);
-}
-
 bool is_open(const OpenRange& range) {
   return range.start_ns != 0 && range.closed == 0;
 }
 
-void fill(OpenRange& range, std::uint32_t tid, std::int32_t device, std::uint8_t domain,
-          std::string_view name) {
+void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_view name) {
+  publish_domain(domain);
   shared(range.start_ns).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   range.closed = 0;
-  range.tid = tid;
+  range.tid = t.area->tid.load(std::memory_order_relaxed);
   range.domain = domain;
-  range.device = static_cast<std::uint8_t>(device);
+  range.device = static_cast<std::uint8_t>(t.device);
   range.length = static_cast<std::uint8_t>(name.size());
   std::memcpy(range.name, name.data(), name.size());
   shared(range.start_ns).store(now_ns(), std::memory_order_release);
-}
-
-void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_view name) {
-  publish_domain(domain);
-  fill(range, t.area->tid.load(std::memory_order_relaxed), t.device, domain, name);
 }
 
 // Ranges leave half of the ring to calls, and wake the writer when they have a quarter.
@@ -180,9 +166,9 @@ void drop(Thread& t, RangeDropped reason) {
 }
 
 // The innermost open range of `domain`, kMaxOpenRanges where there is none.
-std::uint32_t innermost(const OpenRange* stack, std::uint32_t known, std::uint8_t domain) {
-  for (std::uint32_t i = known; i > 0; --i) {
-    const OpenRange& range = stack[i - 1];
+std::uint32_t innermost(const Thread& t, std::uint8_t domain) {
+  for (std::uint32_t i = t.ranges.known; i > 0; --i) {
+    const OpenRange& range = t.area->range[i - 1];
     if (range.domain == domain && is_open(range)) return i - 1;
   }
   return kMaxOpenRanges;
@@ -202,51 +188,41 @@ std::atomic<std::uint32_t> g_generation{0};
 
 void push(std::uint8_t domain, std::string_view name) {
   if (within_a_call()) return;
-  const bool recorded = present() != nullptr;
-  Thread& t = t_thread;
-  const DepthGuard guard(t);
-  RangeLevels& levels = t.ranges;
-  OpenRange* stack = recorded ? t.area->range : waiting_stack(levels);
-  if (stack == nullptr) {
+  Thread* t = present();
+  RangeLevels& levels = t_thread.ranges;
+  if (t == nullptr) {
     ++levels.unknown;
-  } else if (levels.known == kMaxOpenRanges || (recorded && t.shared)) {
-    ++levels.beyond;
-  } else if (!recorded) {
-    fill(stack[levels.known++], 0, t.device, domain, name);
-  } else {
-    name_lane(t);
-    fill(stack[levels.known++], t, domain, name);
+    return;
   }
+  const DepthGuard guard(*t);
+  if (levels.known == kMaxOpenRanges || t->shared) {
+    ++levels.beyond;
+    return;
+  }
+  name_lane(*t);
+  fill(t->area->range[levels.known++], *t, domain, name);
 }
 
 void pop(std::uint8_t domain) {
   if (within_a_call()) return;
   const std::uint64_t now = now_ns();
-  const bool recorded = present() != nullptr;
-  Thread& t = t_thread;
-  const DepthGuard guard(t);
-  RangeLevels& levels = t.ranges;
+  Thread* t = present();
+  RangeLevels& levels = t_thread.ranges;
+  const DepthGuard guard(t_thread);
   if (levels.beyond != 0) {
     --levels.beyond;
-    if (recorded) drop(t, RangeDropped::open);
+    if (t != nullptr) drop(*t, RangeDropped::open);
     return;
   }
-  OpenRange* stack = levels.known == 0 ? nullptr
-                     : recorded        ? t.area->range
-                                       : g_waiting[levels.waiting - 1].range;
-  const std::uint32_t at = innermost(stack, levels.known, domain);
-  if (at == kMaxOpenRanges) {
+  const std::uint32_t popped = t == nullptr ? kMaxOpenRanges : innermost(*t, domain);
+  if (popped == kMaxOpenRanges) {
     if (levels.unknown != 0) --levels.unknown;
     return;
   }
-  if (recorded) {
-    const bool on_top = at + 1 == levels.known;
-    close(t, stack[at], on_top ? RangeKind::nested : RangeKind::free, now);
-  } else {
-    stack[at].closed = 1;
-  }
+  OpenRange* stack = t->area->range;
+  const bool on_top = popped + 1 == levels.known;
+  close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, now);
   while (levels.known != 0 && !is_open(stack[levels.known - 1])) --levels.known;
-  if (levels.known == 0) stop_waiting(levels);
 }
 
 std::uint64_t start(std::uint8_t domain, std::string_view name) {
@@ -301,35 +277,8 @@ void mark(std::uint8_t domain, std::string_view name) {
   close(*t, range, RangeKind::mark, range.start_ns);
 }
 
-void enter_area(Thread& t) {
-  RangeLevels& levels = t.ranges;
-  levels.lane_named = false;
-  if (levels.waiting == 0 || t.shared) forget(levels);
-  if (!t.shared) {
-    for (OpenRange& range : t.area->range) {
-      shared(range.start_ns).store(0, std::memory_order_relaxed);
-    }
-    for (std::uint32_t i = 0; i < levels.known; ++i) {
-      OpenRange range = g_waiting[levels.waiting - 1].range[i];
-      if (!is_open(range)) continue;
-      const std::uint64_t start_ns = range.start_ns;
-      range.start_ns = 0;
-      range.tid = t.area->tid.load(std::memory_order_relaxed);
-      publish_domain(range.domain);
-      t.area->range[i] = range;
-      shared(t.area->range[i].start_ns).store(start_ns, std::memory_order_release);
-    }
-  }
-  stop_waiting(levels);
-}
-
 void after_fork() {
   for (auto& started : g_started) started.store(0, std::memory_order_relaxed);
-  for (std::uint8_t i = 0; i < kWaiting; ++i) {
-    if (i + 1 != t_thread.ranges.waiting) {
-      g_waiting[i].taken.store(false, std::memory_order_relaxed);
-    }
-  }
 }
 
 }  // namespace tprof::ranges

@@ -6,10 +6,6 @@
 
 #include "interpose/format/ranges.h"
 
-namespace tprof {
-struct Thread;
-}
-
 namespace tprof::ranges {
 
 // `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 40
@@ -22,9 +18,6 @@ std::uint64_t start(std::uint8_t domain, std::string_view name);
 void end(std::uint64_t number);
 
 void mark(std::uint8_t domain, std::string_view name);
-
-// A thread gets its area: ranges that waited for it go there.
-void enter_area(Thread& t);
 
 void after_fork();  // in the child: what its parent has started is not its own
 

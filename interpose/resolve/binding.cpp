@@ -1,9 +1,8 @@
 #include "interpose/resolve/binding.h"
 
 #include <array>
-#include <cstring>
 
-#include "interpose/base/text.h"
+#include "interpose/base/hash.h"
 
 extern "C" {
 // Where this library and its functions lie (the linker's).
@@ -26,16 +25,10 @@ namespace {
 constexpr std::size_t kSlots = 1024;
 static_assert(kFunctionCount * 4 <= kSlots * 2);
 
-constexpr std::uint32_t hash(std::string_view name) {
-  std::uint32_t h = 2166136261U;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 16777619U;
-  return h;
-}
-
 constexpr std::array<std::uint16_t, kSlots> make_table() {
   std::array<std::uint16_t, kSlots> table{};
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
-    std::size_t at = hash(kFunctions[i].name) % kSlots;
+    std::size_t at = fnv1a(kFunctions[i].name) % kSlots;
     while (table[at] != 0) at = (at + 1) % kSlots;
     table[at] = static_cast<std::uint16_t>(i);
   }
@@ -56,7 +49,7 @@ Fn named(const char* name) {
   // nccl... and cu...
   if (!(name[0] == 'c' && name[1] == 'u') && !(name[0] == 'n' && name[1] == 'c')) return Fn::none;
   const std::string_view text(name);
-  for (std::size_t at = hash(text) % kSlots; kTable[at] != 0; at = (at + 1) % kSlots) {
+  for (std::size_t at = fnv1a(text) % kSlots; kTable[at] != 0; at = (at + 1) % kSlots) {
     if (kFunctions[kTable[at]].name == text) return static_cast<Fn>(kTable[at]);
   }
   return Fn::none;

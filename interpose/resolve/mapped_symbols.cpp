@@ -40,9 +40,12 @@ class Object {
     return false;
   }
 
-  bool is_named(const char* soname) const {
-    return each(DT_SONAME, [&](const char* own) { return same(own, soname); });
+  const char* soname() const {
+    const char* own = "";
+    each(DT_SONAME, [&](const char* name) { return own = name, true; });
+    return own;
   }
+  bool is_named(const char* soname) const { return same(this->soname(), soname); }
   bool needs(const Object& other) const {
     return each(DT_NEEDED, [&](const char* name) { return other.is_named(name); });
   }
@@ -121,7 +124,23 @@ void each_object(F&& f) {
                      &f);
 }
 
+constexpr char g_here = 0;  // in this library
+
+// musl has no list of objects to go through from one on: what is mapped besides is its libc.
+void* symbol_elsewhere(const char* name) {
+  void* found = nullptr;
+  each_object([&](const Object& object) {
+    if (!object.holds(&g_here)) found = object.find(name);
+    return found != nullptr;
+  });
+  return found;
+}
+
 }  // namespace
+
+const char* soname_of(const link_map& map) {
+  return Object(map).soname();
+}
 
 void* symbol_near(const void* address, const char* name) {
   void* found = nullptr;
@@ -138,25 +157,11 @@ void* symbol_near(const void* address, const char* name) {
   return found;
 }
 
-namespace {
-
-// musl has no list of objects to go through from one on: what is mapped besides is its libc.
-void* symbol_elsewhere(const void* address, const char* name) {
-  void* found = nullptr;
-  each_object([&](const Object& object) {
-    if (!object.holds(address)) found = object.find(name);
-    return found != nullptr;
-  });
-  return found;
-}
-
-}  // namespace
-
-void* symbol_behind(const void* address, const char* name) {
-  if (dladdr1 == nullptr) return symbol_elsewhere(address, name);
+void* symbol_behind_us(const char* name) {
+  if (dladdr1 == nullptr) return symbol_elsewhere(name);
   Dl_info info;
   link_map* map = nullptr;
-  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
+  if (dladdr1(&g_here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return nullptr;
   void* found = nullptr;
   while (found == nullptr && map != nullptr && (map = map->l_next) != nullptr) {
     found = Object(*map).find(name);

@@ -2,16 +2,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
-#include <span>
 
-#include "interpose/base/keep_errno.h"
+#include "interpose/base/held_signals.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
 #include "interpose/base/text.h"
@@ -21,38 +18,9 @@
 namespace tprof::resolve {
 namespace {
 
-// The first call of a process is resolved before forks are watched. A child that is forked then
-// takes over what a thread of its parent held: no one is there to give it back.
-class OwnedLock {
- public:
-  void lock() {
-    const auto self = static_cast<std::uint32_t>(getpid());
-    std::uint32_t mine = self;
-    for (;;) {
-      std::uint32_t seen = state_.load(std::memory_order_relaxed);
-      if ((seen & ~kWaitedFor) != self) {
-        if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) return;
-        continue;
-      }
-      const std::uint32_t waited_for = seen | kWaitedFor;
-      if (seen != waited_for && !state_.compare_exchange_weak(seen, waited_for)) continue;
-      mine = self | kWaitedFor;  // others may be waiting too
-      syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, waited_for, nullptr, nullptr, 0);
-    }
-  }
-  void unlock() {
-    if ((state_.exchange(0, std::memory_order_release) & kWaitedFor) == 0) return;
-    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  }
-
- private:
-  static constexpr std::uint32_t kWaitedFor = 1U << 31;
-  std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
-};
-
 // Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
 // closed takes its own name along.
-constinit OwnedLock g_serving;
+constinit Lock g_serving;
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
 struct Span {
@@ -64,12 +32,20 @@ Head* g_head;  // where they are published
 
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit OwnedLock g_busy;  // of the caches
+constinit Lock g_busy;  // of the caches
 
-// Sonames by which the libraries may already be mapped, newest first.
-constexpr const char* kNcclNames[] = {"libnccl.so.2", "libtorch_cuda.so"};
-constexpr const char* kCudartNames[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
-constexpr const char* kCudaNames[] = {"libcuda.so.1"};
+// While we ask the loader: our misses are not the program's errors.
+class [[nodiscard]] AskingLoader {
+ public:
+  AskingLoader() = default;
+  ~AskingLoader() { dlerror(); }
+  AskingLoader(const AskingLoader&) = delete;
+  AskingLoader& operator=(const AskingLoader&) = delete;
+
+ private:
+  KeepErrno keep_errno_;
+  HeldSignals held_signals_;
+};
 
 struct ObjectRange {
   std::uintptr_t at;
@@ -113,6 +89,14 @@ void* lookup(const char* object, const char* name) {
   return found != nullptr && !is_ours(found) ? found : nullptr;
 }
 
+void* lookup(Library library, const char* name) {
+  void* found = nullptr;
+  for (const char* soname : names(library).soname) {
+    if (found == nullptr && soname != nullptr) found = lookup(soname, name);
+  }
+  return found;
+}
+
 void* through_object_of(const void* address, const char* name) {
   if (!may_open()) return symbol_near(address, name);
   Dl_info info;
@@ -123,39 +107,27 @@ void* through_object_of(const void* address, const char* name) {
   return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
 }
 
-// The number behind `prefix` in the soname of a mapped object, 0 if it has another name.
-int version_in_soname(const link_map& map, std::string_view prefix) {
-  const char* strings = nullptr;
-  std::size_t name = 0;
-  for (const ElfW(Dyn)* d = map.l_ld; d != nullptr && d->d_tag != DT_NULL; ++d) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address, which the loader has relocated
-    if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
-    if (d->d_tag == DT_SONAME) name = d->d_un.d_val;
-  }
-  if (strings == nullptr || name == 0) return 0;
-  std::string_view soname = strings + name;
-  if (!soname.starts_with(prefix)) return 0;
+// The number in the soname of a CUDA runtime, 0 if the mapped object has another name.
+int runtime_version(const link_map& map) {
+  const std::string_view soname = soname_of(map);
   // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
-  const std::size_t digits = soname.find(".so.");
-  if (digits == std::string_view::npos) return 0;
+  const std::size_t number = soname.find(".so.");
+  if (!soname.starts_with("libcudart") || number == std::string_view::npos) return 0;
   int version = 0;
-  for (soname.remove_prefix(digits + 4); !soname.empty(); soname.remove_prefix(1)) {
-    if (soname[0] < '0' || soname[0] > '9' || version > 99) break;
-    version = version * 10 + (soname[0] - '0');
-  }
+  std::from_chars(soname.data() + number + 4, soname.data() + soname.size(), version);
   return version;
 }
 
 // Of the one CUDA runtime in the process; 0 where there are several.
 int version_of_only_runtime() {
-  if (!g_may_open.load(std::memory_order_relaxed)) return 0;
+  if (!may_open()) return 0;
   int only = 0;
-  for (const char* soname : kCudartNames) {
+  for (const char* soname : names(Library::cudart).soname) {
     void* handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
     link_map* map = nullptr;
     const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
-    const int version = found ? version_in_soname(*map, "libcudart") : 0;
+    const int version = found ? runtime_version(*map) : 0;
     dlclose(handle);
     if (only != 0) return 0;
     only = version;
@@ -169,11 +141,8 @@ void* behind_us(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
   Dl_info where;
   if (found == nullptr || is_ours(found) || dladdr(found, &where) == 0) return nullptr;
-  const std::string_view path = where.dli_fname;
-  const std::string_view file = without_prefix(path, path.rfind('/') + 1);
-  constexpr std::string_view kVendors[] = {"libnccl.so", "libcudart.so", "libcuda.so"};
-  for (const std::string_view vendor : kVendors) {
-    if (file.starts_with(vendor)) return nullptr;
+  for (const LibraryNames& vendor : kLibraries) {
+    if (file_name(where.dli_fname).starts_with(vendor.file)) return nullptr;
   }
   return found;
 }
@@ -186,7 +155,7 @@ void publish_function(std::size_t i) {
   g_head->function[i].library = g_serves[i];
 }
 
-// False: it was known.
+// The library at `address` serves `fn`. True: it is the first that we know of it.
 bool note_library(Fn fn, const char* path, const void* address) {
   const ObjectRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
@@ -205,11 +174,13 @@ bool note_library(Fn fn, const char* path, const void* address) {
   return is_new;
 }
 
-// The wrappers remember its functions: a library that the program closes must not go, or another
-// one would be called at its addresses.
-void keep_mapped(const char* path) {
-  if (!may_open()) return;
-  void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+// `keep`: the wrappers remember its functions. A library that the program closes must not go, or
+// another one would be called at its addresses.
+void note_library_of(Fn fn, void* real, bool keep) {
+  Dl_info where;
+  if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
+  if (!keep || !may_open()) return;
+  void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle != nullptr) dlclose(handle);
 }
 
@@ -236,39 +207,17 @@ void* search(Fn fn, const void* return_address) {
   if (void* found = g_latest[static_cast<std::size_t>(fn)].load(std::memory_order_acquire)) {
     if (!may_open()) return found;
   }
-  const auto in_any = [&](std::span<const char* const> sonames) -> void* {
-    for (const char* soname : sonames) {
-      if (void* found = lookup(soname, name)) return found;
-    }
-    return nullptr;
-  };
-  switch (info(fn).library) {
-    case Library::nccl:
-      return in_any(kNcclNames);
-    case Library::cudart:
-      return in_any(kCudartNames);
-    case Library::cuda:
-      return in_any(kCudaNames);
-  }
-  return nullptr;
+  return lookup(info(fn).library, name);
 }
 
 }  // namespace
 
 void* find(Fn fn, Cache& cache, const void* return_address) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
+  const AskingLoader asking;
   void* found = search(fn, return_address);
-  if (found == nullptr) {
-    dlerror();  // our misses are not the program's errors
-    return nullptr;
-  }
+  if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
-  Dl_info where;
-  if (dladdr(found, &where) != 0) {
-    if (note_library(fn, where.dli_fname, found)) keep_mapped(where.dli_fname);
-  }
-  dlerror();
+  note_library_of(fn, found, true);
   const ObjectRange range = range_of(return_address);
   if (range.end != 0) remember(cache, range, found);
   return found;
@@ -284,24 +233,21 @@ void* bound_or_found(Fn fn, Cache& cache, const void* return_address) {
   if (!binding->served.load(std::memory_order_relaxed)) [[unlikely]] {
     const HeldSignals held_signals;
     const KeepErrno keep_errno;
-    Dl_info where;
-    if (dladdr(real, &where) != 0) note_library(fn, where.dli_fname, real);
+    note_library_of(fn, real, false);
     binding->served.store(true, std::memory_order_relaxed);
   }
   return real;
 }
 
 int find_version(const void* address, VersionCache& cache) {
-  const HeldSignals held_signals;
-  const KeepErrno keep_errno;
+  const AskingLoader asking;
   Dl_info info;
   link_map* map = nullptr;
   int version = 0;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0) {
-    version = version_in_soname(*map, "libcudart");
+    version = runtime_version(*map);
   }
   if (version == 0) version = version_of_only_runtime();
-  dlerror();
   if (version > 0 && version < 256) {
     cache.known.store(
         reinterpret_cast<std::uintptr_t>(address) << 8 | static_cast<std::uint64_t>(version),
@@ -321,8 +267,6 @@ bool serves(const void* address) {
 }
 
 void after_fork() {
-  g_busy.unlock();
-  g_serving.unlock();
   g_head = nullptr;
 }
 
@@ -331,17 +275,13 @@ void stop_opening() {
 }
 
 void* sibling(const void* address, const char* name) {
-  const HeldSignals held_signals;
-  void* found = through_object_of(address, name);
-  dlerror();
-  return found;
+  const AskingLoader asking;
+  return through_object_of(address, name);
 }
 
-void* mapped(const char* soname, const char* name) {
-  const HeldSignals held_signals;
-  void* found = lookup(soname, name);
-  dlerror();
-  return found;
+void* mapped(Library library, const char* name) {
+  const AskingLoader asking;
+  return lookup(library, name);
 }
 
 void publish(Head& head) {

@@ -70,7 +70,7 @@ inline int version(const void* address, VersionCache& cache) {
 void* sibling(const void* address, const char* name);
 
 // A function of a library that is already mapped; never maps one.
-void* mapped(const char* soname, const char* name);
+void* mapped(Library library, const char* name);
 
 // Which library serves which function: as far as it is known, and from now on as it becomes known,
 // so that a killed process has told it. `head` stays until a fork.

@@ -1,13 +1,10 @@
 #include "interpose/session/config.h"
 
 #include <algorithm>
-#include <cstring>
-#include <initializer_list>
 #include <string_view>
 
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
-#include "interpose/format/settings.h"
 
 namespace tprof {
 namespace {
@@ -17,23 +14,8 @@ std::string_view text_of(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-template <std::size_t N>
-void copy_text(char (&to)[N], std::string_view from) {
-  const std::size_t n = std::min(from.size(), N - 1);
-  if (n != 0) std::memcpy(to, from.data(), n);  // empty text may have no address
-  to[n] = '\0';
-}
-
-// Parts that do not fit are cut.
-template <std::size_t N>
-std::string_view joined(char (&to)[N], std::initializer_list<std::string_view> parts) {
-  std::size_t n = 0;
-  for (const std::string_view part : parts) {
-    const std::size_t take = std::min(part.size(), N - n);
-    std::memcpy(to + n, part.data(), take);
-    n += take;
-  }
-  return {to, n};
+bool is_on(Setting setting) {
+  return !is_off(text_of(info(setting).name.data()));
 }
 
 // What is in force: the variable's value, or the default.
@@ -44,8 +26,8 @@ std::string_view in_force(Setting setting) {
   if (s.accepts(value)) return value;
   char what[384];
   char expected[128];
-  say(joined(what, {s.name, "=", value}), ": expected ",
-      joined(expected, {s.values, "; using ", s.fallback}));
+  say((FixedText(what) << s.name << "=" << value).view(), ": expected ",
+      (FixedText(expected) << s.values << "; using " << s.fallback).view());
   return s.fallback;
 }
 
@@ -54,18 +36,16 @@ void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
-    if (!is_unknown_setting(name)) continue;
-    char hint[128];
-    const std::string_view nearest = nearest_setting(name);
-    say(name, " is not a setting",
-        nearest.empty() ? std::string_view() : joined(hint, {": did you mean ", nearest, "?"}));
+    if (is_unknown_setting(name)) {
+      say(name, " is not a setting: they are in the README, and tprof doctor knows the nearest");
+    }
   }
 }
 
 }  // namespace
 
 bool disabled_by_environment() {
-  return !is_off(text_of(info(Setting::disable).name.data()));
+  return is_on(Setting::disable);
 }
 
 NvtxRanges nvtx_by_environment() {
@@ -101,6 +81,16 @@ Config read_config() {
   in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
   name_unknown_settings();
   return c;
+}
+
+std::uint8_t opt_in::read() {
+  std::uint8_t hooks = kRead;
+  if (!disabled_by_environment()) {
+    if (is_on(Setting::driver)) hooks |= kDriver;
+    if (is_on(Setting::dlsym)) hooks |= kDlsym;
+  }
+  g_hooks.store(hooks, std::memory_order_relaxed);
+  return hooks;
 }
 
 }  // namespace tprof

@@ -1,6 +1,8 @@
-// The settings, read from the environment once, when tracing starts.
+// The settings, read from the environment: those that are needed before tracing starts at the first
+// question, the others once, when it starts.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "interpose/format/ring_file.h"
@@ -21,13 +23,6 @@ struct Config {
   bool redact;                      // leave out of the header what looks like a secret
 };
 
-// TPROF_DISABLE is set to something true: cheap enough for any process.
-bool disabled_by_environment();
-
-// TPROF_NVTX: whose ranges are wanted. A bad value is spoken of when tracing starts.
-enum class NvtxRanges : std::uint8_t { off, nccl, all };
-NvtxRanges nvtx_by_environment();
-
 // A bad value costs one line on standard error and the default is used; so does a variable that
 // is not a setting but is named as one.
 Config read_config();
@@ -35,4 +30,35 @@ Config read_config();
 // Whether `rank` is in a list such as "0-7,64".
 bool rank_in_list(const char* list, std::int64_t rank);
 
+// TPROF_DISABLE is set to something true: cheap enough for any process.
+bool disabled_by_environment();
+
+// TPROF_NVTX: whose ranges are wanted. A bad value is spoken of when tracing starts.
+enum class NvtxRanges : std::uint8_t { off, nccl, all };
+NvtxRanges nvtx_by_environment();
+
+// The hooks that are off unless asked for: a program takes its pointers before it makes calls.
+namespace opt_in {
+
+inline constexpr std::uint8_t kRead = 1;
+inline constexpr std::uint8_t kDriver = 2;
+inline constexpr std::uint8_t kDlsym = 4;
+inline std::atomic<std::uint8_t> g_hooks{0};
+
+[[gnu::cold, gnu::noinline]] std::uint8_t read();
+inline std::uint8_t hooks() {
+  const std::uint8_t known = g_hooks.load(std::memory_order_relaxed);
+  return known != 0 ? known : read();
+}
+
+// TPROF_DRIVER: the driver's copies are counted. Budget: 1 ns.
+inline bool driver() {
+  return (hooks() & kDriver) != 0;
+}
+// TPROF_DLSYM: what dlsym gives of NCCL and of the CUDA runtime is wrapped.
+inline bool dlsym() {
+  return (hooks() & kDlsym) != 0;
+}
+
+}  // namespace opt_in
 }  // namespace tprof

@@ -23,12 +23,11 @@ void note_objects(Head& head);
 void note_mapped(Head& head);
 
 // The program took `fn` from a library by address: its calls through that pass us by.
-void taken(Fn fn, const void* address);
+void taken_by_address(Fn fn, const void* address);
 
-// A call that moves data was passed on uncounted: Note::nested or Note::early. Takes no lock, and
+// A call that moves data was passed on uncounted, within another (Note::nested). Takes no lock, and
 // may be called in a signal handler.
-void passed_on(Note why, const void* from);
-bool any_early();  // in this process
+void passed_on(const void* from);
 
 void after_fork();  // in the child
 

@@ -1,4 +1,4 @@
-#include "interpose/session/session.h"
+#include "interpose/session/life.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -10,16 +10,14 @@
 #include <cstring>
 
 #include "interpose/api/functions.h"
-#include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
-#include "interpose/base/keep_errno.h"
+#include "interpose/base/fork.h"
+#include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
-#include "interpose/capture/communicators.h"
+#include "interpose/capture/late_communicators.h"
 #include "interpose/capture/memory.h"
-#include "interpose/capture/tables.h"
-#include "interpose/capture/thread.h"
 #include "interpose/emit/output.h"
 #include "interpose/emit/writer.h"
 #include "interpose/graphs/graphs.h"
@@ -29,26 +27,19 @@
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/header.h"
-#include "interpose/session/leaving.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
+#include "interpose/thread/ring.h"
 
 // What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
 
 namespace tprof::session {
 
-Wiped g_wiped;
-
 namespace {
 
-Mapping g_mapping;
-Config g_config;
 // Constant from the start: a session may begin before the constructors of this library.
 constinit RankFile g_file{};
-std::atomic<bool> g_started{false};
-std::atomic<bool> g_closed{false};
-std::atomic<long> g_exiting_thread{0};
 Lock g_lock;
 bool g_forked = false;            // the tables are still the parent's
 std::uint32_t g_last_number = 0;  // not wiped
@@ -59,20 +50,24 @@ ProcessId g_forked_from{};  // the traced process that this one, or its parent, 
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
 
-void turn_off() {
-  g_turned_off = true;
-  g_wiped.number.store(kOff, std::memory_order_release);
+// No system call for each lock, where no child can take its parent's number for its own.
+bool g_wipes = false;
+void remember_process() {
+  if (g_wipes) g_wiped_by_fork.process.store(this_process(), std::memory_order_relaxed);
 }
 
-template <std::size_t N>
-void copy_text(char (&to)[N], std::string_view from) {
-  const std::size_t n = from.size() < N - 1 ? from.size() : N - 1;
-  std::memcpy(to, from.data(), n);
-  to[n] = '\0';
+bool not_tracing(std::string_view why, std::string_view detail = {}) {
+  complain(Trouble::start, "not tracing: ", why, detail);
+  return false;
+}
+
+void turn_off() {
+  g_turned_off = true;
+  g_wiped_by_fork.session.store(kOff, std::memory_order_release);
 }
 
 void fill_head(const Process& process, const ClockAnchor& anchor) {
-  Head& head = g_mapping.head();
+  Head& head = mapping().head();
   head.layout = kRingLayout;
   head.head_size = sizeof(Head);
   copy_text(head.version, kVersion);
@@ -85,10 +80,10 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.base_real_ns = anchor.real_ns;
   head.rank_known = process.rank >= 0;
   head.line_pid = process.rank >= 0 ? process.rank : process.pid;
-  head.quota = g_config.quota;
-  const bool lines = g_config.all_ranks || rank_in_list(g_config.ranks, process.rank);
-  head.events = static_cast<std::uint32_t>(lines ? g_config.events : EventLines::off);
-  head.copy_element_size = g_config.copy_element_size;
+  head.quota = config().quota;
+  const bool lines = config().all_ranks || rank_in_list(config().ranks, process.rank);
+  head.events = static_cast<std::uint32_t>(lines ? config().events : EventLines::off);
+  head.copy_element_size = config().copy_element_size;
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);
   head.functions = kFunctionCount;
@@ -104,9 +99,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
 // In a forked child, before it has other threads: by pthread_atfork's handler or, where the fork
 // was a bare clone(), at its first call.
 void leave_parents_session() {
-  g_lock.unlock();
-  tables::after_fork();
-  threads_after_fork();
+  remember_process();
   ranges::after_fork();
   resolve::after_fork();
   coverage::after_fork();
@@ -115,23 +108,23 @@ void leave_parents_session() {
   // The parent's files, also where another thread was only making them: nothing of ours may be
   // written there.
   leave_files(g_file);
-  g_mapping.close();
-  if (g_started.load(std::memory_order_relaxed)) {
+  mapping().close();
+  if (g_state.started.load(std::memory_order_relaxed)) {
     g_forked_from = g_self;
-    g_started.store(false, std::memory_order_relaxed);
-    g_closed.store(false, std::memory_order_relaxed);
+    g_state.started.store(false, std::memory_order_relaxed);
+    g_state.closed.store(false, std::memory_order_relaxed);
     g_forked = true;
   }
-  g_wiped.begun.store(1, std::memory_order_relaxed);
-  g_wiped.number.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
+  g_wiped_by_fork.begun.store(1, std::memory_order_relaxed);
+  g_wiped_by_fork.session.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
 }
 
 // The exit handlers have come to ours. Threads notice by the new number, at their next call.
 void end_session() {
-  g_exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
-  g_closed.store(true, std::memory_order_release);
+  g_state.exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
+  g_state.closed.store(true, std::memory_order_release);
   resolve::stop_opening();
-  if (started()) g_wiped.number.store(++g_last_number, std::memory_order_release);
+  if (started()) g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
 }
 
 // quick_exit may be called by a signal handler.
@@ -141,74 +134,46 @@ void close_at_quick_exit(void*) {
   leave();
 }
 
-void begin_once() {
-  static std::atomic<bool> handlers{false};
-  if (!handlers.exchange(true)) {
-    at_fork(nullptr, nullptr, leave_parents_session);
-    if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
-    madvise(&g_wiped, sizeof g_wiped, MADV_WIPEONFORK);  // Linux 4.14; else the handlers must do
-  }
-  const HeldSignals held_signals;  // a handler that calls would wait for its own thread
-  if (g_wiped.begun.exchange(1, std::memory_order_acquire) != 0) {
-    const KeepErrno keep_errno;
-    while (number() == 0) {
-      syscall(SYS_futex, &g_wiped.number, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
-    }
-    return;
-  }
-  if (g_last_number != 0) {
-    leave_parents_session();
-  } else {
-    g_wiped.number.store(++g_last_number, std::memory_order_release);
-  }
-  syscall(SYS_futex, &g_wiped.number, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
 // Room for the closing lines goes before the ring: a disk too full for both is no place for a ring,
 // of which it would hold the head and no counts.
 bool open_mapping() {
   constexpr std::uint64_t kHeaderBytes = 16 << 10;
-  if (!g_mapping.open(g_file.ring_fd, g_file.ring_keeps_room)) return false;
-  if (!g_mapping.in_file()) return true;
-  const Reserved room = reserve_blocks(g_file.fd, 0, kHeaderBytes + kClosingBytes);
+  if (!mapping().open(g_file.ring.fd, g_file.ring_keeps_room)) return false;
+  if (!mapping().in_file()) return true;
+  const Reserved room = reserve_blocks(g_file.lines.fd, 0, kHeaderBytes + kClosingBytes);
   if (room != Reserved::no) return true;
-  g_mapping.close();
-  drop_ring_file(g_file);
-  return g_mapping.open(-1, false);
+  mapping().close();
+  drop_file(g_file.ring);
+  return mapping().open(-1, false);
 }
 
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process, std::string_view libraries) {
-  if (!open_mapping()) {
-    complain(Trouble::start, "not tracing: no address space for the ring");
-    return false;
-  }
-  if (!g_mapping.in_file()) drop_ring_file(g_file);
+  if (!open_mapping()) return not_tracing("no address space for the ring");
+  if (!mapping().in_file()) drop_file(g_file.ring);
   create_snapshot(g_file);
   const ClockAnchor anchor = clock_anchor();
   fill_head(process, anchor);
   Text header;
-  header_lines(header, g_mapping.view(), g_config, process, g_file, anchor.bracket_ns, libraries);
+  header_lines(header, mapping().view(), config(), process, g_file, anchor.bracket_ns, libraries);
   // Before the header is there: a file with one has a ring that can be read.
   Progress begin{};
   begin.offset = header.size();
-  commit_progress(g_mapping.head(), begin);
-  if (header.failed() ||
-      pwrite(g_file.fd, header.data(), header.size(), 0) != static_cast<ssize_t>(header.size())) {
-    complain(Trouble::start, "not tracing: cannot write to ", g_file.directory);
-    return false;
+  commit_progress(mapping().head(), begin);
+  if (header.failed() || pwrite(g_file.lines.fd, header.data(), header.size(), 0) !=
+                             static_cast<ssize_t>(header.size())) {
+    return not_tracing("cannot write to ", g_file.directory);
   }
-  if (!writer::start(g_mapping.view(), g_file.fd, header.size(), g_file.snapshot_fd,
-                     prepare_rings)) {
-    complain(Trouble::start, "not tracing: cannot start the writer thread");
-    return false;
+  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
+                     {prepare_rings, [] { coverage::note_mapped(mapping().head()); }})) {
+    return not_tracing("cannot start the writer thread");
   }
-  if (!g_mapping.in_file()) {
+  if (!mapping().in_file()) {
     complain(Trouble::room, "no ring file in ", g_file.directory,
              ": a kill would lose what is not written yet");
   }
-  resolve::publish(g_mapping.head());
-  missed::publish(g_mapping.head());
+  resolve::publish(mapping().head());
+  missed::publish(mapping().head());
   return true;
 }
 
@@ -216,88 +181,88 @@ bool start_locked(std::string_view libraries) {
   if (g_forked) {
     // Not in the fork itself: most children (a data loader's workers) never come here.
     comms::forget_all();
+    comms::forget_children();
     graphs::forget_all();
   }
-  g_config = read_config();
-  Process process = describe_process(g_config.redact);
+  g_state.config = read_config();
+  Process process = describe_process(config().redact);
   process.forked_from = g_forked_from;
   g_self = {process.pid, process.start_ns};
   if (!size_allowed(kClosingBytes)) {
-    complain(Trouble::start, "not tracing: the file size limit (ulimit -f) is under 64 KiB");
-    return false;
+    return not_tracing("the file size limit (ulimit -f) is under 64 KiB");
   }
-  if (!create_rank_file(g_config, process, g_file)) return false;
+  if (!create_rank_file(config(), process, g_file)) return false;
   if (start_in_files(process, libraries)) return true;
-  g_mapping.close();
-  drop_ring_file(g_file);
-  drop_snapshot(g_file);
-  drop_rank_file(g_file);
+  mapping().close();
+  for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
   return false;
 }
 
 // Once the rank file is closed. After a chroot the paths may be somebody else's.
 void remove_ring_and_snapshot() {
-  if (g_file.ring_path[0] != '\0' && file_at(g_file.ring_path) == g_file.ring_id) {
-    unlink(g_file.ring_path);
-  }
-  if (g_file.snapshot_fd >= 0 && file_at(g_file.snapshot_path) == g_file.snapshot_id) {
-    unlink(g_file.snapshot_path);
+  for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
+    if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
   }
 }
 
 void close_files() {
-  coverage::note_objects(g_mapping.head());
+  coverage::note_objects(mapping().head());
   if (writer::close_file(kCloseTimeoutMs)) remove_ring_and_snapshot();
 }
 
 // Runs from exit(), after the program's own atexit handlers.
 [[gnu::destructor]] void close_at_exit() {
-  if (coverage::any_early()) start();  // for a file that says so
   end_session();
   if (started()) close_files();
 }
 
 }  // namespace
 
-bool started() {
-  return g_started.load(std::memory_order_acquire) && number() != 0;
+void begin_once() {
+  static std::atomic<bool> handlers{false};
+  if (!handlers.exchange(true)) {
+    at_fork(nullptr, nullptr, leave_parents_session);
+    if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
+    // Since Linux 4.14; else the handlers must do.
+    g_wipes = madvise(&g_wiped_by_fork, sizeof g_wiped_by_fork, MADV_WIPEONFORK) == 0;
+    remember_process();
+  }
+  const HeldSignals held_signals;  // a handler that calls would wait for its own thread
+  if (g_wiped_by_fork.begun.exchange(1, std::memory_order_acquire) != 0) {
+    const KeepErrno keep_errno;
+    while (number() == 0) {
+      syscall(SYS_futex, &g_wiped_by_fork.session, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
+    return;
+  }
+  if (g_last_number != 0) {
+    leave_parents_session();
+  } else {
+    g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
+  }
+  syscall(SYS_futex, &g_wiped_by_fork.session, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
-Mapping& mapping() {
-  return g_mapping;
-}
-const Config& config() {
-  return g_config;
-}
+
 void wake_writer() {
   writer::wake();
-}
-bool in_exiting_thread() {
-  return g_exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
-}
-bool closed() {
-  return g_closed.load(std::memory_order_acquire);
 }
 void late_call() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   close_files();
 }
-void look_around() {
-  if (started()) coverage::note_objects(g_mapping.head());
-}
-
-void begin() {
-  if (number() == 0) begin_once();
+void note_loaded_objects() {
+  if (started()) coverage::note_objects(mapping().head());
 }
 
 bool to_be_closed() {
-  return started() && !closed() && g_mapping.head().pid == syscall(SYS_getpid);
+  return started() && !closed() && mapping().head().pid == syscall(SYS_getpid);
 }
 void leave() {
   if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
 }
 void stay() {
-  if (g_mapping.in_file()) {
+  if (mapping().in_file()) {
     complain(Trouble::program,
              "a program could not be executed: from here on a kill would lose what is not written");
   }
@@ -322,10 +287,10 @@ bool start() {
       turn_off();
       return false;
     }
-    g_started.store(true, std::memory_order_release);
+    g_state.started.store(true, std::memory_order_release);
   }
-  coverage::note_environment(g_mapping.head());
-  coverage::note_objects(g_mapping.head());
+  coverage::note_environment(mapping().head());
+  coverage::note_objects(mapping().head());
   return true;
 }
 

@@ -1,7 +1,13 @@
-// The ends of a process at which no exit handler runs: _exit, and the execution of another program.
+// The life of tracing in one process: lazy start at the first call that counts (session.h), fork,
+// exit, and the ends at which no exit handler runs: _exit, and the execution of another program.
 #pragma once
 
+#include "interpose/session/session.h"
+
 namespace tprof::session {
+
+// A communicator was made, so whatever else moves data may have been loaded by now.
+[[gnu::cold]] void note_loaded_objects();
 
 // Whether the process that asks has a session to close: a child of vfork, which shares our memory,
 // and a process that is not traced have none.

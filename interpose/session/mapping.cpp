@@ -7,7 +7,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/file_systems.h"
-#include "interpose/base/keep_errno.h"
+#include "interpose/base/held_signals.h"
 
 namespace tprof {
 namespace {
@@ -34,8 +34,7 @@ bool Mapping::open(int fd, bool keeps_room) {
     base_ = nullptr;
   }
   if (base_ == nullptr) return false;
-  fd_ = fd;
-  file_ = file_of(fd);
+  file_ = own_file(fd);
   keeps_room_ = keeps_room;
   const std::uint64_t bytes = round_up(sizeof(Head));
   if (!back_by_file(0, bytes) && !back_by_memory(0, bytes)) {
@@ -46,23 +45,20 @@ bool Mapping::open(int fd, bool keeps_room) {
   return true;
 }
 
-bool Mapping::file_is_ours() const {
-  return fd_ >= 0 && file_of(fd_) == file_;
-}
-
 bool Mapping::room_to_take() const {
   struct statfs fs;
-  return !keeps_room_ || (fstatfs(fd_, &fs) == 0 && has_spare_room(fs));
+  return !keeps_room_ || (fstatfs(file_.fd, &fs) == 0 && has_spare_room(fs));
 }
 
 bool Mapping::map_file(std::uint64_t offset, std::uint64_t bytes) {
   return mmap(static_cast<std::byte*>(base_) + offset, bytes, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd_, static_cast<off_t>(offset)) != MAP_FAILED;
+              MAP_SHARED | MAP_FIXED | MAP_POPULATE, file_.fd,
+              static_cast<off_t>(offset)) != MAP_FAILED;
 }
 
 bool Mapping::back_by_file(std::uint64_t offset, std::uint64_t bytes) {
-  return !file_ended_ && file_is_ours() && room_to_take() && grow_file(fd_, offset, bytes) &&
-         map_file(offset, bytes);
+  return !file_ended_ && file_.still_ours() && room_to_take() &&
+         grow_file(file_.fd, offset, bytes) && map_file(offset, bytes);
 }
 
 bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
@@ -71,11 +67,12 @@ bool Mapping::back_by_memory(std::uint64_t offset, std::uint64_t bytes) {
     return false;
   }
   if (offset == 0) {
-    fd_ = -1;
+    file_.fd = -1;
   } else {
     // A later, smaller segment might find room again, behind a hole. A reader that maps a hole on a
     // full tmpfs dies of SIGBUS.
-    if (fd_ >= 0) complain(Trouble::room, "no room for the ring file: a kill would lose counts");
+    if (file_.fd >= 0)
+      complain(Trouble::room, "no room for the ring file: a kill would lose counts");
     file_ended_ = true;
     head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
   }
@@ -103,7 +100,7 @@ std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most)
   if (offset + most > size_ || !size_allowed(offset + most) || !back_by_file(offset, bytes)) {
     return 0;
   }
-  if (most != bytes && ftruncate(fd_, static_cast<off_t>(offset + most)) != 0) return 0;
+  if (most != bytes && ftruncate(file_.fd, static_cast<off_t>(offset + most)) != 0) return 0;
   head().used.store(offset + most, std::memory_order_relaxed);
   return offset;
 }
@@ -114,7 +111,7 @@ bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   to = round_up(to);
   if (from == to) return true;
   const LockGuard guard(growing_);
-  return file_is_ours() && room_to_take() && fill_hole(fd_, from, to - from) &&
+  return file_.still_ours() && room_to_take() && fill_hole(file_.fd, from, to - from) &&
          map_file(from, to - from);
 }
 
@@ -122,7 +119,6 @@ void Mapping::close() {
   if (base_ != nullptr) munmap(base_, size_);
   base_ = nullptr;
   file_ended_ = false;
-  growing_.unlock();  // a fork may have copied it locked
 }
 
 }  // namespace tprof

@@ -32,10 +32,9 @@ class Mapping {
   T* at(std::uint64_t offset) const {
     return reinterpret_cast<T*>(static_cast<std::byte*>(base_) + offset);
   }
-  bool in_file() const { return fd_ >= 0; }
+  bool in_file() const { return file_.fd >= 0; }
 
  private:
-  bool file_is_ours() const;
   bool room_to_take() const;
   bool map_file(std::uint64_t offset, std::uint64_t bytes);
   bool back_by_file(std::uint64_t offset, std::uint64_t bytes);
@@ -43,8 +42,7 @@ class Mapping {
 
   void* base_ = nullptr;
   std::uint64_t size_ = 0;  // of the address range
-  int fd_ = -1;
-  FileId file_;
+  OwnFile file_;
   bool keeps_room_ = false;
   bool file_ended_ = false;
   Lock growing_;  // segments join the file in the order of their offsets

@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <ctime>
 #include <string_view>
 
+#include "interpose/base/clock.h"
 #include "interpose/base/environment.h"
-#include "interpose/format/ledger.h"
+#include "interpose/base/hash.h"
 #include "interpose/session/redact.h"
 
 namespace tprof {
@@ -68,12 +69,11 @@ void rank_from_environment(Process& p) {
   }
 }
 
-void copy_environment(const char* name, char* to, std::size_t size) {
+// The first of several that is set.
+template <std::size_t N>
+void copy_environment(const char* name, char (&to)[N]) {
   const char* text = name == nullptr ? nullptr : environment_value(name);
-  if (to[0] != '\0' || text == nullptr || std::strcmp(text, "none") == 0) return;
-  const std::size_t n = std::min(std::strlen(text), size - 1);
-  std::memcpy(to, text, n);
-  to[n] = '\0';
+  if (to[0] == '\0' && text != nullptr && std::strcmp(text, "none") != 0) copy_text(to, text);
 }
 
 void read_command(Process& p, bool redact) {
@@ -81,13 +81,10 @@ void read_command(Process& p, bool redact) {
   // that looks like none.
   char raw[2 * sizeof p.command];
   const std::string_view arguments(raw, read_file("/proc/self/cmdline", raw, sizeof raw));
-  if (redact) return redact_command(arguments, p.command, sizeof p.command);
-  const std::size_t n = std::min(arguments.size(), sizeof p.command - 1);
-  std::memcpy(p.command, raw, n);
-  for (std::size_t i = 0; i + 1 < n; ++i) {
-    if (p.command[i] == '\0') p.command[i] = ' ';
-  }
-  p.command[n] = '\0';
+  FixedText command(p.command);
+  if (redact) return redact_command(arguments, command);
+  std::replace(raw, raw + arguments.size(), '\0', ' ');
+  command << prefix(arguments, arguments.size() - (arguments.empty() ? 0 : 1));
 }
 
 // Clock ticks from boot to the start of a process, 0: not known.
@@ -104,31 +101,22 @@ std::uint64_t start_ticks(const char* stat_file) {
 
 // What connects the processes of one launch where nothing else does.
 void read_launch(Process& p) {
-  char stat[32] = "/proc/";
+  char stat[32];
   p.parent_pid = getppid();
-  char* end = std::to_chars(stat + 6, stat + sizeof stat - 6, p.parent_pid).ptr;
-  std::memcpy(end, "/stat", 6);
+  (FixedText(stat) << "/proc/").number(p.parent_pid) << "/stat";
   p.parent_ticks = start_ticks(stat);
   const char* address = environment_value("MASTER_ADDR");
   const char* port = environment_value("MASTER_PORT");
   if (address == nullptr || port == nullptr) return;
-  p.rendezvous = mix64(name_hash(address) ^ mix64(name_hash(port)));
+  p.rendezvous = mix64(fnv1a(address) ^ mix64(fnv1a(port)));
 }
 
 void read_start(Process& p) {
   p.start_ticks = start_ticks("/proc/self/stat");
   if (p.start_ticks == 0) return;
-  timespec boot{};
-  timespec real{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  clock_gettime(CLOCK_REALTIME, &real);
-  const auto ns = [](const timespec& t) {
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(t.tv_nsec);
-  };
   const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   const std::uint64_t since_boot = ticks == 0 ? 0 : p.start_ticks * (1'000'000'000 / ticks);
-  p.start_ns = ns(real) - ns(boot) + since_boot;
+  p.start_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot;
 }
 
 }  // namespace
@@ -143,11 +131,11 @@ Process describe_process(bool redact) {
   read_launch(p);
   rank_from_environment(p);
   number("TORCHELASTIC_RESTART_COUNT", p.restart);
-  copy_environment("SLURM_JOB_ID", p.job_id, sizeof p.job_id);
-  copy_environment("PBS_JOBID", p.job_id, sizeof p.job_id);
-  copy_environment("LSB_JOBID", p.job_id, sizeof p.job_id);
-  for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id, sizeof p.run_id);
-  copy_environment("SLURM_JOB_ID", p.run_id, sizeof p.run_id);
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}) {
+    copy_environment(name, p.job_id);
+  }
+  for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id);
+  copy_environment("SLURM_JOB_ID", p.run_id);
   read_command(p, redact);
   return p;
 }

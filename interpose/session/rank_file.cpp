@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -14,66 +12,30 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/file_systems.h"
+#include "interpose/base/text.h"
 
 namespace tprof {
 namespace {
 
-// Appends to a fixed buffer; too long a path stays cut and open() refuses it.
-struct Path {
-  char* to;
-  std::size_t size;
-  std::size_t used = 0;
-  Path(char* t, std::size_t n) : to(t), size(n) { to[0] = '\0'; }
-  Path& operator<<(std::string_view s) {
-    const std::size_t n = s.size() < size - 1 - used ? s.size() : size - 1 - used;
-    std::memcpy(to + used, s.data(), n);
-    used += n;
-    to[used] = '\0';
-    return *this;
-  }
-  Path& number(std::int64_t v, int width = 0) {
-    char digits[32];
-    const int n = std::snprintf(digits, sizeof digits, "%0*lld", width, static_cast<long long>(v));
-    return *this << std::string_view(digits, static_cast<std::size_t>(n));
-  }
-};
-
-void expand_directory(const char* pattern, const Process& p, Path& path) {
-  if (pattern[0] != '/') {
-    char cwd[1024];
-    if (getcwd(cwd, sizeof cwd) != nullptr) path << cwd << "/";
-  }
-  for (const char* c = pattern; *c != '\0'; ++c) {
-    if (*c != '%') {
-      path << std::string_view(c, 1);
-      continue;
+// Too long a path stays cut, and open() refuses it.
+void expand_directory(std::string_view pattern, const Process& p, FixedText& path) {
+  char cwd[1024];
+  if (!pattern.starts_with('/') && getcwd(cwd, sizeof cwd) != nullptr) path << cwd << "/";
+  for (; !pattern.empty(); pattern.remove_prefix(1)) {
+    const std::string_view sign = prefix(pattern, 2);
+    if (sign == "%j") {
+      path << (p.job_id[0] != '\0' ? p.job_id : "nojob");
+    } else if (sign == "%h") {
+      path << p.host;
+    } else if (sign == "%p") {
+      path.number(p.pid);
+    } else if (sign == "%r") {
+      p.rank >= 0 ? path.number(p.rank) : path << "norank";
+    } else {
+      path << prefix(pattern, 1);
+      if (sign != "%%") continue;
     }
-    switch (*++c) {
-      case 'j':
-        path << (p.job_id[0] != '\0' ? p.job_id : "nojob");
-        break;
-      case 'h':
-        path << p.host;
-        break;
-      case 'p':
-        path.number(p.pid);
-        break;
-      case 'r':
-        if (p.rank >= 0) {
-          path.number(p.rank);
-        } else {
-          path << "norank";
-        }
-        break;
-      case '%':
-        path << "%";
-        break;
-      case '\0':
-        path << "%";
-        return;
-      default:
-        path << "%" << std::string_view(c, 1);
-    }
+    pattern.remove_prefix(1);
   }
 }
 
@@ -105,23 +67,20 @@ int out_of_the_way(int fd) {
   return -1;
 }
 
-// A file that was not there before.
-int create(const char* path, mode_t mode) {
-  const int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (fd < 0) return fd;
-  const int high = out_of_the_way(fd);
-  if (high < 0) unlink(path);
-  return high;
+// At its path, where there was none before.
+bool create(NamedFile& file, mode_t mode) {
+  int fd = open(file.path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (fd >= 0) {
+    fd = out_of_the_way(fd);
+    if (fd < 0) unlink(file.path);
+  }
+  static_cast<OwnFile&>(file) = own_file(fd);
+  return fd >= 0;
 }
 
 // rank-00003.json, rank-00003.r1.json, ...; node7-4711.json where the rank is unknown.
-void file_name(const Process& p, int attempt, char* to, std::size_t size) {
-  Path name(to, size);
-  if (p.rank >= 0) {
-    (name << "rank-").number(p.rank, 5);
-  } else {
-    (name << p.host << "-").number(p.pid);
-  }
+void name_file(const Process& p, int attempt, FixedText name) {
+  p.rank >= 0 ? (name << "rank-").number(p.rank, 5) : (name << p.host << "-").number(p.pid);
   if (attempt > 0) (name << ".r").number(attempt);
   name << ".json";
 }
@@ -129,11 +88,9 @@ void file_name(const Process& p, int attempt, char* to, std::size_t size) {
 bool create_in_directory(const Process& process, RankFile& file) {
   constexpr int kAttempts = 100000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    file_name(process, attempt, file.name, sizeof file.name);
-    char path[sizeof file.directory + sizeof file.name + 2];
-    Path(path, sizeof path) << file.directory << "/" << file.name;
-    file.fd = create(path, 0666);
-    if (file.fd >= 0) return true;
+    name_file(process, attempt, FixedText(file.name));
+    FixedText(file.lines.path) << file.directory << "/" << file.name;
+    if (create(file.lines, 0666)) return true;
     if (errno != EEXIST) return false;
   }
   return false;
@@ -145,7 +102,7 @@ std::string_view stem_of(const RankFile& file) {
 
 // ".rank-00003.ring" beside the rank file, or with a longer name in a folder of the node.
 bool create_ring_in(const RingFolder& folder, const Process& process, RankFile& file) {
-  Path path(file.ring_path, sizeof file.ring_path);
+  FixedText path(file.ring.path);
   path << folder.path << "/.";
   file.ring_elsewhere = std::strcmp(folder.path, file.directory) != 0;
   file.ring_keeps_room = folder.keeps_room;
@@ -155,8 +112,7 @@ bool create_ring_in(const RingFolder& folder, const Process& process, RankFile& 
     path.number(static_cast<std::int64_t>(now_ns())) << "-";
   }
   path << stem_of(file) << ".ring";
-  file.ring_fd = create(file.ring_path, file.ring_elsewhere ? 0600 : 0666);
-  return file.ring_fd >= 0;
+  return create(file.ring, file.ring_elsewhere ? 0600 : 0666);
 }
 
 void create_ring(const char* chosen, const Process& process, RankFile& file) {
@@ -168,74 +124,53 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
                      return made;
                    });
   if (in == nullptr) {
-    file.ring_path[0] = '\0';
+    file.ring.path[0] = '\0';
     return;
   }
   if (chosen != nullptr && in != chosen) {
     say("no ring file can be in ", chosen, " (TPROF_RING_DIR): choosing another folder");
   }
-  file.ring_id = file_of(file.ring_fd);
   // Tells readers that we live, in other pid namespaces too. The kernel gives it back when we die.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  fcntl(file.ring_fd, F_SETLK, &whole);
+  fcntl(file.ring.fd, F_SETLK, &whole);
 }
 
 }  // namespace
 
 bool create_rank_file(const Config& config, const Process& process, RankFile& file) {
-  Path directory(file.directory, sizeof file.directory);
+  FixedText directory(file.directory);
   expand_directory(config.output_dir, process, directory);
   if (!make_directory(file.directory) || !create_in_directory(process, file)) {
-    char why[128] = ": ";
-    std::strncat(why, std::strerror(errno), sizeof why - 3);
+    char why[128];
+    FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);
     return false;
   }
-  file.id = file_of(file.fd);
   create_ring(config.ring_dir[0] != '\0' ? config.ring_dir : nullptr, process, file);
   return true;
 }
 
 void create_snapshot(RankFile& file) {
-  if (file.ring_fd >= 0 && !file.ring_elsewhere) return;
-  Path path(file.snapshot_path, sizeof file.snapshot_path);
-  path << file.directory << "/." << stem_of(file) << ".snapshot";
-  unlink(file.snapshot_path);  // of a rank file that was here and is gone
-  file.snapshot_fd = create(file.snapshot_path, 0666);
-  if (file.snapshot_fd >= 0) file.snapshot_id = file_of(file.snapshot_fd);
+  if (file.ring.fd >= 0 && !file.ring_elsewhere) return;
+  FixedText(file.snapshot.path) << file.directory << "/." << stem_of(file) << ".snapshot";
+  unlink(file.snapshot.path);  // of a rank file that was here and is gone
+  create(file.snapshot, 0666);
 }
 
 void leave_files(RankFile& file) {
-  if (file.fd >= 0 && file_of(file.fd) == file.id) close(file.fd);
-  if (file.ring_fd >= 0 && file_of(file.ring_fd) == file.ring_id) close(file.ring_fd);
-  if (file.snapshot_fd >= 0 && file_of(file.snapshot_fd) == file.snapshot_id) {
-    close(file.snapshot_fd);
+  for (NamedFile* f : {&file.lines, &file.ring, &file.snapshot}) {
+    if (f->still_ours()) close(f->fd);
+    f->fd = -1;
   }
-  file.fd = file.ring_fd = file.snapshot_fd = -1;
 }
 
-void drop_snapshot(RankFile& file) {
-  if (file.snapshot_fd < 0) return;
-  unlink(file.snapshot_path);
-  if (file_of(file.snapshot_fd) == file.snapshot_id) close(file.snapshot_fd);
-  file.snapshot_fd = -1;
-}
-
-void drop_ring_file(RankFile& file) {
-  if (file.ring_fd < 0) return;
-  unlink(file.ring_path);
-  close(file.ring_fd);
-  file.ring_path[0] = '\0';
-  file.ring_fd = -1;
-}
-
-void drop_rank_file(RankFile& file) {
-  char path[sizeof file.directory + sizeof file.name + 2];
-  Path(path, sizeof path) << file.directory << "/" << file.name;
-  unlink(path);
+void drop_file(NamedFile& file) {
+  if (file.fd < 0) return;
+  unlink(file.path);
   close(file.fd);
+  file.path[0] = '\0';
   file.fd = -1;
 }
 

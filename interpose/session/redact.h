@@ -1,15 +1,17 @@
-// What looks like a secret is left out of what the trace says of a process.
+// Secrets are left out of what the trace says of a process: values of what is named as one (a
+// token, a key, a password), keys of known shapes, users of URLs.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
+
+#include "interpose/base/text.h"
 
 namespace tprof {
 
 // The arguments of /proc/self/cmdline (each with its NUL), separated by spaces: "--api-token abc"
-// becomes "--api-token ***". Both write a C string of at most `size` - 1 characters.
-void redact_command(std::string_view arguments, char* to, std::size_t size);
+// becomes "--api-token ***".
+void redact_command(std::string_view arguments, FixedText& out);
 // The value of an environment variable.
-void redact_variable(std::string_view name, std::string_view value, char* to, std::size_t size);
+void redact_variable(std::string_view name, std::string_view value, FixedText& out);
 
 }  // namespace tprof

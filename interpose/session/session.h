@@ -1,30 +1,26 @@
-// The life of tracing in one process: lazy start at the first call that counts, fork, exit (other
-// ends: leaving.h).
-// The only state that rooms share.
+// The state of tracing in one process, the only one that rooms share.
 #pragma once
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
+#include "interpose/base/fork.h"
 #include "interpose/session/config.h"
 #include "interpose/session/mapping.h"
 
 namespace tprof::session {
 
-// What the kernel wipes in a forked child (MADV_WIPEONFORK), which pthread_atfork's handlers would
-// miss after a bare clone(): such a child must not write into its parent's files. A page of its
-// own: x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
-#if defined(__x86_64__)
-inline constexpr std::size_t kWipedBytes = 4096;
-#else
-inline constexpr std::size_t kWipedBytes = 65536;
-#endif
-struct alignas(kWipedBytes) Wiped {
-  std::atomic<std::uint32_t> number;  // of the session; 0: none has begun in this process
-  std::atomic<std::uint32_t> begun;   // a thread is giving it its number
+struct State {
+  Mapping mapping;
+  Config config;
+  std::atomic<bool> started;
+  std::atomic<bool> closed;
+  std::atomic<long> exiting_thread;
 };
-extern Wiped g_wiped;
+inline constinit State g_state{};
 
 // Tracing is off: disabled, or something of ours failed.
 inline constexpr std::uint32_t kOff = UINT32_MAX;
@@ -32,31 +28,44 @@ inline constexpr std::uint32_t kOff = UINT32_MAX;
 // The number of the session, which a fork and exit() change: what a thread has cached from another
 // session is void.
 inline std::uint32_t number() {
-  return g_wiped.number.load(std::memory_order_relaxed);
+  return g_wiped_by_fork.session.load(std::memory_order_relaxed);
 }
-
-// Gives the session its number, no more: nothing is there yet that only calls that count need.
-void begin();
-
-// Starts the session of this process if it has none yet: reads the settings, creates the files,
-// starts the writer. False: tracing is off. About 1 ms, once; other threads wait for it.
-[[gnu::cold]] bool start();
-bool started();
-
-Mapping& mapping();
-const Config& config();
-
-// Fewer records than half a ring are free: the writer should not sleep on.
-void wake_writer();
+inline bool started() {
+  return g_state.started.load(std::memory_order_acquire) && number() != 0;
+}
+inline Mapping& mapping() {
+  return g_state.mapping;
+}
+inline const Config& config() {
+  return g_state.config;
+}
 
 // The exit handlers have closed the file. Calls may still come: those of static destructors, each
 // of which has the file closed once more, behind it; and those of threads that exit() does not
 // stop. The latter are not recorded: the process may end in the middle of closing for them.
-bool closed();
-bool in_exiting_thread();
-[[gnu::cold]] void late_call();
+inline bool closed() {
+  return g_state.closed.load(std::memory_order_acquire);
+}
+inline bool in_exiting_thread() {
+  return g_state.exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
+}
 
-// A communicator was made, so whatever else moves data may have been loaded by now.
-[[gnu::cold]] void look_around();
+// What changes the state, as far as the rooms below life.cpp ask for it, which defines these.
+
+// Gives the session its number, no more: nothing is there yet that only calls that count need.
+[[gnu::cold]] void begin_once();
+inline void begin() {
+  if (number() == 0) begin_once();
+}
+
+// Starts the session of this process if it has none yet: reads the settings, creates the files,
+// starts the writer. False: tracing is off. About 1 ms, once; other threads wait for it.
+[[gnu::cold]] bool start();
+
+// Fewer records than half a ring are free: the writer should not sleep on.
+void wake_writer();
+
+// A call after exit() has closed the file: it is closed once more, behind that.
+[[gnu::cold]] void late_call();
 
 }  // namespace tprof::session

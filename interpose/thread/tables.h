@@ -12,10 +12,6 @@ namespace tprof::tables {
 
 inline Lock g_lock;
 
-inline void after_fork() {
-  g_lock.unlock();
-}
-
 // Adds `entry`, calls prepare(index) and then publishes it. Returns the index, 1-based; 0 if the
 // table has `limit` entries or no memory is left.
 template <typename T, typename F>

@@ -9,8 +9,6 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-
 
 @dataclasses.dataclass
 class Finished:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from figures import Figure, NotMeasured
-from place import REPO, Place
+from lib.build import REPO
+from place import Place
 
 PAIRS = 4
 STEPS = 60

@@ -1,12 +1,9 @@
 """What `make bench` fails for: not for what others did on the machine meanwhile."""
 
-import pathlib
 import subprocess
 import sys
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from busy import Used
 from figures import Figure, table
 

@@ -1,15 +1,19 @@
-// Communicators and streams in numbers, and ones whose making the library does not see. One
-// process; which communicator is which has to be right, or said to be unknown.
+// Communicators and streams in numbers, ones whose making the library does not see, and the lives
+// of single ones. One process; which communicator is which has to be right, or said to be unknown.
 //
 //   comm_identities race N     N children made without waiting, each first used by two threads at
 //   once
 //                   waiting N  N children made without waiting, all of them before the first is
-//                   used many N     N handles (N even), two at a time, made, used and destroyed;
+//                   used many N     N handles (N even), eight at a time, made, used and destroyed;
 //                   the last
 //                              few three at a time
 //                   unseen N   N communicators made past the dynamic linker, each first used by two
 //                              threads at once, and a child of the last
 //                   streams N  a collective and a copy on each of N streams
+//                   life N     named, non-blocking, split before the child is there, aborted, N
+//                   made
+//                              again at the same address (printed: how many were); groups that are
+//                              nested, simulated, refused
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -17,6 +21,7 @@
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -40,6 +45,7 @@ void settle(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) {
     must(ncclCommGetAsyncError(comm, &state) == ncclSuccess, "ncclCommGetAsyncError");
+    std::this_thread::yield();
   }
   must(state == ncclSuccess, "a communicator that is ready");
 }
@@ -48,8 +54,14 @@ void gather(ncclComm_t comm, cudaStream_t stream = nullptr) {
   must(accepted(ncclAllGather(g_data, g_data + 8, 5, ncclFloat, comm, stream)), "ncclAllGather");
 }
 
-template <typename MakeComm>
-ncclComm_t make(const MakeComm& init, ncclConfig_t* config) {
+void reduce(ncclComm_t comm, int times) {
+  for (int i = 0; i < times; ++i) {
+    must(accepted(ncclAllReduce(g_data, g_data, 4, ncclFloat, ncclSum, comm, nullptr)), "reduce");
+  }
+}
+
+ncclComm_t make(ncclConfig_t* config,
+                decltype(&ncclCommInitRankConfig) init = &ncclCommInitRankConfig) {
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
   must(ncclGetUniqueId(&id) == ncclSuccess, "ncclGetUniqueId");
@@ -58,11 +70,15 @@ ncclComm_t make(const MakeComm& init, ncclConfig_t* config) {
   return comm;
 }
 
-ncclComm_t child_of(ncclComm_t parent, ncclConfig_t* config, ncclComm_t* place) {
-  must(accepted(ncclCommSplit(parent, 0, 0, place, config)), "ncclCommSplit");
+void wait_for_child(ncclComm_t parent, ncclComm_t* place) {
   settle(parent);
   while (*static_cast<ncclComm_t volatile*>(place) == nullptr) std::this_thread::yield();
   settle(*place);
+}
+
+ncclComm_t child_of(ncclComm_t parent, ncclConfig_t* config, ncclComm_t* place) {
+  must(accepted(ncclCommSplit(parent, 0, 0, place, config)), "ncclCommSplit");
+  wait_for_child(parent, place);
   return *place;
 }
 
@@ -93,6 +109,71 @@ void many(int n) {
   }
 }
 
+void life(int n) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.commName = "parent";
+  ncclComm_t parent = make(&config);
+  reduce(parent, 2);
+
+  config.commName = "child";
+  ncclComm_t child = nullptr;
+  must(accepted(ncclCommSplit(parent, 0, 0, &child, &config)), "ncclCommSplit");
+  config.commName = "gone";  // the name that was given must have been kept
+  wait_for_child(parent, &child);
+  reduce(child, 3);
+
+  // One that ends before it was of use, and the next one in its place.
+  ncclComm_t place = nullptr;
+  for (const char* name : {"unused", "after"}) {
+    config.commName = name;
+    child_of(parent, &config, &place);
+    if (name[0] == 'a') reduce(place, 5);
+    must(ncclCommDestroy(place) == ncclSuccess, "ncclCommDestroy");
+  }
+
+  ncclConfig_t blocking = NCCL_CONFIG_INITIALIZER;
+  blocking.commName = "groups";
+  ncclComm_t groups = make(&blocking);
+  ncclGroupStart();
+  ncclGroupStart();
+  reduce(groups, 1);
+  ncclGroupEnd();
+  reduce(groups, 1);
+  must(ncclGroupEnd() == ncclSuccess, "nested groups");
+  ncclGroupStart();
+  reduce(groups, 4);
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  must(ncclGroupSimulateEnd(&info) == ncclSuccess, "ncclGroupSimulateEnd");
+  ncclGroupStart();
+  reduce(groups, 1);
+  must(!accepted(ncclBroadcast(g_data, g_data, 4, ncclFloat, 5, groups, nullptr)), "a bad root");
+  must(ncclGroupEnd() != ncclSuccess, "a group with a refused call");
+  reduce(groups, 1);
+
+  must(ncclCommAbort(child) == ncclSuccess, "ncclCommAbort");
+
+  std::set<ncclComm_t> seen;
+  for (int i = 0; i < n; ++i) {
+    ncclConfig_t plain = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm = make(&plain);
+    seen.insert(comm);
+    reduce(comm, 1);
+    must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    must(ncclCommDestroy(comm) == ncclSuccess, "ncclCommDestroy");
+  }
+  // One that is given up while it is being made: the other rank never comes.
+  ncclComm_t pair[2];
+  must(ncclCommInitAll(pair, 2, nullptr) == ncclSuccess, "ncclCommInitAll");
+  config.commName = "given up";
+  ncclComm_t never = nullptr;
+  must(ncclCommShrink(pair[0], nullptr, 0, &never, &config, NCCL_SHRINK_DEFAULT) == ncclInProgress,
+       "ncclCommShrink");
+  must(ncclCommAbort(never) == ncclSuccess, "ncclCommAbort");
+  for (ncclComm_t comm : pair) must(ncclCommAbort(comm) == ncclSuccess, "ncclCommAbort");
+  std::printf("%zu reused\n", static_cast<std::size_t>(n) - seen.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,6 +187,10 @@ int main(int argc, char** argv) {
     many(n);
     return 0;
   }
+  if (mode == "life") {
+    life(n);
+    return 0;
+  }
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   auto* past = reinterpret_cast<decltype(&ncclCommInitRankConfig)>(
@@ -115,14 +200,14 @@ int main(int argc, char** argv) {
   const auto use = [&](int i) { gather(comms[static_cast<std::size_t>(i)]); };
   if (mode == "unseen") {
     must(past != nullptr, "dlsym");
-    for (ncclComm_t& comm : comms) comm = make(past, &config);
+    for (ncclComm_t& comm : comms) comm = make(&config, past);
     on_two_threads(n, barrier, use);
     ncclComm_t child = nullptr;
     gather(child_of(comms.back(), &config, &child));
     return 0;
   }
   config.commName = "parent";
-  ncclComm_t parent = make(&ncclCommInitRankConfig, &config);
+  ncclComm_t parent = make(&config);
   if (mode == "streams") {
     for (int i = 0; i < n; ++i) {
       cudaStream_t stream = nullptr;

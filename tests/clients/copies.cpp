@@ -253,8 +253,6 @@ int main(int argc, char** argv) {
   box_of({16, 0, 0, 0, cudaChannelFormatKindFloat}, 2);
   box_of({16, 16, 0, 0, cudaChannelFormatKindSigned}, 4);
   box_of({32, 32, 32, 32, cudaChannelFormatKindFloat}, 16);
-  box_of({8, 8, 8, 8, cudaChannelFormatKindUnsignedNormalized8X4}, 4);
-  box_of({16, 16, 0, 0, cudaChannelFormatKindSignedNormalized16X2}, 4);
   arrays();
   batches();
   captured();

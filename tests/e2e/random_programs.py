@@ -1,6 +1,6 @@
 """Plays the programs of many seeds, one after the other, and prints those whose trace is wrong.
 
-    build/venv/bin/python tests/e2e/random_programs.py FIRST [LAST] [--turns N] [--odd] [--ledger-only]
+    PYTHONPATH=tests build/venv/bin/python tests/e2e/random_programs.py FIRST [LAST] [--turns N] [--odd] [--ledger-only]
 """
 
 import argparse

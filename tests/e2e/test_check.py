@@ -4,13 +4,11 @@ What is right comes from the script, which counts its own collectives, and from 
 faults, which are asked for by function and number.
 """
 
-import json
 import re
-import subprocess
 
 import pytest
-from lib.build import BUILD
 from lib.launch import start, torchrun
+from lib.tool import told, worse_than_notes
 
 # What waits for a rank gives up soon, and PyTorch's watchdog keeps nobody alive to dump its state.
 SOON = {
@@ -26,21 +24,14 @@ def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
 
     def call(ranks, what, *arguments, **variables):
         command = torchrun("diverge.py", ranks, ("--what", what, *arguments))
-        run = start(command, tmp_path / "run", preload=True, **SOON, **variables)
+        run = start(command, tmp_path / "run", **SOON, **variables)
         return run.stdout, check(run.traces)
 
     return call
 
 
 def check(traces):
-    result = subprocess.run(
-        [BUILD / "tprof", "check", traces, "--json"], capture_output=True, text=True, timeout=60
-    )
-    assert result.stdout, result.stderr
-    found = json.loads(result.stdout)
-    worse = [f for f in found["findings"] if f["severity"] != "note"]
-    assert result.returncode == (1 if worse else 0)
-    return found, worse
+    return told("check", traces)[1], worse_than_notes(traces)
 
 
 def told_by(script, what):

@@ -11,12 +11,12 @@ COPIES = {"fork": [4, 5, 6], "spawn": [5, 6, 7], "forkserver": [5, 6, 7]}
 
 
 @pytest.mark.parametrize("method", COPIES)
-def test_multiprocessing(method, built, tmp_path):
+def test_multiprocessing(method, tmp_path):
     command = [sys.executable, str(CLIENTS / "children.py"), "--method", method]
-    traced = start(command, tmp_path / "run", preload=True)
+    traced = start(command, tmp_path / "run")
     assert (traced.code, traced.stdout, traced.stderr) == (0, "[0, 0]\n", "")
     # Children of fork and forkserver end by os._exit, which closes the file too.
-    tallies = {tally["pid"]: tally for tally in figures.read_tallies(traced.tally)}
+    tallies = traced.tallies()
     files = [rankfile.read(path) for path in traced.traces.iterdir()]
     for file in files:
         assert file.footer["complete"] is True

@@ -7,8 +7,8 @@ from lib import figures
 
 def by_ordinal(pair):
     """(rank file, our communicator line, the tally's communicator), for all of a run."""
-    tallies = pair.tallies()
-    for file in pair.ranks():
+    tallies = pair.traced.tallies()
+    for file in pair.traced.ranks():
         expected = tallies[file.header["pid"]]["comms"]
         assert len(file.comms) == len(expected), file.path
         for ours, theirs in zip(file.comms, expected):
@@ -46,7 +46,7 @@ def collectives(file):
 
 
 def test_seq_counts_the_collectives_of_a_communicator_without_a_gap(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         for id_, events in collectives(file).items():
             seqs = [event["args"]["seq"] for event in events]
             assert seqs == list(range(seqs[0], seqs[0] + len(seqs))), (file.path, id_)
@@ -55,13 +55,13 @@ def test_seq_counts_the_collectives_of_a_communicator_without_a_gap(pair):
 def test_the_nth_collective_is_the_same_call_on_every_rank(pair):
     fields = ("seq", "count", "dtype", "reduce", "peer")
     sequences = collections.defaultdict(dict)
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         for id_, events in collectives(file).items():
             sequences[id_][file.rank] = [
                 (event["name"], *(event["args"].get(field) for field in fields))
                 for event in events
             ]
-    assert sequences or not any(tally["comms"] for tally in pair.tallies().values())
+    assert sequences or not any(tally["comms"] for tally in pair.traced.tallies().values())
     for id_, per_rank in sequences.items():
         first, *others = per_rank.values()
         assert all(other == first for other in others), id_
@@ -70,7 +70,7 @@ def test_the_nth_collective_is_the_same_call_on_every_rank(pair):
 def test_send_and_receive_numbers_meet(pair):
     """The nth send of a to b and the nth receive of b from a carry the same number."""
     numbers = collections.defaultdict(lambda: {"ncclSend": [], "ncclRecv": []})
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         comms = {comm["comm"]: comm for comm in file.comms}
         for event in file.events:
             if event["cat"] != "P2P":
@@ -87,7 +87,7 @@ def test_send_and_receive_numbers_meet(pair):
 
 def test_signatures_agree_across_ranks(pair):
     signatures = collections.defaultdict(dict)
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         ids = {comm["comm"]: comm["id"] for comm in file.comms}
         for comm, entry in file.signatures().items():
             signatures[ids[comm]][file.rank] = (
@@ -100,8 +100,8 @@ def test_signatures_agree_across_ranks(pair):
 
 
 def test_signatures_cover_every_collective_of_the_tally(pair):
-    tallies = pair.tallies()
-    for file in pair.ranks():
+    tallies = pair.traced.tallies()
+    for file in pair.traced.ranks():
         expected = collections.Counter()
         for key, value in figures.of_tally(tallies[file.header["pid"]]).items():
             bucket, _, _, ordinal, mode = key

@@ -1,25 +1,24 @@
 """Every copy of the CUDA runtime against the stand-in's tally: boxes, arrays, batches, prefetches."""
 
 import collections
-import json
 import re
 import signal
-import subprocess
 
 import pytest
-from lib import figures, rankfile
+from lib import figures
 from lib.build import BUILD
 from lib.launch import start
+from lib.tool import told
 
 
 @pytest.fixture(scope="module", params=["on", "all", "off"])
-def copies(request, built, tmp_path_factory):
+def copies(request, tmp_path_factory):
     """With event lines, with those of all copies, with none."""
     folder = tmp_path_factory.mktemp("copies") / "run"
-    run = start([str(BUILD / "copies")], folder, preload=True, TPROF_EVENTS=request.param)
+    run = start([str(BUILD / "copies")], folder, TPROF_EVENTS=request.param)
     assert (run.code, run.stdout, run.stderr) == (0, "", "")
-    (file,) = rankfile.read_folder(run.traces)
-    (tally,) = figures.read_tallies(run.tally)
+    file = run.only_rank()
+    tally = run.only_tally()
     return request.param, file, tally
 
 
@@ -73,11 +72,11 @@ def test_batch_is_one_call_for_each_direction_in_it(copies):
     }
 
 
-def test_array_whose_format_tells_no_size_is_counted_and_said(built, tmp_path):
-    run = start([str(BUILD / "copies"), "planes"], tmp_path / "run", preload=True)
+def test_array_whose_format_tells_no_size_is_counted_and_said(tmp_path):
+    run = start([str(BUILD / "copies"), "planes"], tmp_path / "run")
     assert (run.code, run.stderr) == (0, "")
-    (file,) = rankfile.read_folder(run.traces)
-    (tally,) = figures.read_tallies(run.tally)
+    file = run.only_rank()
+    tally = run.only_tally()
     ours, theirs = figures.of_plain_names(figures.of_ledger(file)), figures.of_tally(tally)
     assert {key: value["calls"] for key, value in ours.items()} == {
         key: value["calls"] for key, value in theirs.items()
@@ -89,20 +88,16 @@ def test_array_whose_format_tells_no_size_is_counted_and_said(built, tmp_path):
 
 
 @pytest.mark.parametrize("events", ["on", "all", "off"])
-def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, built, tmp_path):
+def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, tmp_path):
     """Directions with a line have an open record, the others wait in the ledger."""
     run = start(
         [str(BUILD / "copies")],
         tmp_path / "run",
-        preload=True,
         TPROF_EVENTS=events,
         RANK="0",
         STANDIN_DIE="0:cudaMemcpyBatchAsync:1",
     )
     assert run.code == -signal.SIGKILL
-    summary = subprocess.run(
-        [BUILD / "tprof", "summary", "--json", run.traces], capture_output=True, text=True
-    )
-    buckets = json.loads(summary.stdout)["buckets"]
+    buckets = told("summary", run.traces)[1]["buckets"]
     directions = ("H2D", "D2H", "D2D", "H2H", "MANAGED")
     assert {name: buckets[name]["unfinished"] for name in directions} == dict.fromkeys(directions, 1)

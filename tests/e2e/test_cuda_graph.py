@@ -19,7 +19,7 @@ def calls_by_mode(table: dict, function: str, bucket: str) -> dict[str, int]:
 
 
 def test_captured_and_replayed_calls_are_the_scripts(pair_of):
-    for file in pair_of(CASE).ranks():
+    for file in pair_of(CASE).traced.ranks():
         table = figures.of_ledger(file)
         gathers = calls_by_mode(table, "ncclAllGather", "ALLGATHER")
         assert gathers == {"direct": 1, "captured": 3, "replayed": FIRST + 2 * SECOND}, file.path
@@ -30,7 +30,7 @@ def test_captured_and_replayed_calls_are_the_scripts(pair_of):
 
 
 def test_every_launch_is_a_line_and_leads_to_the_calls_that_were_captured(pair_of):
-    for file in pair_of(CASE).ranks():
+    for file in pair_of(CASE).traced.ranks():
         launched = collections.Counter(
             line["args"]["graph"] for line in file.lines if line.get("cat") == "GRAPH"
         )

@@ -13,11 +13,11 @@ ENDS = {"return": 0, "exit": 7, "exception": 1, "_exit": 5, "signal": -15}
 
 
 @pytest.fixture(scope="module", params=ENDS)
-def ended(request, built, tmp_path_factory):
+def ended(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     command = [sys.executable, str(CLIENTS / "single_gpu.py"), "--end", request.param]
     plain = start(command, folder / "plain", preload=False)
-    return request.param, plain, start(command, folder / "traced", preload=True)
+    return request.param, plain, start(command, folder / "traced")
 
 
 def test_code_and_output_are_the_same(ended):
@@ -35,9 +35,9 @@ def test_every_exit_but_a_signal_closes_the_file(ended):
         (beside,) = (other for other in traced.traces.iterdir() if other != file)
         assert beside == ring or beside.suffix == ".snapshot"
         return
-    (file,) = rankfile.read_folder(traced.traces)
+    file = traced.only_rank()
     assert file.footer["complete"] is True
-    (tally,) = figures.read_tallies(traced.tally)
+    tally = traced.only_tally()
     assert figures.difference(figures.of_ledger(file), figures.of_tally(tally)) == ""
     copies = collections.Counter(event["cat"] for event in file.events)
     assert copies == {"H2D": PARAMETERS + STEPS, "D2H": STEPS}

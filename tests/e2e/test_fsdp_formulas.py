@@ -48,7 +48,7 @@ def lines_by_count(file, function: str, dtype: str) -> dict[int, int]:
 @pytest.mark.parametrize("name", FSDP)
 def test_every_all_gather_and_reduce_scatter_has_the_formulas_size(name, pair_of):
     gathers, scatters, dtype, _ = expected(name)
-    for file in pair_of(name).ranks():
+    for file in pair_of(name).traced.ranks():
         assert lines_by_count(file, "ncclAllGather", dtype) == gathers, file.path
         assert lines_by_count(file, "ncclReduceScatter", "float32") == scatters, file.path
 
@@ -56,7 +56,7 @@ def test_every_all_gather_and_reduce_scatter_has_the_formulas_size(name, pair_of
 @pytest.mark.parametrize("name", FSDP)
 def test_tally_without_the_preload_has_the_formulas_totals(name, pair_of):
     gathers, scatters, dtype, ranks = expected(name)
-    for tally in figures.read_tallies(pair_of(name).plain.tally):
+    for tally in pair_of(name).plain.tallies().values():
         table = figures.of_tally(tally)
         for function, type_, sizes in (
             ("ncclAllGather", dtype, gathers),
@@ -72,7 +72,7 @@ def test_tally_without_the_preload_has_the_formulas_totals(name, pair_of):
 @pytest.mark.parametrize("name", REPLICATED)
 def test_replicas_all_reduce_each_shard_once_a_step(name, pair_of):
     _, scatters, _, ranks = expected(name)
-    for file in pair_of(name).ranks():
+    for file in pair_of(name).traced.ranks():
         # The replicas' communicator is as large as the shards' in a 2x2 mesh: it is the one
         # that no all-gather uses.
         sharded = {e["args"]["comm"] for e in file.events if e["name"] == "ncclReduceScatter"}
@@ -90,7 +90,7 @@ def test_replicas_all_reduce_each_shard_once_a_step(name, pair_of):
 
 @pytest.mark.parametrize("name", [name for name in FSDP if name.startswith("fsdp1")])
 def test_fsdp1_reduces_the_gradient_norm_once_a_step_and_ends_with_a_barrier(name, pair_of):
-    for file in pair_of(name).ranks():
+    for file in pair_of(name).traced.ranks():
         scalars = lines_by_count(file, "ncclAllReduce", "float32").get(1, 0)
         # With replicas the norm of the shards is reduced over the shards' communicator only.
         assert scalars == STEPS + 1, file.path
@@ -100,7 +100,7 @@ def test_cpu_offload_brings_every_shard_and_every_gradient_back_to_the_host(pair
     """FSDP2 copies each parameter's shard once when it is wrapped, its gradient once a step."""
     shapes = PLAIN.root() + formulas.DEPTH * PLAIN.block()
     shards = collections.Counter(4 * math.prod(shape) // 2 for shape in shapes)
-    for file in pair_of("fsdp2-2-offload").ranks():
+    for file in pair_of("fsdp2-2-offload").traced.ranks():
         back = collections.Counter(
             e["args"]["bytes"] for e in file.events if e["cat"] == "D2H" and e["args"]["bytes"] > 4
         )

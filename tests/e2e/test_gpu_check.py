@@ -6,7 +6,7 @@ import subprocess
 from lib.build import BUILD, REPO
 
 
-def test_it_passes_on_the_stand_in_and_says_where_it_ran(built):
+def test_it_passes_on_the_stand_in_and_says_where_it_ran():
     done = subprocess.run(
         [REPO / "scripts/gpu-check", "--standin"],
         env={**os.environ, "TPROF_BUILD": str(BUILD)},

@@ -4,22 +4,21 @@ import importlib.util
 
 import pytest
 from lib import sight
-from lib.build import BUILD
-from lib.launch import start, torchrun
+from lib.build import BUILD, INSTANT
+from lib.launch import start, without_agent
 
 GUEST = BUILD / "guest"
-INSTANT = str(BUILD / "tests" / "fault" / "instant")
 
 
 @pytest.fixture
-def twice(built, tmp_path):
+def twice(tmp_path):
     """twice("walk") -> the run without and the run with the preload."""
 
     def run(*arguments, **variables):
         command = [str(GUEST), *map(str, arguments)]
         return (
             start(command, tmp_path / "plain", preload=False, **variables),
-            start(command, tmp_path / "traced", preload=True, **variables),
+            start(command, tmp_path / "traced", **variables),
         )
 
     return run
@@ -117,12 +116,12 @@ def test_use_of_the_machine_is_bounded(threads, twice):
     assert more["voluntary_switches"] + more["involuntary_switches"] <= 100 + 30 * threads
 
 
-def test_fsdp2_finds_itself_as_without_us(built, tmp_path):
+def test_fsdp2_finds_itself_as_without_us(tmp_path):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
-    command = torchrun("guest_fsdp2.py", 2)
+    command = without_agent("guest_fsdp2.py", 2)
     plain = start(command, tmp_path / "plain", preload=False)
-    traced = start(command, tmp_path / "traced", preload=True)
+    traced = start(command, tmp_path / "traced")
     assert plain.code == 0, plain.stderr
     assert (traced.code, traced.stderr) == (plain.code, plain.stderr)
     assert sight.of(traced).difference(sight.of(plain)) == []

@@ -21,19 +21,19 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_is_left_alone(name, built, tmp_path):
+def test_program_is_left_alone(name, tmp_path):
     plain = start(PROGRAMS[name], tmp_path / "plain", preload=False)
-    traced = start(PROGRAMS[name], tmp_path / "traced", preload=True)
+    traced = start(PROGRAMS[name], tmp_path / "traced")
     assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
     assert plain.stdout or plain.stderr
     assert not traced.traces.exists()
 
 
-def test_torchruns_agent_is_left_alone(built, tmp_path):
+def test_torchruns_agent_is_left_alone(tmp_path):
     """The rank prints its parent's threads; the only file is the rank's."""
     command = torchrun("agent_threads.py", 1)
     plain = start(command, tmp_path / "plain", preload=False)
-    traced = start(command, tmp_path / "traced", preload=True)
+    traced = start(command, tmp_path / "traced")
     assert plain.code == 0, plain.stderr
     assert traced.lines() == plain.lines() and "agent" in traced.stdout
     assert [file.name for file in traced.traces.iterdir()] == ["rank-00000.json"]

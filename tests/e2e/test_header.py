@@ -7,7 +7,7 @@ from lib.cases import CASES
 
 
 def test_rank_and_world_size_are_the_launchers(case, pair):
-    files = pair.ranks()
+    files = pair.traced.ranks()
     world = CASES[case].ranks
     assert [file.rank for file in files] == list(range(world))
     for file in files:
@@ -16,11 +16,11 @@ def test_rank_and_world_size_are_the_launchers(case, pair):
 
 
 def test_all_ranks_of_a_run_carry_its_id(pair):
-    assert len({file.header["run_id"] for file in pair.ranks()}) == 1
+    assert len({file.header["run_id"] for file in pair.traced.ranks()}) == 1
 
 
 def test_versions_and_paths_are_those_of_the_libraries_that_served(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         assert file.header["nccl_path"] == str(STANDIN / "libnccl.so.2")
         assert file.header["cudart_path"] == str(STANDIN / "libcudart.so.13")
         assert file.header["nccl_version"] // 10000 == 2
@@ -28,12 +28,12 @@ def test_versions_and_paths_are_those_of_the_libraries_that_served(pair):
 
 
 def test_every_rank_used_the_gpu_of_its_local_rank(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         assert {comm["device"] for comm in file.comms} <= {file.rank}, file.path
         assert {e["args"]["device"] for e in file.events if "device" in e["args"]} <= {file.rank}
 
 
 def test_command_is_the_scripts(case, pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         script = re.escape(CASES[case].script)
         assert re.search(rf"python\S* -u \S*{script}", file.header["command"]), file.header

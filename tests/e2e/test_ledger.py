@@ -9,19 +9,19 @@ LEDGER_ONLY = {"D2D", "H2H", "MANAGED"}  # no event lines unless they are asked 
 
 
 def test_every_rank_and_nobody_else_wrote_a_file(pair):
-    assert {file.header["pid"] for file in pair.ranks()} == set(pair.tallies())
+    assert {file.header["pid"] for file in pair.traced.ranks()} == set(pair.traced.tallies())
 
 
 def test_ledger_equals_the_tally(pair):
-    tallies = pair.tallies()
-    for file in pair.ranks():
+    tallies = pair.traced.tallies()
+    for file in pair.traced.ranks():
         expected = figures.of_tally(tallies[file.header["pid"]])
         assert expected, "the stand-in was asked for nothing"
         assert figures.difference(figures.of_ledger(file), expected) == "", file.path
 
 
 def test_event_lines_add_up_to_the_ledger(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         ledger = {
             key: value
             for key, value in figures.of_ledger(file).items()
@@ -32,8 +32,8 @@ def test_event_lines_add_up_to_the_ledger(pair):
 
 def test_every_line_names_the_thread_that_made_the_call(pair):
     """PyTorch calls from its main thread, and from autograd's in the backward pass."""
-    tallies = pair.tallies()
-    for file in pair.ranks():
+    tallies = pair.traced.tallies()
+    for file in pair.traced.ranks():
         made = collections.Counter()
         for row in tallies[file.header["pid"]]["rows"]:
             if row["kind"] not in LEDGER_ONLY and row["mode"] == "direct":
@@ -48,7 +48,7 @@ def test_every_line_names_the_thread_that_made_the_call(pair):
 
 def test_rows_are_split_by_the_size_of_a_call(pair):
     """bytes_class is the floor of log2 of one call's bytes, -1 for none."""
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         calls = collections.Counter()
         for row in file.ledger_rows():
             least, below = (2 ** row["bytes_class"], 2 ** (row["bytes_class"] + 1))
@@ -68,20 +68,20 @@ def test_rows_are_split_by_the_size_of_a_call(pair):
 
 
 def test_file_is_closed_and_nothing_was_dropped(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         assert file.footer is not None and file.footer["complete"] is True, file.path
         assert file.footer["dropped"] == {}, file.path
         assert file.ledgers[-1]["reason"] == "close", file.path
 
 
 def test_no_call_is_left_unfinished(pair):
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         assert [row for row in file.ledger_rows() if row["unfinished"]] == [], file.path
 
 
 def test_coverage_names_every_function_the_program_called_and_its_library(pair):
-    tallies = pair.tallies()
-    for file in pair.ranks():
+    tallies = pair.traced.tallies()
+    for file in pair.traced.ranks():
         made = collections.Counter()
         for row in tallies[file.header["pid"]]["rows"]:
             if row["mode"] != "replayed":

@@ -1,12 +1,12 @@
 """Several ranks in one process, on the stand-in: each counts as if it had a process of its own."""
 
-import json
 import subprocess
 
 import pytest
-from lib import figures, rankfile
+from lib import figures, rankfile, tally
 from lib.build import BUILD
 from lib.launch import TIME_LIMIT_S, environment
+from lib.tool import told
 
 STEPS = 5
 
@@ -22,7 +22,7 @@ SHAPES = {
 
 def launch(folder, processes, arguments, **extra):
     (folder / "tally").mkdir(parents=True)
-    env = environment(folder, preload=True) | {"PROCESSES": str(processes)} | extra
+    env = environment(folder) | {"PROCESSES": str(processes)} | extra
     env["MANY_RANKS_ID"] = str(folder / "id")
     command = [BUILD / "many_ranks", *arguments, "--steps", str(STEPS)]
     running = [
@@ -36,34 +36,28 @@ def launch(folder, processes, arguments, **extra):
 
 
 @pytest.fixture(scope="module", params=SHAPES.values(), ids=SHAPES)
-def run(request, built, tmp_path_factory):
+def run(request, tmp_path_factory):
     processes, arguments, ranks = request.param
     return launch(tmp_path_factory.mktemp("run"), processes, arguments), processes, ranks
 
 
-def tprof(*arguments):
-    result = subprocess.run([BUILD / "tprof", *arguments], capture_output=True, text=True)
-    return result.returncode, result.stdout
-
-
 def test_every_communicator_of_every_rank_counts_what_the_tally_says(run):
     folder, processes, _ = run
-    tallies = {tally["pid"]: tally for tally in figures.read_tallies(folder / "tally")}
+    tallies = tally.by_pid(folder / "tally")
     files = [rankfile.read(file) for file in (folder / "traces").iterdir()]
     assert len(files) == processes
     for file in files:
-        tally = tallies[file.header["pid"]]
-        assert len(file.comms) == len(tally["comms"])
+        theirs = tallies[file.header["pid"]]
+        assert len(file.comms) == len(theirs["comms"])
         assert not figures.difference(
             figures.by_member(figures.of_ledger(file), file.comms),
-            figures.by_member(figures.of_tally(tally), tally["comms"]),
+            figures.by_member(figures.of_tally(theirs), theirs["comms"]),
         )
 
 
 def test_summary_says_of_each_rank_what_it_did(run):
     folder, _, ranks = run
-    code, text = tprof("summary", folder / "traces", "--json")
-    found = json.loads(text)
+    code, found = told("summary", folder / "traces")
     assert code == 0, found["problems"]
     assert (found["ranks"], found["missing_ranks"]) == (list(range(ranks)), [])
     per_rank = {name: bucket["per_rank"] for name, bucket in found["buckets"].items() if bucket}
@@ -81,16 +75,16 @@ def test_summary_says_of_each_rank_what_it_did(run):
 
 def test_check_finds_nothing_where_nothing_is(run):
     folder, *_ = run
-    code, text = tprof("check", folder / "traces", "--json")
-    assert code == 0, text
+    code, found = told("check", folder / "traces")
+    assert code == 0, found
 
 
 @pytest.mark.parametrize("shape", ["one thread of four", "two processes of two"])
-def test_the_rank_that_differs_is_named(built, tmp_path, shape):
+def test_the_rank_that_differs_is_named(tmp_path, shape):
     processes, arguments, _ = SHAPES[shape]
     folder = launch(tmp_path / "run", processes, (*arguments, "--odd", "2"))
-    code, text = tprof("check", folder / "traces", "--json")
-    (finding,) = [f for f in json.loads(text)["findings"] if f["kind"] == "mismatch"]
+    code, found = told("check", folder / "traces")
+    (finding,) = [f for f in found["findings"] if f["kind"] == "mismatch"]
     assert code == 1
     # Two collectives a step on the world: the reduce-scatter of the third is number 5.
     assert (finding["ranks"], finding["seq"], finding["function"]) == ([2], 5, "ncclReduceScatter")

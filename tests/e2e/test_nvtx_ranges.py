@@ -5,21 +5,19 @@ import importlib.util
 import json
 
 import pytest
-from lib import rankfile
 from lib.build import LIBTPROF
-from lib.launch import start, torchrun
+from lib.launch import start, without_agent
 
 LANE = 1 << 22
 
 
 @pytest.fixture(scope="module")
-def run(built, tmp_path_factory):
+def run(tmp_path_factory):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
     return start(
-        torchrun("nvtx_fsdp2.py", 2),
+        without_agent("nvtx_fsdp2.py", 2),
         tmp_path_factory.mktemp("nvtx") / "run",
-        preload=True,
         NVTX_INJECTION64_PATH=str(LIBTPROF),
     )
 
@@ -35,7 +33,7 @@ def within(inner, outer):
 def test_every_range_of_the_program_has_its_line(run):
     assert run.code == 0, run.stderr
     made = [json.loads(line[line.index("{") :]) for line in run.lines() if "{" in line]
-    files = rankfile.read_folder(run.traces)
+    files = run.ranks()
     assert len(files) == 2 and made
     for file in files:
         assert collections.Counter(x["name"] for x in ranges(file, "X")) == made[0]
@@ -44,7 +42,7 @@ def test_every_range_of_the_program_has_its_line(run):
 
 
 def test_calls_lie_within_the_ranges_that_make_them(run):
-    for file in rankfile.read_folder(run.traces):
+    for file in run.ranks():
         everything = ranges(file, "X")
         steps = [x for x in everything if x["name"].startswith("step")]
         backward = [x for x in everything if x["name"] == "backward"]

@@ -24,11 +24,11 @@ def test_deepspeed_profiler_sees_all_gathers_but_those_of_the_optimizers_constru
     shapes = formulas.Model().root() + formulas.DEPTH * formulas.Model().block()
     parameters = len(shapes)
     everything = sum(math.prod(shape) for shape in shapes)
-    assert len(profiles) == len(pair.ranks())
+    assert len(profiles) == len(pair.traced.ranks())
     for profile in profiles:
         calls = sum(profile[f"{phase}_all_gather"][0] for phase in ("forward", "backward"))
         elements = sum(profile[f"{phase}_all_gather"][1] for phase in ("forward", "backward"))
-        for file in pair.ranks():
+        for file in pair.traced.ranks():
             rows = [r for r in file.ledger_rows() if r["name"] == "ncclAllGather"]
             # create_reduce_and_remove_grad_hooks gathers every parameter once, outside of the
             # coordinator that the profiler lives in.
@@ -47,7 +47,7 @@ def test_simple_profiler_sees_a_part_of_the_all_gathers_of_a_checkpoint(pair_of)
         "parameters put together to save and to load the model": 2 * CHECKPOINT_UNITS,
         "optimizer states put together to load them": adam_states * CHECKPOINT_UNITS,
     }
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         calls = collections.Counter()
         for key, value in figures.of_ledger(file).items():
             calls[key[1:3]] += value["calls"]
@@ -63,7 +63,7 @@ def test_resharding_of_simple_profiler_is_not_the_reduce_scatter(pair_of):
     """Its range of that name turns flat parameters into whole ones and back."""
     pair = pair_of("fsdp1-2-checkpoint")
     entered = printed(pair.traced, "SimpleProfiler")[0]
-    for file in pair.ranks():
+    for file in pair.traced.ranks():
         rows = [row for row in file.ledger_rows() if row["bucket"] == "RESHARDING"]
         assert sum(row["calls"] for row in rows) == CHECKPOINT_UNITS * CHECKPOINT_STEPS
         assert entered["resharding"] != CHECKPOINT_UNITS * CHECKPOINT_STEPS

@@ -4,7 +4,7 @@ import collections
 import subprocess
 
 import pytest
-from lib import cuda, rankfile
+from lib import cuda
 from lib.build import BUILD, LIBTPROF
 from lib.launch import start
 
@@ -14,7 +14,7 @@ CANNOT_BE_CALLED = {"ncclCommShrink"}
 
 
 @pytest.fixture(scope="module")
-def both(built, tmp_path_factory):
+def both(tmp_path_factory):
     """The program that calls everything, without and with the preload."""
     libraries = cuda.library_path()
     if libraries is None:
@@ -57,7 +57,7 @@ def test_every_wrapped_function_that_the_libraries_have_is_called(both):
 
 def test_calls_that_failed_are_counted_as_failed_and_as_nothing_else(both):
     _, traced = both
-    (file,) = rankfile.read_folder(traced.traces)
+    file = traced.only_rank()
     failed = collections.Counter()
     for row in file.ledger_rows():
         assert (row["calls"], row["count"], row["elements"], row["bytes"]) == (0, 0, 0, 0), row

@@ -1,28 +1,23 @@
 """torchrun restarts its ranks into the same folder: no file is overwritten, no call counted twice."""
 
 import json
-import subprocess
 import sys
 
 from lib import figures, rankfile
-from lib.build import BUILD, CLIENTS
+from lib.build import CLIENTS
 from lib.launch import start
+from lib.tool import tprof
 
 RANKS = 2
 
 
-def tprof(*arguments):
-    command = [str(word) for word in (BUILD / "tprof", *arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_elastic_restart(built, tmp_path):
+def test_elastic_restart(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
     command += [f"--nproc_per_node={RANKS}", "--monitor-interval=0.1", str(CLIENTS / "restarted.py")]
     # Else the restarted ranks share a store with the dead ones and may read their NCCL id, and wait
     # for them forever, traced or not: https://github.com/pytorch/pytorch/issues/135712.
     own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    traced = start(command, tmp_path / "run", preload=True, **own_store)
+    traced = start(command, tmp_path / "run", **own_store)
     assert traced.code == 0, traced.stderr
     assert traced.lines() == [f"[rank {rank}] 12 steps, started again" for rank in range(RANKS)]
     names = {f"rank-{rank:05}{again}.json" for rank in range(RANKS) for again in ("", ".r1")}
@@ -38,9 +33,9 @@ def test_elastic_restart(built, tmp_path):
     first = tprof("summary", traced.traces, "--attempt", "1")
     assert first.returncode == 1 and "did not close" in first.stdout
 
-    subprocess.run([BUILD / "tprof", "recover", traced.traces], capture_output=True, check=True)
-    tallies = {tally["pid"]: tally for tally in figures.read_tallies(traced.tally)}
-    files = rankfile.read_folder(traced.traces)
+    assert tprof("recover", traced.traces).returncode == 0
+    tallies = traced.tallies()
+    files = traced.ranks()
     assert sorted((file.rank, file.header["restart"]) for file in files) == [
         (0, 0), (0, 1), (1, 0), (1, 1)
     ]  # fmt: skip
@@ -60,13 +55,13 @@ def test_elastic_restart(built, tmp_path):
     assert begun == ["ncclAllReduce"]
 
 
-def test_jobs_that_only_copy_are_told_apart(built, tmp_path):
+def test_jobs_that_only_copy_are_told_apart(tmp_path):
     """Neither a communicator nor a run id connects their ranks: who started them does."""
     command = [sys.executable, "-m", "torch.distributed.run", "--master-port=0"]
     command += [f"--nproc_per_node={RANKS}", str(CLIENTS / "single_gpu.py")]
     for run in range(2):
         into = {"TPROF_OUTPUT_DIR": str(tmp_path / "traces")}
-        traced = start(command, tmp_path / str(run), preload=True, **into)
+        traced = start(command, tmp_path / str(run), **into)
         assert traced.code == 0, traced.stderr
         healthy = tprof("check", tmp_path / "traces", "--json")
         assert healthy.returncode == 0, healthy.stdout

@@ -1,39 +1,25 @@
 """A scheduler's time limit: SIGTERM to the launcher, which torchrun's agent hands on to its ranks."""
 
-import os
-import signal
-import subprocess
-
-from lib import figures, launch, rankfile
-from lib.build import BUILD
+from lib import figures, launch, rankfile, runs, tally
+from lib.build import TPROF
 
 RANKS = 2
 
 
-def test_sigterm_to_tprof_run_leaves_a_closed_file_of_every_rank(built, tmp_path):
-    traces, tally = tmp_path / "traces", tmp_path / "tally"
-    tally.mkdir()
-    env = launch.environment(tmp_path, preload=False)
-    del env["TPROF_OUTPUT_DIR"]
+def test_sigterm_to_tprof_run_leaves_a_closed_file_of_every_rank(tmp_path):
+    traces = tmp_path / "traces"
     training = launch.torchrun("diverge.py", RANKS, ("--what", "nothing", "--steps", "1000000"))
-    command = [BUILD / "tprof", "run", "--out", traces, "--", *training]
-    with subprocess.Popen(
-        command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as run:
-        try:
-            # Until every rank is in its loop: some hundred lines.
-            while len([f for f in traces.glob("*.json") if f.stat().st_size > 100_000]) < RANKS:
-                assert run.poll() is None
-            run.terminate()
-            _, stderr = run.communicate(timeout=launch.TIME_LIMIT_S)
-        finally:
-            if run.poll() is None:
-                os.killpg(run.pid, signal.SIGKILL)
+    command = [TPROF, "run", "--out", traces, "--", *training]
+    with launch.running(command, tmp_path, preload=False, TPROF_OUTPUT_DIR=None) as run:
+        # Until every rank is in its loop: some hundred lines.
+        runs.until(lambda: len([f for f in traces.glob("*.json") if f.stat().st_size > 100_000]) == RANKS)
+        run.terminate()
+        _, stderr = run.communicate(timeout=launch.TIME_LIMIT_S)
     assert run.returncode != 0
     assert "Totals over 2 processes" in stderr
     assert rankfile.rings(traces) == {} and {file.suffix for file in traces.iterdir()} == {".json"}
 
-    tallies = {one["pid"]: one for one in figures.read_tallies(tally)}
+    tallies = tally.by_pid(tmp_path / "tally")
     files = rankfile.read_folder(traces)
     assert [file.rank for file in files] == list(range(RANKS))
     for file in files:

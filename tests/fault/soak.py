@@ -9,25 +9,24 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 
-import counted
-import runs
 import test_kill
+from lib import counted, runs
+from lib.build import INSTANT, REPO, STANDIN
 
 
 def kills(folder: pathlib.Path, n: int, random_: random.Random) -> str:
     """SIGKILL at random records: half on the stand-in, the rest where writes and rings are busy."""
     ways = (
-        {"libraries": "stand-in"},
-        {"libraries": "instant", "TPROF_RING": "64"},
-        {"libraries": "stand-in"},
-        {"libraries": "instant", "TPROF_RING": "1024", "pause_us": 500},
+        {"libraries": STANDIN},
+        {"libraries": INSTANT, "TPROF_RING": "64"},
+        {"libraries": STANDIN},
+        {"libraries": INSTANT, "TPROF_RING": "1024", "pause_us": 500},
     )
     finished = unfinished = 0
     for i in range(n):
@@ -63,20 +62,13 @@ def smallest_ring(folder: pathlib.Path, n: int, _: random.Random) -> str:
 def restarts(folder: pathlib.Path, n: int, random_: random.Random) -> str:
     """One rank after the other in one folder, each killed; the last one ends by itself."""
     for _ in range(n):
-        with subprocess.Popen(
-            runs.client("storm", 100),
-            env=runs.environment(folder, True, "instant", RANK="3", WORLD_SIZE="4"),
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdout.readline() == "ready\n"
+        with runs.standing(folder, runs.client("storm", 100), RANK="3", WORLD_SIZE="4"):
             time.sleep(random_.uniform(0, 0.02))
-            process.send_signal(signal.SIGKILL)
     runs.run(folder, runs.client("calls", 100, 2), RANK="3", WORLD_SIZE="4")
     traces = folder / "traces"
     runs.recover(traces)
     counts = {int(p.name.removeprefix("counts-")): counted.totals(p) for p in (folder / "counts").iterdir()}
-    files = {path.name: runs.read_lines(path) for path in traces.iterdir()}
+    files = {path.name: runs.closed(path) for path in traces.iterdir()}
     assert set(files) == {f"rank-00003{f'.r{i}' if i else ''}.json" for i in range(n + 1)}
     calls = collections.Counter()
     for name, lines in files.items():
@@ -93,7 +85,7 @@ def restarts(folder: pathlib.Path, n: int, random_: random.Random) -> str:
 def random_programs(folder: pathlib.Path, n: int, random_: random.Random) -> str:
     """Those of so many seeds, a quarter of them with one rank that makes one call differently."""
     first = random_.randrange(1 << 20)
-    player = [sys.executable, runs.REPO / "tests/e2e/random_programs.py"]
+    player = [sys.executable, REPO / "tests/e2e/random_programs.py"]
     for count, how in ((n - n // 4, []), (n // 4, ["--odd"])):
         if count == 0:
             continue

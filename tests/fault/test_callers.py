@@ -2,19 +2,20 @@
 
 import shutil
 
-import runs
+from lib import runs
+from lib.build import BUILD, LIBTPROF
 
 CALLERS = 16
-COUNT = runs.BUILD / "libfault_count_loader.so"
+COUNT = BUILD / "libfault_count_loader.so"
 
 
-def test_sixteen_libraries_from_sixteen_threads_ask_the_loader_once_each(tmp_path, built):
+def test_sixteen_libraries_from_sixteen_threads_ask_the_loader_once_each(tmp_path):
     plugins = []
     for i in range(CALLERS):
         plugins.append(tmp_path / f"libplugin{i}.so")
-        shutil.copyfile(runs.BUILD / "libfault_plugin.so", plugins[-1])
-    command = [str(runs.BUILD / "callers"), *map(str, plugins)]
-    traced = runs.run(tmp_path, command, LD_PRELOAD=f"{runs.LIBTPROF}:{COUNT}")
+        shutil.copyfile(BUILD / "libfault_plugin.so", plugins[-1])
+    command = [str(BUILD / "callers"), *map(str, plugins)]
+    traced = runs.run(tmp_path, command, LD_PRELOAD=f"{LIBTPROF}:{COUNT}")
     assert (traced.code, traced.stderr) == (0, "")
     said = {name: int(n) for name, n in map(str.split, traced.stdout.splitlines())}
     assert said == {"reopened": 0, "open": 0, "counted": 1}

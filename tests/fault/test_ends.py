@@ -5,7 +5,6 @@ Where exit handlers run the library closes the file itself; else the ring file s
 """
 
 import dataclasses
-import json
 import os
 import pathlib
 import platform
@@ -13,9 +12,9 @@ import signal
 import subprocess
 import time
 
-import counted
 import pytest
-import runs
+from lib import counted, runs
+from lib.tool import merged, told, tprof
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +62,7 @@ def check(traced: runs.Run, closes: bool, unfinished: int = 0) -> list[dict]:
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_end(how, tmp_path, built):
+def test_end(how, tmp_path):
     plain = runs.run(tmp_path / "plain", runs.client("end", how), preload=False)
     traced = runs.run(tmp_path / "traced", runs.client("end", how))
     assert traced.outcome() == plain.outcome() == (ENDS[how].code, "")
@@ -75,7 +74,7 @@ def test_end(how, tmp_path, built):
 # "return" and "late": static destructors and an atexit handler that was registered first of all
 # handlers make calls after the file was closed.
 @pytest.mark.parametrize("how", ["return", "exit", "handled", "quick_exit"])
-def test_calls_after_the_file_was_closed(how, tmp_path, built):
+def test_calls_after_the_file_was_closed(how, tmp_path):
     traced = runs.run(tmp_path, runs.client("end", how, "late"))
     assert (traced.code, traced.stderr) == (ENDS[how].code, "")
     lines = check(traced, closes=True)
@@ -83,7 +82,7 @@ def test_calls_after_the_file_was_closed(how, tmp_path, built):
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_end_inside_a_group(how, tmp_path, built):
+def test_end_inside_a_group(how, tmp_path):
     """None of its calls was issued: they are unfinished."""
     traced = runs.run(tmp_path, runs.client("end", how, "group"))
     assert traced.code == ENDS[how].code
@@ -91,14 +90,14 @@ def test_end_inside_a_group(how, tmp_path, built):
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_end_inside_a_group_that_fills_the_ring(how, tmp_path, built):
+def test_end_inside_a_group_that_fills_the_ring(how, tmp_path):
     traced = runs.run(tmp_path, runs.client("end", how, "large group"), TPROF_RING="64")
     assert traced.code == ENDS[how].code
     lines = check(traced, ENDS[how].closes, unfinished=25 * GROUP_CALLS)
     assert len([line for line in lines if line["ph"] == "B"]) <= 64
 
 
-def test_a_program_that_closes_all_descriptors(tmp_path, built, monkeypatch):
+def test_a_program_that_closes_all_descriptors(tmp_path, monkeypatch):
     """Its own next file gets our number: nothing of ours is written there, and no count is lost."""
     monkeypatch.chdir(tmp_path)
     traced = runs.run(tmp_path, runs.client("end", "return", "closed"))
@@ -109,7 +108,7 @@ def test_a_program_that_closes_all_descriptors(tmp_path, built, monkeypatch):
 
 @pytest.mark.parametrize("how", ["return", "kill", "_exit", "execv"])
 @pytest.mark.parametrize("what", ["executed in vain", "vfork"])
-def test_what_is_no_end_changes_nothing(what, how, tmp_path, built):
+def test_what_is_no_end_changes_nothing(what, how, tmp_path):
     """A child that shares our memory and ends, a program that can't be executed: the file goes on."""
     traced = runs.run(tmp_path, runs.client("end", how, what))
     assert (traced.code, traced.stderr) == (ENDS[how].code, "")
@@ -117,7 +116,7 @@ def test_what_is_no_end_changes_nothing(what, how, tmp_path, built):
 
 
 @pytest.mark.parametrize("how", ["return", "_exit", "quick_exit", "execv"])
-def test_a_program_that_looked_executable(how, tmp_path, built, monkeypatch):
+def test_a_program_that_looked_executable(how, tmp_path, monkeypatch):
     """Its file was closed already, three times; it goes on, and is closed again."""
     monkeypatch.chdir(tmp_path)
     traced = runs.run(tmp_path, runs.client("end", how, "executed rubbish"))
@@ -128,7 +127,7 @@ def test_a_program_that_looked_executable(how, tmp_path, built, monkeypatch):
     check(traced, closes=True)
 
 
-def test_a_file_that_cannot_be_written_does_not_keep_the_process(tmp_path, built):
+def test_a_file_that_cannot_be_written_does_not_keep_the_process(tmp_path):
     """exit() waits as any write does; _exit, which a signal handler may call, gives up."""
     traced = runs.run(tmp_path, runs.client("end", "handled by _exit"), TROUBLE="stall")
     assert (traced.code, traced.stderr) == (4, "")
@@ -140,7 +139,7 @@ STATX, FSTATAT = {"x86_64": ("332", "262"), "aarch64": ("291", "79")}[platform.m
 
 @pytest.mark.parametrize("refused", [[STATX], [STATX, FSTATAT]])
 def test_a_program_that_closes_all_descriptors_where_no_one_may_ask_whose_they_are(
-    refused, tmp_path, built, monkeypatch
+    refused, tmp_path, monkeypatch
 ):
     """Containers whose profile is older than statx refuse it. What is not known is not ours."""
     monkeypatch.chdir(tmp_path)
@@ -163,7 +162,7 @@ class Waiting:
         self.folder = folder
         self.process = subprocess.Popen(
             runs.client("end", *mode),
-            env=runs.environment(folder, True, "instant", **env),
+            env=runs.environment(folder, **env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -179,7 +178,7 @@ class Waiting:
         return runs.Run(code, stdout, stderr, self.folder / "traces", self.folder / "counts")
 
 
-def test_a_call_that_returns_after_all(tmp_path, built):
+def test_a_call_that_returns_after_all(tmp_path):
     client = Waiting(tmp_path, "return", "call", INSTANT_GATE=LAST_ALL_REDUCE)
     assert client.says() == "inside"
     traced = client.ends("x")
@@ -195,7 +194,7 @@ def test_a_call_that_returns_after_all(tmp_path, built):
     ("handled by _exit", [signal.SIGTERM], 4),
     ("handled by quick_exit", [signal.SIGTERM], 4),
 ])
-def test_hang_inside_a_call(how, signals, code, tmp_path, built):
+def test_hang_inside_a_call(how, signals, code, tmp_path):
     """The library never returns: the call is told, as begun and unfinished."""
     client = Waiting(tmp_path, how, "call", INSTANT_GATE=LAST_ALL_REDUCE)
     assert client.says() == "inside"
@@ -208,18 +207,17 @@ def test_hang_inside_a_call(how, signals, code, tmp_path, built):
     assert begun["name"] == "ncclAllReduce"
 
 
-def test_a_running_process_that_hangs_shows_its_call(tmp_path, built):
+def test_a_running_process_that_hangs_shows_its_call(tmp_path):
     client = Waiting(tmp_path, "return", "call", INSTANT_GATE=LAST_ALL_REDUCE)
     assert client.says() == "inside"
-    merged = tmp_path / "merged.json"
-    subprocess.run([runs.TPROF, "merge", tmp_path / "traces", "-o", merged], capture_output=True, check=True)
+    lines = merged(tmp_path / "traces", tmp_path / "merged.json")
     client.process.kill()
     client.ends()
-    begun = [event["name"] for event in json.loads(merged.read_text()) if event["ph"] == "B"]
+    begun = [event["name"] for event in lines if event["ph"] == "B"]
     assert begun == ["ncclAllReduce"]
 
 
-def test_a_process_that_became_another_program_does_not_run_any_more(tmp_path, built):
+def test_a_process_that_became_another_program_does_not_run_any_more(tmp_path):
     """It has the pid still, and the time of its start."""
     client = Waiting(tmp_path, "becomes cat")
     client.process.stdin.write("cat\n")
@@ -244,7 +242,7 @@ def writers_cores(process: subprocess.Popen) -> set[int]:
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 @pytest.mark.parametrize("where", ["", "pinned"])
 @pytest.mark.parametrize("bound", [False, True])
-def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path, built, monkeypatch):
+def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path, monkeypatch):
     """Not more, as Slurm binds tasks; nor only that to which the program pins its own thread."""
     cores = set(sorted(os.sched_getaffinity(0))[: 1 if bound else 2])
     all_of_ours = os.sched_getaffinity(0)
@@ -259,7 +257,7 @@ def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path,
     client.ends()
 
 
-def test_a_scheduler_that_warns_and_then_kills(tmp_path, built):
+def test_a_scheduler_that_warns_and_then_kills(tmp_path):
     """Slurm's SIGTERM, a handler that is not done in time, SIGKILL."""
     client = Waiting(tmp_path, "stubborn", "")
     assert client.says() == "ready"
@@ -271,7 +269,7 @@ def test_a_scheduler_that_warns_and_then_kills(tmp_path, built):
     check(traced, closes=False)
 
 
-def test_stopped_and_continued(tmp_path, built):
+def test_stopped_and_continued(tmp_path):
     client = Waiting(tmp_path, "stop", "")
     pid, status = os.waitpid(client.process.pid, os.WUNTRACED)
     assert pid == client.process.pid and os.WIFSTOPPED(status)
@@ -281,7 +279,7 @@ def test_stopped_and_continued(tmp_path, built):
     check(traced, closes=True)
 
 
-def test_the_wall_clock_is_set(tmp_path, built):
+def test_the_wall_clock_is_set(tmp_path):
     """Times are of the monotonic clock; the anchors tell of the step."""
     hour = 3_600_000_000_000
     started = time.monotonic_ns()
@@ -296,7 +294,7 @@ def test_the_wall_clock_is_set(tmp_path, built):
     assert abs(step - hour) < 50_000_000 + bracket
 
 
-def test_the_host_dies(tmp_path, built):
+def test_the_host_dies(tmp_path):
     """The ring file is gone: the last ledger line is the answer, and the reader says until when."""
     client = Waiting(tmp_path, "wait", "11 s later", TROUBLE="clock")
     assert client.says() == "ready"
@@ -307,19 +305,17 @@ def test_the_host_dies(tmp_path, built):
     traced = client.ends()
     (ring,) = traced.traces.glob(".*.ring")
     ring.unlink()
-    done = subprocess.run([runs.TPROF, "summary", "--json", traced.traces], capture_output=True, check=False)
-    report = json.loads(done.stdout)
+    code, report = told("summary", traced.traces)
     (counts,) = traced.counted()
-    assert done.returncode == 1 and report["complete"] is False
+    assert code == 1 and report["complete"] is False
     for kind in ("h2d", "d2h", "all_reduce"):
         assert report["buckets"][counted.bucket(kind)]["calls"] == counts[kind][1]
     assert list(report["known_until"].values()) != [None]
-    text = subprocess.run([runs.TPROF, "summary", traced.traces], capture_output=True, text=True, check=False)
-    assert "exact until" in text.stdout
+    assert "exact until" in tprof("summary", traced.traces).stdout
 
 
 # Every moment of a short life, one process each, until there is none left to be killed at.
-def test_killed_at_every_moment_of_its_files_lives(tmp_path, built):
+def test_killed_at_every_moment_of_its_files_lives(tmp_path):
     """While starting, inside a write, while closing: the file is readable, nothing is there twice."""
     for moment in range(1, 1000):
         folder = tmp_path / str(moment)
@@ -340,15 +336,10 @@ def check_killed(traced: runs.Run) -> None:
     rank_files = list(traced.traces.glob("*.json"))
     if not any('"tprof_header"' in line for file in rank_files for line in complete_lines(file)):
         return  # before its first call was made
-    summary = subprocess.run(
-        [runs.TPROF, "summary", "--json", traced.traces],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert summary.returncode in (0, 1), summary.stderr
+    code, summary = told("summary", traced.traces)
+    assert code in (0, 1)
     (counts,) = traced.counted()
-    report = json.loads(summary.stdout)["buckets"]
+    report = summary["buckets"]
     for kind in counts:
         if sum(counted.bucket(other) == counted.bucket(kind) for other in counts) > 1:
             continue

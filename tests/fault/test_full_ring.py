@@ -1,9 +1,9 @@
 """Lines may be missing, and then they are counted; the ledger never misses a call."""
 
-import runs
+from lib import runs
 
 
-def test_a_million_calls_through_the_smallest_ring(tmp_path, built):
+def test_a_million_calls_through_the_smallest_ring(tmp_path):
     traced = runs.run(tmp_path, runs.client("calls", 400_000, 2), TPROF_RING="64")
     assert (traced.code, traced.stderr) == (7, "")
     (counts,) = traced.counted()
@@ -13,7 +13,7 @@ def test_a_million_calls_through_the_smallest_ring(tmp_path, built):
     assert set(runs.footer(lines)["dropped"]) == {"ring"}
 
 
-def test_more_threads_than_areas(tmp_path, built):
+def test_more_threads_than_areas(tmp_path):
     """1,100 at once, 1,024 areas: the others share one without a ring, and none is left out."""
     traced = runs.run(tmp_path, runs.client("calls", 12, 1100), TPROF_RING="64")
     assert (traced.code, traced.stderr) == (7, "")
@@ -21,7 +21,7 @@ def test_more_threads_than_areas(tmp_path, built):
     runs.assert_exact(traced.only_rank_file(), counts)
 
 
-def test_small_quota(tmp_path, built):
+def test_small_quota(tmp_path):
     traced = runs.run(tmp_path, runs.client("calls", 2000, 2), TPROF_QUOTA="64KiB")
     (counts,) = traced.counted()
     lines = traced.only_rank_file()
@@ -36,13 +36,13 @@ def test_small_quota(tmp_path, built):
     assert 60_000 < quota <= 64 << 10
 
 
-def test_no_quota(tmp_path, built):
+def test_no_quota(tmp_path):
     traced = runs.run(tmp_path, runs.client("calls", 2000, 2), TPROF_QUOTA="0")
     lines = traced.only_rank_file()
     assert runs.footer(lines)["dropped"] == {}
 
 
-def test_a_ring_of_no_size_at_all_is_refused(tmp_path, built):
+def test_a_ring_of_no_size_at_all_is_refused(tmp_path):
     traced = runs.run(tmp_path, runs.client("calls", 20, 1), TPROF_RING="63")
     assert traced.code == 7 and len(traced.complaints()) == 1
     (counts,) = traced.counted()

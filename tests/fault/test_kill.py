@@ -17,9 +17,11 @@ import signal
 import subprocess
 import time
 
-import counted
 import pytest
-import runs
+from lib import counted, runs, tally
+from lib.build import INSTANT, STANDIN
+from lib.rankfile import parsed
+from lib.tool import merged, told
 
 KILLS = 100
 
@@ -38,18 +40,12 @@ class Remains:
 def kill_a_storm(
     folder: pathlib.Path, delay_s: float, libraries: str, pause_us: int = 0, **env: str
 ) -> Remains:
-    with subprocess.Popen(
-        runs.client("storm", pause_us),
-        env=runs.environment(folder, True, libraries, **env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        ready = process.stdout.readline()
+    storm = runs.client("storm", pause_us)
+    with runs.standing(folder, storm, libraries=libraries, **env) as process:
         time.sleep(delay_s)
         process.kill()
         _, complaints = process.communicate()
-    assert (ready, process.returncode, complaints) == ("ready\n", -signal.SIGKILL, "")
+    assert (process.returncode, complaints) == (-signal.SIGKILL, "")
 
     traces = folder / "traces"
     (ring,) = traces.glob(".*.ring")
@@ -61,11 +57,11 @@ def kill_a_storm(
         check=True,
     )
     (counts,) = (folder / "counts").iterdir()
-    tallies = runs.tally_module().read_all(folder / "tally")
+    tallies = tally.read_all(folder / "tally")
     return Remains(
         counts=dict(counted.read(counts)),
         threads={t["tid"]: t for t in json.loads(dump.stdout)["threads"]},
-        lines=runs.parse((folder / "lines").read_text().splitlines()[1:]),
+        lines=parsed(folder / "lines"),
         traces=traces,
         tally=tallies[0] if tallies else None,
     )
@@ -153,16 +149,12 @@ def check_seq(calls: list[dict], gapless: bool) -> None:
 
 def check_tool(remains: Remains, folder: pathlib.Path) -> None:
     """`tprof` replays the same from rank file and ring."""
-    merged = folder / "merged.json"
-    subprocess.run([runs.TPROF, "merge", remains.traces, "-o", merged], capture_output=True, check=True)
-    events = [(e["tid"], e["name"], e["dur"]) for e in json.loads(merged.read_text()) if e["ph"] == "X"]
+    lines = merged(remains.traces, folder / "merged.json")
+    events = [(e["tid"], e["name"], e["dur"]) for e in lines if e["ph"] == "X"]
     ours = [(e["tid"], e["name"], e["dur"]) for e in remains.lines if e["ph"] == "X"]
     assert sorted(events) == sorted(ours)
 
-    summary = subprocess.run(
-        [runs.TPROF, "summary", "--json", remains.traces], capture_output=True, text=True, check=False
-    )
-    report = json.loads(summary.stdout)
+    _, report = told("summary", remains.traces)
     # Nobody was in the middle of anything: the counts are whole, and that it was killed is a note.
     assert report["complete"] == (not any(thread["open"] for thread in remains.threads.values()))
     calls = collections.Counter()
@@ -174,8 +166,8 @@ def check_tool(remains: Remains, folder: pathlib.Path) -> None:
 
 # Each kill is a case of its own, so that one that fails can be run again alone.
 @pytest.mark.parametrize("n", range(KILLS))
-def test_kill_on_the_stand_in(n, tmp_path, built):
-    remains = kill_a_storm(tmp_path, random.Random(n).uniform(0, 0.04), "stand-in")
+def test_kill_on_the_stand_in(n, tmp_path):
+    remains = kill_a_storm(tmp_path, random.Random(n).uniform(0, 0.04), STANDIN)
     check_against_the_program(remains)
     check_against_the_tally(remains)
     check_lines(remains)
@@ -185,18 +177,18 @@ def test_kill_on_the_stand_in(n, tmp_path, built):
 
 # Calls that cost nothing: the ring of the smallest size is full most of the time.
 @pytest.mark.parametrize("n", range(KILLS // 5))
-def test_kill_with_full_rings(n, tmp_path, built):
+def test_kill_with_full_rings(n, tmp_path):
     delay = random.Random(KILLS + n).uniform(0, 0.04)
-    remains = kill_a_storm(tmp_path, delay, "instant", TPROF_RING="64")
+    remains = kill_a_storm(tmp_path, delay, INSTANT, TPROF_RING="64")
     check_against_the_program(remains)
     check_lines(remains)
 
 
 # The pauses leave time to the writer, which is at work nearly always: some writes are cut.
 @pytest.mark.parametrize("n", range(KILLS // 10))
-def test_kill_while_lines_are_written(n, tmp_path, built):
+def test_kill_while_lines_are_written(n, tmp_path):
     delay = random.Random(2 * KILLS + n).uniform(0, 0.15)
-    remains = kill_a_storm(tmp_path, delay, "instant", pause_us=500, TPROF_RING="1024")
+    remains = kill_a_storm(tmp_path, delay, INSTANT, pause_us=500, TPROF_RING="1024")
     check_against_the_program(remains)
     check_lines(remains)
     check_tool(remains, tmp_path)

@@ -6,7 +6,8 @@ import pathlib
 import subprocess
 
 import pytest
-import runs
+from lib import runs
+from lib.tool import tprof
 
 EDGE = 1 << 16  # what a reader takes of each end
 ROUNDS, COMMS = 1500, 5
@@ -21,22 +22,23 @@ def late(tmp_path, **env: str) -> pathlib.Path:
 
 def killed_late(tmp_path, comms: int = COMMS, **env: str) -> pathlib.Path:
     """The same, of one that was killed when the late communicators had their lines."""
+    begun = f'{{"comm":{1 + comms},"seq":'.encode()
+
+    def with_lines() -> list[pathlib.Path]:
+        return [file for file in (tmp_path / "traces").glob("*.json") if begun in file.read_bytes()]
+
     with subprocess.Popen(
-        runs.client("late", ROUNDS, comms, "stay"),
-        env=runs.environment(tmp_path, True, "instant", **env),
+        runs.client("late", ROUNDS, comms, "stay"), env=runs.environment(tmp_path, **env)
     ) as process:
-        begun = f'{{"comm":{1 + comms},"seq":'.encode()
-        while not (files := list((tmp_path / "traces").glob("*.json"))) or not (
-            begun in files[0].read_bytes()
-        ):
-            assert process.poll() is None
-        process.kill()
-    return files[0]
+        try:
+            (file,) = runs.until(with_lines)
+        finally:
+            process.kill()
+    return file
 
 
 def summary(folder: pathlib.Path) -> str:
-    command = [runs.TPROF, "summary", "--json", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = tprof("summary", "--json", folder)
     assert done.stderr == ""
     return done.stdout
 
@@ -48,16 +50,16 @@ def wipe(file: pathlib.Path, end: int) -> None:
         f.write(bytes(end - EDGE))
 
 
-def test_all_communicators_stand_again_behind_the_closing_ledger(tmp_path, built):
-    lines = runs.read_lines(late(tmp_path, RANK="0", WORLD_SIZE="1"))
+def test_all_communicators_stand_again_behind_the_closing_ledger(tmp_path):
+    lines = runs.closed(late(tmp_path, RANK="0", WORLD_SIZE="1"))
     names = [line["name"] for line in lines]
     (close,) = (i for i, line in enumerate(lines) if line["args"].get("reason") == "close")
     assert names[close + 1 :] == ["tprof_comm"] * (1 + COMMS) + ["tprof_footer"]
     assert lines[close + 1 : -1] == [line for line in lines[:close] if line["name"] == "tprof_comm"]
 
 
-def test_a_rank_that_the_launcher_does_not_tell_stands_there_too(tmp_path, built):
-    lines = runs.read_lines(late(tmp_path))
+def test_a_rank_that_the_launcher_does_not_tell_stands_there_too(tmp_path):
+    lines = runs.closed(late(tmp_path))
     identity = {"rank": 0, "world_size": 1}
     assert runs.named(lines, "tprof_identity") == [identity, identity]
 
@@ -66,7 +68,7 @@ LAUNCHERS = pytest.mark.parametrize("env", [{}, {"RANK": "0", "WORLD_SIZE": "1"}
 
 
 @LAUNCHERS
-def test_of_a_closed_file_the_middle_is_not_read(env, tmp_path, built):
+def test_of_a_closed_file_the_middle_is_not_read(env, tmp_path):
     file = late(tmp_path, **env)
     whole = summary(file.parent)
     assert len(json.loads(whole)["comms"]) == 1 + COMMS
@@ -75,7 +77,7 @@ def test_of_a_closed_file_the_middle_is_not_read(env, tmp_path, built):
 
 
 @LAUNCHERS
-def test_of_a_killed_process_the_beginning_of_its_file_and_the_ring_are_read(env, tmp_path, built):
+def test_of_a_killed_process_the_beginning_of_its_file_and_the_ring_are_read(env, tmp_path):
     file = killed_late(tmp_path, **env)
     whole = summary(file.parent)
     assert len(json.loads(whole)["comms"]) == 1 + COMMS
@@ -83,10 +85,10 @@ def test_of_a_killed_process_the_beginning_of_its_file_and_the_ring_are_read(env
     assert summary(file.parent) == whole
 
 
-def test_a_recovered_file_ends_as_the_process_would_have_ended_it(tmp_path, built):
+def test_a_recovered_file_ends_as_the_process_would_have_ended_it(tmp_path):
     file = killed_late(tmp_path)
     runs.recover(file.parent)
-    names = [line["name"] for line in runs.read_lines(file)]
+    names = [line["name"] for line in runs.closed(file)]
     close = len(names) - 1 - names[::-1].index("tprof_ledger")
     made = [name for name in names[:close] if name in ("tprof_comm", "tprof_identity")]
     assert names[close + 1 :] == [*made, "tprof_footer"]
@@ -95,7 +97,7 @@ def test_a_recovered_file_ends_as_the_process_would_have_ended_it(tmp_path, buil
     assert summary(file.parent) == whole
 
 
-def test_room_is_kept_on_the_disk_for_what_ends_the_file(tmp_path, built):
+def test_room_is_kept_on_the_disk_for_what_ends_the_file(tmp_path):
     """Two thousand communicators take more than what is kept for all else."""
     file = killed_late(tmp_path, comms=1999)
     size, blocks = file.stat().st_size, file.stat().st_blocks * 512

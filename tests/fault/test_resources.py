@@ -4,17 +4,13 @@ In every case: exit code and output as without the preload, at most one line on 
 a trace that is there is exact.
 """
 
-import contextlib
 import errno
 import os
 import pathlib
 import shutil
-import subprocess
-import time
 
-import counted
 import pytest
-import runs
+from lib import counted, runs
 
 CALLS = runs.client("calls", 400, 2)
 
@@ -41,27 +37,27 @@ def limited(*limit: object) -> list[str]:
     return runs.client(*limit, "calls", 400, 2)
 
 
-def test_with_all_it_needs(tmp_path, built):
+def test_with_all_it_needs(tmp_path):
     traced = compare(tmp_path, CALLS, complaints=0)
     assert_exact(traced)
     assert runs.footer(traced.only_rank_file())["dropped"] == {}
 
 
-def test_missing_output_directory_is_made(tmp_path, built):
+def test_missing_output_directory_is_made(tmp_path):
     folder = tmp_path / "a" / "b" / "c"
     traced = compare(tmp_path, CALLS, complaints=0, TPROF_OUTPUT_DIR=str(folder))
     (counts,) = traced.counted()
     (rank_file,) = folder.iterdir()
-    runs.assert_exact(runs.read_lines(rank_file), counts)
+    runs.assert_exact(runs.closed(rank_file), counts)
 
 
-def test_output_directory_below_a_file(tmp_path, built):
+def test_output_directory_below_a_file(tmp_path):
     (tmp_path / "file").touch()
     traced = compare(tmp_path, CALLS, complaints=1, TPROF_OUTPUT_DIR=str(tmp_path / "file" / "x"))
     assert str(tmp_path / "file" / "x") in traced.stderr
 
 
-def test_read_only_output_directory(tmp_path, built):
+def test_read_only_output_directory(tmp_path):
     folder = tmp_path / "read-only"
     folder.mkdir(mode=0o555)
     # Root may write everywhere: without capabilities it may not.
@@ -71,50 +67,31 @@ def test_read_only_output_directory(tmp_path, built):
     assert list(folder.iterdir()) == []
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Makes file systems of a given size."""
-    mounted = []
-
-    def make(size: str):
-        folder = tmp_path / f"disk-{size}"
-        folder.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-            pytest.skip("needs the right to mount a tmpfs")
-        mounted.append(folder)
-        return folder
-
-    yield make
-    for folder in mounted:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_disk_that_is_full_from_the_start(tmp_path, built, small_disk):
+def test_disk_that_is_full_from_the_start(tmp_path, small_disk):
     disk = small_disk("4k")
     (disk / "filler").write_bytes(b"x" * 4096)
     compare(tmp_path, CALLS, complaints=1, TPROF_OUTPUT_DIR=str(disk))
     assert [file.name for file in disk.iterdir()] == ["filler"]
 
 
-def test_disk_without_room_for_the_ring(tmp_path, built, small_disk):
+def test_disk_without_room_for_the_ring(tmp_path, small_disk):
     disk = small_disk("32k")
     traced = compare(tmp_path, limited(), complaints=1, TPROF_OUTPUT_DIR=str(disk), TPROF_EVENTS="off")
     assert "no ring file" in traced.stderr
     (counts,) = traced.counted()
     (rank_file,) = disk.iterdir()
-    runs.assert_exact(runs.read_lines(rank_file), counts)
+    runs.assert_exact(runs.closed(rank_file), counts)
 
 
 # From "the head of the ring does not fit" to "both rings do". The lines of 36,000 calls never fit.
 @pytest.mark.parametrize("size", ["64k", "68k", "80k", "96k", "160k", "256k", "512k", "1m", "2m", "4m"])
-def test_disk_that_fills_up(size, tmp_path, built, small_disk):
+def test_disk_that_fills_up(size, tmp_path, small_disk):
     disk = small_disk(size)
     command = runs.client("calls", 15000, 2)
     traced = compare(tmp_path, command, complaints=1, TPROF_OUTPUT_DIR=str(disk))
     (counts,) = traced.counted()
     (rank_file,) = disk.iterdir()
-    lines = runs.read_lines(rank_file)
+    lines = runs.closed(rank_file)
     runs.assert_exact(lines, counts)
     dropped = runs.footer(lines)["dropped"]
     # By the ring or by the disk; whole rings keep 16,384 records each for the disk to refuse.
@@ -132,39 +109,20 @@ def fill(disk: pathlib.Path) -> pathlib.Path:
     return filler
 
 
-@contextlib.contextmanager
-def gated(tmp_path, command, gate: str, **env: str):
-    """A client that says "inside" at each gate and goes on when it is told."""
-    with subprocess.Popen(
-        command,
-        env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=gate, **env),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout.readline() == "inside\n"
-            yield process
-        finally:
-            process.kill()
-
-
 def counts_of(tmp_path) -> dict:
     (counts,) = (tmp_path / "counts").iterdir()
     return counted.totals(counts)
 
 
-def test_disk_full_and_free_again(tmp_path, built, small_disk):
+def test_disk_full_and_free_again(tmp_path, small_disk):
     """What came while it was full is counted as dropped; what comes later has its lines."""
     disk = small_disk("8m")
     command = runs.client("calls", 12000, 1)
-    with gated(tmp_path, command, "1400,2300", TPROF_OUTPUT_DIR=str(disk)) as process:
+    gates = {"INSTANT_GATE": "1400,2300", "TPROF_OUTPUT_DIR": str(disk)}
+    with runs.standing(tmp_path, command, "inside", **gates) as process:
         # The ring has grown, and is empty: what is drained at a time is less than it holds.
         (rank_file,) = disk.glob("*.json")
-        until = time.monotonic() + runs.TIME_LIMIT_S
-        while rank_file.read_bytes().count(b"\n") < 10_000:
-            assert time.monotonic() < until
+        runs.until(lambda: rank_file.read_bytes().count(b"\n") >= 10_000)
         filler = fill(disk)
         process.stdin.write("x")
         process.stdin.flush()
@@ -176,7 +134,7 @@ def test_disk_full_and_free_again(tmp_path, built, small_disk):
         _, more = process.communicate("x", timeout=runs.TIME_LIMIT_S)
     assert (process.returncode, more) == (7, "")
     (rank_file,) = disk.iterdir()
-    lines = runs.read_lines(rank_file)
+    lines = runs.closed(rank_file)
     runs.assert_exact(lines, counts_of(tmp_path))
     dropped = runs.footer(lines)["dropped"]
     assert set(dropped) <= {"ring", "write_error"} and dropped["write_error"] > 1000
@@ -187,7 +145,7 @@ def test_disk_full_and_free_again(tmp_path, built, small_disk):
 
 # The first write is the header: without it there is no trace.
 @pytest.mark.parametrize("write", [1, 2, 3])
-def test_disk_quota(write, tmp_path, built):
+def test_disk_quota(write, tmp_path):
     traced = compare(tmp_path, CALLS, complaints=1, TROUBLE=f"quota:{write}")
     if write == 1:
         assert "cannot write" in traced.stderr and list(traced.traces.iterdir()) == []
@@ -200,16 +158,16 @@ def test_disk_quota(write, tmp_path, built):
 
 
 @pytest.mark.parametrize("trouble", ["map", "fallocate", "map,fallocate"])
-def test_file_system_that_refuses(trouble, tmp_path, built):
+def test_file_system_that_refuses(trouble, tmp_path):
     traced = compare(tmp_path, CALLS, complaints=1 if "map" in trouble else 0, TROUBLE=trouble)
     assert ("no ring file" in traced.stderr) == ("map" in trouble)
     assert_exact(traced)
 
 
 @pytest.mark.parametrize("what", ["directory", "rank file", "ring file"])
-def test_removed_while_we_write(what, tmp_path, built):
+def test_removed_while_we_write(what, tmp_path):
     traces = tmp_path / "traces"
-    with gated(tmp_path, CALLS, "20") as process:
+    with runs.standing(tmp_path, CALLS, "inside", INSTANT_GATE="20") as process:
         if what == "directory":
             shutil.rmtree(traces)
         else:
@@ -219,7 +177,7 @@ def test_removed_while_we_write(what, tmp_path, built):
     assert process.returncode == 7 and stdout.endswith("calls returned\n")
     if what == "ring file":
         (rank_file,) = traces.iterdir()
-        runs.assert_exact(runs.read_lines(rank_file), counts_of(tmp_path))
+        runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
         assert complaints == ""
         return
     assert complaints.startswith("tprof: the trace is lost: its file was removed")
@@ -227,8 +185,8 @@ def test_removed_while_we_write(what, tmp_path, built):
     assert not traces.exists() or list(traces.iterdir()) == []
 
 
-def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path, built):
-    with gated(tmp_path, CALLS, "20", TROUBLE="map") as process:
+def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path):
+    with runs.standing(tmp_path, CALLS, "inside", INSTANT_GATE="20", TROUBLE="map") as process:
         (victim,) = (tmp_path / "traces").glob("*.json")
         victim.unlink()
         _, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
@@ -237,20 +195,20 @@ def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path, bu
     assert "no ring file" in ring and "the trace is lost: its file was removed" in lost
 
 
-def test_file_size_limit_too_small_for_anything(tmp_path, built):
+def test_file_size_limit_too_small_for_anything(tmp_path):
     traced = compare(tmp_path, limited("--fsize", 4096), complaints=1)
     assert "file size limit" in traced.stderr
 
 
 @pytest.mark.parametrize("limit", [65536, 200_000, 1_000_000])
-def test_file_size_limit_below_the_ring(limit, tmp_path, built):
+def test_file_size_limit_below_the_ring(limit, tmp_path):
     traced = compare(tmp_path, limited("--fsize", limit))
     (rank_file,) = traced.traces.iterdir()
     assert rank_file.stat().st_size <= limit
     assert_exact(traced)
 
 
-def test_file_size_limit_below_the_lines(tmp_path, built):
+def test_file_size_limit_below_the_lines(tmp_path):
     """The ring fits, the lines of 30,000 calls do not: no SIGXFSZ, and the ledger is whole."""
     limit = 7_000_000
     command = runs.client("--fsize", limit, "calls", 15000, 2)
@@ -263,7 +221,7 @@ def test_file_size_limit_below_the_lines(tmp_path, built):
 
 # From "not even the head of the ring" to "rather little".
 @pytest.mark.parametrize("megabytes", [40, 96, 512, 3000])
-def test_address_space_limit(megabytes, tmp_path, built):
+def test_address_space_limit(megabytes, tmp_path):
     traced = compare(tmp_path, limited("--as", megabytes << 20))
     if list(traced.traces.iterdir()):
         assert_exact(traced)
@@ -273,7 +231,7 @@ def test_address_space_limit(megabytes, tmp_path, built):
 
 # Sites limit memory by ulimit -v: what the tracer reserves must not be missing to the program.
 @pytest.mark.parametrize("gigabytes", [1, 2, 5, 20])
-def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path, built):
+def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path):
     limit = gigabytes << 30
     traced = compare(tmp_path, runs.client("--as", limit, "room", limit * 3 // 4))
     assert traced.stdout == "there is room\n"
@@ -281,7 +239,7 @@ def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path, bu
 
 
 @pytest.mark.parametrize("free", [0, 1, 2, 3])
-def test_no_file_descriptors_left(free, tmp_path, built):
+def test_no_file_descriptors_left(free, tmp_path):
     # One for the rank file, one for the ring file; without the latter a kill loses something.
     traced = compare(tmp_path, limited("--fds", free), complaints=0 if free > 1 else 1)
     if free > 0:
@@ -290,18 +248,18 @@ def test_no_file_descriptors_left(free, tmp_path, built):
         assert "no ring file" in traced.stderr
 
 
-def test_closed_standard_error(tmp_path, built):
+def test_closed_standard_error(tmp_path):
     """A complaint that cannot be made is no reason to die, nor to write into the trace."""
     command = ["sh", "-c", 'exec "$0" "$@" 2>&-', *CALLS]
     traced = compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")
     assert_exact(traced)
 
 
-def test_broken_pipe_as_standard_error(tmp_path, built):
+def test_broken_pipe_as_standard_error(tmp_path):
     command = ["bash", "-c", '"$0" "$@" 2> >(exec true); exit $?', *CALLS]
     compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")
 
 
-def test_a_profiler_whose_signals_interrupt_everything(tmp_path, built):
+def test_a_profiler_whose_signals_interrupt_everything(tmp_path):
     traced = compare(tmp_path, CALLS, complaints=0, TROUBLE="signals")
     assert_exact(traced)

@@ -1,14 +1,14 @@
 """Where the ring file lies, and that it leaves room to others. Of which file systems the folders are
 is simulated, so that no machine's decide."""
 
-import json
 import os
 import pathlib
 import shutil
 import signal
 
 import pytest
-import runs
+from lib import runs
+from lib.tool import told, tprof
 
 SHM = pathlib.Path("/dev/shm")
 CALLS = runs.client("calls", 20, 1)
@@ -39,7 +39,7 @@ def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]
     ("nfs", "small", "nfs", "nfs", None),
 ])
 def test_memory_with_room_to_spare_first_then_what_maps_safely(
-    output, shm, tmpdir, tmp, expected, tmp_path, built
+    output, shm, tmpdir, tmp, expected, tmp_path
 ):
     places = f"output={output} shm={shm} tmpdir={tmpdir} tmp={tmp}"
     folder, said = traced(tmp_path, places)
@@ -48,7 +48,7 @@ def test_memory_with_room_to_spare_first_then_what_maps_safely(
     assert ("no ring file" in said) == (expected is None) and said.count("\n") == (expected is None)
 
 
-def test_the_users_choice_comes_before_all_else(tmp_path, built):
+def test_the_users_choice_comes_before_all_else(tmp_path):
     chosen = tmp_path / "chosen"
     chosen.mkdir()
     places = "output=ext4 shm=tmpfs"
@@ -60,12 +60,12 @@ def test_the_users_choice_comes_before_all_else(tmp_path, built):
     ("/proc/self", "no ring file can be in /proc/self (TPROF_RING_DIR): choosing another folder"),
     ("/not/there", "no ring file can be in /not/there (TPROF_RING_DIR): choosing another folder"),
 ])
-def test_a_choice_that_cannot_be_is_said_once(chosen, said, tmp_path, built):
+def test_a_choice_that_cannot_be_is_said_once(chosen, said, tmp_path):
     folder, line = traced(tmp_path, "output=ext4 shm=tmpfs", TPROF_RING_DIR=chosen)
     assert folder == SHM and said in line and line.count("\n") == 1
 
 
-def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path, built):
+def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path):
     """There was room when it was made, and none when the threads came."""
     done = runs.run(
         tmp_path,
@@ -79,7 +79,7 @@ def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path, built):
     ring = pathlib.Path(runs.header_of(done.traces)["ring"])
     try:
         assert ring.parent == SHM
-        report = json.loads(runs.tprof("summary", "--json", done.traces).stdout)
+        report = told("summary", done.traces)[1]
         assert {p["kind"] for p in report["problems"]} >= {"partial"}
     finally:
         ring.unlink()
@@ -87,7 +87,7 @@ def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path, built):
 
 @pytest.mark.parametrize("folder", ["there", "gone"])
 @pytest.mark.parametrize("hours", [23, 25])
-def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, built):
+def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path):
     """The ring file of a dead process of another folder; its counts go where they belong first."""
     node = tmp_path / "node"
     node.mkdir()
@@ -97,7 +97,7 @@ def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, bu
     (ring,) = node.iterdir()
     if folder == "gone":
         shutil.rmtree(old.traces)
-    done = runs.tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    done = tprof("run", "--out", tmp_path / "new", "--", "true", env=os.environ | {"TPROF_RING_DIR": str(node)})
     assert done.returncode == 0
     assert ring.exists() == (hours < 24)
     if folder == "there":
@@ -108,7 +108,7 @@ def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path, bu
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a file of another user")
-def test_run_leaves_what_another_user_forgot(tmp_path, built):
+def test_run_leaves_what_another_user_forgot(tmp_path):
     node = tmp_path / "node"
     node.mkdir()
     then = {"TPROF_RING_DIR": str(node), "TROUBLE": "hours:25"}
@@ -117,6 +117,6 @@ def test_run_leaves_what_another_user_forgot(tmp_path, built):
     os.chown(ring, 65534, 65534)
     (rank_file,) = old.traces.glob("*.json")
     before = rank_file.read_bytes()
-    done = runs.tprof("run", "--out", tmp_path / "new", "--", "true", TPROF_RING_DIR=str(node))
+    done = tprof("run", "--out", tmp_path / "new", "--", "true", env=os.environ | {"TPROF_RING_DIR": str(node)})
     assert done.returncode == 0
     assert ring.exists() and rank_file.read_bytes() == before

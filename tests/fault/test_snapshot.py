@@ -2,31 +2,20 @@
 that died with it, a container that is gone."""
 
 import contextlib
-import json
 import pathlib
 import signal
 import struct
 import subprocess
-import time
 
-import counted
 import pytest
-import runs
+from lib import counted, runs
+from lib.tool import told, tprof
 
 PLACES = {
     "nfs": "output=nfs shm=tmpfs",
     "overlay": "output=overlay shm=overlay tmpdir=overlay tmp=overlay",
 }
-GATE = 300  # the all-reduce in which it stands
-
-
-def until(what):
-    """What a background thread does within 2 s; an idle machine needs a tenth of the patience."""
-    deadline = time.monotonic() + 30
-    while not (result := what()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return result
+GATE = "300"  # the all-reduce in which it stands
 
 
 def entries(snapshot: pathlib.Path) -> list[tuple]:
@@ -39,22 +28,11 @@ def entries(snapshot: pathlib.Path) -> list[tuple]:
 def standing(tmp_path, trouble: str, **env: str):
     """A client that stands in a call, and its first snapshot is written. Its ring file is not beside
     the rank file."""
-    variables = {"TROUBLE": "places", "PLACES": PLACES[trouble], "TPROF_RING_DIR": "", **env}
-    with subprocess.Popen(
-        runs.client("calls", 9000, 1),
-        env=runs.environment(tmp_path, True, "instant", INSTANT_GATE=str(GATE), **variables),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout.readline() == "inside\n"
-            (snapshot,) = (tmp_path / "traces").glob(".*.snapshot")
-            until(lambda: entries(snapshot))
-            yield process, snapshot
-        finally:
-            process.kill()
+    variables = {"INSTANT_GATE": GATE, "TROUBLE": "places", "PLACES": PLACES[trouble], "TPROF_RING_DIR": "", **env}
+    with runs.standing(tmp_path, runs.client("calls", 9000, 1), "inside", **variables) as process:
+        (snapshot,) = (tmp_path / "traces").glob(".*.snapshot")
+        runs.until(lambda: entries(snapshot))
+        yield process, snapshot
 
 
 def killed_without_ring(tmp_path, trouble: str, **env: str) -> tuple[pathlib.Path, dict]:
@@ -71,29 +49,29 @@ def killed_without_ring(tmp_path, trouble: str, **env: str) -> tuple[pathlib.Pat
 
 @pytest.mark.parametrize("trouble", ["nfs", "overlay"])
 @pytest.mark.parametrize("events", ["on", "off"])
-def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tmp_path, built):
+def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tmp_path):
     traces, header = killed_without_ring(tmp_path, trouble, TPROF_EVENTS=events)
     assert (header["ring"] is None) == (trouble == "overlay")
-    check = json.loads(runs.tprof("check", "--json", "--stuck-after", "0.9", traces).stdout)
+    check = told("check", "--stuck-after", "0.9", traces)[1]
     (seen,) = [f for f in check["findings"] if f["kind"] == "snapshot"]
     assert "not known" in seen["text"] and seen["severity"] == "note"
     (hang,) = [f for f in check["findings"] if f["kind"] == "hang"]
     assert hang["function"] == "ncclAllReduce"
 
-    plain = runs.tprof("recover", traces)
+    plain = tprof("recover", traces)
     assert plain.returncode == 1 and "--force" in plain.stdout and header["host"] in plain.stdout
-    forced = runs.tprof("recover", "--force", traces)
+    forced = tprof("recover", "--force", traces)
     assert "as of then" in forced.stdout
     (file,) = traces.iterdir()  # and the snapshot is gone
     (counts,) = (tmp_path / "counts").iterdir()
-    lines = runs.read_lines(file)
+    lines = runs.closed(file)
     # What stood is unfinished by its line, and not by the ledger of a process that lived.
     expected = {k: v[:3] for k, v in runs.expected_ledger(counted.totals(counts)).items()}
     assert {k: v[:3] for k, v in runs.ledger(lines).items()} == expected
     assert [line["name"] for line in lines if line["ph"] == "B"] == ["ncclAllReduce"]
 
 
-def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
+def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path):
     with standing(tmp_path, "nfs") as (process, snapshot):
         ring = pathlib.Path(runs.header_of(snapshot.parent)["ring"])
         assert ring.is_absolute() and ring.exists()
@@ -103,16 +81,15 @@ def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path, built):
         assert not ring.exists()
 
 
-def test_a_ring_that_is_there_tells_more_than_the_snapshot(tmp_path, built):
+def test_a_ring_that_is_there_tells_more_than_the_snapshot(tmp_path):
     with standing(tmp_path, "nfs") as (process, snapshot):
-        kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", snapshot.parent).stdout)["findings"]}
+        kinds = {f["kind"] for f in told("check", snapshot.parent)[1]["findings"]}
         assert "running" in kinds and "snapshot" not in kinds
         process.communicate("x", timeout=runs.TIME_LIMIT_S)
 
 
 
-
-def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
+def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path):
     traces, _ = killed_without_ring(tmp_path, "nfs")
     (snapshot,) = traces.glob(".*.snapshot")
     whole = snapshot.read_bytes()
@@ -126,18 +103,18 @@ def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path, built):
     }
     for what, data in spoiled.items():
         snapshot.write_bytes(data)
-        kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
+        kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
         assert "lost" in kinds and "snapshot" not in kinds, what
     # The newer one torn: the older one holds.
     other = (generation + 1) % 2 * 512
     newer = struct.pack("<8s7Q", b"tprofsn1", generation + 1, base, cut, offset, length, 1, own_sum)
     snapshot.write_bytes(whole[:other] + newer + whole[other + 64 :])
-    kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
+    kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
     assert "snapshot" in kinds
     # Of a process before it, whose rank file had the same name.
     stranger = whole[:at] + whole[at : at + 16] + struct.pack("<Q", base + 1) + whole[at + 24 :]
     snapshot.write_bytes(stranger)
-    kinds = {f["kind"] for f in json.loads(runs.tprof("check", "--json", traces).stdout)["findings"]}
+    kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
     assert "lost" in kinds
 
 
@@ -147,13 +124,13 @@ MOMENTS = 3  # before, within and after each
 
 def known(traces: pathlib.Path) -> dict | None:
     """Bucket -> calls and elements, without the ring; None where nothing is."""
-    summary = json.loads(runs.tprof("summary", "--json", traces).stdout)
+    summary = told("summary", traces)[1]
     buckets = summary["buckets"].items()
     found = {k: (b["calls"], b["elements"], b["bytes"]) for k, b in buckets if b and b["calls"]}
     return found or None
 
 
-def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path, built):
+def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path):
     """What is known then is exactly what the last whole one said."""
 
     def killed(name: str, snapshots: int, trouble: str) -> dict | None:
@@ -161,7 +138,7 @@ def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path, built):
         mode = runs.client("end", "wait", f"snapshots {snapshots}")
         with subprocess.Popen(
             mode,
-            env=runs.environment(folder, True, "instant", TROUBLE=trouble, TPROF_RING_DIR=str(tmp_path)),
+            env=runs.environment(folder, TROUBLE=trouble, TPROF_RING_DIR=str(tmp_path)),
             stdout=subprocess.PIPE,
         ) as process:
             said = process.stdout.readline()

@@ -1,10 +1,11 @@
 """Threads in numbers: the ledger is exact, areas are used again, and memory stays bounded."""
 
-import runs
+from lib import runs
+from lib.build import BUILD
 
 GATHER = ("ALLGATHER", "ncclAllGather", "float32")
-MANY = str(runs.BUILD / "many_threads")
-CANCELLED = str(runs.BUILD / "cancelled")
+MANY = str(BUILD / "many_threads")
+CANCELLED = str(BUILD / "cancelled")
 
 
 def run(folder, mode, n, program=MANY, **env):
@@ -25,7 +26,7 @@ def assert_all_counted(lines, calls):
     assert comm["collectives"] == calls
 
 
-def test_sixteen_threads_on_one_communicator(tmp_path, built):
+def test_sixteen_threads_on_one_communicator(tmp_path):
     """Also with rings so small that most calls find them full."""
     for ring in ("16384", "64"):
         lines, said = run(tmp_path / ring, "shared", 2000, TPROF_RING=ring)
@@ -33,7 +34,7 @@ def test_sixteen_threads_on_one_communicator(tmp_path, built):
         assert_all_counted(lines, said["calls"])
 
 
-def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path, built):
+def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path):
     lines, said = run(tmp_path, "short", 10_000)
     assert said["calls"] == 10_000
     assert_all_counted(lines, said["calls"])
@@ -43,7 +44,7 @@ def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path, 
     assert 0 < said["ring"] < (4 + 2 * 16) * 1.1 * 2**20
 
 
-def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path, built):
+def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path):
     lines, said = run(tmp_path, "alive", 300)
     assert said["calls"] == 300
     assert_all_counted(lines, said["calls"])
@@ -51,48 +52,48 @@ def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path, built):
     assert 0 < said["resident"] < 40 * 1024
 
 
-def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path, built):
+def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path):
     """To make room takes the kernel up to half a millisecond: not in a call of the program."""
     lines, said = run(tmp_path, "ahead", 600)  # of the first 1,024
     assert_all_counted(lines, said["calls"])
     assert 64 <= said["grew"] < 128
 
 
-def test_calls_in_the_destructors_of_a_thread(tmp_path, built):
+def test_calls_in_the_destructors_of_a_thread(tmp_path):
     """Of keys that are older and younger than ours: before and after its area is given back."""
     lines, said = run(tmp_path, "destructor", 200)
     assert said["calls"] == 3 * 200
     assert_all_counted(lines, said["calls"])
 
 
-def test_threads_that_end_within_a_group(tmp_path, built):
+def test_threads_that_end_within_a_group(tmp_path):
     """What they issued is neither executed nor forgotten."""
     lines, said = run(tmp_path, "exit", 10)
     assert said["calls"] == 2 * 10 + 1
     assert runs.ledger(lines) == {GATHER: (1, 8, 0, 20)}
 
 
-def test_a_thread_that_used_a_group_leaves_no_memory_behind(tmp_path, built):
+def test_a_thread_that_used_a_group_leaves_no_memory_behind(tmp_path):
     lines, said = run(tmp_path, "groups", 2100)
     assert runs.ledger(lines) == {GATHER: (2 * 2100, 2 * 2100 * 8, 0, 0)}
     assert said["pages"] < 2000 / 2  # it was one each
 
 
-def test_a_call_is_no_cancellation_point_and_a_cancelled_thread_leaves_no_lock(tmp_path, built):
+def test_a_call_is_no_cancellation_point_and_a_cancelled_thread_leaves_no_lock(tmp_path):
     """Nor where the call is the first of its thread, or of the process: files are made in it."""
     lines, said = run(tmp_path, "waiting", 20, CANCELLED)
     assert said["calls"] == 2 * 20
     assert_all_counted(lines, said["calls"])
 
 
-def test_threads_cancelled_anywhere_leave_no_lock(tmp_path, built):
+def test_threads_cancelled_anywhere_leave_no_lock(tmp_path):
     lines, said = run(tmp_path, "anywhere", 300, CANCELLED)
     assert said["calls"] == 300
     assert_all_counted(lines, said["calls"])
 
 
 def test_lines_are_of_the_thread_that_made_the_call_also_where_the_one_before_left_a_full_ring(
-    tmp_path, built
+    tmp_path
 ):
     lines, said = run(tmp_path, "turns", 60, TPROF_RING="64")
     dropped = runs.footer(lines)["dropped"]

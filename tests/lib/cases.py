@@ -1,6 +1,10 @@
-"""The training runs that the tests of this folder share: script, ranks, arguments."""
+"""The training runs that tests share: script, ranks, arguments."""
 
 import dataclasses
+import pathlib
+from collections.abc import Callable
+
+from lib.launch import Run, start, torchrun, without_agent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -8,6 +12,7 @@ class Case:
     script: str
     ranks: int
     args: tuple[str, ...] = ()
+    launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
 
 
 ODD = ("--width", "65", "--hidden", "251")  # padded shards on 2 ranks as on 4
@@ -21,7 +26,7 @@ CASES = {
     ),
     "fsdp1-2-offload": Case("fsdp1.py", 2, ("--cpu-offload",)),
     "fsdp1-2-checkpoint": Case("fsdp1_checkpoint.py", 2),
-    "fsdp2-2": Case("fsdp2.py", 2),
+    "fsdp2-2": Case("fsdp2.py", 2, launcher=torchrun),
     "fsdp2-4-padded": Case("fsdp2.py", 4, ODD),
     "fsdp2-2-kept": Case("fsdp2.py", 2, ("--keep-parameters", "--bfloat16")),
     "fsdp2-4-hsdp": Case("fsdp2.py", 4, ("--shard-ranks", "2")),
@@ -38,6 +43,20 @@ CASES = {
     "split-groups-4": Case("split_groups.py", 4),
     "shrunk-group-4": Case("shrunk_group.py", 4),
     "cuda-graph-2": Case("cuda_graph.py", 2),
-    "zero3-2": Case("zero3.py", 2),
+    "zero3-2": Case("zero3.py", 2, launcher=torchrun),
     "zero3-4": Case("zero3.py", 4),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """The same program without and with the preload."""
+
+    plain: Run
+    traced: Run
+
+
+def make_pair(name: str, folder: pathlib.Path) -> Pair:
+    case = CASES[name]
+    command = case.launcher(case.script, case.ranks, case.args)
+    return Pair(start(command, folder / "plain", preload=False), start(command, folder / "traced"))

@@ -4,12 +4,14 @@ import pathlib
 import re
 import struct
 
+from lib.build import REPO
+
 _KIND = re.compile(r"X\((\w+), (\w+), (\w+), (\d+)\)")
 # Name of the kind -> (function, dtype, API count or bytes of one call).
 KINDS = {
     name: (function.removesuffix("_d2d"), dtype, int(amount))
     for name, function, dtype, amount in _KIND.findall(
-        (pathlib.Path(__file__).parent / "counts.h").read_text()
+        (REPO / "tests/fault/counts.h").read_text()
     )
 }
 assert len(KINDS) == 14

@@ -6,6 +6,8 @@ communicator `comm`, and returns the changed job.
 
 import dataclasses
 
+from lib import jobs
+
 
 def first_difference(mine, others):
     """Number of the first collective that is not the same, and both sides (None: no more)."""
@@ -91,6 +93,15 @@ def pin(job, comm):
                 job.ranks[rank].ops[i], function="ncclReduce", count=4242, peer=0, reduce="sum"
             )
     return job
+
+
+def pinned_job(ranks, folder):
+    """A healthy job of 2, 8 or 512 ranks with its files."""
+    # 512 ranks have two communicators only, so that they are quickly made.
+    comms = {2: [[0, 1]], 8: None, 512: [list(range(512)), list(range(256, 512))]}
+    operations = {2: 40, 8: 80, 512: 24}
+    job = pin(jobs.healthy(ranks, operations[ranks], 7, comms[ranks]), 0)
+    return jobs.Written(job, job.write(folder))
 
 
 DIFFERENT = {

@@ -1,10 +1,7 @@
 """Brings the stand-in's tally and our ledger to one shape, so that they can be subtracted."""
 
-import importlib.util
-import pathlib
 import re
 
-from lib.build import REPO
 from lib.rankfile import RankFile, accepted
 
 FIGURES = ("calls", "count", "elements", "bytes", "failed")
@@ -37,21 +34,6 @@ BUCKET = {
 COUNT_IS_PER_RANK = {
     "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll", "ncclGather", "ncclScatter",
 }  # fmt: skip
-
-
-def _tally_module():
-    spec = importlib.util.spec_from_file_location(
-        "standin_tally", REPO / "tests" / "standin" / "tally.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def read_tallies(folder: pathlib.Path) -> list[dict]:
-    """Each process that made a counted call; see tests/standin/tally.py for the fields."""
-    reader = _tally_module()
-    return [reader.read(path) for path in sorted(folder.glob("tally-*"))]
 
 
 def _add(table: dict, key: tuple, **figures: int) -> None:
@@ -183,3 +165,22 @@ def difference(ours: dict, theirs: dict) -> str:
                 )
     return "\n".join(lines)
 
+
+BY_HAND = r"cudaGraph|cuGraph|cuMemcpy"
+
+
+def as_found(table: dict, all_replayed: bool = False) -> dict:
+    """Copies that are put into a graph by hand are captured nowhere, and replayed under the name of
+    the driver's function that does so. With `all_replayed` likewise all others, on any device: in a
+    clone or a child graph they are found as if they had been put there by hand."""
+    found: dict = {}
+    for (bucket, name, dtype, place, mode), value in table.items():
+        if bucket in COPIES and mode == "captured" and re.match(BY_HAND, name):
+            continue
+        if bucket in COPIES and mode == "replayed" and (all_replayed or re.match(BY_HAND, name)):
+            name = "cuGraphAddMemcpyNode"
+            place = None if all_replayed else place
+        sums = found.setdefault((bucket, name, dtype, place, mode), dict.fromkeys(value, 0))
+        for field, n in value.items():
+            sums[field] += n
+    return found

@@ -32,6 +32,8 @@ ROOTED = ("ncclBroadcast", "ncclReduce")
 TIMES_RANKS = ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll")
 COLLECTIVES = [name for name, bucket in BUCKETS.items() if bucket not in ("P2P", "H2D", "D2H")]
 U64 = (1 << 64) - 1
+# Most ranks of a job say the same: what is dear is worked out once (@functools.cache).
+json_of = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def mix64(x):
@@ -56,7 +58,6 @@ def snapshot(base_ns, cut, text):
     return entry + bytes(4096 - len(entry)) + text
 
 
-@functools.cache
 def mix(seq, function, count, dtype, root, reduce):
     h = mix64(seq ^ fnv1a(function))
     h = mix64(h ^ count)
@@ -64,8 +65,9 @@ def mix(seq, function, count, dtype, root, reduce):
     return mix64(h ^ DTYPES[dtype][0] << 40 ^ REDUCTIONS[reduce] << 48 ^ root)
 
 
+@functools.cache
 def signature(calls):
-    """Signature and marks of collectives given as (function, count, dtype, root, reduction)."""
+    """Signature and marks of collectives, a tuple of (function, count, dtype, root, reduction)."""
     total, marks = 0, []
     for seq, call in enumerate(calls):
         total = (total + mix(seq, *call)) & U64
@@ -180,6 +182,38 @@ def bytes_of(op, nranks):
     return op.count * (nranks if op.function in TIMES_RANKS else 1) * DTYPES[op.dtype][1]
 
 
+@functools.cache
+def event_args(op, place, size, unfinished):
+    """JSON. `place`: a copy's device; else the communicator's number and the place in its sequence."""
+    args = {"unfinished": True} if unfinished else {}
+    if op.captured:
+        args["captured"] = True
+    if op.comm is None:
+        return json_of(args | {"bytes": size, "device": place})
+    number, seq = place
+    args |= {"comm": number, "seq": seq, "count": op.count, "dtype": op.dtype, "bytes": size}
+    if op.peer is not None:
+        args["peer"] = op.peer
+    if op.reduce is not None:
+        args["reduce"] = op.reduce
+    return json_of(args)
+
+
+@functools.cache
+def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many):
+    """JSON. `place`: the communicator's number, or a copy's device."""
+    element = DTYPES[dtype][1] if dtype in DTYPES else 1
+    copies = BUCKETS[function] in ("H2D", "D2H")
+    return json_of({
+        "bucket": BUCKETS[function], "name": function, "dtype": dtype,
+        **({"comm": None, "device": place} if copies else {"comm": place}),
+        "bytes_class": bytes_class, "mode": mode, "calls": calls + too_many, "count": count,
+        "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
+        "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,
+        "unfinished": unfinished,
+    })  # fmt: skip
+
+
 class _RankFile:
     def __init__(self, job, rank):
         self.job, self.rank, self.plan = job, rank, job.ranks[rank]
@@ -228,7 +262,7 @@ class _RankFile:
         return written
 
     def _line(self, name, args):
-        args = json.dumps(args, separators=(",", ":"))
+        args = args if type(args) is str else json_of(args)
         return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
 
     def _head(self):
@@ -255,23 +289,13 @@ class _RankFile:
 
     def _event(self, op, unfinished=False):
         start = op.at * STEP_NS + self.rank % 7
-        args = {"unfinished": True} if unfinished else {}
-        if op.captured:
-            args["captured"] = True
-        nranks = self.sizes.get(op.comm, 1)
-        size = bytes_of(op, nranks)
-        if op.comm is None:
-            args |= {"bytes": size, "device": self.rank % 8}
-        else:
+        size = bytes_of(op, self.sizes.get(op.comm, 1))
+        place = self.rank % 8
+        if op.comm is not None:
             channel = (op.comm,) if op.collective else (op.comm, op.peer, op.function)
             seq = self.seq.get(channel, 0)
             self.seq[channel] = seq + 1
-            args |= {"comm": self.number[op.comm], "seq": seq, "count": op.count}
-            args |= {"dtype": op.dtype, "bytes": size}
-            if op.peer is not None:
-                args["peer"] = op.peer
-            if op.reduce is not None:
-                args["reduce"] = op.reduce
+            place = (self.number[op.comm], seq)
         modes = ["captured", "replayed"] if op.captured else ["direct"]
         for mode in modes:
             key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode)
@@ -285,7 +309,7 @@ class _RankFile:
         self.now = max(self.now, start + 5000)
         phase = '"B"' if unfinished else '"X"'
         duration = "" if unfinished else ',"dur":5.000'
-        args = json.dumps(args, separators=(",", ":"))
+        args = event_args(op, place, size, unfinished)
         return (
             f'{{"name":"{op.function}","cat":"{BUCKETS[op.function]}","ph":{phase},'
             f'"pid":{self.rank},"tid":7,"ts":{micros(start)}{duration},"args":{args}}}'
@@ -299,28 +323,19 @@ class _RankFile:
     def _ledger(self, reason, error={}):
         rows, comms = [], []
         for (function, dtype, comm, bytes_class, mode), row in sorted(self.rows.items(), key=str):
-            calls, count, size, unfinished = row
             if mode == "replayed" and self.plan.launches == 0:
                 continue
-            element = DTYPES[dtype][1] if dtype in DTYPES else 1
-            rows.append({
-                "bucket": BUCKETS[function], "name": function, "dtype": dtype,
-                "comm": self.number.get(comm),
-                **({} if comm is not None else {"device": self.rank % 8}),
-                "bytes_class": bytes_class, "mode": mode,
-                "calls": calls + error.get(function, 0), "count": count,
-                "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
-                "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,
-                "unfinished": unfinished,
-            })  # fmt: skip
+            place = self.rank % 8 if comm is None else self.number[comm]
+            too_many = error.get(function, 0)
+            rows.append(ledger_row(function, dtype, place, bytes_class, mode, *row, too_many))
         for comm in self.plan.order:
-            sum_, marks = signature(self.calls[comm])
+            sum_, marks = signature(tuple(self.calls[comm]))
             comms.append({
                 "comm": self.number[comm], "collectives": len(self.calls[comm]),
                 "signature": sum_, "marks": marks,
             })  # fmt: skip
-        ledger = {"epoch": 0, "reason": reason, "ts": None, "rows": rows, "comms": comms}
-        return self._line("tprof_ledger", ledger).replace('"ts":null', f'"ts":{micros(self.now)}')
+        ledger = f'{{"epoch":0,"reason":"{reason}","ts":{micros(self.now)},"rows":[{",".join(rows)}]'
+        return self._line("tprof_ledger", f'{ledger},"comms":{json_of(comms)}}}')
 
     def _footer(self, dropped):
         return self._line("tprof_footer", {

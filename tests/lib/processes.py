@@ -2,7 +2,7 @@
 
 import json
 
-import jobs
+from lib import jobs
 
 
 def write(job, folder, groups, launcher=False, **options):

@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 
-from lib import figures, rankfile
+from lib import figures, rankfile, tally
 from lib.build import BUILD
 from lib.launch import environment
+from lib.tool import tprof
 
 TURNS = 200
 DEADLY = ("ncclAllReduce", "ncclAllGather", "ncclRecv", "cudaMemcpyAsync", "cudaMemcpyBatchAsync",
-          "cudaMemcpy", "cudaGraphAddMemcpyNode1D", "cudaMemcpy3D")  # fmt: skip
+          "cudaMemcpy", "cudaMemcpy2D", "cudaMemcpy3D")  # fmt: skip
 TIME_LIMIT_S = 30  # a hundred times what one takes
 
 
@@ -104,7 +105,7 @@ class Played:
         return self.folder / "traces"
 
     def tallies(self) -> dict[int, dict]:
-        return {tally["pid"]: tally for tally in figures.read_tallies(self.folder / "tally")}
+        return tally.by_pid(self.folder / "tally")
 
     def files(self) -> dict[int, rankfile.RankFile]:
         files = map(rankfile.read, self.traces.iterdir())
@@ -141,7 +142,7 @@ def play(plan: Plan, folder: pathlib.Path) -> Played:
         "".join(err for _, err in outputs),
     )
     if played.killed and (folder / "traces").exists():
-        subprocess.run([BUILD / "tprof", "recover", folder / "traces"], capture_output=True)
+        tprof("recover", folder / "traces")
     return played
 
 
@@ -208,8 +209,8 @@ def ledger_against_tally(played: Played, file: rankfile.RankFile, tally: dict) -
         open_calls = _open_in_ledger(file, our_place), _open_in_tally(tally, their_place)
         if open_calls[0] != open_calls[1]:
             return f"unfinished: {open_calls[0]}, expected {open_calls[1]}"
-    ledger = _in_bytes(figures.of_plain_names(figures.of_ledger(file, our_place)))
-    expected = counted(played.plan, tally, their_place)
+    ledger = figures.as_found(_in_bytes(figures.of_plain_names(figures.of_ledger(file, our_place))), all_replayed=True)
+    expected = figures.as_found(counted(played.plan, tally, their_place), all_replayed=True)
     if not played.killed or played.plan.threads() == 1:
         return figures.difference(ledger, expected)
     # The kill met the other threads anywhere: a call that the library had counted may not be in.

@@ -2,30 +2,14 @@
 
 import collections
 import json
-import subprocess
 
-import jsonschema
 from lib import figures, signatures
-from lib.build import BUILD, REPO
 from lib.random_calls import Played, counted
+from lib.rankfile import lines_of, parsed
+from lib.tool import not_as_the_contract_says, tprof
 
 SUMS = ("calls", "elements", "bytes")
 WITH_LINES = {"on": lambda bucket: bucket not in {"D2D", "H2H", "MANAGED"}, "all": lambda _: True}
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((REPO / "tests/golden/line.schema.json").read_text())
-)
-
-
-def tprof(*arguments) -> subprocess.CompletedProcess:
-    command = [BUILD / "tprof", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-
-
-def lines_of(file) -> list[dict]:
-    lines = (line.rstrip(",") for line in file.read_text().splitlines())
-    return [json.loads(line) for line in lines if line.startswith("{")]
-
-
 def executed(played: Played) -> dict[str, dict[str, int]]:
     """bucket -> sums over all processes, of what was executed."""
     sums: dict = collections.defaultdict(lambda: dict.fromkeys(SUMS, 0))
@@ -93,16 +77,15 @@ def wrong_in_merge(played: Played) -> list[str]:
     result = tprof("merge", played.traces, "-o", merged)
     if result.returncode != 0:
         return [f"merge exits with {result.returncode}: {result.stderr[:500]}"]
-    lines = lines_of(merged)
+    lines = parsed(merged)
     names = collections.Counter(line["name"] for line in lines if line["ph"] == "X")
     expected: collections.Counter = collections.Counter()
     for file in played.files().values():
         expected += collections.Counter(line["name"] for line in file.lines if line["ph"] == "X")
     wrong = [] if names == expected else [f"merge: {names - expected} more, {expected - names} less"]
     # Looking at every line takes longer than all the rest.
-    for line in lines[:: max(1, len(lines) // 100)]:
-        wrong += [f"merge: {e.message[:200]} in {str(line)[:200]}" for e in SCHEMA.iter_errors(line)]
-    return wrong
+    some = lines_of(merged)[:: max(1, len(lines) // 100)]
+    return wrong + [f"merge: {fault}" for fault in not_as_the_contract_says(some)]
 
 
 def wrong_in_anonymized(played: Played) -> list[str]:

@@ -33,6 +33,21 @@ class RankFile:
         return {entry["comm"]: entry for entry in self.ledgers[-1]["comms"]}
 
 
+def lines_of(file: pathlib.Path) -> list[str]:
+    """The lines of a trace that hold an object, as text without comma."""
+    lines = pathlib.Path(file).read_text().split("\n")
+    return [line.rstrip(",") for line in lines if line not in ("[", "]", "")]
+
+
+def parsed(file: pathlib.Path) -> list[dict]:
+    return [json.loads(line) for line in lines_of(file)]
+
+
+def named(lines: list[dict], name: str) -> list[dict]:
+    """The arguments of all lines of this name."""
+    return [line["args"] for line in lines if line["name"] == name]
+
+
 def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
     """Rank -> its ring file, of those that are still there."""
     found = {}
@@ -45,18 +60,22 @@ def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
     return found
 
 
-def read(path: pathlib.Path) -> RankFile:
+def closed(path: pathlib.Path) -> list[dict]:
+    """The lines of a file that was closed."""
     lines = path.read_text().splitlines()
     assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"
-    body = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
-    named = lambda name: [line["args"] for line in body if line["name"] == name]
-    headers, footers = named("tprof_header"), named("tprof_footer")
+    return [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+
+
+def read(path: pathlib.Path) -> RankFile:
+    body = closed(path)
+    headers, footers = named(body, "tprof_header"), named(body, "tprof_footer")
     assert len(headers) == 1, f"{path}: {len(headers)} headers"
     # Each stands where it was made and again behind the closing ledger.
-    comms = {comm["comm"]: comm for comm in named("tprof_comm")}
+    comms = {comm["comm"]: comm for comm in named(body, "tprof_comm")}
     if footers:
         closing = max(i for i, line in enumerate(body) if line["name"] == "tprof_ledger")
-        again = [line["args"] for line in body[closing:] if line["name"] == "tprof_comm"]
+        again = named(body[closing:], "tprof_comm")
         assert again == [comms[number] for number in sorted(comms)], f"{path}: {again}"
     return RankFile(
         path=path,
@@ -64,7 +83,7 @@ def read(path: pathlib.Path) -> RankFile:
         header=headers[0],
         comms=[comms[number] for number in sorted(comms)],
         events=[line for line in body if line["ph"] == "X" and line["cat"] != "GRAPH"],
-        ledgers=named("tprof_ledger"),
+        ledgers=named(body, "tprof_ledger"),
         footer=footers[0] if footers else None,
     )
 

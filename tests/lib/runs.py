@@ -1,23 +1,21 @@
 """Starts the client on the instant libraries or on the stand-in, and reads what it left."""
 
+import contextlib
 import dataclasses
-import functools
-import importlib.util
 import json
-import os
 import pathlib
 import subprocess
+import time
+from collections.abc import Callable, Iterator
 
-import counted
+from lib import counted, launch
+from lib.build import BUILD, INSTANT, LIBTPROF
+from lib.rankfile import closed, named
+from lib.tool import tprof
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
-LIBTPROF = BUILD / "libtprof.so"
 CLIENT = BUILD / "fault_client"
 RING_DUMP = BUILD / "ring_dump"
-TPROF = BUILD / "tprof"
 TROUBLE = BUILD / "libfault_trouble.so"
-LIBRARIES = {"instant": BUILD / "tests" / "fault" / "instant", "stand-in": BUILD / "standin"}
 
 TIME_LIMIT_S = 60  # a client that hangs; the slowest takes a tenth of it
 
@@ -43,29 +41,24 @@ class Run:
 
     def rank_files(self) -> list[list[dict]]:
         """The lines of each closed rank file; nothing else may lie in the folder."""
-        return [read_lines(path) for path in sorted(self.traces.iterdir())]
+        return [closed(path) for path in sorted(self.traces.iterdir())]
 
     def only_rank_file(self) -> list[dict]:
         (lines,) = self.rank_files()
         return lines
 
 
-def environment(folder: pathlib.Path, preload: bool, libraries: str, **more: str) -> dict[str, str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("TPROF_", "STANDIN_", "LD_"))}
+def environment(
+    folder: pathlib.Path, preload: bool = True, libraries: pathlib.Path = INSTANT, **more: str | None
+) -> dict[str, str]:
     for name in ("counts", "tally"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    env |= {
-        "LD_LIBRARY_PATH": str(LIBRARIES[libraries]),
-        "FAULT_COUNTS": str(folder / "counts"),
-        "TPROF_OUTPUT_DIR": str(folder / "traces"),
-    }
+    env = launch.environment(folder, preload, libraries, FAULT_COUNTS=str(folder / "counts"), **more)
     # Not in /dev/shm: thousands of processes are killed here.
-    more.setdefault("TPROF_RING_DIR", more.get("TPROF_OUTPUT_DIR", env["TPROF_OUTPUT_DIR"]))
-    if libraries == "stand-in":
-        env["STANDIN_TALLY"] = str(folder / "tally")
-    if preload:
-        env["LD_PRELOAD"] = f"{LIBTPROF}:{TROUBLE}" if "TROUBLE" in more else str(LIBTPROF)
-    return env | more
+    env.setdefault("TPROF_RING_DIR", env.get("TPROF_OUTPUT_DIR", str(folder / "traces")))
+    if preload and "TROUBLE" in more:
+        env["LD_PRELOAD"] = f"{LIBTPROF}:{TROUBLE}"
+    return env
 
 
 def client(*arguments: object) -> list[str]:
@@ -77,7 +70,7 @@ def run(
     command: list[str],
     *,
     preload: bool = True,
-    libraries: str = "instant",
+    libraries: pathlib.Path = INSTANT,
     **env: str,
 ) -> Run:
     """Runs a command to its end."""
@@ -92,19 +85,34 @@ def run(
     return Run(done.returncode, done.stdout, done.stderr, folder / "traces", folder / "counts")
 
 
-def parse(lines: list[str]) -> list[dict]:
-    return [json.loads(line.removesuffix(",")) for line in lines]
+@contextlib.contextmanager
+def standing(
+    folder: pathlib.Path, command: list[str], said: str = "ready", **env: object
+) -> Iterator[subprocess.Popen]:
+    """A client that has said this, killed at the end: "ready", or "inside" at each INSTANT_GATE, where
+    it goes on when it is told."""
+    with subprocess.Popen(
+        command,
+        env=environment(folder, **env),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == f"{said}\n"
+            yield process
+        finally:
+            process.kill()
 
 
-def read_lines(path: pathlib.Path) -> list[dict]:
-    """A closed rank file's lines."""
-    lines = path.read_text().splitlines()
-    assert lines[0] == "[" and lines[-1] == "]", f"{path.name} is not closed"
-    return parse(lines[1:-1])
-
-
-def named(lines: list[dict], name: str) -> list[dict]:
-    return [line["args"] for line in lines if line["name"] == name]
+def until(what: Callable[[], object]):
+    """What comes about soon, however busy the machine."""
+    deadline = time.monotonic() + TIME_LIMIT_S
+    while not (result := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return result
 
 
 def footer(lines: list[dict]) -> dict:
@@ -163,25 +171,12 @@ def assert_no_line_twice(calls: list[dict]) -> None:
 def header_of(traces: pathlib.Path) -> dict:
     """Of the only rank file, whether or not it is closed."""
     (file,) = traces.glob("*.json")
-    (args,) = named(parse(file.read_text().splitlines()[1:4]), "tprof_header")
-    return args
-
-
-def tprof(*arguments: object, **env: str) -> subprocess.CompletedProcess:
-    command = [str(TPROF), *map(str, arguments)]
-    return subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=False)
+    with file.open() as lines:
+        header = next(line for line in lines if '"tprof_header"' in line)
+    return json.loads(header.rstrip().removesuffix(","))["args"]
 
 
 def recover(traces: pathlib.Path) -> None:
     """Closes what a dead process left open."""
     done = tprof("recover", traces)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-
-
-@functools.cache
-def tally_module():
-    path = REPO / "tests" / "standin" / "tally.py"
-    spec = importlib.util.spec_from_file_location("standin_tally", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -5,7 +5,6 @@ import re
 
 from lib.launch import Run
 
-
 OF_THE_RUN = re.compile(
     r"(LD_PRELOAD|TORCHELASTIC_RUN_ID|TORCHELASTIC_ERROR_FILE|MASTER_PORT)=|used: "
 )

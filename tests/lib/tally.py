@@ -71,6 +71,10 @@ def read_all(folder):
                                           key=lambda path: int(path.name.split("-")[1]))]
 
 
+def by_pid(folder):
+    return {process["pid"]: process for process in read_all(folder)}
+
+
 def main():
     tallies = []
     for argument in map(pathlib.Path, sys.argv[1:]):

@@ -4,17 +4,15 @@ stands with its reason in interpose/api/uncovered.h, which `tprof coverage` prin
 A function of a newer header or export list that is in neither fails here by name.
 """
 
-import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
+from lib.build import BUILD, REPO
+from lib.tool import told
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
 EXPORTS = REPO / "tests/standin/symbols"  # of the real libraries
 
 NCCL_MOVES_NO_DATA = {
@@ -40,6 +38,7 @@ NCCL_MOVES_NO_DATA = {
     "ncclRedOpDestroy": "makes an operator",
     "ncclResetDebugInit": "logging",
     "ncclCommRevoke": "ends calls, moves none",
+    "ncclCommFinalize": "ends calls, moves none",
     "ncclCommSuspend": "frees memory",
     "ncclCommResume": "allocates memory",
     "ncclSetEncryption": "settings",
@@ -53,10 +52,7 @@ MOVES = re.compile(r"(cu|cuda)[A-Z]\w*([cC]py|Copy|Prefetch|Decompress)\w*")
 
 @pytest.fixture(scope="module")
 def coverage() -> dict:
-    done = subprocess.run(
-        [BUILD / "tprof", "coverage", "--json"], capture_output=True, text=True, check=True
-    )
-    report = json.loads(done.stdout)
+    _, report = told("coverage")
     assert report["schema"] == "tprof-coverage/1"
     return report
 

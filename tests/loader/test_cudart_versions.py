@@ -2,39 +2,31 @@
 the version of the library that serves the call; where that is not known, that is said."""
 
 import collections
-import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
-
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
-sys.path.insert(0, str(REPO / "tests/standin"))
-
-import tally as standin_tally  # noqa: E402
+from lib.build import BUILD, STANDIN
+from lib.launch import Run, start
+from lib.rankfile import closed, named
 
 
-def run(name: str, folder: pathlib.Path, **more: str) -> subprocess.CompletedProcess:
-    libraries = BUILD / ("standin" if name.startswith("older") else f"tests/loader/{name}")
-    env = {"LD_LIBRARY_PATH": str(libraries), "TPROF_OUTPUT_DIR": str(folder)} | more
-    return subprocess.run([BUILD / name], env=env, capture_output=True, text=True, check=False)
+def run(name: str, folder: pathlib.Path, preload: bool = False, **more: str) -> Run:
+    libraries = STANDIN if name.startswith("older") else BUILD / f"tests/loader/{name}"
+    return start([BUILD / name], folder, preload, libraries, **more)
 
 
-def traced(name: str, folder: pathlib.Path, **more: str) -> subprocess.CompletedProcess:
-    return run(name, folder, LD_PRELOAD=str(BUILD / "libtprof.so"), **more)
+def traced(name: str, folder: pathlib.Path, **more: str) -> Run:
+    return run(name, folder, preload=True, **more)
 
 
 def lines_of(folder: pathlib.Path) -> list[dict]:
-    (rank_file,) = folder.glob("*.json")
-    return [json.loads(line.rstrip(",")) for line in rank_file.read_text().splitlines()[1:-1]]
+    (rank_file,) = (folder / "traces").glob("*.json")
+    return closed(rank_file)
 
 
 def counted(lines: list[dict]) -> dict[tuple[str, str], tuple[int, int, int]]:
     """(bucket, function without the twin's suffix) -> calls, bytes, failed."""
-    ledger = [line["args"] for line in lines if line["name"] == "tprof_ledger"][-1]
+    ledger = named(lines, "tprof_ledger")[-1]
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for row in ledger["rows"]:
         for place, figure in enumerate(("calls", "bytes", "failed")):
@@ -44,19 +36,16 @@ def counted(lines: list[dict]) -> dict[tuple[str, str], tuple[int, int, int]]:
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_older_prototypes_are_counted_as_the_tally_says(version, tmp_path):
-    (tmp_path / "tally").mkdir()
-    done = traced(
-        f"older_cudart_{version}", tmp_path / "traces", STANDIN_TALLY=str(tmp_path / "tally")
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    (tally,) = standin_tally.read_all(tmp_path / "tally")
+    done = traced(f"older_cudart_{version}", tmp_path)
+    assert (done.code, done.stdout, done.stderr) == (0, "", "")
+    tally = done.only_tally()
     expected = collections.defaultdict(lambda: [0, 0, 0])
     for row in tally["rows"]:
         for place, figure in enumerate(("returned", "bytes", "failed")):
             expected[row["kind"], row["function"]][place] += row[figure]
     # The stand-in's cudaMemPrefetchAsync_v2 is its cudaMemPrefetchAsync.
     ours = collections.defaultdict(lambda: [0, 0, 0])
-    for (bucket, name), figures in counted(lines_of(tmp_path / "traces")).items():
+    for (bucket, name), figures in counted(lines_of(tmp_path)).items():
         for place, value in enumerate(figures):
             ours[bucket, name.removesuffix("_v2")][place] += value
     assert dict(ours) == dict(expected)
@@ -73,7 +62,7 @@ SUM += 2 * (64 + 1 + 1000 + 20_000 + 7 + 300_000) + 2 * (64 + 10 + 3 + 9 + 300_0
 def test_every_argument_arrives(version, tmp_path):
     for ways in (run, traced):
         done = ways(f"newer_cudart_{version}", tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (0, f"{SUM}\n", "")
+        assert (done.code, done.stdout, done.stderr) == (0, f"{SUM}\n", "")
 
 
 def test_newer_functions_are_counted(tmp_path):

@@ -1,16 +1,12 @@
 """The library's own dlsym: as if it were not there, and with TPROF_DLSYM=1 what it gives is wrapped."""
 
-import json
 import os
-import pathlib
 import subprocess
 
 import pytest
-
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
-LIBTPROF = BUILD / "libtprof.so"
-INSTANT = BUILD / "tests/fault/instant"
+from lib.build import INSTANT, LIBTPROF
+from lib.launch import start
+from lib.rankfile import named, parsed
 
 
 def compiled(path, source, *options):
@@ -24,19 +20,13 @@ def library(path, source, *options):
 
 
 def run(folder, *command, preload=(LIBTPROF,), **variables):
-    env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(INSTANT)}
-    env |= {"TPROF_OUTPUT_DIR": str(folder / "traces")} | variables
-    if preload:
-        env["LD_PRELOAD"] = ":".join(map(str, preload))
-    return subprocess.run(
-        list(map(str, command)), env=env, capture_output=True, text=True, timeout=60, check=False
-    )
+    preload = ":".join(map(str, preload)) or None
+    return start(command, folder, libraries=INSTANT, **({"LD_PRELOAD": preload} | variables))
 
 
 def lines(folder, name):
     (file,) = (folder / "traces").iterdir()
-    every = [json.loads(x.rstrip(",")) for x in file.read_text().splitlines() if x[:1] == "{"]
-    return [line["args"] for line in every if line["name"] == name]
+    return named(parsed(file), name)
 
 
 ASKS = """
@@ -101,7 +91,7 @@ def test_the_next_function_of_another_preload_is_the_one_behind_it(tmp_path):
     for preload in ((LIBTPROF, first, second), (first, LIBTPROF, second), (first, second, LIBTPROF)):
         for variables in ({}, {"TPROF_DLSYM": "1"}):
             done = run(tmp_path, program, preload=preload, **variables)
-            assert (done.returncode, done.stdout, done.stderr) == (0, twice, "")
+            assert (done.code, done.stdout, done.stderr) == (0, twice, "")
 
 
 # What other tools do who hook dlsym.
@@ -131,7 +121,7 @@ def test_another_hook_of_dlsym_behind_us_is_called(tmp_path):
     hook = library(tmp_path / "libhook.so", HOOK, f'-DVERSION="{VERSION}"')
     program = compiled(tmp_path / "takes", TAKES)
     done = run(tmp_path, program, preload=(LIBTPROF, hook), TPROF_DLSYM="1")
-    assert done.returncode == 0 and done.stdout.startswith("hook\n")
+    assert done.code == 0 and done.stdout.startswith("hook\n")
     (ledger,) = lines(tmp_path, "tprof_ledger")
     assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", 3)]
 
@@ -141,7 +131,7 @@ def test_another_hook_of_dlsym_before_us_goes_past_us_and_works(tmp_path):
     hook = library(tmp_path / "libhook.so", HOOK, f'-DVERSION="{VERSION}"')
     program = compiled(tmp_path / "takes", TAKES)
     done = run(tmp_path, program, preload=(hook, LIBTPROF), TPROF_DLSYM="1")
-    assert (done.returncode, done.stdout) == (0, "hook\n")
+    assert (done.code, done.stdout) == (0, "hook\n")
     assert not (tmp_path / "traces").exists()
 
 
@@ -189,7 +179,7 @@ int main(void) {
 @pytest.mark.parametrize(("variables", "calls", "kinds"), [({}, 1, ["dlsym"]), ({"TPROF_DLSYM": "1"}, 2, [])])
 def test_what_was_taken_past_us_is_said(tmp_path, variables, calls, kinds):
     program = compiled(tmp_path / "both", BOTH, f"-L{INSTANT}", "-l:libcudart.so.13")
-    assert run(tmp_path, program, **variables).returncode == 0
+    assert run(tmp_path, program, **variables).code == 0
     (ledger,) = lines(tmp_path, "tprof_ledger")
     assert [(row["name"], row["calls"]) for row in ledger["rows"]] == [("cudaMemcpy", calls)]
     (footer,) = lines(tmp_path, "tprof_footer")
@@ -209,8 +199,8 @@ def test_a_program_with_a_sanitizer_runs_as_without_us(tmp_path, sanitizer):
     without = run(tmp_path, program, preload=(), **options)
     for variables in ({}, {"TPROF_DLSYM": "1"}):
         done = run(tmp_path, program, **options, **variables)
-        assert (done.returncode, done.stdout, done.stderr) == (
-            without.returncode,
+        assert (done.code, done.stdout, done.stderr) == (
+            without.code,
             without.stdout,
             without.stderr,
         )

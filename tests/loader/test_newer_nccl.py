@@ -1,14 +1,12 @@
 """Functions that NCCL has and the nccl.h that we were built with may not: passed on, counted."""
 
-import json
-import os
-import pathlib
 import subprocess
 
 import pytest
+from lib.build import BUILD
+from lib.rankfile import closed, named
+from lib.tool import told, tprof
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
 CLIENT = BUILD / "newer_nccl_client"
 
 # Calls, count, elements, bytes: 3 calls of 5 float32 on 2 ranks, of 6 int8, of 7 float64.
@@ -28,8 +26,7 @@ def test_newer_functions_get_all_their_arguments_and_are_counted(tmp_path):
     assert (traced.stdout, traced.stderr) == (plain.stdout, plain.stderr) != ("0\n", "")
 
     (rank_file,) = tmp_path.glob("*.json")
-    lines = [json.loads(line.rstrip(",")) for line in rank_file.read_text().splitlines()[1:-1]]
-    ledger = [line["args"] for line in lines if line["name"] == "tprof_ledger"][-1]
+    ledger = named(closed(rank_file), "tprof_ledger")[-1]
     counted = {
         (row["bucket"], row["name"], row["dtype"]): tuple(
             row[figure] for figure in ("calls", "count", "elements", "bytes")
@@ -52,21 +49,16 @@ def grown(tmp_path_factory):
     return folder
 
 
-def tool(*arguments):
-    command = [str(BUILD / "tprof"), *map(str, arguments)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
-
-
 @pytest.mark.parametrize("merged", [False, True], ids=["files", "merged"])
 def test_a_grown_communicator_is_one_to_ranks_that_know_it_by_different_names(grown, merged, tmp_path):
     """Also what is split from it, and what is grown from that."""
     path = grown
     if merged:
         path = tmp_path / "merged.json"
-        subprocess.run([BUILD / "tprof", "merge", grown, "-o", path], capture_output=True, check=True)
+        assert tprof("merge", grown, "-o", path).returncode == 0
     found = [
         (c["nranks"], c["ranks"], c["collectives"], c["calls"])
-        for c in tool("summary", path, "--json")["comms"]
+        for c in told("summary", path)[1]["comms"]
     ]
     assert sorted(found) == [
         (2, [0, 1], 1, 2),
@@ -74,7 +66,7 @@ def test_a_grown_communicator_is_one_to_ranks_that_know_it_by_different_names(gr
         (3, [0, 1, 2], 3, 9),
         (4, [0, 1, 2, 3], 4, 16),
     ]
-    assert tool("check", path, "--json")["healthy"]
+    assert told("check", path)[1]["healthy"]
 
 
 def test_one_sided_calls_have_no_other_end_to_miss(tmp_path):
@@ -93,5 +85,5 @@ def test_one_sided_calls_have_no_other_end_to_miss(tmp_path):
                 text.replace('"nranks":2,"rank":0', f'"nranks":2,"rank":{rank}')
             )
     for events in ("on", "off"):
-        kinds = {f["kind"] for f in tool("check", tmp_path / events, "--json")["findings"]}
+        kinds = {f["kind"] for f in told("check", tmp_path / events)[1]["findings"]}
         assert kinds <= {"dropped"}

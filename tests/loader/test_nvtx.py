@@ -1,6 +1,5 @@
 """NCCL's own NVTX ranges as the cross-check: calls that no wrapper saw are told, to the call."""
 
-import json
 import os
 import pathlib
 import signal
@@ -8,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from lib.build import BUILD, LIBTPROF
+from lib.launch import start
+from lib.rankfile import named
+from lib.tool import merged
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
-LIBTPROF = BUILD / "libtprof.so"
-STANDIN = BUILD / "standin"
 VENDORS = [BUILD / "cuda/lib", pathlib.Path("/usr/local/cuda/lib64"),
            pathlib.Path("/usr/local/cuda/lib")]  # fmt: skip
 
@@ -29,13 +28,8 @@ def scatter(n=1):
 
 
 def run(folder, command, **variables):
-    env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(STANDIN), "RANK": "0"}
-    env |= {"LD_PRELOAD": str(LIBTPROF), "NVTX_INJECTION64_PATH": str(LIBTPROF)}
-    env |= {"TPROF_OUTPUT_DIR": str(folder / "traces")} | variables
-    env = {name: value for name, value in env.items() if value is not None}
-    done = subprocess.run(
-        list(map(str, command)), env=env, capture_output=True, text=True, timeout=60, check=False
-    )
+    ours = {"RANK": "0", "NVTX_INJECTION64_PATH": str(LIBTPROF)}
+    done = start(command, folder, **(ours | variables))
     assert done.stderr == ""
     return done
 
@@ -47,12 +41,8 @@ def calling(text):
 
 def missed(folder):
     """Of each rank file, in order of their processes; None where it is not known."""
-    merged = folder / "merged.json"
-    command = [BUILD / "tprof", "merge", folder / "traces", "-o", merged]
-    subprocess.run(command, capture_output=True, check=True, timeout=60)
-    lines = [json.loads(x.rstrip(",")) for x in merged.read_text().splitlines() if x[:1] == "{"]
     found = []
-    for footer in [line["args"] for line in lines if line["name"] == "tprof_footer"]:
+    for footer in named(merged(folder / "traces", folder / "merged.json"), "tprof_footer"):
         entries = footer["coverage"].get("missed")
         found.append(None if entries is None else {e["name"]: e["calls"] for e in entries})
     return found
@@ -68,7 +58,7 @@ def vendors():
 
 def test_the_real_nccl_tells_of_calls_past_us(tmp_path):
     done = run(tmp_path, calling("reduce(3); scatter(2)"), LD_LIBRARY_PATH=vendors())
-    assert done.returncode == 0
+    assert done.code == 0
     assert missed(tmp_path) == [{"ncclAllReduce": 3, "ncclReduceScatter": 2}]
 
 
@@ -90,7 +80,7 @@ for t in threads: t.join()
 
 def test_a_killed_process_has_told_it_too(tmp_path):
     done = run(tmp_path, calling("reduce(5); os.kill(os.getpid(), 9)"))
-    assert done.returncode == -signal.SIGKILL
+    assert done.code == -signal.SIGKILL
     assert missed(tmp_path) == [{"ncclAllReduce": 5}]
 
 

@@ -6,10 +6,8 @@ import re
 import subprocess
 
 import pytest
+from lib.build import BUILD, TPROF
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TPROF_BUILD", REPO / "build")).resolve()
-TPROF = BUILD / "tprof"
 HERE = (BUILD / "simdjson/simdjson.cpp", *pathlib.Path("/usr/lib").glob("*/libsimdjson_static.a"))
 
 

@@ -4,7 +4,7 @@ import collections
 import pathlib
 
 import venvs
-from lib import cuda, rankfile
+from lib import cuda
 from lib.launch import start
 from outcome import Failed, Outcome
 from rows import Row
@@ -45,7 +45,7 @@ def compare(
     different += abs(len(called) - len(results(traced.stdout))) + (plain.code != traced.code)
     different += traced.words_of_ours() != []
 
-    (file,) = rankfile.read_folder(traced.traces)
+    file = traced.only_rank()
     if pathlib.Path(file.header["nccl_path"]).resolve() != library.resolve():
         raise Failed(f"the calls went to {file.header['nccl_path']}")
     failed = collections.Counter(name for name, code in called if code != 0)

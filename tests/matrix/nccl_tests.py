@@ -11,7 +11,7 @@ import pathlib
 import re
 import subprocess
 
-from lib import figures, rankfile
+from lib import figures
 from lib.launch import Run as Launched
 from lib.launch import start
 from outcome import Failed, Outcome
@@ -139,8 +139,8 @@ def compare(
 ) -> tuple[int, int]:
     """Calls that the stand-in counted, and how much is different anywhere."""
     ranks = options["-t"] * options["-g"]
-    (tally,) = figures.read_tallies(launched.tally)
-    (file,) = rankfile.read_folder(launched.traces)
+    tally = launched.only_tally()
+    file = launched.only_rank()
     theirs = figures.by_member(figures.of_tally(tally), tally["comms"])
     ours = figures.by_member(figures.of_ledger(file), file.comms)
     difference = figures.sum_of_differences(ours, theirs) + len(launched.stderr)

@@ -9,17 +9,16 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "e2e"))  # its lib/ reads tallies and rank files
 
-import builds  # noqa: E402
-import nccl  # noqa: E402
-import nccl_tests  # noqa: E402
-import table  # noqa: E402
-import training  # noqa: E402
-import venvs  # noqa: E402
-from lib.build import BUILD  # noqa: E402
-from outcome import Failed  # noqa: E402
-from rows import ROWS, Row, selected  # noqa: E402
+import builds
+import nccl
+import nccl_tests
+import table
+import training
+import venvs
+from lib.build import BUILD
+from outcome import Failed
+from rows import ROWS, Row, selected
 
 KINDS = {"nccl": nccl, "nccl_tests": nccl_tests, "training": training, "builds": builds}
 WITHOUT_VENV = ("builds", "nccl_tests")

@@ -1,16 +1,12 @@
 """Which environments are on the disk, and what of a failure gets into the table."""
 
 import pathlib
-import sys
 
+import nccl_tests
 import pytest
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-import nccl_tests  # noqa: E402
-import rows  # noqa: E402
-import run  # noqa: E402
-import venvs  # noqa: E402
+import rows
+import run
+import venvs
 
 
 @pytest.fixture(name="folders")

@@ -1,17 +1,11 @@
 """The part of the matrix that is small enough for every run: NCCL's own libraries of three years."""
 
-import pathlib
-import sys
-
+import nccl
 import pytest
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-import nccl  # noqa: E402
-import rows  # noqa: E402
-import venvs  # noqa: E402
-from lib import cuda  # noqa: E402
-from lib.build import BUILD  # noqa: E402
+import rows
+import venvs
+from lib import cuda
+from lib.build import BUILD
 
 CHOSEN = ("nvidia-nccl-cu11==2.16.5", "nvidia-nccl-cu12==2.22.3", "nvidia-nccl-cu13==2.32.3")
 

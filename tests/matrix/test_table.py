@@ -2,15 +2,11 @@
 
 import pathlib
 import re
-import sys
 
 import pytest
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-import rows  # noqa: E402
-import table  # noqa: E402
-from outcome import Outcome  # noqa: E402
+import rows
+import table
+from outcome import Outcome
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results.md"
 ROW = rows.nccl(12, "2.17.1")[0]

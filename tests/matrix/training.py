@@ -45,8 +45,8 @@ def why(launched: Launched) -> str:
 
 def compare(launched: Launched, one: Run) -> tuple[int, int]:
     """Calls that the stand-in counted, and how much our figures differ from it and the formula."""
-    tallies = {tally["pid"]: tally for tally in figures.read_tallies(launched.tally)}
-    files = {file.header["pid"]: file for file in rankfile.read_folder(launched.traces)}
+    tallies = launched.tallies()
+    files = {file.header["pid"]: file for file in launched.ranks()}
     if len(tallies) != one.ranks:
         raise Failed(f"{one}: {len(tallies)} processes reached the stand-in")
     calls = difference = 0

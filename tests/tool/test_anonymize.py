@@ -10,19 +10,21 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BUILD, GOLDEN, ROOT, lines_of
+from lib.build import BUILD, GOLDEN, REPO
+from lib.rankfile import lines_of
+from lib.tool import SCHEMA, generate, tprof
 
 NAME = "Gromit"  # in every place where a trace can say whose it is
 
 
-def anonymized(tprof, source, to):
+def anonymized(source, to):
     result = tprof("anonymize", source, "-o", to)
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     return sorted(to.iterdir())
 
 
-def summary(tprof, path):
+def summary(path):
     return json.loads(tprof("summary", path, "--json", "--lines").stdout)
 
 
@@ -86,7 +88,7 @@ def with_names_everywhere():
     return text[:at] + foreign + unknown + text[at:]
 
 
-def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
+def test_no_name_survives_wherever_it_stood(tmp_path):
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / f"{NAME}-4711.json").write_text(with_names_everywhere())
     result = tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "out")
@@ -97,7 +99,7 @@ def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
     assert NAME not in file.read_text()
     assert "extra" not in file.read_text() and "label" not in file.read_text()
     for line in lines(file):
-        assert not list(schema.iter_errors(line)) or "unknown" in str(line), line
+        assert not list(SCHEMA.iter_errors(line)) or "unknown" in str(line), line
     by_name = {line["name"]: line["args"] for line in lines(file)}
     header = by_name["tprof_header"]
     assert header["nccl_path"] == "folder-1/libnccl.so.2"
@@ -115,8 +117,8 @@ def test_no_name_survives_wherever_it_stood(tprof, schema, tmp_path):
     assert coverage["missed"][1]["calls"] == 4
 
 
-def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tprof, schema, tmp_path):
-    for file in anonymized(tprof, GOLDEN / "two_ranks", tmp_path / "out"):
+def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tmp_path):
+    for file in anonymized(GOLDEN / "two_ranks", tmp_path / "out"):
         original = (GOLDEN / "two_ranks" / file.name).read_text()
         # The last line of rank 1 is cut within a ledger.
         whole = original if original.endswith("]\n") else original[: original.rindex("\n") + 1]
@@ -127,39 +129,39 @@ def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tprof, schema
         times = re.compile(r'"(?:ts|dur|bytes|count|host_ns)":[-0-9.]+')
         assert times.findall(file.read_text()) == times.findall(whole)
         for line in lines(file):
-            assert not list(schema.iter_errors(line)), line
+            assert not list(SCHEMA.iter_errors(line)), line
 
 
-def sample(schema, rule):
+def sample(rule):
     """Some value that the schema's rule allows, with every property that it names."""
     while "$ref" in rule and "properties" not in rule:
-        rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]]
+        rule = SCHEMA.schema["$defs"][rule["$ref"].rsplit("/", 1)[1]]
     if "const" in rule or "enum" in rule:
         return rule.get("const", (rule.get("enum") or [None])[0])
     if "anyOf" in rule or "oneOf" in rule and "properties" not in rule:
-        return sample(schema, (rule.get("anyOf") or rule["oneOf"])[0])
+        return sample((rule.get("anyOf") or rule["oneOf"])[0])
     if "properties" in rule:
-        base = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else {}
+        base = SCHEMA.schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else {}
         properties = base.get("properties", {}) | rule["properties"]
-        return {key: sample(schema, inner) for key, inner in properties.items()}
+        return {key: sample(inner) for key, inner in properties.items()}
     kind = rule.get("type", "string")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "array":
-        return [sample(schema, rule.get("items", {}))] * rule.get("minItems", 1)
+        return [sample(rule.get("items", {}))] * rule.get("minItems", 1)
     if kind == "string":
         pattern = rule.get("pattern", "")
         return "0x1f" if pattern.startswith("^0x") else "0123456789abcdef"
     return {"boolean": True, "integer": 1, "number": 1.5, "object": {}}[kind]
 
 
-def test_every_key_of_the_contract_passes(tprof, schema, tmp_path):
+def test_every_key_of_the_contract_passes(tmp_path):
     """So that a key added to the contract is not lost here."""
-    contract = schema.schema
+    contract = SCHEMA.schema
     header, rest = [], []
     for name, rule in contract["$defs"].items():
         if not name.startswith("line_") or name == "line_merged":
             continue
-        line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(contract, rule)
+        line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(rule)
         if "cat" in line:
             line |= {"ph": "X", "ts": 1.5, "dur": 1.5}
         if name == "line_range":  # as it begins
@@ -171,7 +173,7 @@ def test_every_key_of_the_contract_passes(tprof, schema, tmp_path):
     compact = [json.dumps(line, separators=(",", ":")) for line in header + rest]
     text = "[\n" + ",\n".join(compact) + "\n]\n"
     (tmp_path / "rank-00001.json").write_text(text)
-    (file,) = anonymized(tprof, tmp_path / "rank-00001.json", tmp_path / "out")
+    (file,) = anonymized(tmp_path / "rank-00001.json", tmp_path / "out")
     assert len(rest) >= 14
     for before, after in zip(header + rest, lines(file), strict=True):
         if before["name"] == "tprof_header":
@@ -179,8 +181,8 @@ def test_every_key_of_the_contract_passes(tprof, schema, tmp_path):
         assert shape(after) == shape(before), before["name"]
 
 
-def test_equal_names_stay_equal_in_all_files_of_one_output(tprof, tmp_path):
-    files = anonymized(tprof, GOLDEN / "two_ranks", tmp_path / "out")
+def test_equal_names_stay_equal_in_all_files_of_one_output(tmp_path):
+    files = anonymized(GOLDEN / "two_ranks", tmp_path / "out")
     headers = [
         next(line["args"] for line in lines(file) if line["name"] == "tprof_header")
         for file in files
@@ -190,11 +192,11 @@ def test_equal_names_stay_equal_in_all_files_of_one_output(tprof, tmp_path):
     assert headers[0]["nccl_path"] == headers[1]["nccl_path"]
 
 
-def test_summary_and_merge_of_the_copies_equal_those_of_the_originals(tprof, generate, tmp_path):
+def test_summary_and_merge_of_the_copies_equal_those_of_the_originals(tmp_path):
     generate(tmp_path / "traces", 4, 500, unclosed=2)
-    anonymized(tprof, tmp_path / "traces", tmp_path / "out")
-    assert without_names(summary(tprof, tmp_path / "out")) == without_names(
-        summary(tprof, tmp_path / "traces")
+    anonymized(tmp_path / "traces", tmp_path / "out")
+    assert without_names(summary(tmp_path / "out")) == without_names(
+        summary(tmp_path / "traces")
     )
     checks = [tprof("check", tmp_path / name, "--json") for name in ("traces", "out")]
     assert checks[0].returncode == checks[1].returncode
@@ -210,24 +212,24 @@ def test_summary_and_merge_of_the_copies_equal_those_of_the_originals(tprof, gen
 
 
 @pytest.mark.parametrize("name", ["trace.json", "my-run.json.gz"])
-def test_merged_traces_are_taken_too(name, tprof, generate, tmp_path):
+def test_merged_traces_are_taken_too(name, tmp_path):
     generate(tmp_path / "traces", 2, 300)
     assert tprof("merge", tmp_path / "traces", "-o", tmp_path / name).returncode == 0
-    (file,) = anonymized(tprof, tmp_path / name, tmp_path / "out")
+    (file,) = anonymized(tmp_path / name, tmp_path / "out")
     assert file.name == "trace" + name[name.index(".") :]
-    assert without_names(summary(tprof, file)) == without_names(summary(tprof, tmp_path / "traces"))
+    assert without_names(summary(file)) == without_names(summary(tmp_path / "traces"))
 
 
-def test_a_compressed_rank_file_stays_compressed(tprof, tmp_path):
+def test_a_compressed_rank_file_stays_compressed(tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_bytes()
     (tmp_path / "rank-00000.json.gz").write_bytes(gzip.compress(text))
-    (file,) = anonymized(tprof, tmp_path / "rank-00000.json.gz", tmp_path / "out")
+    (file,) = anonymized(tmp_path / "rank-00000.json.gz", tmp_path / "out")
     assert file.name == "rank-00000.json.gz"
     assert b"node7" not in gzip.decompress(file.read_bytes())
     assert b"host-1" in gzip.decompress(file.read_bytes())
 
 
-def test_killed_job_is_recovered_on_the_way_and_names_nobody(tprof, tmp_path):
+def test_killed_job_is_recovered_on_the_way_and_names_nobody(tmp_path):
     """A real trace: one rank dies and leaves a ring file."""
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(BUILD / "standin"),
@@ -247,10 +249,10 @@ def test_killed_job_is_recovered_on_the_way_and_names_nobody(tprof, tmp_path):
         check=False,
     )
     assert list((tmp_path / "traces").glob(".*.ring")), "no rank was killed"
-    files = anonymized(tprof, tmp_path / "traces", tmp_path / "out")
+    files = anonymized(tmp_path / "traces", tmp_path / "out")
     assert [file.name for file in files] == ["rank-00000.json", "rank-00001.json"]
-    assert without_names(summary(tprof, tmp_path / "out")) == without_names(
-        summary(tprof, tmp_path / "traces")
+    assert without_names(summary(tmp_path / "out")) == without_names(
+        summary(tmp_path / "traces")
     )
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (header,) = {
@@ -258,21 +260,21 @@ def test_killed_job_is_recovered_on_the_way_and_names_nobody(tprof, tmp_path):
         for line in lines(tmp_path / "traces/rank-00000.json")
         if line["name"] == "tprof_header"
     }
-    private = [NAME, socket.gethostname(), str(ROOT), str(BUILD), str(tmp_path), boot_id, header]
+    private = [NAME, socket.gethostname(), str(REPO), str(BUILD), str(tmp_path), boot_id, header]
     private += ["native_trainer", "--steps", f"/{getpass.getuser()}/"]
     text = "".join(file.read_text() for file in files)
     for name in filter(None, private):
         assert name not in text
 
 
-def test_a_folder_that_holds_something_is_not_written_to(tprof, tmp_path):
+def test_a_folder_that_holds_something_is_not_written_to(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     result = tprof("anonymize", GOLDEN / "two_ranks", "-o", tmp_path)
     assert result.returncode == 2 and "empty folder" in result.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_a_bad_line_is_named_and_nothing_is_left(tprof, tmp_path):
+def test_a_bad_line_is_named_and_nothing_is_left(tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     at = text.index('{"name":"ncclSend"')
     bad = '{"name":"ncclSend",nonsense\n'

@@ -2,13 +2,15 @@
 
 import json
 import os
+import random
 
 import pytest
-from conftest import GOLDEN
+from lib.build import GOLDEN
+from lib.tool import generate, tprof
 
 
 @pytest.fixture
-def complaint(tprof):
+def complaint():
     """complaint(command...) -> the one line on standard error of a command that exits with 2."""
 
     def call(*arguments):
@@ -38,7 +40,7 @@ def test_empty_folder(complaint, command, tmp_path):
     )
 
 
-def test_folder_of_runs_names_the_runs(complaint, command, generate, tmp_path):
+def test_folder_of_runs_names_the_runs(complaint, command, tmp_path):
     generate(tmp_path / "run-a", 1, 5)
     generate(tmp_path / "run-b", 1, 5)
     text = complaint(*command(tmp_path))
@@ -64,7 +66,7 @@ def test_foreign_file(complaint, command, tmp_path, text):
 
 
 def test_binary_file(complaint, command, tmp_path):
-    (tmp_path / "rank.json").write_bytes(os.urandom(100_000))
+    (tmp_path / "rank.json").write_bytes(random.Random(1).randbytes(100_000))
     assert "not a tprof trace" in complaint(*command(tmp_path / "rank.json"))
 
 
@@ -73,7 +75,7 @@ def test_broken_gzip(complaint, command, tmp_path):
     assert "gzip" in complaint(*command(tmp_path / "rank.json.gz"))
 
 
-def test_newer_schema(complaint, command, generate, tmp_path):
+def test_newer_schema(complaint, command, tmp_path):
     generate(tmp_path, 1, 5)
     file = tmp_path / "rank-00000.json"
     file.write_text(file.read_text().replace('"schema":"tprof/1"', '"schema":"tprof/2"'))
@@ -81,20 +83,20 @@ def test_newer_schema(complaint, command, generate, tmp_path):
     assert "schema tprof/2; this tprof reads tprof/1" in text
 
 
-def test_duplicated_file(complaint, command, generate, tmp_path):
+def test_duplicated_file(complaint, command, tmp_path):
     generate(tmp_path, 2, 5)
     (tmp_path / "copy.json").write_bytes((tmp_path / "rank-00001.json").read_bytes())
     text = complaint(*command(tmp_path))
     assert "copy.json" in text and "rank-00001.json" in text and "is a copy" in text
 
 
-def test_the_same_path_twice(complaint, command, generate, tmp_path):
+def test_the_same_path_twice(complaint, command, tmp_path):
     generate(tmp_path, 1, 5)
     assert "is a copy" in complaint(*command(tmp_path, tmp_path))
 
 
 def test_the_ends_of_two_processes_of_one_rank_in_one_file(
-    complaint, command, tprof, generate, tmp_path
+    complaint, command, tmp_path
 ):
     """So large that of a closed file `summary` reads the two ends only."""
     generate(tmp_path / "one", 1, 2000)
@@ -109,7 +111,7 @@ def test_the_ends_of_two_processes_of_one_rank_in_one_file(
     assert "found another process's" in complaint(*command(tmp_path / "mixed.json"))
 
 
-def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tprof, generate, tmp_path):
+def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_path):
     generate(tmp_path, 1, 5)
     text = (tmp_path / "rank-00000.json").read_text()
     other = text.replace('"run_id":"generated"', '"run_id":"other"')
@@ -131,7 +133,7 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tprof, 
     assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")
 
 
-def test_one_rank_claimed_twice_in_a_job(tprof, generate, tmp_path):
+def test_one_rank_claimed_twice_in_a_job(tmp_path):
     generate(tmp_path, 2, 5)
     file = tmp_path / "rank-00001.json"
     file.write_text(file.read_text().replace('"rank":1,"world_size"', '"rank":0,"world_size"'))
@@ -140,7 +142,7 @@ def test_one_rank_claimed_twice_in_a_job(tprof, generate, tmp_path):
     assert "rank 0 is claimed by 2 processes of one job" in result.stdout
 
 
-def test_a_cut_file_is_summarised_or_refused_by_name(tprof, generate, tmp_path):
+def test_a_cut_file_is_summarised_or_refused_by_name(tmp_path):
     """Totals are those of the last whole ledger line, as read here. (Every byte: unit test.)"""
     generate(tmp_path / "run", 1, 6)
     whole = (tmp_path / "run/rank-00000.json").read_bytes()
@@ -167,7 +169,7 @@ def test_a_cut_file_is_summarised_or_refused_by_name(tprof, generate, tmp_path):
         assert json.loads(result.stdout)["buckets"]["ALL"]["calls"] == expected, size
 
 
-def test_a_merge_of_cut_files_is_a_whole_array(tprof, generate, tmp_path):
+def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):
     generate(tmp_path / "run", 2, 6)
     file = tmp_path / "run/rank-00001.json"
     whole = file.read_bytes()
@@ -181,7 +183,7 @@ def test_a_merge_of_cut_files_is_a_whole_array(tprof, generate, tmp_path):
         assert events == 6 + whole[:size].count(b'"ph":"X"', 0, whole.rfind(b"\n", 0, size))
 
 
-def test_control_characters_of_a_trace_never_reach_the_terminal(tprof):
+def test_control_characters_of_a_trace_never_reach_the_terminal():
     result = tprof("summary", GOLDEN / "two_ranks", "--json")
     assert "\x1b" not in result.stdout
     result = tprof("summary", GOLDEN / "two_ranks")
@@ -198,7 +200,7 @@ def test_control_characters_of_a_file_name_never_reach_the_terminal(complaint, t
     "arguments",
     [(), ("bogus",), ("summary",), ("merge", "x"), ("run",), ("summary", "x", "--by", "moon")],
 )
-def test_wrong_usage_is_exit_code_2(tprof, arguments):
+def test_wrong_usage_is_exit_code_2(arguments):
     result = tprof(*arguments)
     assert result.returncode == 2
     assert result.stdout == ""
@@ -206,14 +208,14 @@ def test_wrong_usage_is_exit_code_2(tprof, arguments):
 
 
 @pytest.mark.parametrize("arguments", [(), ("run",), ("merge",), ("summary",)])
-def test_help_shows_options_and_examples(tprof, arguments):
+def test_help_shows_options_and_examples(arguments):
     result = tprof(*arguments, "--help")
     assert result.returncode == 0
     assert "Usage:" in result.stdout
     assert not arguments or "Examples:" in result.stdout
 
 
-def test_output_that_can_not_be_written(complaint, generate, tmp_path):
+def test_output_that_can_not_be_written(complaint, tmp_path):
     generate(tmp_path / "run", 1, 5)
     assert "No such file or directory" in complaint(
         "merge", tmp_path / "run", "-o", tmp_path / "no/such/m.json"
@@ -227,7 +229,7 @@ def test_output_that_can_not_be_written(complaint, generate, tmp_path):
 
 @pytest.mark.parametrize("bad", ["", "not json\n", "[\n", '[\n{"name":"tprof_header","args":{}}\n]\n'])
 def test_one_bad_file_among_many_is_a_finding_and_the_others_are_read(
-    tprof, generate, tmp_path, bad
+    tmp_path, bad
 ):
     generate(tmp_path / "run", 8, 20)
     (tmp_path / "run/rank-00003.json").write_text(bad)

@@ -1,10 +1,8 @@
 """The big jobs of the benchmarks, small: what their maker says is in them is what `check` finds."""
 
-import json
-import subprocess
-
 import pytest
-from conftest import BUILD, lines_of
+from lib import tool
+from lib.rankfile import lines_of
 
 RANKS, LINES = 24, 200
 
@@ -12,67 +10,58 @@ RANKS, LINES = 24, 200
 @pytest.fixture
 def big_job(tmp_path):
     """big_job(kind) -> the folder, and what is in it."""
-
-    def make(kind):
-        folder = tmp_path / kind
-        folder.mkdir()
-        command = [BUILD / "big_jobs", folder, RANKS, LINES, kind]
-        return folder, json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
-
-    return make
+    return lambda kind: (tmp_path / kind, tool.big_job(tmp_path / kind, RANKS, LINES, kind))
 
 
-def check(tprof, folder, *options):
-    result = tprof("check", folder, "--json", *options)
-    assert result.stderr == ""
-    return json.loads(result.stdout), result.returncode
+def check(folder, *options):
+    status, found = tool.told("check", folder, *options)
+    return found, status
 
 
 @pytest.mark.parametrize("kind", ["closed", "killed", "lost", "hung", "sizes", "group_sizes"])
-def test_big_jobs_follow_the_schema(big_job, schema, kind):
+def test_big_jobs_follow_the_schema(big_job, kind):
     folder, truth = big_job(kind)
     files = sorted(folder.iterdir())
     assert len(files) == RANKS
     for file in (files[0], files[RANKS // 3], files[-1]):
-        for line in lines_of(file):
-            schema.validate(json.loads(line))
+        assert tool.not_as_the_contract_says(lines_of(file)) == []
 
 
 @pytest.mark.parametrize("options", [[], ["--no-lines"]])
-def test_a_big_job_that_closed_is_healthy(big_job, tprof, options):
+def test_a_big_job_that_closed_is_healthy(big_job, options):
     folder, truth = big_job("closed")
-    found, status = check(tprof, folder, *options)
+    found, status = check(folder, *options)
     assert (status, found["findings"]) == (0, [])
     assert len(found["communicators"]) == truth["communicators"]
     assert all(c["same"] for c in found["communicators"])
 
 
-def test_a_big_job_that_hung_has_one_rank_that_never_came(big_job, tprof):
+def test_a_big_job_that_hung_has_one_rank_that_never_came(big_job):
     folder, truth = big_job("hung")
-    found, status = check(tprof, folder)
+    found, status = check(folder)
     assert status == 1
     (hang,) = [f for f in found["findings"] if f["kind"] == "hang"]
     assert hang["ranks"] == [truth["missing_rank"]]
     assert truth["function"] in hang["text"]
 
 
-def test_a_big_job_that_was_killed_did_not_end_and_is_no_mismatch(big_job, tprof):
-    found, status = check(tprof, big_job("killed")[0])
+def test_a_big_job_that_was_killed_did_not_end_and_is_no_mismatch(big_job):
+    found, status = check(big_job("killed")[0])
     assert status == 1
     # A few calls apart is how far ranks are when all are killed.
     assert {f["kind"] for f in found["findings"]} <= {"not_closed", "stopped"}
 
 
-def test_a_big_job_whose_hosts_were_lost_says_only_that(big_job, tprof):
-    found, status = check(tprof, big_job("lost")[0])
+def test_a_big_job_whose_hosts_were_lost_says_only_that(big_job):
+    found, status = check(big_job("lost")[0])
     assert status == 1
     assert {f["kind"] for f in found["findings"]} == {"lost"}
     assert {r for f in found["findings"] for r in f["ranks"]} == set(range(RANKS))
 
 
-def test_sizes_that_depend_on_the_rank_are_mismatches_where_they_were_used(big_job, tprof):
+def test_sizes_that_depend_on_the_rank_are_mismatches_where_they_were_used(big_job):
     for kind, nranks in (("sizes", RANKS), ("group_sizes", 8)):
-        found, status = check(tprof, big_job(kind)[0])
+        found, status = check(big_job(kind)[0])
         assert status == 1
         wrong = {c["id"] for c in found["communicators"] if not c["same"]}
         assert {f["kind"] for f in found["findings"]} == {"mismatch"}

@@ -2,49 +2,22 @@
 
 import json
 
-import faults
-import jobs
 import pytest
+from lib import faults, jobs
+from lib.tool import tprof, worse_than_notes
 
-SIZES = [2, 8, 512]
-RANK = {2: 1, 8: 5, 512: 300}
-# One job of each size; 512 ranks have two communicators only, so that they are quickly made.
-COMMS = {2: [[0, 1]], 8: None, 512: [list(range(512)), list(range(256, 512))]}
-OPERATIONS = {2: 40, 8: 80, 512: 24}
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """base(size) -> a healthy job and its files."""
-    made = {}
-
-    def get(size):
-        if size not in made:
-            job = faults.pin(jobs.healthy(size, OPERATIONS[size], 7, COMMS[size]), 0)
-            folder = tmp_path_factory.mktemp(f"base-{size}") / "job"
-            made[size] = jobs.Written(job, job.write(folder))
-        return made[size]
-
-    return get
+RANK = {2: 1, 8: 5, 512: 300}  # of a job of this size, the one that a fault is planted in
+SIZES = RANK.keys()
 
 
-def worse_than_notes(tprof, folder, *options):
-    result = tprof("check", folder, "--json", *options)
-    assert result.stdout, result.stderr
-    found = json.loads(result.stdout)
-    worse = [f for f in found["findings"] if f["severity"] != "note"]
-    assert result.returncode == (1 if worse else 0)
-    return worse
-
-
-def planted(base, size, kind, place, tmp_path):
-    job = base(size).job
+def planted(healthy_job, size, kind, place, tmp_path):
+    job = healthy_job(size).job
     rank = RANK[size]
     at = faults.places(job, rank, 0)[place]
     bad = faults.DIFFERENT[kind](job, rank, 0, at)
     other = 0 if rank != 0 else 1
     mine, others = bad.collectives(rank, 0), bad.collectives(other, 0)
-    folder = bad.write(tmp_path / "job", base(size))
+    folder = bad.write(tmp_path / "job", healthy_job(size))
     return bad, folder, rank, faults.first_difference(mine, others)
 
 
@@ -52,10 +25,10 @@ def planted(base, size, kind, place, tmp_path):
 @pytest.mark.parametrize("kind", faults.DIFFERENT)
 @pytest.mark.parametrize("size", SIZES)
 def test_ledgers_alone_name_rank_communicator_and_interval(
-    tprof, base, tmp_path, size, kind, place
+    healthy_job, tmp_path, size, kind, place
 ):
-    job, folder, rank, (seq, _, _) = planted(base, size, kind, place, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    job, folder, rank, (seq, _, _) = planted(healthy_job, size, kind, place, tmp_path)
+    (finding,) = worse_than_notes(folder, "--no-lines")
     assert finding["kind"] == "mismatch"
     assert finding["ranks"] == ([0, 1] if size == 2 else [rank])
     assert finding["communicator"] == job.id(0)
@@ -68,9 +41,9 @@ def test_ledgers_alone_name_rank_communicator_and_interval(
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("kind", faults.DIFFERENT)
 @pytest.mark.parametrize("size", SIZES)
-def test_lines_name_the_operation(tprof, base, tmp_path, size, kind, place):
-    job, folder, rank, (seq, mine, others) = planted(base, size, kind, place, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder)
+def test_lines_name_the_operation(healthy_job, tmp_path, size, kind, place):
+    job, folder, rank, (seq, mine, others) = planted(healthy_job, size, kind, place, tmp_path)
+    (finding,) = worse_than_notes(folder)
     assert finding["kind"] == "mismatch"
     assert finding["ranks"] == ([0, 1] if size == 2 else [rank])
     assert (finding["communicator"], finding["seq"]) == (job.id(0), seq)
@@ -84,56 +57,56 @@ def test_lines_name_the_operation(tprof, base, tmp_path, size, kind, place):
         assert f"rank {who}, {seq}: {what}" in told
 
 
-def test_a_rank_without_lines_is_compared_by_its_ledger(tprof, base, tmp_path):
-    written = base(8)
+def test_a_rank_without_lines_is_compared_by_its_ledger(healthy_job, tmp_path):
+    written = healthy_job(8)
     bad = faults.plant_function(written.job, 5, 0, 3)
     bad.ranks[5].lines = False
-    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    (finding,) = worse_than_notes(bad.write(tmp_path / "job", written))
     assert finding["ranks"] == [5]
     assert finding["between"] == [2, 4] and finding["seq"] is None
     assert "rank 5 has no lines of it" in " ".join(finding["evidence"])
 
 
-def test_lines_up_to_the_quota_tell_as_far_as_they_go(tprof, base, tmp_path):
-    written = base(8)
+def test_lines_up_to_the_quota_tell_as_far_as_they_go(healthy_job, tmp_path):
+    written = healthy_job(8)
     n = len(written.job.collectives(5, 0))
     bad = faults.plant_function(written.job, 5, 0, n - 1)
     bad.ranks[5].quota = 4
-    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    (finding,) = worse_than_notes(bad.write(tmp_path / "job", written))
     assert finding["ranks"] == [5] and finding["seq"] is None
     assert "lines of rank 5 exist for its collectives 0 to " in " ".join(finding["evidence"])
 
 
-def test_a_skipped_call_among_equal_ones_shows_where_they_end(tprof, tmp_path):
+def test_a_skipped_call_among_equal_ones_shows_where_they_end(tmp_path):
     """20 equal gathers of which one rank makes 19: the number is that of the last."""
     job = jobs.healthy(4, 0, 1, [[0, 1, 2, 3]], point_to_point=False, copies=False)
     for rank in job.ranks:
         rank.ops = [jobs.Op("ncclAllGather", n, 500, 0, "float32") for n in range(20)]
         rank.ops.append(jobs.Op("ncclAllReduce", 20, 500, 0, "float32", "sum"))
     del job.ranks[2].ops[7]
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["ranks"], finding["seq"]) == ([2], 19)
-    assert "rank 2: 19 ncclAllGather of float32 in [4.00 KiB, 8.00 KiB), the others 20" in (
+    assert "rank 2: 19 ncclAllGather of float32 >= 4.00 KiB, the others 20" in (
         finding["evidence"]
     )
 
 
-def test_calls_that_differ_in_root_only_have_equal_rows(tprof, base, tmp_path):
-    _, folder, _, _ = planted(base, 8, "root", "middle", tmp_path)
-    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+def test_calls_that_differ_in_root_only_have_equal_rows(healthy_job, tmp_path):
+    _, folder, _, _ = planted(healthy_job, 8, "root", "middle", tmp_path)
+    (finding,) = worse_than_notes(folder, "--no-lines")
     assert "the root, the reduction or the order" in " ".join(finding["evidence"])
 
 
-def test_two_ranks_that_part_in_different_places_are_two_findings(tprof, base, tmp_path):
-    written = base(8)
+def test_two_ranks_that_part_in_different_places_are_two_findings(healthy_job, tmp_path):
+    written = healthy_job(8)
     bad = faults.plant_function(written.job, 5, 0, 3)
     bad = faults.plant_count(bad, 2, 0, 9)
-    findings = worse_than_notes(tprof, bad.write(tmp_path / "job", written))
+    findings = worse_than_notes(bad.write(tmp_path / "job", written))
     assert sorted((f["ranks"], f["seq"]) for f in findings) == [([2], 9), ([5], 3)]
 
 
-def test_summary_says_so_too(tprof, base, tmp_path):
-    _, folder, rank, _ = planted(base, 8, "function", "middle", tmp_path)
+def test_summary_says_so_too(healthy_job, tmp_path):
+    _, folder, rank, _ = planted(healthy_job, 8, "function", "middle", tmp_path)
     found = json.loads(tprof("summary", folder, "--json").stdout)
     assert [(p["kind"], p["ranks"]) for p in found["problems"]] == [("mismatch", [rank])]
     assert found["complete"] is True
@@ -144,14 +117,14 @@ def test_summary_says_so_too(tprof, base, tmp_path):
 @pytest.mark.parametrize("how", ["count", "function"])
 @pytest.mark.parametrize("size", [2, 8])
 def test_ranks_that_stand_in_one_collective_with_different_arguments(
-    tprof, base, tmp_path, size, how, others_inside, place
+    healthy_job, tmp_path, size, how, others_inside, place
 ):
     """Ledgers hold what returned: of these calls only those of the others, or none."""
-    job, rank = base(size).job, RANK[size]
+    job, rank = healthy_job(size).job, RANK[size]
     at = faults.places(job, rank, 0)[place]
     job, op = faults.plant_different_inside(job, rank, 0, at, how, others_inside)
-    folder = job.write(tmp_path / "job", base(size))
-    (finding,) = worse_than_notes(tprof, folder)
+    folder = job.write(tmp_path / "job", healthy_job(size))
+    (finding,) = worse_than_notes(folder)
     assert finding["kind"] == "mismatch"
     assert finding["ranks"] == ([0, 1] if size == 2 else [rank])
     assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
@@ -166,14 +139,14 @@ def test_ranks_that_stand_in_one_collective_with_different_arguments(
 
 
 @pytest.mark.parametrize("end", ["closed", "recovered"])
-def test_a_rank_that_stands_in_another_call_than_those_that_went_on(tprof, tmp_path, end):
+def test_a_rank_that_stands_in_another_call_than_those_that_went_on(tmp_path, end):
     job = jobs.healthy(4, 12, 4, [[0, 1, 2, 3]], point_to_point=False)
     job, op = faults.plant_different_inside(job, 2, 0, 5, "count")
     for number, rank in enumerate(job.ranks):
         if number != 2:
             rank.ops, rank.inside = list(jobs.healthy(4, 12, 4, job.comms, False).ranks[0].ops), []
             rank.end = end
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("mismatch", [2], 5)
     assert finding["evidence"][0].startswith(f"ranks 0,1,3, 5: {op.function} of {op.count:,} ")
     assert finding["evidence"][0].endswith("; it returned")

@@ -3,10 +3,10 @@
 import dataclasses
 import json
 
-import faults
-import jobs
 import pytest
-from test_check_different import RANK, SIZES, base, worse_than_notes  # noqa: F401
+from lib import faults, jobs
+from lib.tool import tprof, worse_than_notes
+from test_check_different import RANK, SIZES
 
 PLACES = ["first", "middle", "last"]
 
@@ -17,9 +17,9 @@ def place(request):
 
 
 @pytest.fixture(params=SIZES)
-def healthy(request, base):  # noqa: F811
+def healthy(request, healthy_job):
     """A healthy job with its files, and the rank that the fault is planted in."""
-    return base(request.param), RANK[request.param]
+    return healthy_job(request.param), RANK[request.param]
 
 
 def planted(healthy, place, plant, tmp_path, **options):
@@ -37,53 +37,53 @@ def assert_names(finding, job, kind, ranks, seq, function):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_killed_rank_that_the_others_wait_for(tprof, healthy, place, tmp_path, inside):
+def test_a_killed_rank_that_the_others_wait_for(healthy, place, tmp_path, inside):
     """It never came; the others stand in the call, or behind it."""
     job, folder, rank, at, op = planted(
         healthy, place, faults.plant_killed, tmp_path, inside=inside
     )
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
     assert f"never came to collective {at} ({op.function})" in finding["text"]
 
 
-def test_a_killed_rank_while_the_others_ran_to_their_end(tprof, healthy, place, tmp_path):
+def test_a_killed_rank_while_the_others_ran_to_their_end(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(
         healthy, place, faults.plant_killed, tmp_path, others_go_on=True
     )
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
     assert "this alone is no divergence" in finding["text"]
 
 
-def test_a_rank_that_hangs_inside_a_call(tprof, healthy, place, tmp_path):
+def test_a_rank_that_hangs_inside_a_call(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
     assert "6.000 s before the end of its trace" in finding["text"]
 
 
 def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
-    tprof, healthy, place, tmp_path
+    healthy, place, tmp_path
 ):
     """How long it stood there is told by its own clock and its own end."""
     job, folder, rank, at, op = planted(healthy, place, faults.plant_killed_inside, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
     assert "5.00 us before the end of its trace, when it ended" in finding["text"]
 
 
 @pytest.mark.parametrize("ahead_s", [-3600, -2, 2, 3600])
 @pytest.mark.parametrize("plant", ["killed_inside", "hung", "killed", "elsewhere"])
-def test_clocks_of_hosts_that_differ_change_no_verdict(tprof, base, tmp_path, plant, ahead_s):  # noqa: F811
+def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, plant, ahead_s):
     """What is found of hosts with one clock is found, or less, and never more."""
     found = []
     for clock_s in (0, ahead_s):
-        job, op = getattr(faults, f"plant_{plant}")(base(8).job, 5, 0, 9)
+        job, op = getattr(faults, f"plant_{plant}")(healthy_job(8).job, 5, 0, 9)
         for number, rank in enumerate(job.ranks):
             rank.host = number // 4
             rank.clock_ns = clock_s * 10**9 if number >= 4 else 0
-        (finding,) = worse_than_notes(tprof, job.write(tmp_path / f"{clock_s}"))
+        (finding,) = worse_than_notes(job.write(tmp_path / f"{clock_s}"))
         found.append((finding["kind"], finding["ranks"], finding["seq"]))
     same, apart = found
     assert same[0] == ("hang" if plant in ("hung", "elsewhere") else "stopped")
@@ -94,7 +94,7 @@ def test_clocks_of_hosts_that_differ_change_no_verdict(tprof, base, tmp_path, pl
 
 @pytest.mark.parametrize("late", [500, 9_900, 18_000, 60_000])
 @pytest.mark.parametrize("end", ["closed", "recovered"])
-def test_how_long_others_lived_on_changes_no_verdict(tprof, tmp_path, end, late):
+def test_how_long_others_lived_on_changes_no_verdict(tmp_path, end, late):
     """A pipeline whose middle rank crashes, 50 ms to 6 s before the others are killed."""
     job = jobs.healthy(3, 12, 4, [[0, 1, 2]], point_to_point=False)
     at = 5000
@@ -103,7 +103,7 @@ def test_how_long_others_lived_on_changes_no_verdict(tprof, tmp_path, end, late)
     job.ranks[1].end, job.ranks[1].until = end, at
     job.ranks[0].inside = [jobs.Op("ncclSend", at, 64, 0, "float32", peer=1)]
     job.ranks[2].inside = [jobs.Op("ncclRecv", at, 64, 0, "float32", peer=1)]
-    findings = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    findings = worse_than_notes(job.write(tmp_path / "job"))
     assert [(f["kind"], f["severity"], f["ranks"]) for f in findings] == [("stopped", "warning", [1])]
 
 
@@ -122,12 +122,12 @@ def within(file, *names, thread=7):
 
 
 @pytest.mark.parametrize("plant", [faults.plant_hung, faults.plant_killed])
-def test_where_in_the_program_a_rank_stands(tprof, healthy, tmp_path, plant):
+def test_where_in_the_program_a_rank_stands(healthy, tmp_path, plant):
     """Of a rank inside a call, and of one that never came to it."""
     job, folder, rank, at, op = planted(healthy, "middle", plant, tmp_path)
     within(folder / f"rank-{rank:05}.json", "step 12", "layer 3 / \x1b[31mattention")
     within(folder / f"rank-{rank:05}.json", "loading", thread=9)
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     (own, other) = [line for line in finding["evidence"] if "NVTX" in line]
     path = '"step 12" / "layer 3 / \x1b[31mattention" (innermost last)'
     assert own.startswith(f"rank {rank} was within NVTX ranges {path} since 2025-11-21 00:00:00.000")
@@ -137,30 +137,30 @@ def test_where_in_the_program_a_rank_stands(tprof, healthy, tmp_path, plant):
     assert "\x1b" not in text and f"rank {rank} was within NVTX ranges" in text
 
 
-def test_ranks_that_stand_at_the_same_place_are_one_line(tprof, healthy, tmp_path):
+def test_ranks_that_stand_at_the_same_place_are_one_line(healthy, tmp_path):
     job, folder, *_ = planted(
         healthy, "middle", faults.plant_hung, tmp_path, others_inside=True
     )  # fmt: skip
     for rank in range(job.size):
         within(folder / f"rank-{rank:05}.json", "step 12")
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     everybody = f"ranks 0-{job.size - 1}" if job.size > 2 else "ranks 0,1"
     lines = [line for line in finding["evidence"] if "NVTX" in line]
     assert lines == [f'{everybody} were within NVTX range "step 12"']
 
 
-def test_all_ranks_inside_one_call_point_at_the_devices(tprof, healthy, place, tmp_path):
+def test_all_ranks_inside_one_call_point_at_the_devices(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(
         healthy, place, faults.plant_hung, tmp_path, others_inside=True
     )
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", list(range(job.size)), at, op.function)
     assert "nobody is missing" in " ".join(finding["evidence"])
 
 
-def test_a_rank_that_left_in_order(tprof, healthy, place, tmp_path):
+def test_a_rank_that_left_in_order(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_left, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "stopped", [rank], at, op.function)
     assert "closed in order before it" in finding["text"]
 
@@ -180,10 +180,10 @@ FAILED = [("closed", 5000), ("closed", 5100)]
 TERMINATED = [("recovered", 9000), ("recovered", 9010)]
 
 
-def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tprof, tmp_path):
+def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tmp_path):
     """Two ranks closed with an exception, the others were terminated 0.4 s later."""
     job = crashed(FAILED + TERMINATED)
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1])
     assert finding["text"].startswith("ranks 0,1 ended first: closed in order at 2025-11-21 00:00:00.5")
     assert finding["text"].endswith("the others lived for 400.00 ms more")
@@ -191,17 +191,17 @@ def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tprof, tmp_pat
     assert "look at the output of rank 0" in finding["next"]
 
 
-def test_ends_that_nothing_tells_apart_are_said_to_be(tprof, tmp_path):
+def test_ends_that_nothing_tells_apart_are_said_to_be(tmp_path):
     """The last sign of life of a killed rank is up to half a second older than its end."""
     job = crashed([("closed", 5000)] * 2 + [("recovered", 4000)] * 2)
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("stopped", [0, 1, 2, 3])
     assert finding["text"].startswith("ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC")
     assert "about when ranks 2,3 were killed or crashed: who was first" in finding["text"]
 
 
 @pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
-def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tprof, tmp_path, before, said):
+def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tmp_path, before, said):
     """0.1 s before the others: a sign of life may be that old."""
     job = crashed([("recovered", 5000)] * 3 + [("recovered", 5000 - before)])
     result = tprof("check", job.write(tmp_path / "job"), "--json")
@@ -212,38 +212,38 @@ def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tprof, tmp_p
     assert len(silent) == said and (not said or "the others for 100.00 ms more" in silent[0])
 
 
-def test_who_left_is_named_where_others_left_a_moment_later(tprof, tmp_path):
+def test_who_left_is_named_where_others_left_a_moment_later(tmp_path):
     """Rank 1 left before a collective, rank 0 with the error of it: counts tell them apart."""
     job = crashed([("closed", 5000), ("closed", 100), ("recovered", 5500), ("recovered", 5500)])
     del job.ranks[1].ops[-1]
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [1], 11)
     assert finding["evidence"][0].startswith("ranks 0,1 ")
 
 
-def test_a_rank_that_was_killed_first(tprof, tmp_path):
+def test_a_rank_that_was_killed_first(tmp_path):
     job = crashed([("recovered", 50_000), ("closed", 60_000), ("recovered", 90_000), ("recovered", 90_000)])
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
     assert "rank 0 ended first: killed or crashed, last heard of" in finding["text"]
 
 
 @pytest.mark.parametrize("clock_s, first", [(0, [0]), (-3600, [0, 2]), (3600, [0, 2])])
 def test_ends_on_other_hosts_are_compared_only_beyond_the_doubt_of_their_clocks(
-    tprof, tmp_path, clock_s, first
+    tmp_path, clock_s, first
 ):
     """Of two hosts whose clocks are an hour apart, each has its own that ended first."""
     ends = [("closed", 5000), ("recovered", 95_000), ("closed", 90_000), ("recovered", 99_000)]
     job = crashed(ends, [0, 0, 1, 1], [0, 0, clock_s, clock_s])
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("stopped", first)
 
 
-def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tprof, tmp_path):
+def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tmp_path):
     """Rank 0 went one call further and failed; the launcher then ended the others."""
     job = crashed([("closed", 5000)] + [("recovered", 9000)] * 3)
     job.ranks[0].ops.append(jobs.Op("ncclAllReduce", 4999, 5, 0, "float32", "sum"))
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [0], 12)
     assert finding["text"].startswith("rank 0 ended first: closed in order")
     assert finding["evidence"][0].startswith("ranks 1-3 never came to collective 12")
@@ -251,38 +251,38 @@ def test_who_left_the_others_in_a_call_is_named_before_who_did_not_come_to_it(tp
 
 @pytest.mark.parametrize("plant", ["left", "killed"])
 @pytest.mark.parametrize("how", [{"lines": False}, {"quota": 4}])
-def test_the_last_line_is_not_taken_for_the_last_call(tprof, base, tmp_path, plant, how):  # noqa: F811
+def test_the_last_line_is_not_taken_for_the_last_call(healthy_job, tmp_path, plant, how):
     """Nor is a rank whose lines end early taken for one that stood still for the rest of its time."""
-    job, op = getattr(faults, f"plant_{plant}")(base(8).job, 5, 0, 9)
+    job, op = getattr(faults, f"plant_{plant}")(healthy_job(8).job, 5, 0, 9)
     for rank in job.ranks:
         rank.until = op.at + 300_000 if rank.end == "recovered" else op.at
     job.ranks[5] = dataclasses.replace(job.ranks[5], **how)
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [5], 9)
     told = " ".join(finding["evidence"])
     assert "that returned" not in told
     assert "which call of rank 5 was the last to return, its lines do not tell" in told
 
 
-def test_a_rank_in_its_own_code_while_the_others_wait(tprof, healthy, place, tmp_path):
+def test_a_rank_in_its_own_code_while_the_others_wait(healthy, place, tmp_path):
     job, folder, rank, at, op = planted(healthy, place, faults.plant_elsewhere, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
     assert "6.000 s before the end of its trace" in " ".join(finding["evidence"])
 
 
-def test_places_are_named_from_ledgers_alone(tprof, healthy, place, tmp_path):
+def test_places_are_named_from_ledgers_alone(healthy, place, tmp_path):
     """Without lines nobody knows since when, and which function those called that did return."""
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
-    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    (finding,) = worse_than_notes(folder, "--no-lines")
     assert_names(finding, job, "stopped", [rank], at, op.function)
     assert "how long it stood there, lines tell" in finding["evidence"]
     job, op = faults.plant_killed(healthy[0].job, rank, 0, at, inside=True)
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "killed"), "--no-lines")
+    (finding,) = worse_than_notes(job.write(tmp_path / "killed"), "--no-lines")
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("stopped", [rank], at)
 
 
-def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tprof, tmp_path):
+def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tmp_path):
     """As idle workers do whose launcher ends them by a signal."""
     job = jobs.healthy(4, 30, 5)
     for rank in job.ranks:
@@ -298,7 +298,7 @@ def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tprof, tmp_
 
 
 @pytest.mark.parametrize("how", ["a call is open", "others got further", "others closed"])
-def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tprof, tmp_path, how):
+def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tmp_path, how):
     job = jobs.healthy(4, 30, 5, [[0, 1, 2, 3]])
     for rank in job.ranks if how != "others closed" else job.ranks[:2]:
         rank.end = "recovered"
@@ -307,7 +307,7 @@ def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tprof, tmp
     if how == "others got further":
         job.ranks[0].ops.remove(job.collectives(0, 0)[-1])
     folder = job.write(tmp_path / "job")
-    worse = worse_than_notes(tprof, folder)
+    worse = worse_than_notes(folder)
     assert worse and {f["kind"] for f in worse} <= {"not_closed", "stopped", "unfinished"}
     assert "did not close" in tprof("check", folder).stdout
     assert tprof("summary", folder).returncode == 1
@@ -334,7 +334,7 @@ def as_child_of(parent, folder, pid):
     return child
 
 
-def test_a_dead_child_is_told_apart_from_its_rank(tprof, tmp_path):
+def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
     """It belongs to its parent's job whatever else it says, and is no second rank 0."""
     folder = jobs.healthy(4, 30, 5).write(tmp_path / "job")
     as_child_of(folder / "rank-00000.json", tmp_path / "child", 4712)
@@ -345,33 +345,33 @@ def test_a_dead_child_is_told_apart_from_its_rank(tprof, tmp_path):
     assert "ranks 0-3  1 forked child" in tprof("summary", folder).stdout
 
 
-def test_a_missing_rank(tprof, healthy, tmp_path):
+def test_a_missing_rank(healthy, tmp_path):
     written, rank = healthy
     folder = written.job.write(tmp_path / "job", written)
     (folder / f"rank-{rank:05}.json").unlink()
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert (finding["kind"], finding["ranks"]) == ("missing_rank", [rank])
     # 512 ranks share less than two communicators with it; the others' verdicts stand.
     found = json.loads(tprof("check", folder, "--json").stdout)
     assert all(c["same"] for c in found["communicators"])
 
 
-def test_a_missing_footer(tprof, healthy, tmp_path):
+def test_a_missing_footer(healthy, tmp_path):
     written, rank = healthy
     job = written.job.copy()
     job.ranks[rank].end = "lost"
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
     assert (finding["kind"], finding["ranks"]) == ("lost", [rank])
-    assert "its counts are exact until 2025-11-21" in finding["text"]
+    assert "the counts are exact until 2025-11-21" in finding["text"]
 
 
-def test_lines_that_are_missing(tprof, healthy, place, tmp_path):
+def test_lines_that_are_missing(healthy, place, tmp_path):
     written, rank = healthy
     job = written.job.copy()
     at = faults.places(job, rank, 0)[place]
     plan = job.ranks[rank]
     plan.no_line = {faults._place(job, rank, 0, at)}
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "gap", written))
+    (finding,) = worse_than_notes(job.write(tmp_path / "gap", written))
     # Behind the last line there is no gap to see: then the ledger has more than the lines.
     if place == "last":
         assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
@@ -381,30 +381,30 @@ def test_lines_that_are_missing(tprof, healthy, place, tmp_path):
     assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
 
 
-def test_lines_that_found_the_ring_full(tprof, healthy, place, tmp_path):
+def test_lines_that_found_the_ring_full(healthy, place, tmp_path):
     """Counted as dropped, so that nothing else is wrong with them."""
     written, rank = healthy
     job = written.job.copy()
     at = faults.places(job, rank, 0)[place]
     plan = job.ranks[rank]
     plan.no_line, plan.dropped = {faults._place(job, rank, 0, at)}, {"ring": 1}
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
     assert (finding["kind"], finding["ranks"]) == ("dropped", [rank])
 
 
 @pytest.mark.parametrize("what", ["collective", "copy"])
-def test_a_ledger_that_says_more_than_the_lines(tprof, healthy, tmp_path, what):
+def test_a_ledger_that_says_more_than_the_lines(healthy, tmp_path, what):
     written, rank = healthy
     job = written.job.copy()
     copies = [op for op in job.ranks[rank].ops if op.comm is None]
     op = job.collectives(rank, 0)[0] if what == "collective" else copies[0]
     job.ranks[rank].ledger_error = {op.function: 1}
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", written))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
     assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
     assert finding["function"] == op.function
 
 
-def test_a_ledger_that_decreases(tprof, healthy, tmp_path):
+def test_a_ledger_that_decreases(healthy, tmp_path):
     written, rank = healthy
     folder = written.job.write(tmp_path / "job", written)
     file = folder / f"rank-{rank:05}.json"
@@ -413,18 +413,18 @@ def test_a_ledger_that_decreases(tprof, healthy, tmp_path):
     lines[early], lines[late] = lines[late], lines[early]
     file.unlink()  # it is linked
     file.write_text("\n".join(lines) + "\n")
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     assert (finding["kind"], finding["ranks"]) == ("ledger_decreased", [rank])
 
 
 @pytest.mark.parametrize("step_s, kinds", [(-2, ["clock_step"]), (2, []), (0.0005, [])])
-def test_a_clock_that_was_set(tprof, healthy, tmp_path, step_s, kinds):
+def test_a_clock_that_was_set(healthy, tmp_path, step_s, kinds):
     """Back is a warning, forward a note, half a millisecond nothing."""
     written, rank = healthy
     job = written.job.copy()
     job.ranks[rank].clock_step_ns = int(step_s * 1e9)
     folder = job.write(tmp_path / "job", written)
-    worse = worse_than_notes(tprof, folder)
+    worse = worse_than_notes(folder)
     assert [(f["kind"], f["ranks"]) for f in worse] == [(kind, [rank]) for kind in kinds]
     if kinds:
         assert "set back by 2.000 s" in worse[0]["text"]
@@ -451,26 +451,26 @@ def with_talk(healthy, place, count=5):
     return job, rank, done, {"first": 0, "middle": count // 2, "last": count - 1}[place]
 
 
-def test_a_send_without_a_receive(tprof, healthy, place, tmp_path):
+def test_a_send_without_a_receive(healthy, place, tmp_path):
     job, rank, done, n = with_talk(healthy, place)
     del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n]
     folder = job.write(tmp_path / "job", healthy[0])
-    (finding,) = worse_than_notes(tprof, folder)
+    (finding,) = worse_than_notes(folder)
     # Which of the sends it was can't be told: the last has no other end.
     assert_names(finding, job, "unmatched_p2p", sorted([0, rank]), done + 4, "ncclSend")
-    (finding,) = worse_than_notes(tprof, folder, "--no-lines")
+    (finding,) = worse_than_notes(folder, "--no-lines")
     assert (finding["kind"], finding["communicator"]) == ("unmatched_p2p", job.id(0))
 
 
-def test_a_receive_of_another_size(tprof, healthy, place, tmp_path):
+def test_a_receive_of_another_size(healthy, place, tmp_path):
     job, rank, _, n = with_talk(healthy, place)
     i = len(job.ranks[0].ops) - 5 + n
     job.ranks[0].ops[i] = dataclasses.replace(job.ranks[0].ops[i], count=7)
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job", healthy[0]))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job", healthy[0]))
     assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", sorted([0, rank]))
 
 
-def test_two_ranks_that_send_to_each_other(tprof, healthy, place, tmp_path):
+def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):
     job, rank, done, n = with_talk(healthy, place)
     members = job.comms[0]
     for me, other in ((0, rank), (rank, 0)):
@@ -481,13 +481,13 @@ def test_two_ranks_that_send_to_each_other(tprof, healthy, place, tmp_path):
         job.ranks[me].inside = [call]
     for plan in job.ranks:
         plan.end, plan.until = "recovered", 5000 + 60_000
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("hang", sorted([0, rank]))
     assert (finding["communicator"], finding["function"]) == (job.id(0), "ncclSend")
     assert "wait for each other" in finding["text"]
 
 
-def test_a_send_whose_receive_never_came(tprof, healthy, place, tmp_path):
+def test_a_send_whose_receive_never_came(healthy, place, tmp_path):
     job, rank, done, n = with_talk(healthy, place)
     sends = job.ranks[rank].ops
     job.ranks[rank].inside = [sends[len(sends) - 5 + n]]
@@ -495,31 +495,31 @@ def test_a_send_whose_receive_never_came(tprof, healthy, place, tmp_path):
     job.ranks[0].ops = job.ranks[0].ops[: len(job.ranks[0].ops) - 5 + n]
     for plan in job.ranks:
         plan.end, plan.until = "recovered", 5000 + 60_000
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
     assert "never called the ncclRecv" in finding["text"]
 
 
 @pytest.mark.parametrize("dropped", [{"ring": 1}, {"quota": 9}])
-def test_a_receive_is_not_missed_where_lines_are(tprof, tmp_path, dropped):
+def test_a_receive_is_not_missed_where_lines_are(tmp_path, dropped):
     """Rank 0 called it, or not: its lines do not tell."""
     job = jobs.healthy(2, 12, 4, [[0, 1]], point_to_point=False)
     job.ranks[1].inside = [jobs.Op("ncclSend", 5000, 64, 0, "float32", peer=0)]
     for rank in job.ranks:
         rank.end, rank.until = "recovered", 65_000
     job.ranks[0].dropped = dropped
-    (finding,) = (f for f in worse_than_notes(tprof, job.write(tmp_path / "job")) if f["kind"] != "dropped")
+    (finding,) = (f for f in worse_than_notes(job.write(tmp_path / "job")) if f["kind"] != "dropped")
     assert (finding["kind"], finding["ranks"]) == ("hang", [1])
     assert "never called" not in finding["text"]
 
 
-def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tprof, tmp_path):
+def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tmp_path):
     """Rank 0 is in A and waits for rank 1, which is in B and waits for rank 0."""
     both = [[0, 1], [0, 1]]
     job = jobs.healthy(2, 20, 4, both, point_to_point=False)
     for me, comm in ((0, 0), (1, 1)):
         job.ranks[me].inside = [jobs.Op("ncclAllReduce", 900, 5, comm, "float32", "sum")]
         job.ranks[me].end, job.ranks[me].until = "recovered", 70_000
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("hang", [0, 1])
     assert job.id(0) in finding["text"] and job.id(1) in finding["text"]

@@ -3,8 +3,9 @@
 import json
 import random
 
-import jobs
 import pytest
+from lib import jobs
+from lib.tool import SCHEMA, tprof
 
 
 def varied(seed):
@@ -37,7 +38,7 @@ def varied(seed):
 
 
 @pytest.mark.parametrize("tenth", range(10))
-def test_no_finding_in_200_healthy_jobs(tprof, tmp_path, tenth):
+def test_no_finding_in_200_healthy_jobs(tmp_path, tenth):
     for seed in range(tenth * 20, tenth * 20 + 20):
         job = varied(seed)
         folder = job.write(tmp_path / str(seed))
@@ -49,7 +50,7 @@ def test_no_finding_in_200_healthy_jobs(tprof, tmp_path, tenth):
         assert found["healthy"] is True
 
 
-def test_a_healthy_job_prints_one_line(tprof, tmp_path):
+def test_a_healthy_job_prints_one_line(tmp_path):
     job = jobs.healthy(4, 150, 1, [[0, 1, 2, 3]])
     result = tprof("check", job.write(tmp_path / "job"))
     assert (result.returncode, result.stdout) == (
@@ -57,7 +58,7 @@ def test_a_healthy_job_prints_one_line(tprof, tmp_path):
     )  # fmt: skip
 
 
-def test_copies_alone_are_said_to_be_alone(tprof, tmp_path):
+def test_copies_alone_are_said_to_be_alone(tmp_path):
     job = jobs.healthy(2, 0, 3)
     for rank in job.ranks:
         rank.order = []
@@ -67,9 +68,9 @@ def test_copies_alone_are_said_to_be_alone(tprof, tmp_path):
     assert result.stdout == "no communicator: 2 processes made copies only\n"
 
 
-def test_generated_files_follow_the_contract(schema, tmp_path):
+def test_generated_files_follow_the_contract(tmp_path):
     for seed in (3, 8, 21):
         for file in sorted(varied(seed).write(tmp_path / str(seed)).iterdir()):
             for line in file.read_text().splitlines():
                 if line not in "[]":
-                    schema.validate(json.loads(line.rstrip(",")))
+                    SCHEMA.validate(json.loads(line.rstrip(",")))

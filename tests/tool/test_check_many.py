@@ -3,10 +3,9 @@
 import dataclasses
 import random
 
-import faults
-import jobs
 import pytest
-from test_check_different import worse_than_notes
+from lib import faults, jobs
+from lib.tool import tprof, worse_than_notes
 
 
 def pairs(ranks, operations=12, seed=5):
@@ -28,7 +27,7 @@ def held_up_in_pairs(ranks):
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_the_order_of_the_files_changes_no_byte(tprof, tmp_path, form):
+def test_the_order_of_the_files_changes_no_byte(tmp_path, form):
     """Of more places than are shown, the same ones are."""
     files = sorted(held_up_in_pairs(40).write(tmp_path / "job").iterdir())
     rng = random.Random(3)
@@ -39,7 +38,7 @@ def test_the_order_of_the_files_changes_no_byte(tprof, tmp_path, form):
     assert len(printed) == 1
 
 
-def test_communicators_whose_ranks_did_the_same_are_one_line(tprof, tmp_path):
+def test_communicators_whose_ranks_did_the_same_are_one_line(tmp_path):
     job = pairs(400)
     result = tprof("check", job.write(tmp_path / "job"))
     assert (result.returncode, result.stdout) == (
@@ -49,7 +48,7 @@ def test_communicators_whose_ranks_did_the_same_are_one_line(tprof, tmp_path):
     )
 
 
-def test_a_communicator_whose_ranks_did_not_has_a_line_of_its_own(tprof, tmp_path):
+def test_a_communicator_whose_ranks_did_not_has_a_line_of_its_own(tmp_path):
     job = faults.plant_skipped(pairs(40), 6, 0, 1)
     lines = tprof("check", job.write(tmp_path / "job")).stdout.splitlines()
     n = len(job.collectives(0, 0))
@@ -68,9 +67,9 @@ def rank_dependent_sizes(ranks, like=1):
 
 
 @pytest.mark.parametrize("lines", [True, False])
-def test_one_mismatch_is_one_finding_however_many_groups(tprof, tmp_path, lines):
+def test_one_mismatch_is_one_finding_however_many_groups(tmp_path, lines):
     folder = rank_dependent_sizes(48, like=2).write(tmp_path / "job")
-    (finding,) = worse_than_notes(tprof, folder, *([] if lines else ["--no-lines"]))
+    (finding,) = worse_than_notes(folder, *([] if lines else ["--no-lines"]))
     assert (finding["kind"], finding["ranks"]) == ("mismatch", list(range(48)))
     assert "ranks 2-47 issued 9 collectives as ranks 0,1 did, but not the same ones" in finding["text"]
     told = " ".join(finding["evidence"])
@@ -79,27 +78,27 @@ def test_one_mismatch_is_one_finding_however_many_groups(tprof, tmp_path, lines)
     assert not lines or ("rank 2, 2: " in told and "rank 0, 2: " in told)
 
 
-def test_groups_that_part_at_the_same_place_are_one_finding(tprof, tmp_path):
+def test_groups_that_part_at_the_same_place_are_one_finding(tmp_path):
     job = jobs.healthy(8, 9, 2, [list(range(8))], point_to_point=False)
     bad = faults.plant_count(faults.plant_function(job, 5, 0, 4), 2, 0, 4)
-    (finding,) = worse_than_notes(tprof, bad.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(bad.write(tmp_path / "job"))
     assert (finding["ranks"], finding["seq"]) == ([2, 5], 4)
 
 
-def test_lost_ranks_are_one_finding(tprof, tmp_path):
+def test_lost_ranks_are_one_finding(tmp_path):
     job = jobs.healthy(8, 20, 2)
     for rank in (1, 2, 5):
         job.ranks[rank].end = "lost"
-    (finding,) = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["ranks"]) == ("lost", [1, 2, 5])
     assert "ranks 1,2,5 did not close" in finding["text"] and "are exact until" in finding["text"]
 
 
-def test_what_many_files_say_is_said_of_some_and_counted(tprof, tmp_path):
+def test_what_many_files_say_is_said_of_some_and_counted(tmp_path):
     job = jobs.healthy(40, 9, 2, [list(range(40))], point_to_point=False)
     for rank in range(1, 40):
         job.ranks[rank].no_line = {faults._place(job, rank, 0, 3)}
-    findings = worse_than_notes(tprof, job.write(tmp_path / "job"))
+    findings = worse_than_notes(job.write(tmp_path / "job"))
     assert [f["ranks"] for f in findings[:-1]] == [[rank] for rank in range(1, 17)]
     assert {f["kind"] for f in findings} == {"seq_gap"}
     assert findings[-1]["text"] == "and 23 more findings of kind seq_gap: ranks 17-39"

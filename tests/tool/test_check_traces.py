@@ -1,14 +1,12 @@
 """tprof check on traces of every kind: merged, recovered, of a job that runs, of half a job."""
 
 import json
-import os
-import subprocess
 
-import faults
-import jobs
 import pytest
-from conftest import BUILD, lines_of
-from test_check_different import worse_than_notes
+from lib import faults, jobs, launch
+from lib.build import BUILD
+from lib.rankfile import lines_of
+from lib.tool import SCHEMA, tprof, worse_than_notes
 
 
 def cases():
@@ -21,7 +19,7 @@ def cases():
 
 @pytest.mark.parametrize("name, job", cases(), ids=lambda value: value if type(value) is str else "")
 @pytest.mark.parametrize("merged", ["merged.json", "merged.json.gz"])
-def test_a_merged_trace_says_what_its_files_say(tprof, tmp_path, name, job, merged):
+def test_a_merged_trace_says_what_its_files_say(tmp_path, name, job, merged):
     folder = job.write(tmp_path / "job")
     assert tprof("merge", folder, "-o", tmp_path / merged).returncode == 0
     files = json.loads(tprof("check", folder, "--json").stdout)
@@ -29,19 +27,19 @@ def test_a_merged_trace_says_what_its_files_say(tprof, tmp_path, name, job, merg
     assert bool(files["findings"]) == (name != "healthy")
 
 
-def test_a_communicator_of_which_a_rank_is_not_here(tprof, tmp_path):
+def test_a_communicator_of_which_a_rank_is_not_here(tmp_path):
     """The world size is that of half the job, as where two launchers make one job."""
     folder = jobs.healthy(4, 20, 3).write(tmp_path / "job")
     for rank in (2, 3):
         (folder / f"rank-{rank:05}.json").unlink()
     for file in folder.iterdir():
         file.write_text(file.read_text().replace('"world_size":4', '"world_size":2'))
-    findings = worse_than_notes(tprof, folder)
+    findings = worse_than_notes(folder)
     assert findings and {f["kind"] for f in findings} == {"missing_member"}
     assert any("has 4 ranks, of which 2 have a trace here (ranks 0,1)" in f["text"] for f in findings)
 
 
-def test_one_run_of_several_is_chosen(tprof, tmp_path):
+def test_one_run_of_several_is_chosen(tmp_path):
     good = jobs.healthy(2, 20, 3).write(tmp_path / "good")
     bad = faults.plant_skipped(jobs.healthy(2, 20, 4), 1, 0, 2).write(tmp_path / "bad")
     for file in bad.iterdir():
@@ -53,7 +51,7 @@ def test_one_run_of_several_is_chosen(tprof, tmp_path):
     assert tprof("check", good, "--run", "job-4").returncode == 1
 
 
-def test_a_broken_line_is_named_by_file_and_byte(tprof, tmp_path):
+def test_a_broken_line_is_named_by_file_and_byte(tmp_path):
     folder = jobs.healthy(2, 20, 3).write(tmp_path / "job")
     file = folder / "rank-00001.json"
     text = file.read_text()
@@ -66,7 +64,7 @@ def test_a_broken_line_is_named_by_file_and_byte(tprof, tmp_path):
     assert f"rank-00001.json: byte {at}: expected a count" in finding["text"]
 
 
-def test_numbers_without_end_cost_no_time(tprof, tmp_path):
+def test_numbers_without_end_cost_no_time(tmp_path):
     """A ledger that claims 2^62 collectives on both sides, and a line that is one of them."""
     job = jobs.healthy(2, 20, 3, [[0, 1]])
     folder = job.write(tmp_path / "job")
@@ -75,36 +73,21 @@ def test_numbers_without_end_cost_no_time(tprof, tmp_path):
         file = folder / f"rank-{rank:05}.json"
         text = file.read_text().replace(f'"collectives":{n}', f'"collectives":{claim}')
         file.write_text(text.replace(f'"seq":{n - 1},', f'"seq":{2**62 - 7},'))
-    kinds = {f["kind"] for f in worse_than_notes(tprof, folder)}
+    kinds = {f["kind"] for f in worse_than_notes(folder)}
     assert "mismatch" in kinds
 
 
 @pytest.fixture
 def hanging(request, tmp_path):
     """A native job on the stand-in whose rank 1 does not come back from its 5th reduce-scatter."""
-    environment = {
-        **os.environ,
-        "LD_LIBRARY_PATH": str(BUILD / "standin"),
-        "LD_PRELOAD": str(BUILD / "libtprof.so"),
-        "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
-        "STANDIN_HANG": "1:ncclReduceScatter:5",
-        **{k: v.format(tmp_path) for k, v in getattr(request, "param", {}).items()},
-    }
+    settings = {k: v.format(tmp_path) for k, v in getattr(request, "param", {}).items()}
     (tmp_path / "node").mkdir()
-    job = subprocess.Popen(
-        [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    yield job
-    if job.poll() is None:
-        os.killpg(job.pid, 9)
-        job.wait()
+    command = [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"]
+    with launch.running(command, tmp_path, STANDIN_HANG="1:ncclReduceScatter:5", **settings) as job:
+        yield job
 
 
-def named(tprof, job, traces):
+def named(job, traces):
     """The finding about rank 1, once it stands in its call. Any open call counts as stuck here, so
     it is asked until the one that stays is there."""
     finding = {}
@@ -116,8 +99,8 @@ def named(tprof, job, traces):
     return finding
 
 
-def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_path):
-    finding = named(tprof, hanging, tmp_path / "traces")
+def test_a_running_job_that_hangs_is_named_while_it_runs(hanging, tmp_path):
+    finding = named(hanging, tmp_path / "traces")
     assert "rank 1 is inside ncclReduceScatter" in finding["text"]
     assert "py-spy dump" in finding["next"]
     # With time to come back, it only runs.
@@ -126,7 +109,7 @@ def test_a_running_job_that_hangs_is_named_while_it_runs(tprof, hanging, tmp_pat
 
 
 @pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}/node"}], ids=["node"], indirect=True)
-def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(tprof, hanging, tmp_path):
+def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path):
     """As from another node, while the job runs and when it is dead and gone."""
     traces = tmp_path / "traces"
 
@@ -135,7 +118,7 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(tprof, hanging, tm
         found = json.loads(result.stdout)["findings"]
         return next((f for f in found if (f["kind"], f["ranks"]) == (kind, [*ranks])), None)
 
-    named(tprof, hanging, traces)
+    named(hanging, traces)
     rings = list((tmp_path / "node").iterdir())
     assert len(rings) == len(list(traces.glob(".*.snapshot"))) == 2
     for ring in rings:
@@ -143,8 +126,7 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(tprof, hanging, tm
     while not (found("snapshot", 0, 1) and (hang := found("hang", 1))):
         assert hanging.poll() is None
     assert hang["function"] == "ncclReduceScatter"
-    os.killpg(hanging.pid, 9)
-    hanging.wait()
+    launch.kill(hanging)
     assert found("hang", 1)["seq"] == hang["seq"]
 
 
@@ -154,16 +136,15 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("hanging", SETTINGS, ids=str, indirect=True)
-def test_what_was_called_last_is_known_whatever_was_written(tprof, schema, hanging, tmp_path):
+def test_what_was_called_last_is_known_whatever_was_written(hanging, tmp_path):
     """Of a running job, of one that was killed, and of what recovery makes of it: the trainer's
     4th reduce-scatter, which is of its largest layer."""
     traces = tmp_path / "traces"
     last = "the last call of rank 1 that returned: ncclReduceScatter of 393,216 float32, avg, at "
-    finding = named(tprof, hanging, traces)
+    finding = named(hanging, traces)
     place = (finding["seq"], finding["function"])
     assert any(line.startswith(last) for line in finding["evidence"])
-    os.killpg(hanging.pid, 9)
-    hanging.wait()
+    launch.kill(hanging)
     for _ in ("killed", "recovered"):
         found = [{"kind": "running"}]
         while "running" in {f["kind"] for f in found}:  # who was killed may not be gone
@@ -175,7 +156,7 @@ def test_what_was_called_last_is_known_whatever_was_written(tprof, schema, hangi
         assert {f["kind"] for f in found} <= {"hang", "stopped", "dropped", "dropped_ranges"}
         assert tprof("recover", traces).returncode == 0
     for line in lines_of(traces / "rank-00001.json"):
-        schema.validate(json.loads(line))
+        SCHEMA.validate(json.loads(line))
     # What other files are made of it says the same.
     for command, folder in (("merge", "merged.json"), ("anonymize", "public")):
         assert tprof(command, traces, "-o", tmp_path / folder).returncode == 0

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -10,10 +9,9 @@ import stat
 import subprocess
 
 import pytest
-from conftest import BUILD, ROOT
+from lib.build import BUILD, INSTANT, LIBTPROF, REPO
+from lib.tool import generate, tprof
 
-LIBTPROF = BUILD / "libtprof.so"
-INSTANT = BUILD / "tests/fault/instant"
 PLANT = BUILD / "tests/loader/plant"
 CALLER = BUILD / "plant_caller"
 
@@ -21,14 +19,13 @@ CALLER = BUILD / "plant_caller"
 class Doctor:
     """Runs `tprof doctor --json` in a folder of its own, in an environment of its own."""
 
-    def __init__(self, tprof, folder):
-        self.tprof = tprof
+    def __init__(self, folder):
         self.folder = folder
         self.code = None
 
     def raw(self, *arguments, env=None, **options):
         environment = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(INSTANT)} | (env or {})
-        return self.tprof("doctor", *arguments, cwd=self.folder, env=environment, **options)
+        return tprof("doctor", *arguments, cwd=self.folder, env=environment, **options)
 
     def __call__(self, *arguments, env=None, **options):
         done = self.raw("--json", *arguments, env=env, **options)
@@ -42,9 +39,9 @@ class Doctor:
 
 
 @pytest.fixture
-def doctor(tprof, tmp_path):
+def doctor(tmp_path):
     (tmp_path / "work").mkdir()
-    return Doctor(tprof, tmp_path / "work")
+    return Doctor(tmp_path / "work")
 
 
 def kinds(report):
@@ -84,7 +81,7 @@ def test_a_healthy_machine_has_no_findings_and_keeps_no_trace_of_the_visit(docto
 
 def test_the_readme_lists_the_settings_as_they_are(doctor):
     rows = re.findall(r"^\| `(TPROF_\w+)` \| `(.*?)` \| (.*?) \| (.*?) \|$",
-                      (ROOT / "README.md").read_text(), re.MULTILINE)  # fmt: skip
+                      (REPO / "README.md").read_text(), re.MULTILINE)  # fmt: skip
     settings = doctor()["settings"]
     assert rows == [(s["name"], s["default"], s["values"], s["meaning"]) for s in settings]
     assert all(s["in_force"] == s["default"] and s["set"] is None for s in settings)
@@ -95,7 +92,6 @@ def test_the_readme_lists_the_settings_as_they_are(doctor):
     [
         ("TPROF_OUPUT_DIR", "TPROF_OUTPUT_DIR"),
         ("TPROF_EVENT", "TPROF_EVENTS"),
-        ("TPORF_EVENTS", "TPROF_EVENTS"),
         ("TPROF_XYZZY", None),
     ],
 )
@@ -131,9 +127,9 @@ def test_tracing_that_is_switched_off(doctor):
 
 def test_a_folder_that_cannot_be_made(doctor):
     (doctor.folder / "file").write_text("")
-    for folder in ("file/traces", "file", "/proc/traces"):
+    for folder, there in ("file/traces", "/file"), ("file", "/file"), ("/proc/traces", "/proc"):
         finding = only(doctor(env={"TPROF_OUTPUT_DIR": folder}), "output_unusable", "error")
-        assert folder in finding["text"]
+        assert f"{there}: " in finding["text"]
     assert (doctor.folder / "file").read_text() == ""
 
 
@@ -151,34 +147,15 @@ def test_only_the_part_of_the_folder_that_all_processes_share_is_tried(doctor):
     assert list(doctor.folder.iterdir()) == []
 
 
-@pytest.fixture
-def tmpfs(tmp_path):
-    """tmpfs(size) -> a small file system."""
-    mounted = []
-
-    def mount(size):
-        folder = tmp_path / f"tmpfs-{size}"
-        folder.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-            pytest.skip("needs the right to mount a tmpfs")
-        mounted.append(folder)
-        return folder
-
-    yield mount
-    for folder in mounted:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_disk_without_room_for_a_ring_file(doctor, tmpfs):
-    folder = tmpfs("1m")
+def test_a_disk_without_room_for_a_ring_file(doctor, small_disk):
+    folder = small_disk("1m")
     finding = only(doctor(env={"TPROF_OUTPUT_DIR": str(folder)}), "output_full", "error")
     assert "No space left" in finding["text"]
     assert list(folder.iterdir()) == []
 
 
-def test_a_disk_without_room_for_the_lines_of_one_process(doctor, tmpfs):
-    env = {"TPROF_OUTPUT_DIR": str(tmpfs("32m"))}
+def test_a_disk_without_room_for_the_lines_of_one_process(doctor, small_disk):
+    env = {"TPROF_OUTPUT_DIR": str(small_disk("32m"))}
     only(doctor(env=env), "output_small", "warning")
     assert doctor(env=env | {"TPROF_QUOTA": "1MiB"})["findings"] == []
 
@@ -208,8 +185,6 @@ def test_where_no_folder_can_hold_a_ring_file(tmp_path):
 LIMITS = {
     "no file": (resource.RLIMIT_FSIZE, 4096, "error", "-f"),
     "files smaller than the quota": (resource.RLIMIT_FSIZE, 16 << 20, "warning", "-f"),
-    "few open files": (resource.RLIMIT_NOFILE, 32, "warning", "-n"),
-    "few addresses": (resource.RLIMIT_AS, 200 << 20, "error", "-v"),
 }
 
 
@@ -219,11 +194,6 @@ def test_limits(doctor, name):
     hard = resource.getrlimit(which)[1]
     report = doctor(preexec_fn=lambda: resource.setrlimit(which, (value, hard)))
     assert f"ulimit {flag}" in only(report, "limit", severity)["text"]
-
-
-def test_a_preload_that_is_not_there(doctor):
-    report = doctor(env={"LD_PRELOAD": f"{LIBTPROF}:/nowhere/libmalloc.so"})
-    assert "/nowhere/libmalloc.so" in only(report, "preload_missing", "warning")["text"]
 
 
 def test_preloads_and_their_order(doctor):
@@ -414,11 +384,6 @@ def test_a_script_without_its_interpreter(doctor, tmp_path):
     assert "/nowhere/python" in only(doctor("--", run), "not_found", "error")["text"]
 
 
-def test_a_cleared_environment(doctor):
-    only(doctor("--", "env", "-i", CALLER), "environment_cleared", "warning")
-    assert doctor("--", "env", "A=1", CALLER)["findings"] == []
-
-
 def test_containers_and_other_hosts_cannot_be_looked_into(doctor, tmp_path):
     for name in ("docker", "srun"):
         shutil.copy(CALLER, tmp_path / name)
@@ -539,7 +504,7 @@ def test_a_healthy_trace_has_no_findings(doctor, traced):
     assert calls["cudaMemcpy"] == (1, str(INSTANT / "libcudart.so.13"), [])
 
 
-def test_what_a_process_noted_is_found_by_doctor_and_by_summary(doctor, traced, tmp_path, tprof):
+def test_what_a_process_noted_is_found_by_doctor_and_by_summary(doctor, traced, tmp_path):
     planted = shutil.copy(PLANT / "libplant_empty.so", tmp_path / "libnvshmem_host.so.3")
     second = shutil.copy(PLANT / "libplant_empty.so", tmp_path / "libnccl.so.2")
     folder = traced(planted, second, TPROF_OUPUT_DIR="x", TPROF_QUOTA="much")
@@ -561,7 +526,7 @@ OPT_INS = {"TPROF_DRIVER", "TPROF_DLSYM"}
 
 
 @pytest.mark.parametrize("on", [set(), {"TPROF_DRIVER"}, {"TPROF_DLSYM"}, OPT_INS])
-def test_advice_is_never_what_is_in_force(doctor, generate, tmp_path, tprof, on):
+def test_advice_is_never_what_is_in_force(doctor, tmp_path, on):
     generate(tmp_path / "job", 2, 12)
     noted = [{"path": f"/opt/{kind}.so", "kind": kind} for kind in SEEN_WITH]
     config = {name: "1" if name in on else "0" for name in OPT_INS}
@@ -612,7 +577,7 @@ def changed(file, *changes):
     file.write_text(text)
 
 
-def test_ranks_that_differ_are_told_apart(doctor, generate, tmp_path):
+def test_ranks_that_differ_are_told_apart(doctor, tmp_path):
     generate(tmp_path / "job", 4, 12)
     assert doctor(tmp_path / "job")["findings"] == []
     file = tmp_path / "job/rank-00002.json"
@@ -624,7 +589,7 @@ def test_ranks_that_differ_are_told_apart(doctor, generate, tmp_path):
     assert ranks == {"/usr/lib/libnccl.so.2": [0, 1, 3], "/opt/libnccl.so.2": [2]}
 
 
-def test_a_job_without_a_collective_that_has_nccl_loaded(doctor, generate, tmp_path):
+def test_a_job_without_a_collective_that_has_nccl_loaded(doctor, tmp_path):
     generate(tmp_path / "job", 2, 0)
     for file in (tmp_path / "job").iterdir():
         lines = file.read_text().splitlines(keepends=True)
@@ -634,7 +599,7 @@ def test_a_job_without_a_collective_that_has_nccl_loaded(doctor, generate, tmp_p
     only(doctor(tmp_path / "job"), "no_nccl", "note")
 
 
-def test_text_of_a_trace_cannot_reach_the_terminal(doctor, generate, tmp_path):
+def test_text_of_a_trace_cannot_reach_the_terminal(doctor, tmp_path):
     generate(tmp_path / "job", 1, 1)
     evil = '"tools":[{"path":"\\u001b[31m/tool","kind":"preload"}]'
     changed(tmp_path / "job/rank-00000.json", ('"tools":[]', evil))

@@ -6,29 +6,30 @@ To accept a change: look at the new output, then write it over the file in tests
 import gzip
 import json
 
-from conftest import GOLDEN
+from lib.build import GOLDEN
+from lib.tool import tprof
 
 TRACES = GOLDEN / "two_ranks"
 
 
-def test_merged_trace_is_the_golden_one(tprof, tmp_path):
+def test_merged_trace_is_the_golden_one(tmp_path):
     assert tprof("merge", TRACES, "-o", tmp_path / "merged.json").returncode == 0
     assert (tmp_path / "merged.json").read_text() == (GOLDEN / "two_ranks.merged.json").read_text()
 
 
-def test_compressed_merge_holds_the_same_bytes(tprof, tmp_path):
+def test_compressed_merge_holds_the_same_bytes(tmp_path):
     assert tprof("merge", TRACES, "-o", tmp_path / "merged.json.gz").returncode == 0
     with gzip.open(tmp_path / "merged.json.gz", "rt") as merged:
         assert merged.read() == (GOLDEN / "two_ranks.merged.json").read_text()
 
 
-def test_summary_is_the_golden_one(tprof):
+def test_summary_is_the_golden_one():
     result = tprof("summary", "two_ranks", "--lines", "--per-rank", cwd=GOLDEN)
     assert result.stdout == (GOLDEN / "two_ranks.summary.txt").read_text()
     assert result.returncode == 1  # rank 1 did not close
 
 
-def test_summary_json_is_the_golden_one(tprof):
+def test_summary_json_is_the_golden_one():
     result = tprof("summary", "two_ranks", "--json", cwd=GOLDEN)
     assert json.loads(result.stdout) == json.loads((GOLDEN / "two_ranks.summary.json").read_text())
 

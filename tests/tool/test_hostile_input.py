@@ -8,7 +8,8 @@ import resource
 import subprocess
 
 import pytest
-from conftest import BUILD
+from lib.build import BUILD
+from lib.tool import generate, tprof
 
 MAX64 = 2**64 - 1
 
@@ -102,7 +103,7 @@ def closed(*lines, **changes):
 
 
 @pytest.fixture
-def say(tprof, tmp_path):
+def say(tmp_path):
     """say(text) -> the one line on standard error with which both readers refuse the file."""
 
     def call(text, name="rank.json"):
@@ -124,7 +125,7 @@ def say(tprof, tmp_path):
 
 
 @pytest.fixture
-def summary(tprof, tmp_path):
+def summary(tmp_path):
     """summary(text) -> what `summary --json` says of a file that can be read."""
 
     def call(text, *arguments):
@@ -227,7 +228,7 @@ def test_an_epoch_that_goes_back_is_refused(say):
     assert "epoch of at least 1" in say(closed(ledger(epoch=1)))
 
 
-def test_files_that_were_put_together_are_refused(say, generate, tmp_path):
+def test_files_that_were_put_together_are_refused(say, tmp_path):
     assert "nothing behind ']'" in say(closed() + closed(pid=4712))
     # So large that only their ends would be read.
     generate(tmp_path / "run", 2, 3000)
@@ -252,7 +253,7 @@ def test_a_byte_order_mark_is_not_an_array(say):
     assert "expected '[' as the first line" in say("\ufeff" + closed())
 
 
-def test_bytes_that_are_no_text_are_refused(say, tprof, tmp_path):
+def test_bytes_that_are_no_text_are_refused(say, tmp_path):
     bad = as_text(ledger()).encode().replace(b"ncclAllGather", b"\xff\xfe")
     assert "one JSON object" in say(closed().encode().replace(as_text(ledger()).encode(), bad))
     # In an event line only a merge reads them.
@@ -278,7 +279,7 @@ def test_bytes_that_are_no_text_are_refused(say, tprof, tmp_path):
         '{"name":"tprof_clock","pid":0,"args":{"clock":[1.5,0,0]}}',
     ],
 )
-def test_an_event_line_that_can_not_be_moved_is_refused_by_merge(tprof, tmp_path, line):
+def test_an_event_line_that_can_not_be_moved_is_refused_by_merge(tmp_path, line):
     before = array(header(), comm()).removesuffix("\n]\n") + ",\n"
     file = tmp_path / "rank.json"
     file.write_text(before + as_text(line) + ",\n" + array(ledger(), footer())[2:])
@@ -288,7 +289,7 @@ def test_an_event_line_that_can_not_be_moved_is_refused_by_merge(tprof, tmp_path
     assert not (tmp_path / "m.json").exists()
 
 
-def test_a_header_nested_beyond_reason_in_the_middle_of_a_large_file(tprof, generate, tmp_path):
+def test_a_header_nested_beyond_reason_in_the_middle_of_a_large_file(tmp_path):
     """Only merge reads the middle, and there it is edited as a whole."""
     generate(tmp_path / "run", 1, 3000)
     file = tmp_path / "run/rank-00000.json"
@@ -300,7 +301,7 @@ def test_a_header_nested_beyond_reason_in_the_middle_of_a_large_file(tprof, gene
     assert result.returncode == 2 and "nested too deeply" in result.stderr
 
 
-def test_sums_beyond_64_bits_stop_there_and_say_so(summary, tprof, tmp_path):
+def test_sums_beyond_64_bits_stop_there_and_say_so(summary, tmp_path):
     rows = [row(bytes=MAX64, elements=2**63), row(dtype="int8", bytes=5, elements=2**63)]
     found = summary(array(header(world_size=1), comm(), ledger(*rows), footer()))
     assert found["buckets"]["ALLGATHER"]["bytes"] == MAX64
@@ -436,7 +437,7 @@ def test_memory_is_bounded_on_a_large_file_without_a_ledger(tmp_path):
     bounded("summary", file, memory=100 * MIB)
 
 
-def test_a_ring_file_that_is_a_pipe_does_not_stop_the_reader(tprof, tmp_path):
+def test_a_ring_file_that_is_a_pipe_does_not_stop_the_reader(tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o400)
     (tmp_path / "rank.json").write_text(array(header(ring="pipe"), comm(), ledger())[:-2])
     result = tprof("summary", tmp_path / "rank.json")

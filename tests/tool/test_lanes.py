@@ -6,12 +6,10 @@ the commands say of the counts has to be the same.
 
 import json
 
-import faults
-import jobs
-import processes
 import pytest
-from conftest import lines_of
-from test_check_different import worse_than_notes
+from lib import faults, jobs, processes
+from lib.rankfile import lines_of
+from lib.tool import tprof, worse_than_notes
 
 GROUPS = {
     "one process": [[0, 1, 2, 3]],
@@ -31,25 +29,25 @@ def job():
     return faults.pin(jobs.healthy(4, 60, 11), 0)
 
 
-def summary(tprof, *paths):
+def summary(*paths):
     result = tprof("summary", *paths, "--json")
     assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
-def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tprof, tmp_path, job, groups):
-    expected = summary(tprof, job.write(tmp_path / "ranks"))
+def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tmp_path, job, groups):
+    expected = summary(job.write(tmp_path / "ranks"))
     for launcher in with_launcher(groups):
         folder = processes.write(job, tmp_path / f"processes{launcher}", groups, launcher)
-        found = summary(tprof, folder)
+        found = summary(folder)
         assert found["ranks"] == [0, 1, 2, 3] and found["missing_ranks"] == []
         for key in ("buckets", "ops", "comms", "dropped", "complete"):
             assert found[key] == expected[key], key
         assert [p["kind"] for p in found["problems"]] == [p["kind"] for p in expected["problems"]]
 
 
-def test_the_text_says_ranks_and_processes(tprof, tmp_path, job):
+def test_the_text_says_ranks_and_processes(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     text = tprof("summary", folder, "--per-rank").stdout
     assert "Totals over 4 ranks in 2 processes" in text
@@ -58,18 +56,18 @@ def test_the_text_says_ranks_and_processes(tprof, tmp_path, job):
 
 
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
-def test_a_healthy_job_is_healthy(tprof, tmp_path, job, groups):
+def test_a_healthy_job_is_healthy(tmp_path, job, groups):
     for launcher in with_launcher(groups):
         folder = processes.write(job, tmp_path / f"job{launcher}", groups, launcher)
-        assert worse_than_notes(tprof, folder) == []
+        assert worse_than_notes(folder) == []
 
 
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 @pytest.mark.parametrize("plant", [faults.plant_count, faults.plant_skipped, faults.plant_order])
-def test_a_fault_on_one_lane_is_that_ranks(tprof, tmp_path, job, groups, plant):
+def test_a_fault_on_one_lane_is_that_ranks(tmp_path, job, groups, plant):
     broken = plant(job, 2, 0, 9)
     folder = processes.write(broken, tmp_path / "job", groups)
-    (finding,) = [f for f in worse_than_notes(tprof, folder) if f["kind"] == "mismatch"]
+    (finding,) = [f for f in worse_than_notes(folder) if f["kind"] == "mismatch"]
     assert (finding["ranks"], finding["seq"]) == ([2], 9)
     expected = tprof("check", broken.write(tmp_path / "ranks"), "--json").stdout
     (same,) = [f for f in json.loads(expected)["findings"] if f["kind"] == "mismatch"]
@@ -78,19 +76,19 @@ def test_a_fault_on_one_lane_is_that_ranks(tprof, tmp_path, job, groups, plant):
     assert finding["text"].replace("" if one else f" {who}", "") == same["text"]
 
 
-def test_a_lane_is_named_with_its_device_and_process(tprof, tmp_path, job):
+def test_a_lane_is_named_with_its_device_and_process(tmp_path, job):
     folder = processes.write(faults.plant_count(job, 2, 0, 9), tmp_path / "job", [[0, 1, 2, 3]])
     assert ": rank 2 (device 2 of pid 4000) issued" in tprof("check", folder).stdout
 
 
-def test_a_lane_that_hangs_is_told_from_those_that_wait_in_the_same_process(tprof, tmp_path, job):
+def test_a_lane_that_hangs_is_told_from_those_that_wait_in_the_same_process(tmp_path, job):
     hung, _ = faults.plant_hung(job, 2, 0, 9)
     folder = processes.write(hung, tmp_path / "job", [[0, 1], [2, 3]])
-    (finding,) = [f for f in worse_than_notes(tprof, folder) if f["kind"] in ("hang", "stopped")]
+    (finding,) = [f for f in worse_than_notes(folder) if f["kind"] in ("hang", "stopped")]
     assert (finding["ranks"], finding["seq"]) == ([2], 9)
 
 
-def test_ranks_that_no_process_holds_are_missing(tprof, tmp_path, job):
+def test_ranks_that_no_process_holds_are_missing(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     (folder / "node0-4001.json").unlink()
     result = tprof("summary", folder, "--json")
@@ -99,7 +97,7 @@ def test_ranks_that_no_process_holds_are_missing(tprof, tmp_path, job):
 
 
 @pytest.mark.parametrize("fault", [None, faults.plant_count], ids=["healthy", "mismatch"])
-def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tprof, tmp_path, job, fault):
+def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tmp_path, job, fault):
     job = fault(job, 2, 0, 9) if fault else job
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]], tid=7)
     merged = tmp_path / "merged.json"
@@ -118,7 +116,7 @@ def test_a_merged_trace_has_a_track_for_each_rank_and_says_the_same(tprof, tmp_p
         assert of_merged.returncode == of_files.returncode
 
 
-def test_ranks_of_one_process_are_merged_together(tprof, tmp_path, job):
+def test_ranks_of_one_process_are_merged_together(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     merged = tmp_path / "merged.json"
     assert tprof("merge", folder, "-o", merged, "--ranks", "3").returncode == 0
@@ -126,14 +124,14 @@ def test_ranks_of_one_process_are_merged_together(tprof, tmp_path, job):
     assert pids == {2, 3}
 
 
-def test_anonymised_lanes_count_the_same(tprof, tmp_path, job):
+def test_anonymised_lanes_count_the_same(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     assert tprof("anonymize", folder, "-o", tmp_path / "public").returncode == 0
-    found, expected = summary(tprof, tmp_path / "public"), summary(tprof, folder)
+    found, expected = summary(tmp_path / "public"), summary(folder)
     assert (found["ranks"], found["buckets"]) == (expected["ranks"], expected["buckets"])
 
 
-def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tprof, tmp_path):
+def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tmp_path):
     """Two launched processes, each with a group of its own over two devices (DataParallel)."""
     folder = tmp_path / "job"
     for number in (0, 1):
@@ -146,12 +144,12 @@ def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tprof, 
         text = text.replace(f'"run_id":"job-{30 + number}"', '"run_id":"job"')
         folder.mkdir(exist_ok=True)
         (folder / f"rank-{number:05}.json").write_text(text)
-    found = summary(tprof, folder)
+    found = summary(folder)
     assert found["ranks"] == [0, 1]
-    assert worse_than_notes(tprof, folder) == []
+    assert worse_than_notes(folder) == []
 
 
-def test_ranges_go_to_the_rank_of_their_threads_device(tprof, tmp_path, job):
+def test_ranges_go_to_the_rank_of_their_threads_device(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     for file in folder.iterdir():
         lines = file.read_text().split("\n")

@@ -6,24 +6,26 @@ import resource
 import subprocess
 
 import pytest
-from conftest import BUILD, GOLDEN, lines_of
+from lib.build import BUILD, GOLDEN
+from lib.rankfile import lines_of
+from lib.tool import generate, tprof
 
 
 def events_of(file):
     return [json.loads(line) for line in lines_of(file) if '"ph":"X"' in line]
 
 
-def summary(tprof, path):
+def summary(path):
     return json.loads(tprof("summary", path, "--json").stdout)
 
 
-def test_merged_trace_is_one_json_array(tprof, generate, tmp_path):
+def test_merged_trace_is_one_json_array(tmp_path):
     generate(tmp_path / "run", 3, 200)
     assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
     assert isinstance(json.loads((tmp_path / "m.json").read_text()), list)
 
 
-def test_every_event_keeps_its_arguments_and_gets_one_axis(tprof, generate, tmp_path):
+def test_every_event_keeps_its_arguments_and_gets_one_axis(tmp_path):
     """Times compared as integer nanoseconds since 1970, computed here from the rank files."""
     generate(tmp_path / "run", 3, 200)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
@@ -46,7 +48,7 @@ def test_every_event_keeps_its_arguments_and_gets_one_axis(tprof, generate, tmp_
     assert instants(tmp_path / "m.json", lambda pid: base) == expected
 
 
-def test_ranks_are_processes_in_order(tprof, generate, tmp_path):
+def test_ranks_are_processes_in_order(tmp_path):
     generate(tmp_path / "run", 12, 10)
     (tmp_path / "run/rank-00000.json").rename(tmp_path / "run/zz.json")
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
@@ -63,21 +65,21 @@ def test_ranks_are_processes_in_order(tprof, generate, tmp_path):
     assert headers == list(range(12))
 
 
-def test_merged_trace_has_the_same_summary(tprof, generate, tmp_path):
+def test_merged_trace_has_the_same_summary(tmp_path):
     generate(tmp_path / "run", 4, 3000)
     for name in ("m.json", "m.json.gz"):
         tprof("merge", tmp_path / "run", "-o", tmp_path / name)
-        assert summary(tprof, tmp_path / name) == summary(tprof, tmp_path / "run")
+        assert summary(tmp_path / name) == summary(tmp_path / "run")
 
 
-def test_merging_a_merged_trace_changes_no_event(tprof, tmp_path):
+def test_merging_a_merged_trace_changes_no_event(tmp_path):
     tprof("merge", GOLDEN / "two_ranks", "-o", tmp_path / "once.json")
     tprof("merge", tmp_path / "once.json", "-o", tmp_path / "twice.json")
     once, twice = lines_of(tmp_path / "once.json"), lines_of(tmp_path / "twice.json")
     assert once[1:] == twice[1:]  # the first names the files
 
 
-def test_two_merged_halves_make_the_whole(tprof, generate, tmp_path):
+def test_two_merged_halves_make_the_whole(tmp_path):
     generate(tmp_path / "run", 4, 50)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "all.json")
     for name, ranks in (("a.json", "2-3"), ("b.json", "0,1")):
@@ -86,7 +88,7 @@ def test_two_merged_halves_make_the_whole(tprof, generate, tmp_path):
     assert events_of(tmp_path / "both.json") == events_of(tmp_path / "all.json")
 
 
-def test_only_the_ranks_that_were_asked_for(tprof, generate, tmp_path):
+def test_only_the_ranks_that_were_asked_for(tmp_path):
     generate(tmp_path / "run", 4, 20)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json", "--ranks", "0,2-3")
     assert {event["pid"] for event in events_of(tmp_path / "m.json")} == {0, 2, 3}
@@ -96,7 +98,7 @@ def test_only_the_ranks_that_were_asked_for(tprof, generate, tmp_path):
     assert not (tmp_path / "x.json").exists()
 
 
-def test_output_within_the_folder_is_not_read_again(tprof, generate, tmp_path):
+def test_output_within_the_folder_is_not_read_again(tmp_path):
     generate(tmp_path, 2, 20)
     for _ in range(2):
         assert tprof("merge", tmp_path, "-o", tmp_path / "merged.json").returncode == 0
@@ -106,7 +108,7 @@ def test_output_within_the_folder_is_not_read_again(tprof, generate, tmp_path):
     assert "merged.json: a merged trace, left out" in result.stdout
 
 
-def test_processes_without_a_rank_get_pids_of_their_own(tprof, generate, tmp_path):
+def test_processes_without_a_rank_get_pids_of_their_own(tmp_path):
     generate(tmp_path / "run", 2, 10)
     text = (tmp_path / "run/rank-00000.json").read_text()
     for pid in (0, 1):  # OS pids that look like ranks
@@ -126,7 +128,7 @@ def damage(file):
     return f"{file}: byte {at}: expected one JSON object on this line"
 
 
-def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tprof, generate, tmp_path):
+def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tmp_path):
     generate(tmp_path / "run", 1, 100)
     what = damage(tmp_path / "run/rank-00000.json")
     result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
@@ -136,7 +138,7 @@ def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tprof, ge
 
 @pytest.mark.parametrize("name", ["m.json", "m.json.gz"])
 def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
-    tprof, generate, tmp_path, name
+    tmp_path, name
 ):
     """As if their files were not there, but for what is said and the exit code."""
     run = tmp_path / "run"
@@ -154,14 +156,14 @@ def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
     assert (tmp_path / name).read_bytes() == (tmp_path / f"expected-{name}").read_bytes()
 
 
-def test_what_was_written_to_a_pipe_can_not_be_taken_back(tprof, generate, tmp_path):
+def test_what_was_written_to_a_pipe_can_not_be_taken_back(tmp_path):
     generate(tmp_path / "run", 2, 100)
     what = damage(tmp_path / "run/rank-00001.json")
     result = tprof("merge", tmp_path / "run", "-o", "-")
     assert (result.returncode, result.stderr) == (2, f"tprof: {what}\n")
 
 
-def test_gzip_output_is_one_member(tprof, generate, tmp_path):
+def test_gzip_output_is_one_member(tmp_path):
     """Older viewers read the first member only."""
     generate(tmp_path / "run", 2, 20000)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json.gz")
@@ -177,7 +179,7 @@ def test_gzip_output_is_one_member(tprof, generate, tmp_path):
 
 
 @pytest.mark.parametrize("lines", [1000, 100_000])
-def test_memory_does_not_grow_with_the_input(generate, tmp_path, lines):
+def test_memory_does_not_grow_with_the_input(tmp_path, lines):
     """16 ranks of up to 22 MB each within an address space of 300 MB."""
     generate(tmp_path / "run", 16 if lines > 1000 else 2, lines)
 

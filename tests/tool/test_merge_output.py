@@ -7,17 +7,18 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BUILD
+from lib.build import BUILD
+from lib.tool import generate, tprof
 
 
 @pytest.fixture
-def traces(generate, tmp_path):
+def traces(tmp_path):
     generate(tmp_path / "run", 2, 20)
     return tmp_path / "run"
 
 
 @pytest.fixture
-def merged(tprof, traces, tmp_path):
+def merged(traces, tmp_path):
     """What the merge of `traces` is."""
     expected = tmp_path / "expected.json"
     assert tprof("merge", traces, "-o", expected).returncode == 0
@@ -109,7 +110,7 @@ def test_a_folder_is_no_output(traces, tmp_path):
     assert done.stderr.decode() == f"tprof: {tmp_path}/folder: Is a directory\n"
 
 
-def test_anonymized_copies_are_no_standard_output(tprof, traces, tmp_path):
+def test_anonymized_copies_are_no_standard_output(traces, tmp_path):
     done = tprof("anonymize", traces, "-o", "-", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "tprof: -: the copies go to a folder, not to standard output\n"

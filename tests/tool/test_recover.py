@@ -6,14 +6,12 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 
 import pytest
-from conftest import BUILD, ROOT, lines_of
-
-sys.path.append(str(ROOT / "tests/fault"))  # behind: it has a conftest of its own
-import counted  # noqa: E402
-import runs  # noqa: E402
+from lib import counted, runs
+from lib.build import BUILD
+from lib.rankfile import lines_of
+from lib.tool import SCHEMA, tprof
 
 LAYOUT_AT = 8  # of Head, interpose/format/ring_file.h: behind the magic
 
@@ -22,16 +20,8 @@ LAYOUT_AT = 8  # of Head, interpose/format/ring_file.h: behind the magic
 def killed(tmp_path_factory):
     """A folder with what a client left that four threads kept calling: rank file and ring file."""
     folder = tmp_path_factory.mktemp("killed")
-    with subprocess.Popen(
-        runs.client("storm", 0),
-        env=runs.environment(folder, True, "instant", TPROF_RING="256"),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
-        while rank_file(folder / "traces").stat().st_size < 100_000:
-            assert process.poll() is None
-        process.kill()
+    with runs.standing(folder, runs.client("storm", 0), TPROF_RING="256"):
+        runs.until(lambda: rank_file(folder / "traces").stat().st_size >= 100_000)
     assert len(list((folder / "traces").iterdir())) == 2
     return folder
 
@@ -51,16 +41,16 @@ def rings(folder):
     return list(folder.glob(".*.ring"))
 
 
-def summary(tprof, folder):
+def summary(folder):
     return json.loads(tprof("summary", folder, "--json").stdout)
 
 
-def test_every_finished_call_is_in_the_recovered_file(tprof, killed, traces, schema):
+def test_every_finished_call_is_in_the_recovered_file(killed, traces):
     result = tprof("recover", traces)
     assert result.returncode == 0 and result.stderr == ""
     assert "recovered" in result.stdout and rings(traces) == []
-    lines = runs.read_lines(rank_file(traces))
-    assert all(schema.is_valid(line) for line in lines)
+    lines = runs.closed(rank_file(traces))
+    assert all(SCHEMA.is_valid(line) for line in lines)
     (counts,) = [counted.totals(path) for path in (killed / "counts").iterdir()]
     ledger = runs.ledger(lines)
     for kind, (entered, returned, failed) in counts.items():
@@ -78,13 +68,13 @@ def test_every_finished_call_is_in_the_recovered_file(tprof, killed, traces, sch
     runs.assert_no_line_twice(runs.events(lines))
 
 
-def test_the_totals_are_those_of_the_unrecovered_file(tprof, traces):
-    before = summary(tprof, traces)
+def test_the_totals_are_those_of_the_unrecovered_file(traces):
+    before = summary(traces)
     tprof("recover", traces)
-    assert summary(tprof, traces) == before
+    assert summary(traces) == before
 
 
-def test_a_second_time_there_is_nothing_to_do(tprof, traces):
+def test_a_second_time_there_is_nothing_to_do(traces):
     tprof("recover", traces)
     first = rank_file(traces).read_bytes()
     again = tprof("recover", traces)
@@ -92,11 +82,11 @@ def test_a_second_time_there_is_nothing_to_do(tprof, traces):
     assert "nothing to recover" in again.stdout
 
 
-def test_killed_at_every_write_it_ends_the_same(tprof, killed, tmp_path):
+def test_killed_at_every_write_it_ends_the_same(killed, tmp_path):
     whole = shutil.copytree(killed / "traces", tmp_path / "whole")
     tprof("recover", whole)
     wanted = rank_file(whole).read_bytes()
-    totals = summary(tprof, whole)
+    totals = summary(whole)
     for moment in range(1, 100):
         folder = shutil.copytree(killed / "traces", tmp_path / str(moment))
         preload = {"LD_PRELOAD": str(BUILD / "libdies_at.so"), "DIES_AT": str(moment)}
@@ -107,7 +97,7 @@ def test_killed_at_every_write_it_ends_the_same(tprof, killed, tmp_path):
         if died.returncode == 0:
             break
         assert died.returncode == -signal.SIGKILL
-        after = summary(tprof, folder)
+        after = summary(folder)
         assert after["buckets"] == totals["buckets"], moment
         assert tprof("recover", folder).returncode == 0
         assert rank_file(folder).read_bytes() == wanted and rings(folder) == [], moment
@@ -115,40 +105,27 @@ def test_killed_at_every_write_it_ends_the_same(tprof, killed, tmp_path):
     assert moment == 3 + 2 * 3 + 1
 
 
-def test_a_running_process_is_left_alone(tprof, tmp_path):
-    with subprocess.Popen(
-        runs.client("storm", 1000),
-        env=runs.environment(tmp_path, True, "instant"),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
+def test_a_running_process_is_left_alone(tmp_path):
+    with runs.standing(tmp_path, runs.client("storm", 1000)) as process:
         result = tprof("recover", tmp_path / "traces")
         left = rings(tmp_path / "traces")
-        process.kill()
     assert result.returncode == 1 and f"still running (pid {process.pid}" in result.stdout
     assert len(left) == 1
     assert tprof("recover", tmp_path / "traces").returncode == 0
 
 
-def test_a_process_of_another_pid_namespace_is_known_to_run(tprof, tmp_path):
+def test_a_process_of_another_pid_namespace_is_known_to_run(tmp_path):
     """Its pid tells nothing here; the lock on its ring file does."""
     enter = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to make a pid namespace")
-    with subprocess.Popen(
-        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *runs.client("storm", 1000)],
-        env=runs.environment(tmp_path, True, "instant"),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *runs.client("storm", 1000)]
+    with runs.standing(tmp_path, command):
         result = tprof("recover", tmp_path / "traces")
-        process.kill()
     assert result.returncode == 1 and "still running" in result.stdout
 
 
-def test_a_ring_of_another_layout_is_refused_by_name(tprof, traces):
+def test_a_ring_of_another_layout_is_refused_by_name(traces):
     (ring,) = rings(traces)
     data = bytearray(ring.read_bytes())
     struct.pack_into("<I", data, LAYOUT_AT, 99)
@@ -160,7 +137,7 @@ def test_a_ring_of_another_layout_is_refused_by_name(tprof, traces):
     assert rank_file(traces).read_bytes() == before and rings(traces) == [ring]
 
 
-def test_a_process_of_another_host_is_left_alone_unless_forced(tprof, traces):
+def test_a_process_of_another_host_is_left_alone_unless_forced(traces):
     (ring,) = rings(traces)
     header = json.loads(lines_of(rank_file(traces))[2])["args"]
     boot_id, host = header["boot_id"], header["host"]
@@ -175,7 +152,7 @@ def test_a_process_of_another_host_is_left_alone_unless_forced(tprof, traces):
     assert rings(traces) == []
 
 
-def test_a_disk_without_room_leaves_the_ring_for_another_time(tprof, killed, traces):
+def test_a_disk_without_room_leaves_the_ring_for_another_time(killed, traces):
     size = rank_file(traces).stat().st_size
     limited = ["prlimit", f"--fsize={size}", BUILD / "tprof", "recover", traces]
     result = subprocess.run(limited, capture_output=True, text=True, check=False)
@@ -186,14 +163,14 @@ def test_a_disk_without_room_leaves_the_ring_for_another_time(tprof, killed, tra
     assert rings(traces) == []
 
 
-def test_without_its_ring_file_a_rank_is_named_as_lost(tprof, traces):
+def test_without_its_ring_file_a_rank_is_named_as_lost(traces):
     for ring in rings(traces):
         ring.unlink()
     result = tprof("recover", traces)
     assert result.returncode == 1 and "no ring file" in result.stdout
 
 
-def test_a_rank_file_shorter_than_was_written_is_refused(tprof, traces):
+def test_a_rank_file_shorter_than_was_written_is_refused(traces):
     """Half a copy must not become a whole file with a hole."""
     file = rank_file(traces)
     lines = file.read_bytes().splitlines(keepends=True)
@@ -206,16 +183,12 @@ def test_a_rank_file_shorter_than_was_written_is_refused(tprof, traces):
 
 def test_run_recovers_the_ranks_that_were_killed(tmp_path):
     command = [BUILD / "tprof", "run", "--out", tmp_path / "traces", "--quiet", "--"]
-    env = runs.environment(tmp_path, False, "instant")
-    env.pop("TPROF_OUTPUT_DIR")
-    with subprocess.Popen(
-        [*command, *runs.client("storm", 100)], env=env, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
+    command += runs.client("storm", 100)
+    with runs.standing(tmp_path, command, preload=False, TPROF_OUTPUT_DIR=None) as process:
         header = next((tmp_path / "traces").glob("*.json")).read_text().splitlines()[3]
         os.kill(json.loads(header.rstrip(","))["args"]["pid"], signal.SIGKILL)
         process.wait(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert rings(tmp_path / "traces") == []
-    lines = runs.read_lines(rank_file(tmp_path / "traces"))
+    lines = runs.closed(rank_file(tmp_path / "traces"))
     assert runs.footer(lines)["complete"] is False

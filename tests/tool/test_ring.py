@@ -1,66 +1,24 @@
 """Processes that did not close, traced by the real library on the stand-in: their ring files."""
 
 import json
-import os
-import subprocess
-import sys
 
-import pytest
-from conftest import BUILD, ROOT, lines_of
+from lib import launch, tally
+from lib.build import BUILD
+from lib.rankfile import lines_of
+from lib.tool import SCHEMA, tprof
 
-sys.path.insert(0, str(ROOT / "tests/standin"))
-import tally  # noqa: E402
-
-TRAINER = BUILD / "native_trainer"
-STANDIN = BUILD / "standin"
+TRAINER = [BUILD / "native_trainer", "--ranks", "2", "--steps"]
 
 
-@pytest.fixture
-def train(tmp_path):
-    """train(arguments, variables) -> the started job; its traces are in tmp_path / "traces"."""
-    assert TRAINER.exists() and STANDIN.exists(), "build first (make), or set TPROF_BUILD"
-    jobs = []
-
-    def start(*arguments, **variables):
-        environment = {
-            **os.environ,
-            "LD_LIBRARY_PATH": str(STANDIN),
-            "LD_PRELOAD": str(BUILD / "libtprof.so"),
-            "TPROF_OUTPUT_DIR": str(tmp_path / "traces"),
-            "STANDIN_TALLY": str(tmp_path / "tally"),
-            **variables,
-        }
-        (tmp_path / "tally").mkdir(exist_ok=True)
-        job = subprocess.Popen(
-            [TRAINER, *map(str, arguments)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
-        jobs.append(job)
-        return job
-
-    yield start
-    for job in jobs:
-        try:
-            os.killpg(job.pid, 9)
-        except ProcessLookupError:
-            pass
-        job.communicate()
-
-
-def summary(tprof, path):
+def summary(path):
     return json.loads(tprof("summary", path, "--json").stdout)
 
 
-def test_a_killed_rank_is_recovered_exactly(tprof, train, schema, tmp_path):
+def test_a_killed_rank_is_recovered_exactly(tmp_path):
     """Rank 1 dies at its 25th reduce-scatter (the launcher then kills rank 0). Its counts are the
     stand-in's own."""
-    job = train("--ranks", 2, "--steps", 50, STANDIN_DIE="1:ncclReduceScatter:25")
-    job.communicate(timeout=60)
-    found = summary(tprof, tmp_path / "traces")
+    launch.start([*TRAINER, "50"], tmp_path, STANDIN_DIE="1:ncclReduceScatter:25")
+    found = summary(tmp_path / "traces")
     assert {p["kind"]: p["ranks"] for p in found["problems"]}["not_closed"] == [0, 1]
     assert found["complete"] is False
     assert list(found["known_until"]) == ["0", "1"]
@@ -82,23 +40,20 @@ def test_a_killed_rank_is_recovered_exactly(tprof, train, schema, tmp_path):
     # The lines of the timeline are as many as the ledger says, none twice, the open one last.
     assert tprof("merge", tmp_path / "traces", "-o", tmp_path / "m.json").returncode == 0
     lines = [json.loads(line) for line in lines_of(tmp_path / "m.json")]
-    assert all(schema.is_valid(line) for line in lines)
+    assert all(SCHEMA.is_valid(line) for line in lines)
     mine = [line for line in lines if line["pid"] == 1 and line["ph"] in "XB"]
     scatters = [line["ph"] for line in mine if line["name"] == "ncclReduceScatter"]
     assert scatters == ["X"] * 24 + ["B"]
     entered = [(line["tid"], line["ts"]) for line in mine]
     assert len(entered) == len(set(entered))
-    assert summary(tprof, tmp_path / "m.json")["buckets"] == found["buckets"]
+    assert summary(tmp_path / "m.json")["buckets"] == found["buckets"]
 
 
-def test_a_running_job_can_be_summarised(tprof, train, tmp_path):
-    job = train("--ranks", 2, "--steps", 1_000_000)
-    step = ""
-    while "3" not in step:
-        step = job.stdout.readline()
-        assert step
-    found = summary(tprof, tmp_path / "traces")
-    assert job.poll() is None
+def test_a_running_job_can_be_summarised(tmp_path):
+    with launch.running([*TRAINER, "1000000"], tmp_path) as job:
+        assert any("3" in step for step in job.stdout)
+        found = summary(tmp_path / "traces")
+        assert job.poll() is None
     assert found["ranks"] == [0, 1]
     assert found["complete"] is False
     assert [p["kind"] for p in found["problems"]] == ["running"]

@@ -8,7 +8,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import BUILD
+from lib.build import BUILD
+from lib.tool import big_job, generate
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def test_a_command_that_makes_no_call_leaves_nothing(bench):
     assert list((bench / "work/tprof-traces").iterdir()) == []
 
 
-def copy_traces(generate, bench):
+def copy_traces(bench):
     """A command that 'traces': moves ready rank files to where it was told to."""
     generate(bench / "ready", 2, 10)
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -154,16 +155,16 @@ def copy_traces(generate, bench):
     return ["sh", "-c", f"cp {bench}/ready/* $TPROF_OUTPUT_DIR; echo done"]
 
 
-def test_the_summary_comes_at_the_end_on_standard_error(bench, generate):
-    result = run(bench, "--run-id", "mine", "--", *copy_traces(generate, bench))
+def test_the_summary_comes_at_the_end_on_standard_error(bench):
+    result = run(bench, "--run-id", "mine", "--", *copy_traces(bench))
     assert result.stdout == "done\n"
     assert "Totals over 2 processes" in result.stderr
     assert "Next: tprof merge tprof-traces/sh-" in result.stderr
     assert "Totals" not in run(bench, "--quiet", "--", "true").stderr
 
 
-def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(bench, generate):
-    command = copy_traces(generate, bench)
+def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(bench):
+    command = copy_traces(bench)
     results = []
     for task in ("0", "1"):
         slurm = {"SLURM_JOB_ID": "55", "SLURM_STEP_ID": "0", "SLURM_PROCID": task}
@@ -173,8 +174,8 @@ def test_parallel_tasks_of_one_launch_share_a_folder_and_one_of_them_speaks(benc
     assert ["Totals" in result.stderr for result in results] == [True, False]
 
 
-def test_in_a_shared_folder_other_hosts_are_not_missing(bench, generate):
-    command = copy_traces(generate, bench)
+def test_in_a_shared_folder_other_hosts_are_not_missing(bench):
+    command = copy_traces(bench)
     other = bench / "ready/rank-00001.json"
     other.write_text(other.read_text().replace('"boot_id":"', '"boot_id":"other-'))
     result = run(bench, "--run-id", "mine", "--out", "shared", "--", *command)
@@ -205,9 +206,7 @@ def run_a_rank_that_dies(folder, used, task):
 
 def foreign_files(folder, ranks):
     """Those of a run's other hosts, in the folder that they share."""
-    folder.mkdir()
-    command = [BUILD / "big_jobs", folder, ranks, 10, "lost"]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True, timeout=60)
+    big_job(folder, ranks, 10, "lost")
     for file in list(folder.iterdir()):
         text = file.read_text().replace('"run_id":"big"', '"run_id":"mine"')
         file.rename(folder / f"of-others-{file.name}").write_text(text)

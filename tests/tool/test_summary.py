@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from conftest import GOLDEN
+from lib.build import GOLDEN
+from lib.tool import generate, tprof
 
 
-def summary(tprof, *arguments):
+def summary(*arguments):
     result = tprof("summary", *arguments, "--json")
     assert result.stdout, result.stderr
     return json.loads(result.stdout)
@@ -21,9 +22,9 @@ def figures(buckets):
     }
 
 
-def test_totals_equal_what_the_generator_wrote(tprof, generate, tmp_path):
+def test_totals_equal_what_the_generator_wrote(tmp_path):
     expected = generate(tmp_path, 4, 5000)
-    found = summary(tprof, tmp_path)
+    found = summary(tmp_path)
     assert figures(found["buckets"]) == expected
     for key in ("calls", "count", "elements", "bytes", "host_ns"):
         assert found["buckets"]["ALL"][key] == sum(bucket[key] for bucket in expected.values())
@@ -33,17 +34,17 @@ def test_totals_equal_what_the_generator_wrote(tprof, generate, tmp_path):
     assert found["problems"] == []
 
 
-def test_every_sum_over_ranks_is_the_sum_of_the_ranks(tprof, generate, tmp_path):
+def test_every_sum_over_ranks_is_the_sum_of_the_ranks(tmp_path):
     generate(tmp_path, 3, 100)
-    for bucket in filter(None, summary(tprof, tmp_path)["buckets"].values()):
+    for bucket in filter(None, summary(tmp_path)["buckets"].values()):
         for key, values in bucket["per_rank"].items():
             assert len(values) == 3
             assert sum(values) == bucket[key]
 
 
-def test_operations_add_up_to_the_buckets(tprof, generate, tmp_path):
+def test_operations_add_up_to_the_buckets(tmp_path):
     generate(tmp_path, 2, 1000)
-    found = summary(tprof, tmp_path)
+    found = summary(tmp_path)
     for name, bucket in found["buckets"].items():
         if bucket and name != "ALL":
             rows = [op for op in found["ops"] if op["bucket"] == name]
@@ -51,49 +52,49 @@ def test_operations_add_up_to_the_buckets(tprof, generate, tmp_path):
             assert sum(op["calls"] for op in rows) == bucket["calls"]
 
 
-def test_closed_ranks_are_read_from_their_ends_only(tprof, generate, tmp_path):
+def test_closed_ranks_are_read_from_their_ends_only(tmp_path):
     """1 MiB of zeros in the middle of each file changes nothing and is not even looked at."""
     expected = generate(tmp_path, 2, 20000)
     for file in tmp_path.iterdir():
         with open(file, "r+b") as f:
             f.seek(1 << 20)
             f.write(bytes(1 << 20))
-    assert figures(summary(tprof, tmp_path)["buckets"]) == expected
+    assert figures(summary(tmp_path)["buckets"]) == expected
 
 
-def test_a_missing_rank_is_named_and_makes_the_exit_code_1(tprof, generate, tmp_path):
+def test_a_missing_rank_is_named_and_makes_the_exit_code_1(tmp_path):
     generate(tmp_path, 4, 10)
     (tmp_path / "rank-00002.json").unlink()
     result = tprof("summary", tmp_path)
     assert result.returncode == 1
     assert "1 of 4 ranks have no trace: 2" in result.stdout
-    found = summary(tprof, tmp_path)
+    found = summary(tmp_path)
     assert found["missing_ranks"] == [2]
     assert found["complete"] is False
 
 
 def test_an_unclosed_rank_counts_until_its_last_ledger_and_says_when_that_was(
-    tprof, generate, tmp_path
+    tmp_path
 ):
     generate(tmp_path, 2, 25000, unclosed=1)
-    found = summary(tprof, tmp_path)
+    found = summary(tmp_path)
     assert found["buckets"]["ALL"]["per_rank"]["calls"] == [25000, 20000]
     assert list(found["known_until"]) == ["1"]
     assert 0 < found["known_until"]["1"] - 1763683200000000000 < 1_000_000_000
     assert [problem["kind"] for problem in found["problems"]] == ["lost"]
 
 
-def test_object_gathers_are_null_without_lines_and_counted_with_them(tprof, tmp_path):
+def test_object_gathers_are_null_without_lines_and_counted_with_them(tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     text = text.replace('"dropped":{"window":7}', '"dropped":{}')
     (tmp_path / "rank-00000.json").write_text(text)
-    assert summary(tprof, tmp_path)["buckets"]["ALLGATHER_OBJ"] is None
-    gathers = summary(tprof, tmp_path, "--lines")["buckets"]["ALLGATHER_OBJ"]
+    assert summary(tmp_path)["buckets"]["ALLGATHER_OBJ"] is None
+    gathers = summary(tmp_path, "--lines")["buckets"]["ALLGATHER_OBJ"]
     assert (gathers["calls"], gathers["bytes"]) == (2, 116)
 
 
 @pytest.mark.parametrize("by", ["size", "op", "comm", "dtype"])
-def test_operations_by_anything_hold_the_same_calls(tprof, by):
+def test_operations_by_anything_hold_the_same_calls(by):
     result = tprof("summary", GOLDEN / "two_ranks", "--by", by)
     title = result.stdout.split("\nOperations")[1].split("\n\n")[0]
     rows = [line for line in title.split("\n") if "  nccl" in line or "  cuda" in line]
@@ -101,7 +102,7 @@ def test_operations_by_anything_hold_the_same_calls(tprof, by):
     assert sum(map(int, calls)) == 34
 
 
-def test_summary_ends_with_the_next_command(tprof, generate, tmp_path):
+def test_summary_ends_with_the_next_command(tmp_path):
     generate(tmp_path / "it's here", 1, 10)
     last = tprof("summary", tmp_path / "it's here").stdout.rstrip().split("\n")[-1]
     assert last.startswith("Next: tprof merge '")

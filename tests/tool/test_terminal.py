@@ -5,6 +5,7 @@ import os
 import unicodedata
 
 import pytest
+from lib.tool import tprof
 from test_hostile_input import array, comm, event, footer, header, ledger, metadata, row
 
 # Colour, title, C1, DEL, bell, carriage return, newline, the marks that turn the writing direction.
@@ -90,7 +91,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: " ".join(c).replace(EVIL, "EVIL"))
-def test_no_command_passes_on_what_a_terminal_obeys(tprof, traces, command):
+def test_no_command_passes_on_what_a_terminal_obeys(traces, command):
     result = tprof(*[word.replace("{}", str(traces)) for word in command])
     assert result.stdout or result.stderr
     assert not harmful(result.stdout), result.stdout
@@ -99,7 +100,7 @@ def test_no_command_passes_on_what_a_terminal_obeys(tprof, traces, command):
 
 
 @pytest.mark.parametrize("command", ["summary", "check"])
-def test_json_is_json_and_holds_the_text_as_it_was(tprof, traces, command):
+def test_json_is_json_and_holds_the_text_as_it_was(traces, command):
     result = tprof(command, traces, "--json")
     assert result.returncode == 1, result.stderr
     assert not harmful(result.stdout)
@@ -108,14 +109,14 @@ def test_json_is_json_and_holds_the_text_as_it_was(tprof, traces, command):
     ) or json.dumps(EVIL)[1:-1] in json.dumps(json.loads(result.stdout))
 
 
-def test_a_merged_trace_of_it_is_json(tprof, traces, tmp_path):
+def test_a_merged_trace_of_it_is_json(traces, tmp_path):
     assert tprof("merge", traces, "-o", tmp_path / "m.json").returncode == 0
     lines = json.loads((tmp_path / "m.json").read_text())
     assert EVIL in [line["name"] for line in lines]
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe.json", b"\xc2.json", b"\xed\xa0\x80.json"])
-def test_a_file_name_that_is_no_text_is_escaped(tprof, tmp_path, name):
+def test_a_file_name_that_is_no_text_is_escaped(tmp_path, name):
     file = os.path.join(os.fsencode(tmp_path), name)
     with open(file, "w") as f:
         f.write("[\n")

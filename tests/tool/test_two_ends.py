@@ -2,11 +2,10 @@
 communicators that were made there are known, of a rank that closed and of one that did not."""
 
 import json
-import subprocess
 
 import pytest
-from conftest import BUILD
-from jobs import snapshot
+from lib.jobs import snapshot
+from lib.tool import big_job, tprof
 
 EDGE = 1 << 16  # what is read of each end
 RANKS, LINES = 9, 4000
@@ -18,14 +17,13 @@ def job(tmp_path):
     """job(kind) -> a folder with rank files of 0.8 MB, each with groups born in its middle."""
 
     def make(kind):
-        command = [BUILD / "big_jobs", tmp_path, RANKS, LINES, kind]
-        subprocess.run(list(map(str, command)), check=True, timeout=60, stdout=subprocess.PIPE)
+        big_job(tmp_path, RANKS, LINES, kind)
         return tmp_path
 
     return make
 
 
-def said(tprof, folder, command):
+def said(folder, command):
     result = tprof(*command, folder, "--json")
     assert (result.returncode, result.stderr) == (0, ""), result.stderr
     return json.loads(result.stdout)
@@ -39,16 +37,16 @@ def wipe(file, begin, end):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_of_a_closed_file_the_two_ends_are_read(job, tprof, command):
+def test_of_a_closed_file_the_two_ends_are_read(job, command):
     folder = job("closed")
-    whole = said(tprof, folder, command)
+    whole = said(folder, command)
     for file in folder.iterdir():
         wipe(file, EDGE, file.stat().st_size - EDGE)
-    assert said(tprof, folder, command) == whole
+    assert said(folder, command) == whole
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_of_a_file_with_a_snapshot_the_beginning_is_read(job, tprof, command):
+def test_of_a_file_with_a_snapshot_the_beginning_is_read(job, command):
     folder = job("closed")
     for file in list(folder.iterdir()):
         text = file.read_text()

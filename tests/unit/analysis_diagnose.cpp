@@ -87,19 +87,19 @@ TEST_CASE("marks narrow a difference down to between two powers of two") {
   const Made made(
       {{5, "x", {"a", "b", "c"}}, {5, "x", {"a", "b", "c"}}, {5, "y", {"a", "b", "d"}}});
   const Agreement a = agreement_of(made.c);
-  REQUIRE(a.splits.size() == 1);
-  CHECK(a.splits[0].parting == Parting::differs);
-  CHECK(a.splits[0].groups[0][0]->process->header.rank == 2);
-  CHECK((a.splits[0].same == 2 && a.splits[0].end == 4));
+  REQUIRE(a.partings.size() == 1);
+  CHECK(a.partings[0].how == How::differs);
+  CHECK(a.partings[0].groups[0][0]->process->header.rank == 2);
+  CHECK((a.partings[0].same == 2 && a.partings[0].end == 4));
 }
 
 TEST_CASE("behind the last mark the signature tells") {
   const Made made(
       {{7, "x", {"a", "b", "c"}}, {7, "y", {"a", "b", "c"}}, {7, "x", {"a", "b", "c"}}});
   const Agreement a = agreement_of(made.c);
-  REQUIRE(a.splits.size() == 1);
-  CHECK(a.splits[0].groups[0][0]->process->header.rank == 1);
-  CHECK((a.splits[0].same == 4 && a.splits[0].end == 7));
+  REQUIRE(a.partings.size() == 1);
+  CHECK(a.partings[0].groups[0][0]->process->header.rank == 1);
+  CHECK((a.partings[0].same == 4 && a.partings[0].end == 7));
 }
 
 TEST_CASE("fewer collectives are a contradiction only where both sides closed") {
@@ -107,22 +107,22 @@ TEST_CASE("fewer collectives are a contradiction only where both sides closed") 
   const auto parting = [&](bool few, bool most) {
     const Made made({{6, "x", marks, most}, {5, "w", marks, few}, {6, "x", marks, most}});
     const Agreement a = agreement_of(made.c);
-    REQUIRE(a.splits.size() == 1);
-    CHECK(a.splits[0].groups[0][0]->process->header.rank == 1);
-    return a.splits[0].parting;
+    REQUIRE(a.partings.size() == 1);
+    CHECK(a.partings[0].groups[0][0]->process->header.rank == 1);
+    return a.partings[0].how;
   };
-  CHECK(parting(true, true) == Parting::fewer);
-  CHECK(parting(false, true) == Parting::stopped);
-  CHECK(parting(true, false) == Parting::stopped);
-  CHECK(parting(false, false) == Parting::stopped);
+  CHECK(parting(true, true) == How::fewer);
+  CHECK(parting(false, true) == How::stopped);
+  CHECK(parting(true, false) == How::stopped);
+  CHECK(parting(false, false) == How::stopped);
 }
 
 TEST_CASE("one rank that went on after most had closed did more") {
   const std::vector<std::string> marks = {"a", "b", "c"};
   const Made made({{6, "x", marks}, {7, "z", marks}, {6, "x", marks}, {6, "x", marks}});
   const Agreement a = agreement_of(made.c);
-  REQUIRE(a.splits.size() == 1);
-  CHECK(a.splits[0].parting == Parting::more);
+  REQUIRE(a.partings.size() == 1);
+  CHECK(a.partings[0].how == How::more);
 }
 
 TEST_CASE("many ranks are counted, not listed") {

@@ -1,4 +1,4 @@
-// match/: which processes are one job.
+// job/: which processes are one job.
 #include "catch2.h"
 #include "job/jobs.h"
 #include "read/error.h"
@@ -47,11 +47,11 @@ read::Process process(const Given& g) {
   return p;
 }
 
-std::vector<match::Job> jobs(const std::vector<read::Process>& processes) {
+std::vector<job::Job> jobs(const std::vector<read::Process>& processes) {
   std::vector<const read::Process*> pointers;
   pointers.reserve(processes.size());
   for (const read::Process& p : processes) pointers.push_back(&p);
-  return match::jobs_of(pointers);
+  return job::jobs_of(pointers);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ TEST_CASE("two jobs that only copied are two jobs, at once or one after the othe
             {.rank = 1, .pid = 4, .run_id = "", .start_ns = second, .launcher = 91, .end_ns = 30})};
     const auto found = jobs(all);
     REQUIRE(found.size() == 2);
-    for (const match::Job& job : found) {
+    for (const job::Job& job : found) {
       CHECK(job.ranks == std::vector<std::int64_t>{0, 1});
       CHECK(job.processes.size() == 2);
       CHECK_FALSE(job.assumed);

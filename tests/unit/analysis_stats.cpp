@@ -2,8 +2,6 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "read/load.h"
-#include "stats/bandwidth.h"
-#include "stats/object_gathers.h"
 #include "stats/totals.h"
 
 using namespace tprof;

@@ -1,8 +1,8 @@
-// report/: text that a terminal may get.
+// text/: what a terminal may get.
 #include "catch2.h"
 #include "text/text.h"
 
-using namespace tprof::report;
+using namespace tprof::text;
 
 TEST_CASE("control characters and broken UTF-8 from a trace never reach the terminal") {
   CHECK(printable("plain é 日本") == "plain é 日本");

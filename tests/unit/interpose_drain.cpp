@@ -364,7 +364,7 @@ namespace {
 using Last = std::set<std::tuple<std::string, int, std::uint64_t, std::uint64_t>>;
 Last last_calls(const View& view) {
   auto last = std::make_unique<LastCalls>();
-  last->look(view);
+  last->add_threads(view);
   Text text;
   last->lines(text, view, committed_block(view.head())->progress.tid);
   Last all;

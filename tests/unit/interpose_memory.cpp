@@ -6,6 +6,7 @@
 
 #include "catch2.h"
 #include "interpose/capture/memory.h"
+#include "interpose/driver/memory.h"
 
 using namespace tprof;
 
@@ -89,7 +90,7 @@ TEST_CASE("a reader never sees the kind of another range while the table changes
 
 TEST_CASE("without a driver in the process a default copy is one between host memory") {
   int a = 0;
-  CHECK(memory::direction(&a, &a) == Bucket::H2H);
-  CHECK(memory::direction(nullptr, &a) == Bucket::H2D);  // cudaMemcpyToSymbol
-  CHECK(memory::direction(&a, nullptr) == Bucket::D2H);
+  CHECK(driver::direction(&a, &a) == Bucket::H2H);
+  CHECK(driver::direction(nullptr, &a) == Bucket::H2D);  // cudaMemcpyToSymbol
+  CHECK(driver::direction(&a, nullptr) == Bucket::D2H);
 }

@@ -1,4 +1,4 @@
-// capture/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
+// nvtx/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -15,13 +15,15 @@ namespace {
 std::string command(std::string arguments) {
   for (char& c : arguments) c = c == '|' ? '\0' : c;
   char shown[4096];
-  redact_command(arguments + '\0', shown, sizeof shown);
+  FixedText out(shown);
+  redact_command(arguments + '\0', out);
   return shown;
 }
 
 std::string variable(const char* name, const char* value) {
   char shown[4096];
-  redact_variable(name, value, shown, sizeof shown);
+  FixedText out(shown);
+  redact_variable(name, value, out);
   return shown;
 }
 
@@ -66,8 +68,8 @@ TEST_CASE("an option or a variable that names a secret hides its value") {
         "t --password=*** --db-passwd *** -v");
   CHECK(command("t|WANDB_API_KEY=x|--aws_secret_access_key|x|--client.secret|x") ==
         "t WANDB_API_KEY=*** --aws_secret_access_key *** --client.secret ***");
-  CHECK(command("t|--private-key|/home/me/id|--private-key|" + kLetters) ==
-        "t --private-key /home/me/id --private-key ***");
+  CHECK(command("t|--private-key|/home/me/id|--wandb-key|" + kHex40) ==
+        "t --private-key *** --wandb-key ***");
   CHECK(command("bash|-c|export A=1 MY_SECRET=x; python t.py") ==
         "bash -c export A=1 MY_SECRET=***; python t.py");
   CHECK(command(R"(t|{"lr": 1, "password": "a b", "steps": 2})") ==
@@ -80,26 +82,24 @@ TEST_CASE("users of addresses and what a header authorises are hidden") {
   CHECK(command("t|postgres://me:p%40ss@host:5432/db") == "t postgres://***@host:5432/db");
   CHECK(command("t|https://host/x?token=abc&step=3") == "t https://host/x?token=***&step=3");
   CHECK(command("curl|-H|Authorization: Bearer abcdefgh") == "curl -H Authorization: ***");
-  CHECK(command("curl|-H|X: Bearer abcdefgh") == "curl -H X: Bearer ***");
-  CHECK(command(joined({"curl|-H|X: Basic ", kLetters, "0=="})) == "curl -H X: Basic ***");
+  CHECK(command(joined({"curl|-H|X: Bearer ", kLetters})) == "curl -H X: ***");
+  CHECK(command(joined({"curl|-H|X: Basic ", kLetters, "0=="})) == "curl -H X: ***");
   CHECK(variable("TPROF_OUTPUT_DIR", "ftp://me:pass@host/d") == "ftp://***@host/d");
 }
 
-TEST_CASE("long random text is a secret behind a word for keys, and only there") {
-  CHECK(command("t|--wandb-key|" + kHex40) == "t --wandb-key ***");
-  CHECK(command("t|wandb|login|" + kHex40) == "t wandb login ***");
-  CHECK(command(joined({"t|key=", kLetters, kDigits})) == "t key=***");
+TEST_CASE("a name that ends with a word for secrets hides its value, better too often than not") {
+  CHECK(command("t|--sort-key|length|--key|7|key=1") == "t --sort-key *** --key *** key=***");
+  CHECK(command("t|--eos-token|</s>|--pad_token=<pad>") == "t --eos-token *** --pad_token=***");
   CHECK(command("t|--commit|" + kHex40) == "t --commit " + kHex40);
   CHECK(command(joined({"t|--commit=", kHex40, "|", kHex40})) ==
         joined({"t --commit=", kHex40, " ", kHex40}));
-  CHECK(command("t|--sort-key|length|--key|7|key=1") == "t --sort-key length --key 7 key=1");
 }
 
 TEST_CASE("what a training command is made of stays as it is") {
   for (const char* same : {
            "python -m torch.distributed.run --nproc_per_node 8 train.py --batch-size 64 --lr 1e-4",
            "t --tokenizer meta-llama/Llama-3-8B --max-tokens 4096 --num_tokens=12 tokens=5",
-           "t --eos-token </s> --pad_token=<pad> --token-id 2 --token_type_ids x",
+           "t --token-id 2 --token_type_ids x",
            "t --data /datasets/tokens/passages/part-00001.bin --output_dir=/tmp/secretary",
            "t --password-file /run/secrets/p --token-file=/run/t --key-path keys/a.pem",
            "t model.num_key_value_heads=8 --key-dim 128 model.key_size=64 --keys a,b,c",
@@ -127,12 +127,14 @@ TEST_CASE("redacted text never outgrows its buffer, and a key is not cut into so
   const std::string arguments = joined({"train.py", kEnd, key, kEnd});
   for (std::size_t size = 1; size < 64; ++size) {
     std::string shown(size + 1, 'x');
-    redact_command(arguments, shown.data(), size);
+    FixedText out(shown.data(), size);
+    redact_command(arguments, out);
     CHECK(shown[size] == 'x');
     const std::string text = shown.substr(0, shown.find('\0'));
     CHECK(std::string("train.py ***").substr(0, size - 1) == text);
   }
   char shown[8];
-  redact_command({}, shown, sizeof shown);
+  FixedText out(shown);
+  redact_command({}, out);
   CHECK(std::string(shown).empty());
 }

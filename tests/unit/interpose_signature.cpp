@@ -25,7 +25,7 @@ void make(Thread& t, ncclComm_t comm, const Call& c, ncclResult_t answer = ncclS
 std::uint64_t mix_of(std::uint64_t seq, const Call& c) {
   constexpr std::string_view kNames[] = {"ncclAllReduce", "ncclAllGather", "ncclBroadcast"};
   constexpr std::uint8_t kDtypes_of[] = {7, 9, 4};
-  return signature_mix(seq, name_hash(kNames[c.function]), c.count, kDtypes_of[c.function],
+  return signature_mix(seq, fnv1a(kNames[c.function]), c.count, kDtypes_of[c.function],
                        c.function == 2 ? c.root : kNoPeer, c.function == 0 ? 1 : 0);
 }
 
@@ -33,8 +33,9 @@ nlohmann::json signature_of(const View& view, std::uint32_t comm) {
   Sums sums;
   collect(view, sums, false);
   Text text;
-  Signatures signatures(sums);
-  comm_signature(text, signatures, comm);
+  const Total* bin = sums.signatures.begin();
+  while (bin != sums.signatures.end() && bin->key.comm < comm) ++bin;
+  comm_signature(text, bin, sums.signatures.end(), comm);
   return nlohmann::json::parse(text.view());
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("numbers are printed as printf prints them") {
     REQUIRE(text.view() == printed("%llu", static_cast<unsigned long long>(v)) +
                                printed(" %lld", static_cast<long long>(s)) +
                                printed(" %d", static_cast<std::int32_t>(s)) +
-                               printed(" %016llx", static_cast<unsigned long long>(v)) +
+                               printed(" \"%016llx\"", static_cast<unsigned long long>(v)) +
                                printed(" 0x%llx", static_cast<unsigned long long>(v)));
   }
 }

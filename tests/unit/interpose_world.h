@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interpose/capture/calls.h"
+#include "interpose/capture/copy_call.h"
+#include "interpose/capture/nccl_call.h"
 #include "interpose/lines/drain.h"
 
 namespace tprof::test {
@@ -38,6 +39,7 @@ class World {
       if (t.pending != nullptr) t.pending->release();
     }
     comms::forget_all();
+    comms::forget_children();
     mapping().close();
   }
   World(const World&) = delete;

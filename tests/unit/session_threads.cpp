@@ -14,7 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "interpose/capture/calls.h"
+#include "interpose/capture/copy_call.h"
+#include "interpose/capture/nccl_call.h"
 #include "interpose_world.h"
 
 using namespace tprof;
@@ -64,12 +65,12 @@ void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
       make_communicator(brief, 3);
       test::all_gather(*t, brief, 1);
       ++counts.all_gathers;
-      comms::remove(brief, nullptr);
+      comms::end(brief, nullptr);
       memory::add(pinned.data(), pinned.size(), HostMemory::pinned);
       memory::remove(pinned.data());
     }
   }
-  comms::remove(own, nullptr);
+  comms::end(own, nullptr);
 }
 
 void run_generations(Counts& counts) {

@@ -1,5 +1,8 @@
 // CUDA graphs: captured on one stream and on two, made by hand, cloned, put into others, changed,
 // launched from this thread and from others, and destroyed before or after what was made of them.
+// Not: what is said and not counted (collectives and batches of copies in clones and child graphs,
+// changes by hand in an executable), nor copies by hand in graphs with collectives, which NCCL's
+// own look like.
 #include <algorithm>
 #include <thread>
 
@@ -16,10 +19,6 @@ void expect_either(cudaError_t result) {
 template <class T>
 T& any(Dice& d, std::vector<T>& all) {
   return all[d.below(all.size())];
-}
-
-void uses(std::vector<int>& all, const std::vector<int>& more) {
-  all.insert(all.end(), more.begin(), more.end());
 }
 
 Graphs empty(Player& p) {
@@ -56,9 +55,9 @@ void fill(Player& p, std::vector<int>& used) {
     if (what < 4) used.push_back(captured_collectives(p));
     if (what == 4 && !p.executables.empty()) {
       const Executables& inner = any(d, p.executables);
+      if (!inner.by_hand) continue;
       for_each(
           p, [&](auto i, const Rank& r) { OK(CALL(cudaGraphLaunch)(inner.of[i], r.streams[0])); });
-      uses(used, inner.used);
     }
     if (what > 4) {
       for_each(p, [&](auto, const Rank& r) {
@@ -89,6 +88,7 @@ void capture(Player& p) {
 }
 
 void capture_into(Player& p, Graphs& g) {
+  if (g.by_hand) return;
   tell(p, "graph %d: captured into", g.number);
   for_each(p, [&](auto i, const Rank& r) {
     OK(CALL(cudaStreamBeginCaptureToGraph)(r.streams[0], g.of[i], nullptr, nullptr, 0,
@@ -146,6 +146,7 @@ void add_copies(Dice& d, const Rank& r, cudaGraph_t graph) {
 void by_hand(Player& p) {
   tell(p, "graph %d: by hand", p.graphs_made);
   Graphs g = empty(p);
+  g.by_hand = true;
   for_each(p, [&](auto i, const Rank& r) {
     OK(CALL(cudaGraphCreate)(&g.of[i], 0));
     add_copies(p.own, r, g.of[i]);
@@ -155,7 +156,7 @@ void by_hand(Player& p) {
 
 void put_into(Player& p, const Graphs& child, Graphs& parent) {
   tell(p, "graph %d: put into %d", child.number, parent.number);
-  if (child.number == parent.number) return;
+  if (child.number == parent.number || !child.by_hand || !parent.by_hand) return;
   const bool by_any = p.common.chance(30);
   for_each(p, [&](auto i, const Rank&) {
     cudaGraphNode_t node = nullptr;
@@ -168,15 +169,15 @@ void put_into(Player& p, const Graphs& child, Graphs& parent) {
       OK(CALL(cudaGraphAddChildGraphNode)(&node, parent.of[i], nullptr, 0, child.of[i]));
     }
   });
-  uses(parent.used, child.used);
   ++parent.version;
 }
 
 void clone(Player& p, const Graphs& original) {
+  if (!original.by_hand) return;
   tell(p, "graph %d: cloned from %d", p.graphs_made, original.number);
   Graphs g = empty(p);
+  g.by_hand = true;
   for_each(p, [&](auto i, const Rank&) { OK(CALL(cudaGraphClone)(&g.of[i], original.of[i])); });
-  g.used = original.used;
   p.graphs.push_back(std::move(g));
 }
 
@@ -184,6 +185,7 @@ void instantiate(Player& p, const Graphs& g) {
   Executables e;
   e.of.resize(p.ranks.size());
   e.used = g.used;
+  e.by_hand = g.by_hand;
   e.graph = g.number;
   e.version = g.version;
   e.number = p.executables_made++;
@@ -226,6 +228,7 @@ cudaGraphNode_t copy_in(Dice& d, cudaGraph_t graph) {
 }
 
 void change_graph(Player& p, Graphs& g) {
+  if (!g.by_hand) return;
   const bool remove = p.common.chance(20);
   tell(p, "graph %d: a node %s", g.number, remove ? "removed" : "changed");
   for_each(p, [&](auto i, const Rank& r) {
@@ -243,47 +246,14 @@ void change_graph(Player& p, Graphs& g) {
     if (way == 1) OK(CALL(cudaGraphMemcpyNodeSetParams)(node, &b));
     if (way == 2) OK(CALL(cudaGraphNodeSetParams)(node, &params));
   });
-  if (remove) {
-    g.removed = true;
-    ++g.version;
-  }
-}
-
-// By nodes of the graph that it was made of: those that came later are refused.
-void change_executable(Player& p, Executables& x, const Graphs& g) {
-  if (x.foreign) return;
-  const bool enable = p.common.chance(40);
-  tell(p, "executable %d: a node %s", x.number, enable ? "enabled or disabled" : "changed");
-  for_each(p, [&](auto i, const Rank& r) {
-    Dice& d = p.own;
-    cudaGraphNode_t node = copy_in(d, g.of[i]);
-    if (node == nullptr) return;
-    const Ends e = draw_ends(d, r, true);
-    const cudaMemcpy3DParms b = box(d, r);
-    cudaGraphNodeParams params = any_box(d, r);
-    const std::size_t way = d.below(3), bytes = d.size(kRegion);
-    cudaGraphExec_t exec = x.of[i];
-    if (enable) {
-      expect_either(CALL(cudaGraphNodeSetEnabled)(exec, node, way == 0 ? 1 : 0));
-    } else if (way == 0) {
-      expect_either(
-          CALL(cudaGraphExecMemcpyNodeSetParams1D)(exec, node, e.to, e.from, bytes, e.kind));
-    } else if (way == 1) {
-      expect_either(CALL(cudaGraphExecMemcpyNodeSetParams)(exec, node, &b));
-    } else {
-      expect_either(CALL(cudaGraphExecNodeSetParams)(exec, node, &params));
-    }
-  });
-  x.disabled |= enable;
+  if (remove) ++g.version;
 }
 
 void update(Player& p, Executables& x, const Graphs& g) {
   const bool own = x.graph == g.number && x.version == g.version;
-  // Which node of another graph stands for a disabled one only CUDA knows; and where collectives
-  // are in it all ranks have to be updated, or none.
-  if (!own && (x.disabled || !x.used.empty() || !g.used.empty())) return;
-  // Nor does anybody else know then which nodes the old handles mean.
-  x.foreign |= !own;
+  // Where collectives are in it all ranks have to be updated, or none.
+  if (!own && (!x.used.empty() || !g.used.empty())) return;
+  x.by_hand &= g.by_hand;
   tell(p, "executable %d: updated with graph %d", x.number, g.number);
   for_each(p, [&](auto i, const Rank&) {
     cudaGraphExecUpdateResultInfo info{};
@@ -344,7 +314,7 @@ void graph_turn(Player& p) {
     synchronize(p);
     return destroy(p, p.executables.begin() + static_cast<std::ptrdiff_t>(d.below(kMost)));
   }
-  const std::size_t what = d.below(16);
+  const std::size_t what = d.below(14);
   if (p.graphs.empty() || what == 0) return capture(p);
   if (what == 1) return by_hand(p);
   Graphs& g = any(d, p.graphs);
@@ -358,6 +328,7 @@ void graph_turn(Player& p) {
     case 5:
       return change_graph(p, g);
     case 6:
+      if (!g.by_hand) return;
       for_each(p, [&](auto i, const Rank& r) { add_copies(p.own, r, g.of[i]); });
       ++g.version;
       return;
@@ -368,14 +339,8 @@ void graph_turn(Player& p) {
   Executables& x = any(d, p.executables);
   switch (what) {
     case 8:
-    case 9: {
-      const Graphs* own = graph_of(p, x);
-      if (own != nullptr && !own->removed) change_executable(p, x, *own);
-      return;
-    }
-    case 10:
       return update(p, x, g);
-    case 11: {
+    case 9: {
       const Graphs* own = graph_of(p, x);
       if (own != nullptr) update(p, x, *own);
       return;

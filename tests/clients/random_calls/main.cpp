@@ -1,5 +1,5 @@
 // Thousands of calls that a seed chooses: whatever a valid program might do, in any order. What was
-// called, the libraries under it say (tests/standin/tally.py).
+// called, the libraries under it say (tests/lib/tally.py).
 //
 //   random_calls [--seed N] [--turns N] [--threads N] [--held N] [--processes N --process I
 //                --ids FOLDER] [--copiers N] [--refused 0|1] [--by-pointer 0|1] [--driver 0|1]

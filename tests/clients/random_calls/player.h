@@ -69,15 +69,14 @@ struct Graphs {
   std::vector<int> used;  // families of communicators whose collectives are in it
   int number = 0;
   int version = 0;       // higher with every node that comes or goes
-  bool removed = false;  // nodes have gone: their handles may be those of others
+  bool by_hand = false;  // copies or child graphs were put into it
 };
 struct Executables {
   std::vector<cudaGraphExec_t> of;
   std::vector<int> used;
   int number = 0;
   int graph = 0, version = 0;  // that it was made of
-  bool disabled = false;       // nodes in it may be
-  bool foreign = false;        // updated with another graph
+  bool by_hand = false;
 };
 
 struct Player {

@@ -68,7 +68,7 @@ bool fit_for_a_terminal(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    if (report::printable(line) != line) return false;
+    if (text::printable(line) != line) return false;
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return true;

@@ -1,9 +1,9 @@
 // The calls of every way: 3 collectives and 2 copies. How this file is compiled and linked, and who
 // opens the result, is what the ways differ in.
 //
-// AT_LOAD, AT_EXIT, AT_PREINIT, AT_RELOCATION: made by a constructor or a destructor of this
-// object, by the program's DT_PREINIT_ARRAY or by an IFUNC resolver, not when asked for. DRIVER:
-// opens the CUDA driver, as a CUDA runtime does that is linked in.
+// AT_LOAD, AT_EXIT, AT_PREINIT: made by a constructor or a destructor of this object or by the
+// program's DT_PREINIT_ARRAY, not when asked for. DRIVER: opens the CUDA driver, as a CUDA runtime
+// does that is linked in.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -56,24 +56,9 @@ void at_preinit() {
 
 }  // namespace
 
-#ifdef AT_RELOCATION
-extern "C" {
-static int nothing() {
-  return 0;
-}
-[[maybe_unused]] static int (*resolver())() {
-  calls();
-  return nothing;
-}
-int ways_resolved() __attribute__((ifunc("resolver")));
-}
-#endif
-
 // How many failed.
 int ways_calls() {
-#if defined AT_RELOCATION
-  return ways_resolved();
-#elif defined AT_LOAD || defined AT_EXIT || defined AT_PREINIT
+#if defined AT_LOAD || defined AT_EXIT || defined AT_PREINIT
   return 0;
 #else
   return calls();

@@ -14,7 +14,7 @@
 
 namespace standin::tally {
 
-// tests/standin/tally.py reads exactly this layout.
+// tests/lib/tally.py reads exactly this layout.
 struct Slot {
   uint64_t returned, failed, count, bytes;
 };

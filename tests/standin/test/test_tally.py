@@ -7,8 +7,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import tally
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from lib import tally
 
 CLIENT = os.environ["STANDIN_TALLY_CLIENT"]
 

@@ -1,0 +1,89 @@
+// The commands that print one report: summary, check, doctor and coverage.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "diagnose/diagnose.h"
+#include "doctor/examine.h"
+#include "read/error.h"
+#include "report/report.h"
+
+namespace tprof::cli {
+
+int summary(const Options& o) {
+  const read::Traces traces = load(read::trace_files(o.paths));
+  const job::Job job = one_job(traces, o.choice);
+  const stats::Summary s = stats::summarise(job, traces, {.read_lines = o.lines});
+  if (o.json) {
+    fmt::print("{}", report::to_json(s));
+  } else {
+    const bool merged = traces.traces.size() == 1 && traces.traces[0].merged;
+    const std::string next = merged ? "open " + quoted(o.paths) + " in https://ui.perfetto.dev"
+                                    : "tprof merge " + quoted(o.paths) + typed(o.choice) +
+                                          " -o trace.json.gz  (one timeline of all ranks)";
+    fmt::print("{}", report::to_text(s, {.by = o.by, .per_rank = o.per_rank, .next = next}));
+  }
+  return s.complete ? kOk : kFinding;
+}
+
+int check(const Options& o) {
+  const read::Traces traces = load(read::trace_files(o.paths));
+  const job::Job job = one_job(traces, o.choice);
+  const diagnose::Diagnosed diagnosed = [&] {
+    Progress progress("checking", traces.traces.size());
+    return diagnose::diagnose(job, traces,
+                              {.read_lines = !o.no_lines,
+                               .stuck_after_ns = std::llround(o.stuck_after_s * 1e9),
+                               .progress = [&](std::size_t done) { progress(done); }});
+  }();
+  fmt::print("{}", o.json ? report::to_json(diagnosed) : report::to_text(diagnosed));
+  return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;
+}
+
+namespace {
+
+// A folder can't be run, and a trace is no program.
+bool is_trace(const fs::path& path) {
+  std::error_code error;
+  const std::string name = path.filename().string();
+  return fs::is_directory(path, error) || name.ends_with(".json") || name.ends_with(".json.gz");
+}
+
+doctor::Report look_at_traces(const Options& o) {
+  const read::Traces traces = load(read::trace_files({o.words.begin(), o.words.end()}));
+  return doctor::report_of_traces(one_job(traces, o.choice), traces);
+}
+
+doctor::Report look_around(const std::vector<std::string>& command) {
+  if (!command.empty() && !doctor::find_program(command[0])) {
+    throw read::BadInput(command[0] +
+                         ": expected a folder of traces, or a program in PATH: neither is there");
+  }
+  const doctor::Library library = doctor::describe_library(find_library());
+  doctor::Report report{.about = command.empty() ? "machine" : "command"};
+  if (!command.empty()) doctor::examine_command(command, library, report);
+  doctor::examine_machine(library, report);
+  diagnose::order_and_cap(report.findings);
+  return report;
+}
+
+}  // namespace
+
+int doctor(const Options& o) {
+  const bool traces = !o.words.empty() && is_trace(o.words[0]);
+  const doctor::Report report = traces ? look_at_traces(o) : look_around(o.words);
+  fmt::print("{}", o.json ? doctor::to_json(report) : doctor::to_text(report));
+  return diagnose::healthy(report.findings) ? kOk : kFinding;
+}
+
+int coverage(const Options& o) {
+  fmt::print("{}", doctor::coverage(doctor::describe_library(find_library()), o.json));
+  return kOk;
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,89 @@
+// Hosts whose wall clock was set while the job ran.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/names.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::Anchor;
+
+constexpr Kind kBack{"clock_step", Severity::warning};
+constexpr Kind kForward{"clock_step", Severity::note};
+
+struct Step {
+  double size_ns = 0;  // with its sign; 0: none
+  std::int64_t after_ns = 0;
+  std::int64_t before_ns = 0;
+
+  void keep_larger(const Step& other) {
+    if (std::abs(other.size_ns) > std::abs(size_ns)) *this = other;
+  }
+};
+
+// As floating point, in which no sum of what a damaged file says overflows.
+Step step_between(const Anchor& a, const Anchor& b) {
+  const auto from_to = [](std::int64_t from, std::int64_t to) {
+    return static_cast<double>(to) - static_cast<double>(from);
+  };
+  const double passed = from_to(a.ts_ns, b.ts_ns);
+  const double step = from_to(a.realtime_ns, b.realtime_ns) - passed;
+  // NTP slews by 500 ppm at most; reading two clocks takes the bracket, and now and then a
+  // millisecond more.
+  const double allowed =
+      passed / 2000 + from_to(0, a.bracket_ns) / 2 + from_to(0, b.bracket_ns) / 2;
+  if (passed >= 0 && std::abs(step) <= allowed + 1e6) return {};
+  return {passed < 0 ? passed : step, a.realtime_ns, b.realtime_ns};
+}
+
+struct LargestStep : Collector {
+  using Collector::Collector;
+  void metadata(const read::Line&, const read::Process& so_far) override {
+    const std::vector<Anchor>& clock = so_far.header.clock;
+    for (; seen_ < clock.size(); ++seen_) {
+      if (seen_ != 0) step.keep_larger(step_between(clock[seen_ - 1], clock[seen_]));
+    }
+  }
+
+  Step step;
+
+ private:
+  std::size_t seen_ = 0;
+};
+
+void clock_steps(const Case& c, Findings& found) {
+  struct Host {
+    Processes processes;
+    Step step;
+  };
+  std::map<std::string, Host> hosts;  // a clock is its host's: by boot
+  for (const read::Process* p : c.job.processes) {
+    const auto* largest = c.lines.of<LargestStep>(p);
+    if (largest == nullptr || largest->step.size_ns == 0) continue;
+    Host& host = hosts[p->header.boot_id + p->header.host];
+    host.processes.push_back(p);
+    host.step.keep_larger(largest->step);
+  }
+  for (const auto& [boot, host] : hosts) {
+    const auto& [processes, step] = host;
+    const bool back = step.size_ns < 0;
+    add(found, back ? kBack : kForward, processes,
+        fmt::format("the wall clock of {} ({}) was set {} by {} between {} and {}",
+                    processes[0]->header.host, names_of(processes), back ? "back" : "forward",
+                    duration(static_cast<std::int64_t>(std::min(std::abs(step.size_ns), 9e18))),
+                    utc(step.after_ns), utc(step.before_ns)),
+        "times of this host before and after it do not compare with other hosts' times: keep the "
+        "clocks with chrony or ntpd, and set them before the job starts");
+  }
+}
+
+}  // namespace
+
+extern const Diagnosis kClockStep{kCheck, clock_steps, collect<LargestStep>, true};
+
+}  // namespace tprof::diagnose

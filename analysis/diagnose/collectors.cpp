@@ -1,0 +1,119 @@
+#include "diagnose/collectors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tprof::diagnose {
+namespace {
+
+using read::Event;
+using read::Process;
+
+constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
+constexpr std::size_t kMaxDecreased = 8;
+
+}  // namespace
+
+void ReturnedCalls::call(const Event& e) {
+  if (e.unfinished || !e.comm) return;
+  if (e.failed) {
+    refused.insert(*e.comm);
+  } else if (e.collective()) {
+    numbers[*e.comm].add(e.seq);
+  } else if (e.numbered && (e.name == "ncclSend" || e.name == "ncclRecv")) {  // not one-sided ones
+    Channel& channel = channels[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}];
+    channel.calls = std::max(channel.calls, e.seq + 1);
+    channel.bytes += e.bytes;
+  }
+}
+
+const Intervals& ReturnedCalls::collectives(std::int64_t comm) const {
+  static const Intervals kNone;
+  const auto found = numbers.find(comm);
+  return found == numbers.end() ? kNone : found->second;
+}
+
+Channel ReturnedCalls::channel(const ChannelKey& key) const {
+  const auto found = channels.find(key);
+  return found == channels.end() ? Channel{} : found->second;
+}
+
+void LastCalls::call(const Event& e) {
+  if (e.unfinished) {
+    if (open.size() < kMaxOpen) open.push_back(e);
+    return;
+  }
+  remember(e);
+  if (e.collective() && e.seq == 0) begun.try_emplace(*e.comm, e.ts_ns);
+}
+
+void LastCalls::last_call(const Event& e) {
+  remember(e);
+  from_ring_ = true;
+}
+
+void LastCalls::remember(const Event& e) {
+  if (!last || last->ts_ns <= e.ts_ns) last = e;
+  if (e.launch || e.failed || !e.comm || rank_.end == read::End::closed) return;
+  if (e.collective()) {
+    const auto [of_comm, fresh] = last_collective.try_emplace(*e.comm, e);
+    if (!fresh && of_comm->second.seq <= e.seq) of_comm->second = e;
+  } else {
+    std::uint64_t& n = sent_or_received[{*e.comm, e.peer.value_or(-1), e.name == "ncclSend"}];
+    n = std::max(n, e.seq + 1);
+  }
+}
+
+bool LastCalls::knows_last() const {
+  const Process& p = rank_;
+  if (!last || !p.footer || p.end == read::End::partial) return false;
+  const auto without_line = [&](const auto& epoch) {
+    return std::ranges::any_of(epoch.second.rows, [&](const read::Row& row) {
+      return row.amounts.calls != 0 && !wants_lines(p, row.bucket);
+    });
+  };
+  return from_ring_ || (p.footer->dropped.empty() && std::ranges::none_of(p.ledgers, without_line));
+}
+
+void OpenRanges::open_range(const read::Range& range) {
+  if (ranges.size() < kMaxOpen) ranges.push_back(range);
+}
+
+void DecreasedLedgers::metadata(const read::Line& line, const Process& so_far) {
+  if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
+  for (const auto& [epoch, ledger] : so_far.ledgers) {
+    const auto before = before_.find(epoch);
+    if (before != before_.end()) compare(before->second, ledger, line.offset);
+  }
+  before_ = so_far.ledgers;
+}
+
+void DecreasedLedgers::compare(const read::Ledger& before, const read::Ledger& now,
+                               std::uint64_t offset) {
+  std::map<std::string, std::uint64_t> counts;  // by what is counted
+  const auto each = [](const read::Ledger& ledger, const auto& see) {
+    for (const read::Collectives& c : ledger.collectives) {
+      see(fmt::format("collectives of communicator {}", c.comm), c.count);
+    }
+    for (const read::Row& r : ledger.rows) {
+      see(fmt::format("calls of {} ({}, communicator {}, size class {}, mode {})", r.name, r.dtype,
+                      r.comm.value_or(-1), r.bytes_class, static_cast<int>(r.mode)),
+          r.amounts.calls);
+    }
+  };
+  each(now, [&](const std::string& what, std::uint64_t n) { counts[what] += n; });
+  each(before, [&](const std::string& what, std::uint64_t n) {
+    if (n <= counts[what] || places.size() == kMaxDecreased) return;
+    places.push_back(fmt::format("the ledger at byte {} says {} {}, one before it {}", offset,
+                                 counts[what], what, n));
+  });
+}
+
+bool wants_lines(const Process& p, Bucket bucket) {
+  if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
+  const auto events = p.header.config.find("TPROF_EVENTS");
+  return events != p.header.config.end() && events->second == "all";
+}
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,90 @@
+// What several diagnoses keep of a rank's lines; what one alone keeps is in its own file.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnose/intervals.h"
+#include "diagnose/lines.h"
+
+namespace tprof::diagnose {
+
+// Sends or receives of one rank with one other.
+struct ChannelKey {
+  std::int64_t comm = 0;
+  std::int64_t peer = 0;
+  bool send = false;
+
+  auto operator<=>(const ChannelKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct Channel {
+  std::uint64_t calls = 0;  // the number behind the last
+  std::uint64_t bytes = 0;
+
+  bool operator==(const Channel&) const = default;
+};
+
+// What returned, by communicator.
+struct ReturnedCalls : Collector {
+  using Collector::Collector;
+  void call(const read::Event& e) override;
+  const Intervals& collectives(std::int64_t comm) const;  // empty where there is no line
+  Channel channel(const ChannelKey& key) const;
+
+  std::map<std::int64_t, Intervals> numbers;  // of collectives that have a line
+  std::map<ChannelKey, Channel> channels;     // of sends and receives
+  std::set<std::int64_t> refused;             // where calls were, of any kind
+};
+
+// Where a rank stood when its trace ended.
+struct LastCalls : Collector {
+  using Collector::Collector;
+  void call(const read::Event& e) override;
+  void launch(const read::Event& e) override { remember(e); }
+  void last_call(const read::Event& e) override;
+
+  bool knows_last() const;  // the ring tells, or all that was called has a line
+
+  std::vector<read::Event> open;               // calls that never returned
+  std::optional<read::Event> last;             // the call or launch that began last
+  std::map<std::int64_t, std::int64_t> begun;  // by communicator: when its first was called
+  // Of a process that did not close: the last collective of each communicator, and how many sends
+  // and receives there were.
+  std::map<std::int64_t, read::Event> last_collective;
+  std::map<ChannelKey, std::uint64_t> sent_or_received;
+
+ private:
+  void remember(const read::Event& e);
+  bool from_ring_ = false;  // which tells what it did last, whatever has lines
+};
+
+// NVTX ranges that were pushed and not popped: of a thread outermost first.
+struct OpenRanges : Collector {
+  using Collector::Collector;
+  void open_range(const read::Range& range) override;
+
+  std::vector<read::Range> ranges;
+};
+
+// A ledger is cumulative: what it once said stays. A file in which it does not contradicts itself.
+struct DecreasedLedgers : Collector {
+  using Collector::Collector;
+  void metadata(const read::Line& line, const read::Process& so_far) override;
+
+  std::vector<std::string> places;  // a sentence each
+
+ private:
+  void compare(const read::Ledger& before, const read::Ledger& now, std::uint64_t offset);
+  std::map<std::int64_t, read::Ledger> before_;  // by epoch
+};
+
+// Whether each call of the bucket gets a line, as far as there is room.
+bool wants_lines(const read::Process& process, Bucket bucket);
+
+}  // namespace tprof::diagnose

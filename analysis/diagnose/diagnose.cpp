@@ -1,0 +1,81 @@
+#include "diagnose/diagnose.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "diagnose/collectors.h"
+#include "diagnose/mismatch.h"
+
+namespace tprof::diagnose {
+namespace {
+
+std::vector<const Diagnosis*> rows_for(const Options& options) {
+  std::vector<const Diagnosis*> all;
+  for (const Diagnosis* d : diagnoses()) {
+    if ((d->asked & options.asked) != 0 && (options.read_lines || !d->needs_lines)) {
+      all.push_back(d);
+    }
+  }
+  return all;
+}
+
+Case case_of(const job::Job& job, const read::Traces& traces, const Options& options,
+             const std::vector<const Diagnosis*>& made) {
+  Case c{.job = job, .traces = traces, .options = options, .skipped = traces.skipped};
+  if (options.read_lines) {
+    const auto make = [&](const read::Process& rank, Collectors& all) {
+      collect<DecreasedLedgers, LastCalls>(rank, all);  // what this file and explain() look at
+      for (const Diagnosis* d : made) {
+        if (d->collect != nullptr) d->collect(rank, all);
+      }
+    };
+    c.lines = Lines::of_job(job, traces, make, options.progress, c.skipped);
+  }
+  c.communicators = communicators(job);
+  for (Communicator& comm : c.communicators) {
+    // What a file says that contradicts itself is said of nobody else.
+    for (Member& m : comm.members) {
+      const auto* ledgers = c.lines.of<DecreasedLedgers>(m.process);
+      if (ledgers != nullptr && !ledgers->places.empty()) m.done = nullptr;
+    }
+    c.agreements.push_back(agreement_of(comm));
+  }
+  return c;
+}
+
+Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& findings) {
+  return differ(findings, c)   ? Verdict::different
+         : !a.partings.empty() ? Verdict::not_as_far
+         : a.all_there         ? Verdict::same
+                               : Verdict::same_of_those_seen;
+}
+
+}  // namespace
+
+Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options) {
+  const std::vector<const Diagnosis*> made = rows_for(options);
+  const Case c = case_of(job, traces, options, made);
+  Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
+  for (const Diagnosis* d : made) d->reduce(c, said.findings);
+  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
+    said.communicators.push_back(
+        {comm, agreement.collectives, verdict_of(comm, agreement, said.findings)});
+  }
+  explain(c, said.findings);
+  order_and_cap(said.findings);
+  return said;
+}
+
+bool complete(const job::Job& job, const Findings& findings) {
+  const bool known = std::ranges::all_of(job.processes, [](const read::Process* p) {
+    return p->end == read::End::closed || p->end == read::End::recovered;
+  });
+  // Ranks that are all there can still have done different things.
+  return known && std::ranges::none_of(findings, [](const Finding& f) {
+           return (f.severity == Severity::error && f.kind != kMismatchKind.name) ||
+                  (f.severity == Severity::warning && f.kind == "not_closed");
+         });
+}
+
+}  // namespace tprof::diagnose

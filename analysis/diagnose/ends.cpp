@@ -1,0 +1,177 @@
+#include "diagnose/ends.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+
+#include "diagnose/collectors.h"
+#include "diagnose/diagnosis.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+constexpr Kind kRunning{"running", Severity::note};
+constexpr Kind kFreshSnapshot{"snapshot", Severity::note};
+constexpr Kind kOldSnapshot{"snapshot", Severity::warning};
+constexpr Kind kEndedIdle{"not_closed", Severity::note};
+constexpr Kind kKilled{"not_closed", Severity::warning};
+constexpr Kind kPartial{"partial", Severity::error};
+constexpr Kind kLost{"lost", Severity::error};
+
+// A process that lives renews its snapshot every minute, and every ten seconds while it calls.
+constexpr std::int64_t kMayLiveNs = 120'000'000'000;
+
+bool fresh(const Processes& snapshots) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return now_ns - oldest_ns(snapshots) < kMayLiveNs;
+}
+
+std::string lost(const Processes& who) {
+  const Processes known = select(who, [](const Process& p) { return !p.ledgers.empty(); });
+  std::string text = " did not close, and there is no ring file";
+  if (!known.empty()) text += ": the counts are exact until " + utc(oldest_ns(known)) + " at least";
+  if (known.size() == who.size()) return text;
+  return text + "; of " + counted(who.size() - known.size(), "process") + " nothing is known";
+}
+
+bool has_unfinished(const Process& p) {
+  return std::ranges::any_of(p.ledgers, [](const auto& epoch) {
+    return std::ranges::any_of(epoch.second.rows,
+                               [](const read::Row& row) { return row.amounts.unfinished != 0; });
+  });
+}
+
+// Whether nothing shows that anybody was left in the middle: no call was open, and the members of a
+// communicator did as many collectives and ended alike. So do jobs whose launcher ends idle ranks.
+bool all_were_idle(const job::Job& job) {
+  std::map<std::string_view, std::pair<End, std::uint64_t>> seen;  // and the collectives
+  for (const Process* p : job.processes) {
+    if (has_unfinished(*p)) return false;
+    for (const auto& [number, comm] : p->comms) {
+      std::pair<End, std::uint64_t> mine(p->end, 0);
+      for (const auto& [epoch, ledger] : p->ledgers) {
+        for (const read::Collectives& c : ledger.collectives) {
+          if (c.comm == number) mine.second += c.count;
+        }
+      }
+      if (seen.try_emplace(comm.id, mine).first->second != mine) return false;
+    }
+  }
+  return true;
+}
+
+void not_closed(const Case& c, Findings& found) {
+  const auto say = [&](const Processes& who, const Kind& kind, const std::string& text,
+                       const char* next = "") {
+    if (!who.empty()) add(found, kind, who, names_of(who) + text, next);
+  };
+  const auto ended = [&](End end) {
+    return select(c.job.processes, [&](const Process& p) { return p.end == end && !p.snapshot; });
+  };
+  const Processes seen = select(c.job.processes, [](const Process& p) { return p.snapshot; });
+  if (!seen.empty()) {
+    const bool may_live = fresh(seen);
+    say(seen, may_live ? kFreshSnapshot : kOldSnapshot,
+        " did not close, and no ring file is to be seen from here: known by snapshot until " +
+            utc(oldest_ns(seen)) + " or later; whether the program still runs is not known",
+        may_live ? "" : "tprof recover on the host that it ran on, or with --force");
+  }
+  const Processes running = ended(End::running);
+  say(running, kRunning,
+      running.size() == 1 ? " is still running: the counts are as of now"
+                          : " are still running: the counts are as of now");
+  const bool idle = all_were_idle(c.job);
+  Processes well;
+  Processes killed;
+  for (const Process* p : ended(End::recovered)) {
+    (!has_unfinished(*p) && (idle || p->comms.empty()) ? well : killed).push_back(p);
+  }
+  say(well, kEndedIdle,
+      " ended without closing: killed by a signal, or a way of ending that tprof does not see; no "
+      "call was open, and the counts are exact");
+  say(killed, kKilled,
+      " did not close (killed or crashed): the counts are exact, recovered from the ring file");
+  say(ended(End::partial), kPartial,
+      " did not close, and not all counts fitted into the ring file (disk full, less than 1 GiB "
+      "left in /dev/shm, or a file size limit): the counts are lower bounds",
+      "free space where the ring file was, or raise ulimit -f");
+  const Processes gone = ended(End::lost);
+  if (!gone.empty()) say(gone, kLost, lost(gone));
+}
+
+}  // namespace
+
+std::int64_t known_until_ns(const Process& p) {
+  return p.header.base_time_ns + (p.ledgers.empty() ? 0 : p.ledgers.rbegin()->second.ts_ns);
+}
+
+std::int64_t oldest_ns(const Processes& processes) {
+  std::int64_t oldest = INT64_MAX;
+  for (const Process* p : processes) oldest = std::min(oldest, known_until_ns(*p));
+  return oldest;
+}
+
+std::int64_t end_ns(const Process& p) {
+  return std::clamp<std::int64_t>(known_until_ns(p), 0, INT64_MAX / 8 * 5);
+}
+
+std::optional<std::int64_t> idle_since_ns(const Process& p, const Lines& lines) {
+  const auto* calls = lines.of<LastCalls>(&p);
+  if (calls == nullptr || !calls->knows_last()) return std::nullopt;
+  return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
+}
+
+// One host has one clock. Between hosts, the first collective of a communicator tells: its ranks
+// call it soon after they have made the communicator together, so what lies between two such calls
+// is the ranks' own delay and the difference of their clocks. Twice as much is beyond doubt.
+std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Lines& lines) {
+  if (a.header.boot_id == b.header.boot_id) return 0;
+  const auto* of_a = lines.of<LastCalls>(&a);
+  const auto* of_b = lines.of<LastCalls>(&b);
+  if (of_a == nullptr || of_b == nullptr) return std::nullopt;
+  for (const auto& [number, ts] : of_a->begun) {
+    const auto comm = a.comms.find(number);
+    if (comm == a.comms.end()) continue;
+    for (const auto& [other, other_ts] : of_b->begun) {
+      const auto theirs = b.comms.find(other);
+      if (theirs == b.comms.end() || theirs->second.id != comm->second.id) continue;
+      const std::int64_t apart =
+          std::abs(a.header.base_time_ns + ts - b.header.base_time_ns - other_ts);
+      return 1'000'000'000 + 2 * std::min(apart, INT64_MAX / 8);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string since(const Process& p, std::int64_t realtime_ns) {
+  return fmt::format(" since {}, {} before the end of its trace", utc(realtime_ns),
+                     duration(end_ns(p) - realtime_ns));
+}
+
+std::string unknown_since(const Processes& snapshots) {
+  const std::string first = utc(oldest_ns(snapshots));
+  return fmt::format(
+      "what {} did after {} is not known", names_of(snapshots),
+      snapshots.size() == 1 ? first : "their snapshots (the oldest is of " + first + ")");
+}
+
+std::string where_to_look(const Process& p) {
+  if (p.end == End::running) {
+    return fmt::format("look at its stack{}: py-spy dump --native --pid {} on {}",
+                       p.snapshot ? ", if it runs" : "", p.header.pid, p.header.host);
+  }
+  return fmt::format("look at the output of {} on {} around {}", name_of(p), p.header.host,
+                     utc(end_ns(p)));
+}
+
+extern const Diagnosis kNotClosed{kCheck | kSummary, not_closed};
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,198 @@
+// Which finding follows from which: an effect is said with its cause, or not at all. And who of a
+// job ended first: a launcher ends the other ranks when one has.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/ends.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+
+struct Relation {
+  std::string_view cause;
+  std::string_view effect;
+  // Said as evidence of the first cause on the same communicator; else what the cause says holds
+  // it.
+  bool with_cause = false;
+};
+
+// In this order. Where the job was held up is the cause of what ended with it; where ranks did
+// different things, that is the cause.
+constexpr Relation kRelations[] = {
+    {"missing_rank", "missing_member"},  // the world size has told who
+    {"hang", "not_closed"},
+    {"hang", "unfinished"},
+    {"stopped", "not_closed"},
+    {"stopped", "unfinished"},
+    {"mismatch", "hang", true},
+    {"mismatch", "stopped", true},
+};
+
+void apply(const Relation& relation, Findings& findings) {
+  for (auto effect = findings.begin(); effect != findings.end();) {
+    const auto cause = std::ranges::find_if(findings, [&](const Finding& f) {
+      return f.kind == relation.cause &&
+             (!relation.with_cause || f.communicator == effect->communicator);
+    });
+    if (effect->kind != relation.effect || cause == findings.end()) {
+      ++effect;
+      continue;
+    }
+    if (relation.with_cause) {
+      cause->evidence.push_back("then " + effect->text);
+      cause->evidence.insert(cause->evidence.end(), effect->evidence.begin(),
+                             effect->evidence.end());
+    }
+    effect = findings.erase(effect);
+  }
+}
+
+// A process that closed ended then. One that was killed lived on for a moment after its last sign
+// of life: its writer gives one five times a second, and now and then has to wait for a processor.
+constexpr std::int64_t kBetweenSignsNs = 500'000'000;
+constexpr std::int64_t kSilentNs = 50'000'000;
+// Ranks that close within this time of each other closed for reasons of their own.
+constexpr std::int64_t kTogetherNs = 1'000'000'000;
+constexpr std::size_t kMaxCompared = 64;  // of those that ended earliest, with everybody
+
+std::int64_t latest_ns(const Process& p) {
+  return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
+}
+
+bool ended_before(const Process& a, const Process& b, const Lines& lines) {
+  const auto doubt = clock_doubt_ns(a, b, lines);
+  const bool both_closed = a.end == End::closed && b.end == End::closed;
+  return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
+}
+
+// Those that nobody is known to have ended before.
+Processes first_to_end(const Processes& ended, const Lines& lines) {
+  std::map<std::pair<std::string, bool>, const Process*> of_host;  // the first that closed, or not
+  for (const Process* p : ended) {
+    const std::pair key(p->header.boot_id, p->end == End::closed);
+    const Process*& first = of_host.try_emplace(key, p).first->second;
+    if (latest_ns(*p) < latest_ns(*first)) first = p;
+  }
+  Processes earliest;
+  for (const auto& [key, p] : of_host) earliest.push_back(p);
+  std::ranges::stable_sort(earliest, {}, [](const Process* p) { return latest_ns(*p); });
+  if (earliest.size() > kMaxCompared) earliest.resize(kMaxCompared);
+  Processes first = select(ended, [&](const Process& p) {
+    return std::ranges::none_of(earliest,
+                                [&](const Process* e) { return ended_before(*e, p, lines); });
+  });
+  // A host all of whose ranks are among them tells nothing, where another one tells something.
+  std::map<std::string, std::size_t> left;
+  for (const Process* p : ended) ++left[p->header.boot_id];
+  for (const Process* p : first) --left[p->header.boot_id];
+  if (std::ranges::any_of(left, [](const auto& host) { return host.second != 0; })) {
+    std::erase_if(first, [&](const Process* p) { return left[p->header.boot_id] == 0; });
+  }
+  return first;
+}
+
+// Who ended first. `others`: those that did not.
+std::string sentence(const Processes& closed, const Processes& killed, const Processes& others,
+                     bool all_known) {
+  const Processes& who = closed.empty() ? killed : closed;
+  const std::string in_order =
+      "closed in order at " + utc(end_ns(*who[0])) + " (an exception, or an early exit?)";
+  if (!closed.empty() && !killed.empty()) {
+    return fmt::format(
+        "{} {}, about when {} {} killed or crashed: who was first, the traces do not tell",
+        names_of(closed), in_order, names_of(killed), killed.size() == 1 ? "was" : "were");
+  }
+  std::string text = fmt::format(
+      "{} ended first{}: {}", names_of(who), all_known ? "" : " of those whose end is known",
+      closed.empty() ? "killed or crashed, last heard of at " + utc(end_ns(*who[0])) : in_order);
+  std::int64_t longer_ns = INT64_MAX;  // at the least, on the same host
+  for (const Process* p : others) {
+    if (p->header.boot_id != who[0]->header.boot_id) continue;
+    longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(*who[0]));
+  }
+  if (longer_ns < 0 || longer_ns == INT64_MAX) return text;
+  return text + "; the others lived for " + duration(longer_ns) + " more";
+}
+
+// Of ranks of one host that were all killed within a moment: no more than what was seen.
+void add_who_fell_silent(Processes killed, Finding& about) {
+  if (killed.size() < 2) return;
+  std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
+  const Process& first = *killed[0];
+  const std::int64_t longer = end_ns(*killed[1]) - end_ns(first);
+  const bool one_host = std::ranges::all_of(
+      killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
+  if (!one_host || longer < kSilentNs) return;
+  about.evidence.insert(
+      about.evidence.begin(),
+      fmt::format("{} was last heard of at {}, the others for {} more (at every call, and five "
+                  "times a second)",
+                  name_of(first), utc(end_ns(first)), duration(longer)));
+  about.next = where_to_look(first);
+}
+
+// In the first finding about ranks that ended or did not close. Nothing where all closed, or where
+// nothing tells one rank's end from another's.
+void lead_with_who_ended_first(const Case& c, Findings& findings) {
+  // A note stays one: that ranks which nobody waited for were ended one by one proves no more.
+  auto about = findings.end();
+  for (auto f = findings.begin(); f != findings.end(); ++f) {
+    if (f->severity == Severity::error || (f->kind != "stopped" && f->kind != "not_closed"))
+      continue;
+    if (about == findings.end() || about->severity < f->severity) about = f;
+  }
+  if (about == findings.end()) return;
+  Processes ended;
+  Processes others;
+  Processes snapshots;
+  for (const Process* p : c.job.processes) {
+    if (p->end == End::lost || p->comms.empty()) continue;
+    (p->snapshot ? snapshots : p->end == End::running ? others : ended).push_back(p);
+  }
+  const Processes first = first_to_end(ended, c.lines);
+  Processes closed;
+  Processes killed;
+  for (const Process* p : ended) {
+    const bool is_first = std::ranges::find(first, p) != first.end();
+    (!is_first ? others : p->end == End::closed ? closed : killed).push_back(p);
+  }
+  // One that is known by a snapshot may have ended right behind it.
+  Processes unknown;
+  for (const Process* p : snapshots) {
+    const bool lived =
+        std::ranges::all_of(first, [&](const Process* e) { return ended_before(*e, *p, c.lines); });
+    (lived ? others : unknown).push_back(p);
+  }
+  if (others.empty() && closed.empty()) add_who_fell_silent(killed, *about);
+  if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
+  const Processes& who = closed.empty() ? killed : closed;
+  std::string text = sentence(closed, killed, others, unknown.empty());
+  const bool named = std::ranges::any_of(ranks_of(who), [&](std::int64_t rank) {
+    return std::ranges::binary_search(about->ranks, rank);
+  });
+  about->evidence.insert(about->evidence.begin(), text);
+  if ((about->kind == "stopped" && named) || about->severity == Severity::note) return;
+  about->kind = "stopped";
+  about->ranks = ranks_of(first);
+  std::swap(about->evidence[0], about->text);
+  if (!unknown.empty()) about->evidence.push_back(unknown_since(unknown));
+  about->next = where_to_look(*who[0]);
+  std::rotate(findings.begin(), about, about + 1);
+}
+
+}  // namespace
+
+void explain(const Case& c, Findings& findings) {
+  for (const Relation& relation : kRelations) apply(relation, findings);
+  // A summary says how each trace ends, and no more.
+  if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
+}
+
+}  // namespace tprof::diagnose

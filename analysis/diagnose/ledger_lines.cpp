@@ -1,0 +1,175 @@
+// Whether what a process wrote agrees with itself: lines with the ledger, numbers without a gap,
+// ledgers that only go forward.
+#include <fmt/format.h>
+
+#include <compare>
+#include <map>
+#include <set>
+
+#include "diagnose/collectors.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/names.h"
+#include "text/text.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::End;
+using read::Process;
+using text::thousands;
+
+constexpr Kind kSeqGap{"seq_gap", Severity::warning};
+constexpr Kind kDecreased{"ledger_decreased", Severity::error};
+constexpr Kind kDisagree{"ledger_lines", Severity::warning};
+
+// What a row of the ledger and the lines of its calls have in common.
+struct CallKey {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string name;
+  std::string dtype;
+  std::optional<std::int64_t> comm;
+  Mode mode = Mode::direct;
+
+  // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
+  auto operator<=>(const CallKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct CallSums {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unfinished = 0;
+
+  bool operator==(const CallSums&) const = default;
+};
+
+struct SumsOfLines : Collector {
+  using Collector::Collector;
+  void call(const read::Event& e) override {
+    if (e.failed && !e.unfinished) return;
+    CallSums& s =
+        sums[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
+    if (e.unfinished) {
+      ++s.unfinished;
+    } else {
+      ++s.calls;
+      s.bytes += e.bytes;
+    }
+  }
+
+  std::map<CallKey, CallSums> sums;
+};
+
+// A process whose lines are all there and whose ledger was made after the last of them.
+bool comparable(const Process& p) {
+  if (p.end != End::closed && p.end != End::recovered) return false;
+  return p.footer && p.footer->dropped.empty() && !p.ledgers.empty();
+}
+
+std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
+  std::map<CallKey, CallSums> sums;
+  for (const auto& [epoch, ledger] : p.ledgers) {
+    for (const read::Row& row : ledger.rows) {
+      if (row.mode == Mode::replayed || !wants_lines(p, row.bucket)) continue;
+      const read::Amounts& a = row.amounts;
+      if (a.calls == 0 && a.unfinished == 0) continue;
+      CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
+      s.calls += a.calls;
+      s.bytes += a.bytes;
+      s.unfinished += a.unfinished;
+    }
+  }
+  return sums;
+}
+
+std::string id_of(const Process& p, std::int64_t comm) {
+  const auto found = p.comms.find(comm);
+  return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id;
+}
+
+// Of communicators in whose numbers there is a gap, or one twice: of which these are. A call that
+// was refused may have taken its number with it.
+std::set<std::int64_t> add_gaps(const Process& p, const ReturnedCalls& lines, Findings& found) {
+  std::set<std::int64_t> comms;
+  for (const auto& [comm, numbers] : lines.numbers) {
+    if (lines.refused.contains(comm) || numbers.left_out()) continue;
+    std::uint64_t known = 0;
+    for (const auto& [begin, end] : numbers.parts()) known += end - begin;
+    const std::uint64_t missing = numbers.end() - known;
+    if (missing == 0 && numbers.twice() == 0) continue;
+    comms.insert(comm);
+    const auto first = missing != 0 ? std::optional(numbers.covered_until(0)) : std::nullopt;
+    Finding& f = add(
+        found, kSeqGap, {&p},
+        fmt::format(
+            "{}: communicator {}: of its collectives, although no line was dropped, {} {}",
+            name_of(p), id_of(p, comm), thousands(first ? missing : numbers.twice()),
+            first ? fmt::format("have no line, the first of them {}", *first) : "have two lines"),
+        "was the file edited or cut together? The counts come from the ledger and stand");
+    f.communicator = id_of(p, comm);
+    f.seq = first;
+  }
+  return comms;
+}
+
+std::string text(const CallSums& s) {
+  return fmt::format("{} calls, {} bytes{}", thousands(s.calls), thousands(s.bytes),
+                     s.unfinished == 0 ? "" : fmt::format(", {} unfinished", s.unfinished));
+}
+
+void disagreement(const Process& p, const SumsOfLines& lines,
+                  const std::set<std::int64_t>& with_gap, Findings& found) {
+  std::map<CallKey, std::pair<CallSums, CallSums>> both;  // ledger, lines
+  for (const auto& [key, sums] : sums_of_ledger(p)) both[key].first = sums;
+  for (const auto& [key, sums] : lines.sums) both[key].second = sums;
+  // What a gap explains has been said.
+  std::erase_if(both, [&](const auto& entry) {
+    const auto& [key, sums] = entry;
+    return sums.first == sums.second || (key.comm && with_gap.contains(*key.comm));
+  });
+  if (both.empty()) return;
+  const CallKey& first = both.begin()->first;
+  Finding& f = add(found, kDisagree, {&p},
+                   name_of(p) + ": ledger and event lines disagree although no line was dropped",
+                   "was the file edited or cut together? If not, this is a bug in tprof: please "
+                   "report it with this file (tprof anonymize takes names out)");
+  f.communicator = first.comm ? id_of(p, *first.comm) : "";
+  f.function = first.name;
+  for (const auto& [key, sums] : both) {
+    f.evidence.push_back(fmt::format("{}{} of {}{}: the ledger has {}; the lines {}",
+                                     key.mode == Mode::captured ? "captured " : "", key.name,
+                                     key.dtype,
+                                     key.comm ? " on communicator " + id_of(p, *key.comm) : "",
+                                     text(sums.first), text(sums.second)));
+  }
+  shorten(f.evidence, 6);
+}
+
+void lines_against_ledger(const Case& c, Findings& found) {
+  for (const Process* p : c.job.processes) {
+    const auto* lines = c.lines.of<SumsOfLines>(p);
+    if (lines == nullptr || !comparable(*p)) continue;
+    if (!c.lines.of<DecreasedLedgers>(p)->places.empty()) continue;
+    disagreement(*p, *lines, add_gaps(*p, *c.lines.of<ReturnedCalls>(p), found), found);
+  }
+}
+
+void decreased_ledgers(const Case& c, Findings& found) {
+  for (const read::Process* p : c.job.processes) {
+    if (p->lane != 0) continue;  // the file's
+    const auto* ledgers = c.lines.of<DecreasedLedgers>(p);
+    if (ledgers == nullptr || ledgers->places.empty()) continue;
+    add(found, kDecreased, {p},
+        fmt::format("{}: a later ledger says less than an earlier one, in {}", name_of(*p),
+                    p->file),
+        "was the file edited or cut together? Its totals are not to be trusted")
+        .evidence = ledgers->places;
+  }
+}
+
+}  // namespace
+
+extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger,
+                                    collect<SumsOfLines, ReturnedCalls, DecreasedLedgers>, true};
+extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers, collect<DecreasedLedgers>, true};
+
+}  // namespace tprof::diagnose

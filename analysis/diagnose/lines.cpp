@@ -1,0 +1,97 @@
+#include "diagnose/lines.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <set>
+#include <thread>
+
+#include "read/error.h"
+#include "read/metadata.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using read::Process;
+using Ranks = std::map<const Process*, Collectors>;  // those of one file that are of the job
+
+void read_file(const read::Trace& trace, Ranks& ranks) {
+  const auto shown_to = [&](auto see) {
+    return [&ranks, see](const Process& p, const auto& line) {
+      for (auto& [type, collector] : ranks.at(&p)) (collector.get()->*see)(line);
+    };
+  };
+  read::MetadataParser metadata(trace.source.file);
+  // A line of metadata is of all ranks of its process.
+  const auto show_metadata = [&](const read::Line& line) {
+    metadata.line(line);
+    const Process* last = read::owner_at(trace, line.offset);
+    if (last == nullptr || metadata.processes().empty()) return;
+    for (const Process* p = last - last->lane; p <= last; ++p) {
+      const auto rank = ranks.find(p);
+      if (rank == ranks.end()) continue;
+      for (auto& [type, c] : rank->second) c->metadata(line, metadata.processes().back());
+    }
+  };
+  read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
+                           .event = shown_to(&Collector::call),
+                           .launch = shown_to(&Collector::launch),
+                           .last = shown_to(&Collector::last_call),
+                           .open_range = shown_to(&Collector::open_range),
+                           .metadata = show_metadata});
+}
+
+}  // namespace
+
+Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
+                    const std::function<void(const Process&, Collectors&)>& make,
+                    const std::function<void(std::size_t)>& progress,
+                    std::vector<read::Skipped>& unreadable) {
+  struct File {
+    const read::Trace* trace = nullptr;
+    Ranks ranks{};
+    std::string unread{};
+    std::exception_ptr error{};
+  };
+  const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
+  std::vector<File> files;
+  for (const read::Trace& trace : traces.traces) {
+    Ranks ranks;
+    for (const Process& p : trace.processes) {
+      if (ours.contains(&p)) make(p, ranks[&p]);
+    }
+    if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
+  }
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      try {
+        read_file(*files[i].trace, files[i].ranks);
+      } catch (const read::BadInput& e) {
+        files[i].unread = e.what();
+      } catch (...) {
+        files[i].error = std::current_exception();
+      }
+      progress(++done);
+    }
+  };
+  {
+    const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    std::vector<std::jthread> pool;
+    for (std::size_t i = 1; i < std::min(threads, files.size()); ++i) pool.emplace_back(work);
+    work();
+  }
+  Lines lines;
+  for (File& file : files) {
+    if (file.error) std::rethrow_exception(file.error);
+    if (file.unread.empty()) {
+      lines.ranks_.merge(file.ranks);
+    } else {
+      unreadable.push_back({file.unread + "; its lines are left out", true});
+    }
+  }
+  return lines;
+}
+
+}  // namespace tprof::diagnose

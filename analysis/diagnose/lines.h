@@ -1,0 +1,68 @@
+// One pass over the lines of each rank, and what the diagnoses keep of it: in memory that does not
+// grow with the number of lines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <typeindex>
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/events.h"
+#include "read/folder.h"
+
+namespace tprof::diagnose {
+
+// Sees the lines of one rank in their order and keeps what its diagnosis needs, bounded: a damaged
+// file may hold any number of anything. Several ranks are read at a time, each with its own.
+class Collector {
+ public:
+  explicit Collector(const read::Process& rank) : rank_(rank) {}
+  virtual ~Collector() = default;
+
+  virtual void call(const read::Event&) {}    // returned, failed or still open
+  virtual void launch(const read::Event&) {}  // of a graph
+  // What the rank did last, whether or not that has a line of its own.
+  virtual void last_call(const read::Event&) {}
+  virtual void open_range(const read::Range&) {}
+  // Any other line, and what these have said so far.
+  virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
+
+ protected:
+  const read::Process& rank_;
+};
+
+using Collectors = std::map<std::type_index, std::unique_ptr<Collector>>;
+
+// Those that a diagnosis names, for one rank; of a type that several name there is one.
+template <typename... C>
+void collect(const read::Process& rank, Collectors& all) {
+  (all.try_emplace(typeid(C), std::make_unique<C>(rank)), ...);
+}
+
+// What was collected, by rank.
+class Lines {
+ public:
+  // Null: its lines were not read. A diagnosis gets only what it has named.
+  template <typename C>
+  const C* of(const read::Process* rank) const {
+    const auto found = ranks_.find(rank);
+    return found == ranks_.end() ? nullptr
+                                 : static_cast<const C*>(found->second.at(typeid(C)).get());
+  }
+
+  // Of all ranks of a job, several files at a time. `make` puts the collectors of a rank into its
+  // map; `progress` gets the number of files done, from any thread. Of a file with a line that
+  // can't be read there is nothing but why, in `unreadable`.
+  static Lines of_job(const job::Job& job, const read::Traces& traces,
+                      const std::function<void(const read::Process&, Collectors&)>& make,
+                      const std::function<void(std::size_t)>& progress,
+                      std::vector<read::Skipped>& unreadable);
+
+ private:
+  std::map<const read::Process*, Collectors> ranks_;
+};
+
+}  // namespace tprof::diagnose

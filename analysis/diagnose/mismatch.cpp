@@ -1,0 +1,178 @@
+// Communicators whose ranks did different things: from the ledgers, and with lines which operation
+// it is.
+#include "diagnose/mismatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "diagnose/collectors.h"
+#include "text/text.h"
+
+namespace tprof::diagnose {
+namespace {
+
+using text::thousands;
+
+// Groups that are compared with the others line by line, each of which means reading two files a
+// few times: of one parting, and of a job.
+constexpr std::size_t kMaxComparedOfParting = 4;
+constexpr std::size_t kMaxCompared = 16;
+
+std::string others_name(const Parting& p) {
+  return p.tie() || p.others.size() == 1 ? names_of(p.others) : "the others";
+}
+
+std::string number_of_collectives(const Parting& p) {
+  const auto [least, most] =
+      std::ranges::minmax(p.groups, {}, [](const Members& group) { return group[0]->count(); });
+  const std::string fewest = thousands(least[0]->count());
+  const std::string highest = thousands(most[0]->count());
+  const std::string theirs = thousands(p.others[0]->count());
+  const std::string issued = names_of(p.members()) + " issued " + fewest +
+                             (fewest == highest ? "" : " to " + highest) + " collectives";
+  return fewest == theirs && highest == theirs
+             ? issued + " as " + others_name(p) + " did, but not the same ones"
+             : issued + ", " + others_name(p) + " " + theirs;
+}
+
+// What the ledger's rows tell: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
+std::vector<std::string> row_evidence(const Parting& p) {
+  using Calls = std::pair<std::uint64_t, std::uint64_t>;  // and the sum of their counts
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
+  // What the signature covers: collectives that were called, into a graph or not.
+  const auto add_rows = [&](const Member& m, auto side) {
+    for (const read::Row& row : m.process->ledgers.rbegin()->second.rows) {
+      if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
+        continue;
+      }
+      Calls& calls = both[{row.name, row.dtype, row.bytes_class}].*side;
+      calls.first += row.amounts.calls;
+      calls.second += row.amounts.count;
+    }
+  };
+  add_rows(*p.groups[0][0], &std::pair<Calls, Calls>::first);
+  add_rows(*p.others[0], &std::pair<Calls, Calls>::second);
+  std::vector<std::string> evidence;
+  for (const auto& [key, sides] : both) {
+    const auto& [mine, theirs] = sides;
+    if (mine == theirs) continue;
+    const auto& [name, dtype, bytes_class] = key;
+    const bool calls = mine.first != theirs.first;
+    evidence.push_back(
+        fmt::format("{}: {} {} of {} {}{}, {} {}", names_of(p.groups[0]), thousands(mine.first),
+                    name, dtype, size_class(bytes_class),
+                    calls ? "" : " with counts that add up to " + thousands(mine.second),
+                    others_name(p), thousands(calls ? theirs.first : theirs.second)));
+  }
+  shorten(evidence, 6);
+  if (evidence.empty()) {
+    evidence.emplace_back(
+        "the same calls of the same sizes on both sides: what differs is the root, the reduction "
+        "or the order");
+  }
+  return evidence;
+}
+
+Finding& add_parting(Findings& found, const Communicator& c, const Parting& p) {
+  std::vector<std::string> evidence = row_evidence(p);
+  if (p.groups.size() > 1) {
+    evidence.push_back(fmt::format("they differ among themselves too, in {} ways: shown is {}",
+                                   thousands(p.groups.size()), names_of(p.groups[0])));
+  }
+  return add_mismatch(found, c, p, number_of_collectives(p), std::move(evidence));
+}
+
+// Completes a finding with what the lines tell.
+void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
+  if (!d.seq) {
+    f.text += p.end == p.same + 1 ? fmt::format("; they part at collective {}", p.same)
+                                  : fmt::format("; they part at one of the collectives {} to {}",
+                                                p.same, p.end - 1);
+    if (d.unknown.empty()) return;
+    f.evidence.push_back("which operation it is, lines do not tell: " + d.unknown);
+    f.next += "; for the operation, write the lines of these ranks (TPROF_RANKS, TPROF_QUOTA)";
+    return;
+  }
+  f.seq = d.seq;
+  f.between = std::pair(*d.seq, *d.seq + 1);
+  f.function = d.function;
+  f.text +=
+      fmt::format("; {} difference: collective {}", d.unknown.empty() ? "first" : "a", *d.seq);
+  f.evidence.insert(f.evidence.begin(), d.evidence.begin(), d.evidence.end());
+}
+
+// A finding for each place at which groups part; those that are not compared are with the first.
+// `left`: how many may still be.
+void add_partings(const Communicator& c, const Parting& parting, const Case& of, std::size_t& left,
+                  Findings& found) {
+  // Members that did not get as far are compared behind the last mark that they share with the
+  // others, within what both did.
+  const bool stopped = parting.how == How::stopped;
+  std::vector<std::pair<Parting, FirstDifference>> places;
+  std::size_t compared = 0;
+  for (const Members& group : parting.groups) {
+    if (compared == kMaxComparedOfParting || left == 0) {
+      if (!stopped && !places.empty()) places[0].first.groups.push_back(group);
+      continue;
+    }
+    Parting one = parting.of_group(group);
+    const std::uint64_t end = one.end - (stopped ? 1 : 0);
+    if (stopped && one.same >= end) continue;
+    ++compared;
+    --left;
+    FirstDifference d = first_difference(one, end, of);
+    if (stopped && !d.seq) continue;
+    const auto same =
+        std::ranges::find_if(places, [&](const auto& place) { return place.second.seq == d.seq; });
+    if (same == places.end()) {
+      places.emplace_back(std::move(one), std::move(d));
+    } else {
+      same->first.groups.push_back(group);
+    }
+  }
+  if (places.empty() && !stopped) places.emplace_back(parting, FirstDifference{});
+  for (const auto& [one, d] : places) add_operation(one, d, add_parting(found, c, one));
+}
+
+void mismatches(const Case& c, Findings& found) {
+  std::size_t left = c.options.read_lines ? kMaxCompared : 0;
+  for (std::size_t i = 0; i < c.communicators.size(); ++i) {
+    for (const Parting& parting : c.agreements[i].partings) {
+      add_partings(c.communicators[i], parting, c, left, found);
+    }
+  }
+}
+
+}  // namespace
+
+bool differ(const Findings& found, const Communicator& c) {
+  return std::ranges::any_of(found, [&](const Finding& f) {
+    return f.kind == kMismatchKind.name && f.communicator == c.id;
+  });
+}
+
+Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p,
+                      const std::string& text, std::vector<std::string> evidence) {
+  Members all = p.members();
+  if (p.tie()) {
+    all.insert(all.end(), p.others.begin(), p.others.end());
+    evidence.emplace_back("no side is the majority: either may be the wrong one");
+  }
+  Finding& f =
+      add(found, kMismatchKind, processes_of(all),
+          fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks, text),
+          "look for what decides in the program whether, in which order and with what this call is "
+          "made: there something depends on the rank");
+  f.communicator = c.id;
+  if (p.end == p.same + 1) f.seq = p.same;
+  f.between = std::pair(p.same, p.end);
+  f.evidence = std::move(evidence);
+  return f;
+}
+
+extern const Diagnosis kMismatch{kCheck | kSummary, mismatches, collect<ReturnedCalls>};
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "diagnose/names.h"
+#include "report/findings.h"
+#include "report/report.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using text::printable;
+using text::thousands;
+
+using diagnose::CommunicatorVerdict;
+using diagnose::Verdict;
+
+constexpr std::size_t kMaxLines = 16;  // of communicators whose ranks did not do the same
+
+std::string_view text_of(Verdict verdict) {
+  constexpr std::string_view kTexts[] = {
+      "all ranks did the same", "those that were seen did the same", "not all ranks got as far",
+      "the ranks did NOT do the same"};
+  return kTexts[static_cast<int>(verdict)];
+}
+
+std::string collectives(std::uint64_t n) {
+  return n == 0 ? "no collectives" : diagnose::counted(n, "collective");
+}
+
+std::string id_of(const CommunicatorVerdict& c) {
+  return printable(c.id) + (c.name.empty() ? "" : fmt::format(" \"{}\"", printable(c.name)));
+}
+
+std::string line(const CommunicatorVerdict& c) {
+  const std::size_t seen = c.members.size();
+  return fmt::format(
+      "communicator {} ({}{}): {}, {}\n", id_of(c),
+      diagnose::counted(static_cast<std::uint64_t>(c.nranks), "rank"),
+      seen == static_cast<std::size_t>(c.nranks) ? "" : fmt::format(", {} seen", seen),
+      collectives(c.collectives), text_of(c.verdict));
+}
+
+// One line for all communicators of one verdict, the largest first; those whose ranks did not do
+// the same have one each.
+std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
+  const CommunicatorVerdict& largest = *alike.front();
+  const std::size_t n = alike.size();
+  if (n > 1 && largest.cleared()) {
+    std::uint64_t all = 0;
+    for (const CommunicatorVerdict* c : alike) all += c->collectives;
+    const std::int64_t least = alike.back()->nranks;
+    return fmt::format("{} communicators ({} ranks; the largest is {}): {}, {}\n", thousands(n),
+                       (least == largest.nranks ? "" : fmt::format("{} to ", least)) +
+                           std::to_string(largest.nranks),
+                       id_of(largest), collectives(all), text_of(largest.verdict));
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(n, kMaxLines); ++i) out += line(*alike[i]);
+  if (n > kMaxLines) {
+    out += fmt::format("and {} more communicators: {}\n", thousands(n - kMaxLines),
+                       text_of(largest.verdict));
+  }
+  return out;
+}
+
+std::string communicators(const std::vector<CommunicatorVerdict>& all) {
+  std::vector<std::vector<const CommunicatorVerdict*>> verdicts;
+  for (const CommunicatorVerdict& c : all) {
+    const auto same = std::ranges::find_if(
+        verdicts, [&](const auto& alike) { return alike[0]->verdict == c.verdict; });
+    (same != verdicts.end() ? *same : verdicts.emplace_back()).push_back(&c);
+  }
+  std::string out;
+  for (const auto& alike : verdicts) out += lines(alike);
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const diagnose::Diagnosed& said) {
+  std::string out = communicators(said.communicators);
+  const auto& processes = said.job->processes;
+  if (std::ranges::all_of(processes, [](const auto* p) { return p->comms.empty(); })) {
+    out += fmt::format("no communicator: {} made copies only\n",
+                       diagnose::counted(processes.size(), "process"));
+  }
+  bool numbers = false;
+  for (const diagnose::Finding& f : said.findings) {
+    out += to_text(f, Detail::full);
+    numbers = numbers || f.seq || f.between;
+  }
+  if (numbers) {
+    out += "Collectives are counted from 0 on each communicator, as seq in the lines.\n";
+  }
+  return out;
+}
+
+std::string to_json(const diagnose::Diagnosed& said) {
+  const job::Job& job = *said.job;
+  nlohmann::ordered_json j;
+  j["schema"] = "tprof-check/1";
+  j["run_id"] = or_null(job.run_id);
+  j["ranks"] = job.ranks;
+  j["missing_ranks"] = job.missing;
+  j["healthy"] = healthy(said.findings);
+  auto& comms = j["communicators"] = nlohmann::json::array();
+  for (const diagnose::CommunicatorVerdict& c : said.communicators) {
+    auto ranks = nlohmann::json::array();
+    for (const diagnose::Member& m : c.members) {
+      ranks.push_back(m.rank() ? nlohmann::json(*m.rank()) : nlohmann::json());
+    }
+    comms.push_back({{"id", c.id},
+                     {"name", or_null(c.name)},
+                     {"nranks", c.nranks},
+                     {"ranks", ranks},
+                     {"collectives", c.collectives},
+                     {"same", c.cleared()}});
+  }
+  j["findings"] = to_json(said.findings, Detail::full);
+  return j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,46 @@
+// What a fork does to us: handlers, and memory that the kernel wipes in the child.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// What glibc's pthread_atfork calls, which is linked in: weak, see oldest_glibc.h.
+extern "C" {
+[[gnu::visibility("hidden")]] extern void* __dso_handle;
+[[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
+                                    void* object);
+}
+
+namespace tprof {
+
+inline void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  if (__register_atfork != nullptr) {
+    __register_atfork(before, in_parent, in_child, &__dso_handle);
+  }
+}
+
+// The kernel wipes it in a forked child (MADV_WIPEONFORK), also after a bare clone(), which the
+// handlers would miss: such a child must not write into its parent's files. A page of its own:
+// x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
+#if defined(__x86_64__)
+inline constexpr std::size_t kLargestPage = 4096;
+#else
+inline constexpr std::size_t kLargestPage = 65536;
+#endif
+struct alignas(kLargestPage) WipedByFork {
+  std::atomic<std::uint32_t> session;  // its number; 0: none has begun in this process
+  std::atomic<std::uint32_t> begun;    // a thread is giving it its number
+  std::atomic<std::uint32_t> process;  // 0: to be asked for, always where the kernel wipes nothing
+};
+inline constinit WipedByFork g_wiped_by_fork{};
+
+// getpid() without a system call, once a session has begun.
+inline std::uint32_t this_process() {
+  const std::uint32_t known = g_wiped_by_fork.process.load(std::memory_order_relaxed);
+  return known != 0 ? known : static_cast<std::uint32_t>(getpid());
+}
+
+}  // namespace tprof

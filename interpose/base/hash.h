@@ -1,0 +1,24 @@
+// The two hashes that all rooms use.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tprof {
+
+// FNV-1a, 64 bits: of names and texts, equal on all ranks; a constant where the text is one.
+constexpr std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+// splitmix64's finaliser (Steele, Lea, Flood 2014): every input bit reaches every output bit.
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace tprof

@@ -1,0 +1,28 @@
+// A graph launch: it has a line of its own, and a ledger row that multiplies what it executes.
+#pragma once
+
+#include "interpose/capture/open_call.h"
+#include "interpose/graphs/graphs.h"
+
+namespace tprof {
+
+// One that is captured becomes a child graph of another one, and is found there (graphs/scan.h).
+template <typename F>
+auto launch_call(Thread& t, cudaGraphExec_t executable, cudaStream_t stream, F&& real) {
+  const DepthGuard guard(t);
+  if (graphs::captured_into(stream) != nullptr) [[unlikely]]
+    return real();
+  const std::uint32_t entry = graphs::launchable(executable);
+  OpenCall call{t, true};
+  Record& r = call.record;
+  r = {};
+  r.peer = kNoPeer;
+  r.stream = reinterpret_cast<std::uintptr_t>(stream);
+  r.comm = entry;
+  const auto key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, r.comm);
+  const auto result = call.run(kMetaLaunch, std::forward<F>(real));
+  call.close(key, accepted(result));
+  return result;
+}
+
+}  // namespace tprof

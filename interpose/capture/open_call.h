@@ -1,0 +1,55 @@
+// What every recorded call is: an open record before the real call, and after it one transaction
+// that counts it in the ledger and closes the record.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <utility>
+
+#include "interpose/base/clock.h"
+#include "interpose/thread/held_call.h"
+#include "interpose/thread/ring.h"
+
+namespace tprof {
+
+constexpr bool accepted(ncclResult_t result) {
+  return nccl_accepted(static_cast<std::uint64_t>(result));
+}
+constexpr bool accepted(cudaError_t result) {
+  return result == cudaSuccess;
+}
+constexpr bool accepted(CUresult result) {
+  return result == CUDA_SUCCESS;
+}
+
+// One call, from before the real one to after it. Its maker fills `record` but for what run() and
+// close() write.
+struct OpenCall {
+  Thread& thread;
+  bool wants_line;
+  bool in_ring = false;
+  Record& record = next_record(thread, wants_line, in_ring);
+
+  // The real call, between the clocks: the record is visible while it runs.
+  template <typename F>
+  [[gnu::always_inline]] auto run(std::uint8_t function, F&& real) {
+    record.start_ns = now_ns();
+    publish(thread, record, function, in_ring);
+    const auto result = real();
+    set_outcome(record, now_ns() - record.start_ns, static_cast<std::uint16_t>(result));
+    return result;
+  }
+
+  // It has returned, and is no part of a group: counted, and its record closed, at once.
+  [[gnu::always_inline]] void close(LedgerKey::Words key, bool ok,
+                                    std::uint64_t signature_name = 0) {
+    Transaction transaction(thread);
+    count_in_ledger(transaction, key, record, ok, signature_name);
+    transaction.close(record);
+    if (wants_line && !in_ring) count_lost_line(transaction);
+  }
+};
+
+}  // namespace tprof

@@ -1,0 +1,102 @@
+// What the functions of CUDA graphs tell graphs/, as the rows of the API tables name it. One for
+// the runtime's functions and the driver's, whose handles are the same.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/capture/launch_call.h"
+#include "interpose/graphs/graphs.h"
+
+namespace tprof::hook {
+
+using graphs::copies_otherwise;
+using graphs::is_counted;
+
+// What is told before the real call, and after one that has worked.
+struct CaptureBegins {
+  cudaStream_t stream;
+  bool into_existing_graph;
+  void before() const { graphs::g_any_capture.store(true, std::memory_order_relaxed); }
+  void after(Thread&) const { graphs::capture_began(stream, into_existing_graph); }
+};
+struct Instantiates {
+  const cudaGraphExec_t* executable;
+  cudaGraph_t graph;
+  unsigned long long flags;
+  void before() const {}
+  void after(Thread& t) const {
+    graphs::instantiated(t, *executable, graph,
+                         (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
+  }
+};
+// The flags, or in CUDA 11 an address or null: no address is as small as a flag.
+inline unsigned long long flags_in(const void* argument) {
+  constexpr std::uintptr_t kFlags = 0xfff;
+  const auto flags = reinterpret_cast<std::uintptr_t>(argument);
+  return flags <= kFlags ? flags : 0;
+}
+struct Updates {
+  cudaGraphExec_t executable;
+  cudaGraph_t graph;
+  void before() const {}
+  void after(Thread& t) const { graphs::updated(t, executable, graph); }
+};
+// An executable, by hand. `changes`: what is counted of it.
+struct Edits {
+  std::string_view function;
+  bool changes;
+  void before() const {}
+  void after(Thread&) const {
+    if (changes) graphs::say_edited(function);
+  }
+};
+// Before the real call, since after it the handle can be another's. Begins no session.
+template <typename Handle>
+struct Destroys {
+  Handle handle;
+};
+template <typename Handle>
+Destroys(Handle) -> Destroys<Handle>;  // clang deduces it of an aggregate from version 17 on
+struct Launches {
+  cudaGraphExec_t executable;
+  cudaStream_t stream;
+};
+
+// The wrapper's body. `thread`: gives the thread where such calls count, else null.
+template <typename GetThread, typename GetStep, typename F>
+auto graph_call(GetThread&& thread, GetStep&& step, F&& real) {
+  using Step = decltype(step());
+  if constexpr (requires { Step::handle; }) {
+    if (session::started() && thread() != nullptr) graphs::destroying(step().handle);
+    return real();
+  } else {
+    Thread* t = thread();
+    if (t == nullptr) return real();
+    const Step call = step();
+    if constexpr (requires { call.before(); }) {
+      call.before();
+      const auto result = real();
+      if (accepted(result)) call.after(*t);
+      return result;
+    } else {
+      return launch_call(*t, call.executable, call.stream, real);
+    }
+  }
+}
+
+}  // namespace tprof::hook
+
+// The body of a wrapper, behind TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
+// What `step` names: meant(stream), function_name.
+#define TPROF_GRAPH_CALL(thread, function, stream_meant, arguments, step) \
+  tprof::hook::graph_call(                                                \
+      thread,                                                             \
+      [&] {                                                               \
+        [[maybe_unused]] constexpr auto meant = tprof::stream_meant;      \
+        [[maybe_unused]] constexpr auto function_name = #function;        \
+        return TPROF_UNPAREN step;                                        \
+      },                                                                  \
+      [&] { return real arguments; })

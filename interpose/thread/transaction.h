@@ -1,0 +1,69 @@
+// A thread's changes of its ledger and records, each true as a whole or not at all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/format/ledger.h"
+#include "interpose/thread/thread.h"
+
+namespace tprof {
+
+// The row of `key` in this thread's ledger. Never null: see the overflow row in transaction.cpp.
+[[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
+
+[[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
+  LedgerRow*& cached = t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
+  if (cached == nullptr || cached->key_low.load(std::memory_order_relaxed) != key.low ||
+      cached->key_high != key.high) [[unlikely]] {
+    cached = &find_row(t, key);
+  }
+  return *cached;
+}
+static_assert(Thread::kCachedRows == 32);
+
+// What readers of the running process go by has been stored (`committed`, `head`), with release:
+// that orders it behind what came before. What follows, in places that it made old (the row's other
+// slot, the record's place, the record outside the ring), must not be seen before it: a reader that
+// finds, behind an acquire fence, what it went by unchanged has then read nothing that is newer. By
+// the C++ memory model: a store behind this fence that the reader has read makes the two fences
+// synchronise, and so what was stored before this one is seen by what the reader loads behind its
+// own. No instruction on x86-64, whose stores stay in order; `dmb ish` on aarch64.
+[[gnu::always_inline]] inline void after_publishing() {
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+// One change of this thread's ledger and records, true as a whole at commit().
+class [[nodiscard]] Transaction {
+ public:
+  explicit Transaction(Thread& t) : t_(t) {
+    if (t.shared || t.late) [[unlikely]]
+      begin_special();
+    number_ = t.area->committed.load(std::memory_order_relaxed) + 1;
+    after_publishing();
+  }
+  ~Transaction() {
+    t_.area->committed.store(number_, std::memory_order_release);
+    if (t_.shared || t_.late) [[unlikely]]
+      end_special();
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  std::uint64_t number() const { return number_; }
+  [[gnu::always_inline]] LedgerValues& values(LedgerKey::Words key) {
+    return open_slot(row_of(t_, key), number_);
+  }
+  void close(Record& r) {
+    std::atomic_ref<std::uint64_t>(r.txn).store(number_, std::memory_order_release);
+  }
+
+ private:
+  void begin_special();
+  void end_special();
+
+  Thread& t_;
+  std::uint64_t number_;
+};
+
+}  // namespace tprof

@@ -1,0 +1,86 @@
+"""What all tests take: the tool, the makers of traces, and training runs, each made once."""
+
+import importlib.util
+import subprocess
+
+import pytest
+from lib import faults
+from lib.build import LIBTPROF, STANDIN, TPROF
+from lib.cases import CASES, Pair, make_pair
+from lib.once import once
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Tests that share a fixture of their module, or a training run, share a worker."""
+    for item in items:
+        indices = item.callspec.indices if hasattr(item, "callspec") else {}
+        shared = []
+        for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+            if definitions[-1].scope == "module":
+                shared.append(item.module.__name__)
+            if definitions[-1].scope != "function" and name in indices:
+                shared.append(f"{name}{indices[name]}")
+        if shared:
+            item.add_marker(pytest.mark.xdist_group("-".join(shared)))
+
+
+def pytest_sessionstart():
+    for path in (LIBTPROF, TPROF, STANDIN / "libcudart.so.13"):
+        if not path.exists():
+            pytest.exit(f"{path} is missing: build first (make test), or set TPROF_BUILD", 4)
+
+
+@pytest.fixture(scope="session")
+def once_a_run(tmp_path_factory):
+    """once_a_run(name, make) -> what make(folder) returned, in whichever worker."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if own.name.startswith("popen-") else own
+    return lambda name, make: once(shared / "once", name, make)
+
+
+@pytest.fixture(scope="session")
+def healthy_job(once_a_run):
+    """healthy_job(2, 8 or 512) -> a job of that many ranks, and its files."""
+    return lambda ranks: once_a_run(f"healthy-{ranks}", lambda folder: faults.pinned_job(ranks, folder))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """small_disk(size) -> the folder of a file system of that size."""
+    mounted = []
+
+    def mount(size):
+        folder = tmp_path / f"disk-{size}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            pytest.skip("needs the right to mount a tmpfs")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture(scope="session")
+def torch():
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+
+
+@pytest.fixture(scope="session")
+def pair_of(torch, once_a_run):
+    """name of a case -> its Pair; made when a test first asks for it."""
+    return lambda name: once_a_run(name, lambda folder: make_pair(name, folder))
+
+
+@pytest.fixture(scope="session", params=sorted(CASES))
+def case(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def pair(case, pair_of) -> Pair:
+    return pair_of(case)

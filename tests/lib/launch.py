@@ -1,0 +1,139 @@
+"""Starts a program as a user does, on the stand-in or other libraries, with or without the preload."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from lib import rankfile, tally
+from lib.build import CLIENTS, LIBTPROF, STANDIN
+
+# A rank that hangs must not hold the suite; the slowest client needs a tenth of this.
+TIME_LIMIT_S = 120
+TORCHRUN_GRACE_S = 40  # after a SIGTERM it waits 30 s for its workers, then kills them
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What one launch left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+    traces: pathlib.Path  # TPROF_OUTPUT_DIR, whether or not the preload was there
+    tally: pathlib.Path  # STANDIN_TALLY
+
+    def lines(self) -> list[str]:
+        """Standard output without its order: ranks write whenever they get there."""
+        return sorted(self.stdout.splitlines())
+
+    def words_of_ours(self) -> list[str]:
+        """What the library said. A line may hold the name for another reason: PyTorch's warnings
+        print the path of the checkout."""
+        return [line for line in self.stderr.splitlines() if line.startswith("tprof:")]
+
+    def ranks(self) -> list[rankfile.RankFile]:
+        return rankfile.read_folder(self.traces)
+
+    def only_rank(self) -> rankfile.RankFile:
+        (file,) = self.ranks()
+        return file
+
+    def tallies(self) -> dict[int, dict]:
+        """What the stand-in counted, by process id; see lib/tally.py for the fields."""
+        return tally.by_pid(self.tally)
+
+    def only_tally(self) -> dict:
+        (process,) = tally.read_all(self.tally)
+        return process
+
+
+def environment(
+    folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
+) -> dict[str, str]:
+    """`more` goes before all else; None takes a variable away."""
+    ours = ("TPROF_", "STANDIN_", "NCCL_", "LD_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    env["LD_LIBRARY_PATH"] = str(libraries)
+    env["STANDIN_TALLY"] = str(folder / "tally")
+    env["TPROF_OUTPUT_DIR"] = str(folder / "traces")
+    env["OMP_NUM_THREADS"] = "1"
+    # Without bytecode in the source tree, a run leaves nothing behind but what it is asked for.
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    if preload:
+        env["LD_PRELOAD"] = str(LIBTPROF)
+    env |= more
+    return {name: value for name, value in env.items() if value is not None}
+
+
+@contextlib.contextmanager
+def running(
+    command: list, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
+) -> Iterator[subprocess.Popen]:
+    """Starts a command, which is killed at the end with all children that are of its session."""
+    (folder / "tally").mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(
+        list(map(str, command)),
+        env=environment(folder, preload, libraries, **more),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def kill(process: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> Run:
+    """Runs a command as running() does, to its end or to the time limit."""
+    with running(command, folder, *how, **more) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # torchrun's workers have sessions of their own: only torchrun can end them.
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                stdout, stderr = process.communicate(timeout=TORCHRUN_GRACE_S)
+            except subprocess.TimeoutExpired:
+                kill(process)
+                stdout, stderr = process.communicate()
+            stderr += f"\n(ended after {TIME_LIMIT_S} s)"
+    return Run(process.returncode, stdout, stderr, folder / "traces", folder / "tally")
+
+
+def torchrun(script: str, ranks: int, args: tuple[str, ...] = ()) -> list[str]:
+    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return agent + [f"--nproc_per_node={ranks}", str(CLIENTS / script), *args]
+
+
+ALL_RANKS = """
+for RANK in $(seq 0 $((WORLD_SIZE - 1))); do
+  RANK=$RANK LOCAL_RANK=$RANK "$@" &
+  ranks="$ranks $!"
+done
+code=0
+for rank in $ranks; do wait "$rank" || code=$?; done
+exit $code
+"""
+
+
+def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> list[str]:
+    """The ranks as torchrun starts them, without its agent, which takes 2.4 s of CPU to import
+    PyTorch and would end the others when one fails."""
+    # Each worker of the tests has a port of its own, and none that is given to who asks for any.
+    place = [f"WORLD_SIZE={ranks}", "MASTER_ADDR=127.0.0.1", f"MASTER_PORT={10000 + os.getpid() % 20000}"]
+    shell = ["env", *place, "TORCHELASTIC_RUN_ID=tests", "sh", "-c", ALL_RANKS, "ranks"]
+    return [*shell, sys.executable, "-u", str(CLIENTS / script), *args]

@@ -1,0 +1,65 @@
+"""The tool as its user runs it: commands, files, exit codes."""
+
+import json
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterable
+
+import jsonschema
+from lib.build import BUILD, GOLDEN, TPROF
+from lib.rankfile import parsed
+
+# Of one line of a rank file or merged trace.
+SCHEMA = jsonschema.Draft202012Validator(json.loads((GOLDEN / "line.schema.json").read_text()))
+
+
+def tprof(*arguments: object, **options) -> subprocess.CompletedProcess:
+    options = {"capture_output": True, "text": True, "timeout": 60} | options
+    return subprocess.run([TPROF, *map(str, arguments)], check=False, **options)
+
+
+def told(*arguments: object) -> tuple[int, dict]:
+    """Exit status and report of a command."""
+    done = tprof(*arguments, "--json")
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
+    """What `check` finds, and that its exit status says so."""
+    code, found = told("check", traces, *options)
+    worse = [finding for finding in found["findings"] if finding["severity"] != "note"]
+    assert code == (1 if worse else 0)
+    return worse
+
+
+def not_as_the_contract_says(lines: Iterable[str]) -> list[str]:
+    """What the schema has against lines; of those that differ in numbers only, it is asked once."""
+    of_a_kind = {re.sub(r"\d+", "0", line): line for line in lines}
+    return [
+        f"{error.message[:300]} in {line[:200]}"
+        for line in of_a_kind.values()
+        for error in SCHEMA.iter_errors(json.loads(line))
+    ]
+
+
+def merged(traces: pathlib.Path, to: pathlib.Path) -> list[dict]:
+    """The lines of the merged trace, which is left at `to`: of all processes, closed or not."""
+    done = tprof("merge", traces, "-o", to)
+    assert done.returncode == 0, done.stderr
+    return parsed(to)
+
+
+def generate(folder: pathlib.Path, ranks: int, lines: int, unclosed: int = -1) -> dict:
+    """Makes the files of a plain job: the totals that they hold."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [BUILD / "rank_files", folder, ranks, lines, unclosed]
+    return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
+
+
+def big_job(folder: pathlib.Path, ranks: int, lines: int, kind: str, *more: object) -> dict:
+    """Makes the files of a job with groups: what is in them (tests/golden/big_jobs.cpp)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [BUILD / "big_jobs", folder, ranks, lines, kind, *more]
+    return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
