@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <ranges>
 
 #include "diagnose/calls.h"
 #include "diagnose/collectors.h"
@@ -79,7 +78,9 @@ struct Side {
       evidence.push_back(fmt::format("{}, {}: no more", name(), seq));
       return;
     }
-    for (const Event& e : from | std::views::take(2)) evidence.push_back(call(name(), e));
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, from.size()); ++i) {
+      evidence.push_back(call(name(), from[i]));
+    }
   }
   // Whether it goes on with what the other one does later. Programs repeat themselves, so the next
   // calls alone do not tell.
