@@ -8,6 +8,9 @@ import dataclasses
 
 from lib import jobs
 
+RANK = {2: 1, 8: 5, 512: 300}  # of a job of this size, the one that a fault is planted in
+SIZES = RANK.keys()
+
 
 def first_difference(mine, others):
     """Number of the first collective that is not the same, and both sides (None: no more)."""
@@ -19,7 +22,7 @@ def first_difference(mine, others):
     raise AssertionError("nothing was planted")
 
 
-def _place(job, rank, comm, place):
+def index_of(job, rank, comm, place):
     """Index in the rank's operations."""
     op = job.collectives(rank, comm)[place]
     return next(i for i, other in enumerate(job.ranks[rank].ops) if other is op)
@@ -27,20 +30,20 @@ def _place(job, rank, comm, place):
 
 def _changed(job, rank, comm, place, **values):
     job = job.copy()
-    i = _place(job, rank, comm, place)
+    i = index_of(job, rank, comm, place)
     job.ranks[rank].ops[i] = dataclasses.replace(job.ranks[rank].ops[i], **values)
     return job
 
 
 def plant_skipped(job, rank, comm, place):
     job = job.copy()
-    del job.ranks[rank].ops[_place(job, rank, comm, place)]
+    del job.ranks[rank].ops[index_of(job, rank, comm, place)]
     return job
 
 
 def plant_extra(job, rank, comm, place):
     job = job.copy()
-    i = _place(job, rank, comm, place)
+    i = index_of(job, rank, comm, place)
     op = job.ranks[rank].ops[i]
     extra = dataclasses.replace(op, function="ncclAlltoAll", count=77, reduce=None, peer=None)
     job.ranks[rank].ops.insert(i + (place > 0), extra)
@@ -75,7 +78,7 @@ def plant_order(job, rank, comm, place):
     job = job.copy()
     mine = job.collectives(rank, comm)
     other = place + 1 if place + 1 < len(mine) else place - 1
-    i, k = _place(job, rank, comm, place), _place(job, rank, comm, other)
+    i, k = index_of(job, rank, comm, place), index_of(job, rank, comm, other)
     ops = job.ranks[rank].ops
     first, second = ops[i], ops[k]
     ops[i] = dataclasses.replace(second, at=first.at)
@@ -88,7 +91,7 @@ def pin(job, comm):
     job = job.copy()
     for at in places(job, job.comms[comm][0], comm).values():
         for rank in job.comms[comm]:
-            i = _place(job, rank, comm, at)
+            i = index_of(job, rank, comm, at)
             job.ranks[rank].ops[i] = dataclasses.replace(
                 job.ranks[rank].ops[i], function="ncclReduce", count=4242, peer=0, reduce="sum"
             )
@@ -151,7 +154,7 @@ def _stop_others(job, rank, op, inside):
 def plant_killed(job, rank, comm, place, others_go_on=False, inside=False):
     """The rank is killed before the call; 6 s later the others are, or have come to their end."""
     op = job.collectives(rank, comm)[place]
-    i = _place(job, rank, comm, place)
+    i = index_of(job, rank, comm, place)
     job = job.copy()
     job.ranks[rank].ops = job.ranks[rank].ops[:i]
     job.ranks[rank].end = "recovered"
@@ -200,3 +203,10 @@ def plant_left(job, rank, comm, place):
     job, op = plant_killed(job, rank, comm, place, inside=True)
     job.ranks[rank].end = "closed"
     return job, op
+
+
+def assert_names(finding, job, kind, ranks, seq, function):
+    assert finding["kind"] == kind, finding
+    assert finding["ranks"] == ranks, finding
+    assert finding["communicator"] == job.id(0), finding
+    assert (finding["seq"], finding["function"]) == (seq, function), finding

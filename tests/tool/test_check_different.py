@@ -4,10 +4,8 @@ import json
 
 import pytest
 from lib import faults, jobs
+from lib.faults import RANK, SIZES
 from lib.tool import tprof, worse_than_notes
-
-RANK = {2: 1, 8: 5, 512: 300}  # of a job of this size, the one that a fault is planted in
-SIZES = RANK.keys()
 
 
 def planted(healthy_job, size, kind, place, tmp_path):

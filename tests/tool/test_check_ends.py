@@ -1,25 +1,12 @@
-"""tprof check on jobs that did not end well: who held them up, where, and what is missing."""
+"""tprof check on jobs that did not end well: who held them up, and where."""
 
 import dataclasses
 import json
 
 import pytest
 from lib import faults, jobs
+from lib.faults import assert_names
 from lib.tool import tprof, worse_than_notes
-from test_check_different import RANK, SIZES
-
-PLACES = ["first", "middle", "last"]
-
-
-@pytest.fixture(params=PLACES)
-def place(request):
-    return request.param
-
-
-@pytest.fixture(params=SIZES)
-def healthy(request, healthy_job):
-    """A healthy job with its files, and the rank that the fault is planted in."""
-    return healthy_job(request.param), RANK[request.param]
 
 
 def planted(healthy, place, plant, tmp_path, **options):
@@ -27,13 +14,6 @@ def planted(healthy, place, plant, tmp_path, **options):
     at = faults.places(written.job, rank, 0)[place]
     job, op = plant(written.job, rank, 0, at, **options)
     return job, job.write(tmp_path / "job", written), rank, at, op
-
-
-def assert_names(finding, job, kind, ranks, seq, function):
-    assert finding["kind"] == kind, finding
-    assert finding["ranks"] == ranks, finding
-    assert finding["communicator"] == job.id(0), finding
-    assert (finding["seq"], finding["function"]) == (seq, function), finding
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -343,183 +323,3 @@ def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
         assert result.returncode == 0, result.stdout + result.stderr
         assert "note: child 4712 of rank 0 ended without closing" in result.stdout
     assert "ranks 0-3  1 forked child" in tprof("summary", folder).stdout
-
-
-def test_a_missing_rank(healthy, tmp_path):
-    written, rank = healthy
-    folder = written.job.write(tmp_path / "job", written)
-    (folder / f"rank-{rank:05}.json").unlink()
-    (finding,) = worse_than_notes(folder)
-    assert (finding["kind"], finding["ranks"]) == ("missing_rank", [rank])
-    # 512 ranks share less than two communicators with it; the others' verdicts stand.
-    found = json.loads(tprof("check", folder, "--json").stdout)
-    assert all(c["same"] for c in found["communicators"])
-
-
-def test_a_missing_footer(healthy, tmp_path):
-    written, rank = healthy
-    job = written.job.copy()
-    job.ranks[rank].end = "lost"
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
-    assert (finding["kind"], finding["ranks"]) == ("lost", [rank])
-    assert "the counts are exact until 2025-11-21" in finding["text"]
-
-
-def test_lines_that_are_missing(healthy, place, tmp_path):
-    written, rank = healthy
-    job = written.job.copy()
-    at = faults.places(job, rank, 0)[place]
-    plan = job.ranks[rank]
-    plan.no_line = {faults._place(job, rank, 0, at)}
-    (finding,) = worse_than_notes(job.write(tmp_path / "gap", written))
-    # Behind the last line there is no gap to see: then the ledger has more than the lines.
-    if place == "last":
-        assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
-        assert finding["function"] == job.collectives(rank, 0)[at].function
-        return
-    assert (finding["kind"], finding["ranks"]) == ("seq_gap", [rank])
-    assert (finding["communicator"], finding["seq"]) == (job.id(0), at)
-
-
-def test_lines_that_found_the_ring_full(healthy, place, tmp_path):
-    """Counted as dropped, so that nothing else is wrong with them."""
-    written, rank = healthy
-    job = written.job.copy()
-    at = faults.places(job, rank, 0)[place]
-    plan = job.ranks[rank]
-    plan.no_line, plan.dropped = {faults._place(job, rank, 0, at)}, {"ring": 1}
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
-    assert (finding["kind"], finding["ranks"]) == ("dropped", [rank])
-
-
-@pytest.mark.parametrize("what", ["collective", "copy"])
-def test_a_ledger_that_says_more_than_the_lines(healthy, tmp_path, what):
-    written, rank = healthy
-    job = written.job.copy()
-    copies = [op for op in job.ranks[rank].ops if op.comm is None]
-    op = job.collectives(rank, 0)[0] if what == "collective" else copies[0]
-    job.ranks[rank].ledger_error = {op.function: 1}
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", written))
-    assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
-    assert finding["function"] == op.function
-
-
-def test_a_ledger_that_decreases(healthy, tmp_path):
-    written, rank = healthy
-    folder = written.job.write(tmp_path / "job", written)
-    file = folder / f"rank-{rank:05}.json"
-    lines = file.read_text().splitlines()
-    early, late = (i for i, line in enumerate(lines) if "tprof_ledger" in line)
-    lines[early], lines[late] = lines[late], lines[early]
-    file.unlink()  # it is linked
-    file.write_text("\n".join(lines) + "\n")
-    (finding,) = worse_than_notes(folder)
-    assert (finding["kind"], finding["ranks"]) == ("ledger_decreased", [rank])
-
-
-@pytest.mark.parametrize("step_s, kinds", [(-2, ["clock_step"]), (2, []), (0.0005, [])])
-def test_a_clock_that_was_set(healthy, tmp_path, step_s, kinds):
-    """Back is a warning, forward a note, half a millisecond nothing."""
-    written, rank = healthy
-    job = written.job.copy()
-    job.ranks[rank].clock_step_ns = int(step_s * 1e9)
-    folder = job.write(tmp_path / "job", written)
-    worse = worse_than_notes(folder)
-    assert [(f["kind"], f["ranks"]) for f in worse] == [(kind, [rank]) for kind in kinds]
-    if kinds:
-        assert "set back by 2.000 s" in worse[0]["text"]
-    notes = [f["kind"] for f in json.loads(tprof("check", folder, "--json").stdout)["findings"]]
-    assert ("clock_step" in notes) == (abs(step_s) > 1)
-
-
-def with_talk(healthy, place, count=5):
-    """The job with `count` sends and receives of two ranks, and which of them is at that place."""
-    written, rank = healthy
-    job = written.job.copy()
-    members = job.comms[0]
-    talk = [
-        jobs.Op("ncclSend", 5000 + n, comm=0, count=1000 + n, dtype="float32", peer=0)
-        for n in range(count)
-    ]
-    job.ranks[rank].ops += talk
-    sender = members.index(rank)
-    mine = [dataclasses.replace(op, function="ncclRecv", peer=sender) for op in talk]
-    job.ranks[0].ops += mine
-    done = sum(
-        (op.function, op.comm, op.peer) == ("ncclSend", 0, 0) for op in written.job.ranks[rank].ops
-    )
-    return job, rank, done, {"first": 0, "middle": count // 2, "last": count - 1}[place]
-
-
-def test_a_send_without_a_receive(healthy, place, tmp_path):
-    job, rank, done, n = with_talk(healthy, place)
-    del job.ranks[0].ops[len(job.ranks[0].ops) - 5 + n]
-    folder = job.write(tmp_path / "job", healthy[0])
-    (finding,) = worse_than_notes(folder)
-    # Which of the sends it was can't be told: the last has no other end.
-    assert_names(finding, job, "unmatched_p2p", sorted([0, rank]), done + 4, "ncclSend")
-    (finding,) = worse_than_notes(folder, "--no-lines")
-    assert (finding["kind"], finding["communicator"]) == ("unmatched_p2p", job.id(0))
-
-
-def test_a_receive_of_another_size(healthy, place, tmp_path):
-    job, rank, _, n = with_talk(healthy, place)
-    i = len(job.ranks[0].ops) - 5 + n
-    job.ranks[0].ops[i] = dataclasses.replace(job.ranks[0].ops[i], count=7)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job", healthy[0]))
-    assert (finding["kind"], finding["ranks"]) == ("p2p_sizes", sorted([0, rank]))
-
-
-def test_two_ranks_that_send_to_each_other(healthy, place, tmp_path):
-    job, rank, done, n = with_talk(healthy, place)
-    members = job.comms[0]
-    for me, other in ((0, rank), (rank, 0)):
-        ops = job.ranks[me].ops
-        job.ranks[me].ops = ops[: len(ops) - 5 + n]
-        peer = members.index(other)
-        call = jobs.Op("ncclSend", 5000 + n, comm=0, count=1, dtype="float32", peer=peer)
-        job.ranks[me].inside = [call]
-    for plan in job.ranks:
-        plan.end, plan.until = "recovered", 5000 + 60_000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("hang", sorted([0, rank]))
-    assert (finding["communicator"], finding["function"]) == (job.id(0), "ncclSend")
-    assert "wait for each other" in finding["text"]
-
-
-def test_a_send_whose_receive_never_came(healthy, place, tmp_path):
-    job, rank, done, n = with_talk(healthy, place)
-    sends = job.ranks[rank].ops
-    job.ranks[rank].inside = [sends[len(sends) - 5 + n]]
-    job.ranks[rank].ops = sends[: len(sends) - 5 + n]
-    job.ranks[0].ops = job.ranks[0].ops[: len(job.ranks[0].ops) - 5 + n]
-    for plan in job.ranks:
-        plan.end, plan.until = "recovered", 5000 + 60_000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert_names(finding, job, "hang", [0], done + n, "ncclRecv")
-    assert "never called the ncclRecv" in finding["text"]
-
-
-@pytest.mark.parametrize("dropped", [{"ring": 1}, {"quota": 9}])
-def test_a_receive_is_not_missed_where_lines_are(tmp_path, dropped):
-    """Rank 0 called it, or not: its lines do not tell."""
-    job = jobs.healthy(2, 12, 4, [[0, 1]], point_to_point=False)
-    job.ranks[1].inside = [jobs.Op("ncclSend", 5000, 64, 0, "float32", peer=0)]
-    for rank in job.ranks:
-        rank.end, rank.until = "recovered", 65_000
-    job.ranks[0].dropped = dropped
-    (finding,) = (f for f in worse_than_notes(job.write(tmp_path / "job")) if f["kind"] != "dropped")
-    assert (finding["kind"], finding["ranks"]) == ("hang", [1])
-    assert "never called" not in finding["text"]
-
-
-def test_collectives_in_another_order_on_two_communicators_wait_for_each_other(tmp_path):
-    """Rank 0 is in A and waits for rank 1, which is in B and waits for rank 0."""
-    both = [[0, 1], [0, 1]]
-    job = jobs.healthy(2, 20, 4, both, point_to_point=False)
-    for me, comm in ((0, 0), (1, 1)):
-        job.ranks[me].inside = [jobs.Op("ncclAllReduce", 900, 5, comm, "float32", "sum")]
-        job.ranks[me].end, job.ranks[me].until = "recovered", 70_000
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("hang", [0, 1])
-    assert job.id(0) in finding["text"] and job.id(1) in finding["text"]

@@ -60,7 +60,7 @@ def rank_dependent_sizes(ranks, like=1):
     """The third collective of the world has a size of its own on each `like` ranks."""
     job = jobs.healthy(ranks, 9, 2, [list(range(ranks))], point_to_point=False)
     for rank in range(ranks):
-        i = faults._place(job, rank, 0, 2)
+        i = faults.index_of(job, rank, 0, 2)
         count = 1000 + rank // like
         job.ranks[rank].ops[i] = dataclasses.replace(job.ranks[rank].ops[i], count=count)
     return job
@@ -97,7 +97,7 @@ def test_lost_ranks_are_one_finding(tmp_path):
 def test_what_many_files_say_is_said_of_some_and_counted(tmp_path):
     job = jobs.healthy(40, 9, 2, [list(range(40))], point_to_point=False)
     for rank in range(1, 40):
-        job.ranks[rank].no_line = {faults._place(job, rank, 0, 3)}
+        job.ranks[rank].no_line = {faults.index_of(job, rank, 0, 3)}
     findings = worse_than_notes(job.write(tmp_path / "job"))
     assert [f["ranks"] for f in findings[:-1]] == [[rank] for rank in range(1, 17)]
     assert {f["kind"] for f in findings} == {"seq_gap"}
