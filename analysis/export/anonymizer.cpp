@@ -19,19 +19,20 @@ namespace {
 
 // Keys of numbers, flags, and of lists and objects of anything. A string there is replaced too.
 constexpr std::string_view kKeys[] = {
-    "args",        "base_time_ns", "bytes",        "bytes_class",    "calls",
-    "captured",    "clock",        "collectives",  "comm",           "comms",
-    "complete",    "config",       "count",        "coverage",       "cudart_version",
-    "device",      "device_ns",    "device_timed", "devices",        "dropped",
-    "dur",         "elements",     "env",          "epoch",          "failed",
-    "forked_from", "functions",    "graph",        "group",          "host_ns",
-    "host_ns_max", "id2",          "in_place",     "launcher",       "launches",
-    "local_rank",  "missed",       "nccl_version", "nranks",         "parent",
-    "partial",     "peer",         "pid",          "ranges_dropped", "rank",
-    "restart",     "result",       "rows",         "self_cost_ns",   "seq",
-    "simulated",   "site",         "step",         "sort_index",     "source",
-    "start_ns",    "start_ticks",  "stream",       "sync",           "tid",
-    "tools",       "ts",           "unfinished",   "unseen",         "world_size"};
+    "args",           "base_time_ns", "bytes",       "bytes_class",   "calls",
+    "captured",       "clock",        "collectives", "comm",          "comms",
+    "complete",       "config",       "count",       "coverage",      "cudart_version",
+    "device",         "device_bytes", "device_ns",   "device_ns_max", "device_timed",
+    "devices",        "dropped",      "dur",         "elements",      "env",
+    "epoch",          "failed",       "forked_from", "functions",     "graph",
+    "group",          "host_ns",      "host_ns_max", "id2",           "in_place",
+    "launcher",       "launches",     "local_rank",  "missed",        "nccl_version",
+    "nranks",         "parent",       "partial",     "peer",          "pid",
+    "ranges_dropped", "rank",         "restart",     "result",        "rows",
+    "self_cost_ns",   "seq",          "simulated",   "site",          "sort_index",
+    "source",         "start_ns",     "start_ticks", "step",          "stream",
+    "sync",           "tid",          "timing_lost", "tools",         "ts",
+    "unfinished",     "unseen",       "world_size"};
 
 // Keys of strings, by what these are.
 constexpr std::string_view kWordKeys[] = {"bucket", "cat", "dtype",  "host_memory", "kind",

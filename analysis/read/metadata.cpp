@@ -142,6 +142,8 @@ Row row(const object& o) {
   r.device = optional_integer(o, "device");
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
+  // Only where calls were timed.
+  const auto timed_count = [&](const char* key) { return find(o, key) ? count(o, key) : 0; };
   r.amounts = {.calls = count(o, "calls"),
                .count = count(o, "count"),
                .elements = count(o, "elements"),
@@ -149,7 +151,9 @@ Row row(const object& o) {
                .host_ns = count(o, "host_ns"),
                .host_ns_max = count(o, "host_ns_max"),
                .device_ns = count(o, "device_ns"),
+               .device_ns_max = timed_count("device_ns_max"),
                .device_timed = count(o, "device_timed"),
+               .device_bytes = timed_count("device_bytes"),
                .failed = count(o, "failed"),
                .unfinished = count(o, "unfinished"),
                .replayed = r.mode == Mode::replayed ? count(o, "calls") : 0};

@@ -8,9 +8,9 @@ namespace tprof::read {
 namespace {
 
 constexpr std::uint64_t Amounts::*kSums[] = {
-    &Amounts::calls,    &Amounts::count,        &Amounts::elements, &Amounts::bytes,
-    &Amounts::host_ns,  &Amounts::device_ns,    &Amounts::failed,   &Amounts::unfinished,
-    &Amounts::replayed, &Amounts::device_timed,
+    &Amounts::calls,    &Amounts::count,        &Amounts::elements,     &Amounts::bytes,
+    &Amounts::host_ns,  &Amounts::device_ns,    &Amounts::failed,       &Amounts::unfinished,
+    &Amounts::replayed, &Amounts::device_timed, &Amounts::device_bytes,
 };
 
 // A communicator and the handles of it that are in the process, by rank.
@@ -112,6 +112,7 @@ std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
 Amounts& Amounts::operator+=(const Amounts& other) {
   for (const auto figure : kSums) this->*figure = saturated_sum(this->*figure, other.*figure);
   host_ns_max = std::max(host_ns_max, other.host_ns_max);
+  device_ns_max = std::max(device_ns_max, other.device_ns_max);
   return *this;
 }
 

@@ -89,7 +89,9 @@ struct Amounts {
   std::uint64_t host_ns = 0;
   std::uint64_t host_ns_max = 0;
   std::uint64_t device_ns = 0;
-  std::uint64_t device_timed = 0;
+  std::uint64_t device_ns_max = 0;
+  std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
+  std::uint64_t device_bytes = 0;
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;
   std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own

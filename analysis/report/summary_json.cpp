@@ -8,10 +8,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json figures(const read::Amounts& a) {
-  return {
-      {"calls", a.calls},       {"count", a.count},
-      {"elements", a.elements}, {"bytes", a.bytes},
-      {"host_ns", a.host_ns},   {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)}};
+  return {{"calls", a.calls},
+          {"count", a.count},
+          {"elements", a.elements},
+          {"bytes", a.bytes},
+          {"host_ns", a.host_ns},
+          {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
+          {"device_timed", a.device_timed}};
 }
 
 Json all_figures(const read::Amounts& a) {

@@ -113,7 +113,7 @@ std::string operation_table(const stats::Summary& s, By by) {
     OpRow& row = rows[{key.bucket, key.name, dimension(key, by)}];
     row.amounts += amounts;
     const auto busbw = stats::busbw(key, amounts);
-    row.bus = row.bus && busbw;
+    row.bus = row.bus && (busbw || amounts.device_timed == 0);
     row.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
     timed = timed || amounts.device_timed != 0;
   }
@@ -121,23 +121,30 @@ std::string operation_table(const stats::Summary& s, By by) {
   Columns all = columns("ll", {"bucket", "operation"});
   if (by != By::op) all.emplace_back(kDimensions[static_cast<int>(by)], left);
   const auto add = [&](const Columns& more) { all.insert(all.end(), more.begin(), more.end()); };
-  add(columns("rrrrr", {"calls", "elements", "bytes", "mean host", "max host"}));
-  if (timed) add(columns("rrr", {"mean device", "algbw GB/s", "busbw GB/s"}));
+  add(columns("rrr", {"calls", "elements", "bytes"}));
+  if (timed) {
+    add(columns("rrrrrr",
+                {"timed", "mean device", "max device", "algbw GB/s", "busbw GB/s", "mean host"}));
+  } else {
+    add(columns("rr", {"mean host", "max host"}));
+  }
   Table table(all);
   for (const auto& [key, row] : rows) {
     const Amounts& a = row.amounts;
     std::vector<std::string> cells = {std::string(bucket_name(std::get<0>(key))),
                                       printable(std::get<1>(key))};
     if (by != By::op) cells.push_back(std::get<2>(key).second);
-    cells.insert(cells.end(), {thousands(a.calls), thousands(a.elements), bytes(a.bytes),
-                               mean_host(a), max_host(a)});
-    if (timed) {
-      const auto algbw = stats::algbw(a);
-      cells.push_back(a.device_timed == 0 ? "-" : duration(a.device_ns / a.device_timed));
-      cells.push_back(algbw ? fmt::format("{:.2f}", *algbw) : "-");
-      cells.push_back(algbw && row.bus
-                          ? fmt::format("{:.2f}", row.bus_bytes / static_cast<double>(a.device_ns))
-                          : "-");
+    cells.insert(cells.end(), {thousands(a.calls), thousands(a.elements), bytes(a.bytes)});
+    if (!timed) {
+      cells.insert(cells.end(), {mean_host(a), max_host(a)});
+    } else if (const auto algbw = stats::algbw(a)) {
+      const double ns = static_cast<double>(a.device_ns);
+      cells.insert(cells.end(),
+                   {thousands(a.device_timed), duration(a.device_ns / a.device_timed),
+                    duration(a.device_ns_max), fmt::format("{:.2f}", *algbw),
+                    row.bus ? fmt::format("{:.2f}", row.bus_bytes / ns) : "-", mean_host(a)});
+    } else {
+      cells.insert(cells.end(), {thousands(a.device_timed), "-", "-", "-", "-", mean_host(a)});
     }
     table.row(std::move(cells));
   }

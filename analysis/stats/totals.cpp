@@ -89,8 +89,8 @@ read::Amounts sum(const Buckets& buckets) {
 }
 
 std::optional<double> algbw(const read::Amounts& a) {
-  if (a.calls == 0 || a.device_timed != a.calls || a.device_ns == 0) return std::nullopt;
-  return static_cast<double>(a.bytes) / static_cast<double>(a.device_ns);
+  if (a.device_timed == 0 || a.device_ns == 0) return std::nullopt;
+  return static_cast<double>(a.device_bytes) / static_cast<double>(a.device_ns);
 }
 
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts) {

@@ -46,9 +46,9 @@ void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
 
 // Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
-// algbw: bytes over device time. Nothing where a call has no device time: the host's is the time to
-// enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the share of a message
-// that crosses the busiest link. Nothing for copies.
+// algbw: bytes over device time, of the calls that were timed there. Nothing where none was: the
+// host's is the time to enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the
+// share of a message that crosses the busiest link. Nothing for copies.
 std::optional<double> algbw(const read::Amounts& amounts);
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
 

@@ -11,7 +11,16 @@ namespace tprof {
                        std::string_view rest = {});
 
 // What keeps us from tracing as we should.
-enum class Trouble : std::uint8_t { start, room, write, descriptor, removed, time, program };
+enum class Trouble : std::uint8_t {
+  start,
+  room,
+  write,
+  descriptor,
+  removed,
+  time,
+  program,
+  timing
+};
 
 // The same for that: of each trouble only the first is said, since the others follow from it (a
 // full disk has no room for the ring file, nor for lines).

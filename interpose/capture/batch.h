@@ -63,7 +63,15 @@ auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   cudaGraph_t graph = graphs::captured_into(batch.stream);
   OpenBatch open;
   open_batch(t, fn, batch, graph != nullptr, open);
+  const HeldCall& first = open.part[0];
+  if (timing::on()) [[unlikely]] {
+    // Of more directions than one nobody knows their shares of its time.
+    t.timed = {nullptr, graph == nullptr, TimingLost::mixed};
+    if (batch.parts == 1) start_timing(t, first.call, number(fn));
+  }
   const auto result = real();
+  if (timing::on()) [[unlikely]]
+    stop_timing(t, first.call, first.key, accepted(result), batch.parts);
   close_batch(t, batch, open, accepted(result), static_cast<std::uint16_t>(result));
   for (std::size_t i = 0; graph != nullptr && accepted(result) && i < batch.parts; ++i) {
     graphs::captured_call(graph, batch.stream, {open.part[i].key, batch.part[i].bytes},

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "interpose/base/clock.h"
+#include "interpose/capture/timed.h"
 #include "interpose/thread/held_call.h"
 #include "interpose/thread/ring.h"
 
@@ -35,6 +36,8 @@ struct OpenCall {
   // The real call, between the clocks: the record is visible while it runs.
   template <typename F>
   [[gnu::always_inline]] auto run(std::uint8_t function, F&& real) {
+    if (timing::on()) [[unlikely]]
+      start_timing(thread, record, function);
     record.start_ns = now_ns();
     publish(thread, record, function, in_ring);
     const auto result = real();
@@ -45,6 +48,8 @@ struct OpenCall {
   // It has returned, and is no part of a group: counted, and its record closed, at once.
   [[gnu::always_inline]] void close(LedgerKey::Words key, bool ok,
                                     std::uint64_t signature_name = 0) {
+    if (timing::on()) [[unlikely]]
+      stop_timing(thread, record, key, ok);
     Transaction transaction(thread);
     count_in_ledger(transaction, key, record, ok, signature_name);
     transaction.close(record);

@@ -27,6 +27,11 @@ constexpr std::string_view mode_name(Mode mode) {
   return i < sizeof kModeNames / sizeof *kModeNames ? kModeNames[i] : "?";
 }
 
+// waiting: calls of an open group that found the ring full. timed: those of `counted` that were
+// timed on the device, with their count and, in the place of the host's, the device's time; the
+// longest is of a call, and of calls that one group issued together their share.
+enum class RowKind : std::uint8_t { counted, waiting, timed };
+
 // What a row counts. All zero: row not in use (function numbers start at 1).
 struct LedgerKey {
   std::uint8_t function;
@@ -34,7 +39,7 @@ struct LedgerKey {
   std::uint8_t dtype;
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
-  std::uint8_t waiting;     // 1: calls of an open group that found the ring full
+  RowKind kind;
   std::uint8_t reserved[2];
   std::uint32_t comm;   // as in a record: communicator, copies: device + 1; 0: none
   std::uint32_t graph;  // in_graph: the graph whose launches execute it; kMetaLaunch: what launched
@@ -59,10 +64,16 @@ constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::
           std::uint64_t{comm} | std::uint64_t{graph} << 32};
 }
 
-// The row beside `key`'s that holds its calls while their group is open, if they have no record: a
-// process that dies in the group leaves them unfinished, and not unknown.
+// The rows beside `key`'s. waiting: it holds its calls while their group is open, if they have no
+// record: a process that dies in the group leaves them unfinished, and not unknown.
+constexpr LedgerKey::Words beside(LedgerKey::Words key, RowKind kind) {
+  return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 40, key.high};
+}
 constexpr LedgerKey::Words waiting(LedgerKey::Words key) {
-  return {key.low | std::uint64_t{1} << 40, key.high};
+  return beside(key, RowKind::waiting);
+}
+constexpr LedgerKey::Words timed(LedgerKey::Words key) {
+  return beside(key, RowKind::timed);
 }
 
 struct LedgerValues {

@@ -124,6 +124,23 @@ enum class Dropped : std::uint32_t { quota, window, ring, write_error };
 inline constexpr const char* kDroppedNames[] = {"quota", "window", "ring", "write_error"};
 inline constexpr std::size_t kDroppedCount = 4;
 
+// Why calls have no time of the device though TPROF_TIMING asked for it: no context or a stream
+// that captures; no free pair of events; with calls of other kinds in one group or batch; still
+// being enqueued (ncclInProgress); the host waits for it (sync); not through at the end; the driver
+// refused.
+enum class TimingLost : std::uint8_t {
+  no_context,
+  no_pair,
+  mixed,
+  in_progress,
+  sync,
+  unread,
+  device
+};
+inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mixed", "in_progress",
+                                                   "sync",       "unread",  "device"};
+inline constexpr std::size_t kTimingLostCount = 7;
+
 // How far the rank file has got: everything the writer knows, so that whoever takes over from it
 // (recovery) goes on exactly where it stopped.
 struct Progress {
@@ -186,6 +203,7 @@ struct Head {
   char library[kMaxLibraries][256];  // paths
   std::atomic<std::uint32_t> notes;  // published after the entry is whole
   NotedObject note[kMaxNotes];
+  std::atomic<std::uint64_t> timing_lost[kTimingLostCount];  // calls
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
   RangeDomain range_domain[kMaxRangeDomains];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread

@@ -56,6 +56,17 @@ bool each_range(std::string_view list, F&& f) {
   return false;
 }
 
+// "host": no call is timed on the device; "events": every one; "events:16": one of 16.
+inline bool parse_timing(std::string_view v, std::uint32_t& every) {
+  constexpr std::string_view kEvents = "events";
+  every = v == kEvents ? 1 : 0;
+  if (every != 0 || v == "host") return true;
+  if (!v.starts_with(kEvents) || v[kEvents.size()] != ':') return false;
+  v.remove_prefix(kEvents.size() + 1);
+  const auto [rest, error] = std::from_chars(v.data(), v.data() + v.size(), every);
+  return error == std::errc() && rest == v.data() + v.size() && every != 0;
+}
+
 inline constexpr std::size_t kMaxRankList = 255;
 
 namespace accept {
@@ -67,6 +78,10 @@ inline bool on_off(std::string_view v) {
 }
 inline bool events(std::string_view v) {
   return v == "on" || v == "off" || v == "all";
+}
+inline bool timing(std::string_view v) {
+  std::uint32_t every = 0;
+  return parse_timing(v, every);
 }
 inline bool bytes(std::string_view v) {
   std::uint64_t n = 0;
@@ -94,6 +109,7 @@ inline bool ring(std::string_view v) {
 enum class Setting : std::uint8_t {
   output_dir,
   events,
+  timing,
   quota,
   ranks,
   copy_element_size,
@@ -123,6 +139,9 @@ inline constexpr SettingInfo kSettings[] = {
     {"TPROF_EVENTS", "on", "on, off or all",
      "one line per call; off: the exact counts only; all: also D2D, H2H and managed copies",
      accept::events},
+    {"TPROF_TIMING", "host", "host, events, or events:16 for one call of 16",
+     "events: time on the device, by a pair of CUDA events around each call on its stream",
+     accept::timing},
     {"TPROF_QUOTA", "64MiB", "bytes such as 64MiB, or 0 for no limit",
      "event lines per process; after that the counts only", accept::bytes},
     {"TPROF_RANKS", "all", "ranks such as 0-7,64, or all",

@@ -1,7 +1,7 @@
 // The wrappers of NCCL's groups and of a communicator's life.
 #include <cstddef>
 
-#include "interpose/capture/groups.h"
+#include "interpose/capture/group_times.h"
 #include "interpose/capture/late_communicators.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/life.h"
@@ -77,9 +77,12 @@ template <typename F>
 ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& real) {
   const DepthGuard guard(t);
   if (tprof::inner_group_ended(t)) return real();
+  tprof::GroupTimes times;
+  if (!simulated) times.start(t);
   const std::uint64_t start = tprof::now_ns();
   const ncclResult_t result = real();
   const std::uint64_t dur = tprof::now_ns() - start;
+  times.stop(result);
   if (accepted(result)) comms::add_children_of(t.group, result == ncclSuccess, real_address);
   tprof::group_ended(t, start, dur, result, simulated);
   return result;

@@ -127,8 +127,13 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     out << ",\"mode\":\"" << mode_name(t.key.mode) << '"';
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
-        << ",\"device_ns\":0,\"device_timed\":0,\"failed\":" << t.values.failed
-        << ",\"unfinished\":" << t.unfinished << '}';
+        << ",\"device_ns\":" << t.timed.host_ns << ",\"device_timed\":" << t.timed.calls;
+    if (t.timed.calls != 0) {
+      const std::uint64_t bytes =
+          amount(view, t.key.function, t.key.bucket, t.key.dtype, t.key.comm, t.timed.count).bytes;
+      out << ",\"device_ns_max\":" << t.timed.host_ns_max << ",\"device_bytes\":" << bytes;
+    }
+    out << ",\"failed\":" << t.values.failed << ",\"unfinished\":" << t.unfinished << '}';
   }
   out << "],\"comms\":[";
   const std::uint32_t comms = View::entries(view.head().comms);
@@ -194,6 +199,12 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":";
   drops(out, p.dropped, kDroppedNames);
   if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
+  std::uint64_t untimed[kTimingLostCount];
+  std::uint64_t lost = 0;
+  for (std::size_t i = 0; i < kTimingLostCount; ++i) {
+    lost += untimed[i] = head.timing_lost[i].load(std::memory_order_relaxed);
+  }
+  if (lost != 0) drops(out << ",\"timing_lost\":", untimed, kTimingLostNames);
   out << ",\"self_cost_ns\":" << p.self_ns << ",\"base_time_ns\":" << view.head().base_real_ns
       << ",\"coverage\":{\"functions\":[";
   Comma comma;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "interpose/base/pages.h"
 #include "interpose/format/ledger.h"
@@ -14,7 +15,16 @@ struct Total {
   LedgerKey key;
   LedgerValues values;
   std::uint64_t unfinished;  // calls that never returned
+  LedgerValues timed{};      // RowKind::timed's
 };
+
+inline void add(LedgerValues& to, const LedgerValues& values) {
+  to.calls += values.calls;
+  to.count += values.count;
+  to.host_ns += values.host_ns;
+  to.host_ns_max = std::max(to.host_ns_max, values.host_ns_max);
+  to.failed += values.failed;
+}
 
 // Sorts by key and adds up equal keys. Times of replays are not known to the host.
 inline void merge_totals(Pages<Total>& totals) {
@@ -32,11 +42,8 @@ inline void merge_totals(Pages<Total>& totals) {
       continue;
     }
     Total* const last = behind - 1;
-    last->values.calls += t.values.calls;
-    last->values.count += t.values.count;
-    last->values.host_ns += t.values.host_ns;
-    last->values.host_ns_max = std::max(last->values.host_ns_max, t.values.host_ns_max);
-    last->values.failed += t.values.failed;
+    add(last->values, t.values);
+    add(last->timed, t.timed);
     last->unfinished += t.unfinished;
   }
   totals.cut(kept);
@@ -77,6 +84,7 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
     replay.key.mode = Mode::replayed;
     replay.values = {replay.values.calls * n, replay.values.count * n, 0, 0, 0};
     replay.unfinished = 0;
+    replay.timed = {};
     totals.push_back(replay);
   }
 }
@@ -89,12 +97,10 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
     const LedgerValues values = read_row(row, thread.committed);
     if (values.calls + values.failed == 0) return;
     LedgerKey key = key_of(row);
-    if (key.waiting == 0) {
-      totals.push_back({key, values, 0});
-    } else {
-      key.waiting = 0;
-      totals.push_back({key, {}, values.calls});
-    }
+    const RowKind kind = std::exchange(key.kind, RowKind::counted);
+    if (kind == RowKind::counted) totals.push_back({key, values, 0});
+    if (kind == RowKind::waiting) totals.push_back({key, {}, values.calls});
+    if (kind == RowKind::timed) totals.push_back({key, {}, 0, values});
   });
   merge_totals(totals);
   add_replays(view, totals);

@@ -69,6 +69,7 @@ Config read_config() {
   if (ring_dir != "auto") copy_text(c.ring_dir, ring_dir);
   const std::string_view events = in_force(Setting::events);
   c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
+  parse_timing(in_force(Setting::timing), c.timed_every);
   parse_bytes(in_force(Setting::quota), c.quota);
   const std::string_view ranks = in_force(Setting::ranks);
   c.all_ranks = ranks == "all";

@@ -13,6 +13,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/environment.h"
 #include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
@@ -30,6 +31,7 @@
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
 #include "interpose/thread/ring.h"
+#include "interpose/timing/timing.h"
 
 // What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
@@ -49,6 +51,7 @@ ProcessId g_self{};         // of the session
 ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
+constexpr std::uint32_t kLastLookMs = 1000;  // at what the devices have done
 
 // No system call for each lock, where no child can take its parent's number for its own.
 bool g_wipes = false;
@@ -104,6 +107,7 @@ void leave_parents_session() {
   resolve::after_fork();
   coverage::after_fork();
   memory::after_fork();
+  timing::after_fork();
   writer::after_fork();
   // The parent's files, also where another thread was only making them: nothing of ours may be
   // written there.
@@ -147,6 +151,17 @@ bool open_mapping() {
   return mapping().open(-1, false);
 }
 
+// Where work of all streams goes through one queue (Megatron's setting), timing events would order
+// what was not ordered: NCCL's kernels and the program's would no longer overlap.
+void begin_timing() {
+  const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (config().timed_every != 0 && queues != nullptr && std::string_view(queues) == "1") {
+    return say("TPROF_TIMING=events is not in force: with CUDA_DEVICE_MAX_CONNECTIONS=1 timing ",
+               "events would keep communication from overlapping");
+  }
+  timing::begin(config().timed_every);
+}
+
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) return not_tracing("no address space for the ring");
@@ -172,6 +187,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
     complain(Trouble::room, "no ring file in ", g_file.directory,
              ": a kill would lose what is not written yet");
   }
+  begin_timing();
   resolve::publish(mapping().head());
   missed::publish(mapping().head());
   return true;
@@ -213,7 +229,9 @@ void close_files() {
 // Runs from exit(), after the program's own atexit handlers.
 [[gnu::destructor]] void close_at_exit() {
   end_session();
-  if (started()) close_files();
+  if (!started()) return;
+  timing::end(kLastLookMs);
+  close_files();
 }
 
 }  // namespace
@@ -259,6 +277,7 @@ bool to_be_closed() {
   return started() && !closed() && mapping().head().pid == syscall(SYS_getpid);
 }
 void leave() {
+  timing::end(kLastLookMs);
   if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
 }
 void stay() {
@@ -267,6 +286,7 @@ void stay() {
              "a program could not be executed: from here on a kill would lose what is not written");
   }
   writer::go_on();
+  timing::go_on();
 }
 
 // Facts first, the lock after: whoever holds the loader's lock (a library's constructor that makes

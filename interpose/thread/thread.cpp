@@ -171,6 +171,15 @@ bool attach(Thread& t) {
   return true;
 }
 
+bool attach_without_ring(Thread& t) {
+  const std::uint64_t offset = allocate_area(0);
+  if (offset == 0 || !enlist(offset, kOwnAreas)) return false;
+  t = {};
+  t.area = session::mapping().at<ThreadArea>(offset);
+  t.session = session::number();
+  return true;
+}
+
 void forget_groups(Thread& t) {
   session::begin();
   if (t.groups_of == session::number()) return;

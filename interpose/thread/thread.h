@@ -9,6 +9,7 @@
 #include "interpose/base/pages.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/session/session.h"
+#include "interpose/thread/timed_call.h"
 
 namespace tprof {
 
@@ -58,6 +59,8 @@ struct Thread {
   const void* last_comm = nullptr;
   std::uint32_t last_comm_index = 0;
 
+  TimedCall timed;  // the call that it is in
+
   Pages<GroupedCall>* pending = nullptr;  // made at the first group, kept until the thread ends
 
   RangeLevels ranges;
@@ -69,6 +72,10 @@ extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-
 
 // Gives the calling thread its area, starting the session if need be. False: tracing is off.
 [[gnu::cold, gnu::noinline]] bool attach(Thread& t);
+
+// An area without a ring for a thread of the library's own, which counts there and makes no
+// records.
+bool attach_without_ring(Thread& t);
 
 // Of another session than this process's, if the thread's are.
 [[gnu::cold, gnu::noinline]] void forget_groups(Thread& t);

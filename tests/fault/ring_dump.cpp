@@ -48,7 +48,7 @@ void print_rows(const View& view, const ThreadArea& area) {
     if (&owner != &area) return;
     const LedgerKey key = key_of(row);
     const LedgerValues v = read_row(row, area.committed);
-    if (key.waiting != 0) return;
+    if (key.kind == RowKind::waiting) return;
     if (key.function == kMetaDropped) dropped += v.calls;
     const Function* f = view.function(key.function);
     if (f == nullptr) return;
@@ -80,7 +80,7 @@ void print_open_calls(const View& view, const ThreadArea& area) {
   });
   view.each_row([&](const LedgerRow& row, const ThreadArea& owner) {
     const LedgerKey key = key_of(row);
-    if (&owner != &area || key.waiting == 0) return;
+    if (&owner != &area || key.kind == RowKind::counted) return;
     for (std::uint64_t n = read_row(row, area.committed).calls; n != 0; --n) {
       print(key.function, key.dtype, key.bucket);
     }

@@ -57,9 +57,11 @@ TEST_CASE("bandwidths are those of nccl-tests, and only where the device was tim
   stats::OpKey key{Bucket::ALLREDUCE, "ncclAllReduce", "float32", "aa", 4, 12};
   CHECK_FALSE(stats::algbw(a));
   a.device_ns = 1000;
-  a.device_timed = 1;
-  CHECK_FALSE(stats::algbw(a));  // one of the two calls has no device time
+  a.device_timed = 1;  // of the two
+  a.device_bytes = 4000;
+  CHECK(*stats::algbw(a) == Approx(4.0));
   a.device_timed = 2;
+  a.device_bytes = 8000;
   CHECK(*stats::algbw(a) == Approx(8.0));
   CHECK(*stats::busbw(key, a) == Approx(8.0 * 2 * 3 / 4));
   key.bucket = Bucket::RESHARDING;

@@ -67,7 +67,7 @@ Recovered recover(const View& view) {
     if (key.function == kMetaDropped) r.dropped += v.calls;
     if (key.function == kMetaSignature) r.signed_calls += v.calls;
     if (key.function >= kMetaThread || is_copy(key.bucket)) return;
-    if (key.waiting != 0) {
+    if (key.kind == RowKind::waiting) {
       r.open += v.calls;
       return;
     }

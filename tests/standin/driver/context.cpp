@@ -91,6 +91,13 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   *device = current_device();
   return CUDA_SUCCESS;
 }
+CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
+  return with_stream(handle, [&](CUstream_st& stream) {
+    if (!has_context(stream.device)) return cudaErrorDeviceUninitialized;
+    *context = context_of(stream.device);
+    return cudaSuccess;
+  });
+}
 CUresult cuCtxSynchronize() {
   for (const Mark& mark : tails_of_device(current_device())) mark->wait();
   return as_driver(device_error());

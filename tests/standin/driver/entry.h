@@ -42,9 +42,12 @@ struct EntryPoint {
 
 // cuda.h gives every name its newest meaning by a macro; the library also exports the older ones.
 #undef cuDeviceGetUuid
+#undef cuEventElapsedTime
 #undef cuStreamGetCaptureInfo
 extern "C" {
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end);
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device);
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id);
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,

@@ -1,0 +1,44 @@
+#include "interpose/capture/group_times.h"
+
+#include <span>
+
+namespace tprof {
+
+GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
+  for (OnStream& s : std::span(stream_, streams_)) {
+    if (s.stream == call.call.stream) return &s;
+  }
+  if (streams_ == kStreams) return nullptr;
+  stream_[streams_] = {call.call.stream, call.key, false, 0, 0, call.call.seq, {}};
+  return &stream_[streams_++];
+}
+
+void GroupTimes::start(const Thread& t) {
+  if (!timing::on() || t.pending == nullptr) return;
+  for (const GroupedCall& call : *t.pending) {
+    OnStream* s = on_stream(call);
+    if (s == nullptr || call.graph != nullptr || !accepted(ncclResult_t(call.call.result)))
+      continue;
+    s->mixed = s->mixed || call.key.low != s->key.low || call.key.high != s->key.high;
+    ++s->calls;
+    s->count += call.call.count;
+  }
+  for (OnStream& s : std::span(stream_, streams_)) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
+    if (s.mixed) s.timed = {nullptr, true, TimingLost::mixed};
+    if (s.calls != 0 && !s.mixed) s.timed = timing::start(stream, s.number);
+  }
+}
+
+void GroupTimes::stop(ncclResult_t result) {
+  for (const OnStream& s : std::span(stream_, streams_)) {
+    if (!accepted(result)) {
+      timing::drop(s.timed);
+    } else {
+      timing::stop(s.timed, s.key, s.calls, s.count, result == ncclInProgress);
+    }
+  }
+}
+
+}  // namespace tprof

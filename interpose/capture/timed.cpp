@@ -1,0 +1,26 @@
+#include "interpose/capture/timed.h"
+
+#include <utility>
+
+namespace tprof {
+
+void start_timing(Thread& t, const Record& r, std::uint8_t function) {
+  t.timed = {};
+  // What is captured is not executed now; a group's calls are issued by its End, and timed there.
+  if (r.captured || t.group_depth != 0 || function == kMetaLaunch) return;
+  if (r.sync) {
+    t.timed = {nullptr, true, TimingLost::sync};  // the host waits: its time there is the host's
+    return;
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+  auto* stream = reinterpret_cast<CUstream>(r.stream);
+  t.timed = timing::start(stream, is_copy(r.bucket) ? timing::kNoNumber : r.seq);
+}
+
+void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std::uint64_t parts) {
+  const TimedCall timed = std::exchange(t.timed, {});
+  if (!ok) return timing::drop(timed);
+  timing::stop(timed, key, parts, r.count, r.result != 0);
+}
+
+}  // namespace tprof

@@ -1,0 +1,75 @@
+#include "interpose/driver/events.h"
+
+#include "interpose/driver/function.h"
+
+namespace tprof::event_driver {
+namespace {
+
+using resolve::DriverFunction;
+
+// CUresult and the enumerations are ints. All of these are as old as CUDA 10.1, under these names
+// for ever: newer ones have a suffix.
+constinit DriverFunction<int(CUstream, int*)> g_is_capturing("cuStreamIsCapturing");
+constinit DriverFunction<int(CUstream, CUcontext*)> g_context_of("cuStreamGetCtx");
+constinit DriverFunction<int(CUcontext*)> g_current("cuCtxGetCurrent");
+constinit DriverFunction<int(CUcontext)> g_enter("cuCtxSetCurrent");
+constinit DriverFunction<int(int*)> g_exchange_mode("cuThreadExchangeStreamCaptureMode");
+constinit DriverFunction<int(CUevent*, unsigned)> g_make("cuEventCreate");
+constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
+constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
+constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
+
+template <typename F, typename... A>
+int ask(F& function, A... arguments) {
+  auto* f = function.get();
+  return f == nullptr ? -1 : f(arguments...);
+}
+
+}  // namespace
+
+CUcontext context_to_time_in(CUstream stream) {
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUcontext context = nullptr;
+  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return nullptr;
+  }
+  return ask(g_context_of, stream, &context) == 0 ? context : nullptr;
+}
+
+bool is_in(CUcontext context) {
+  CUcontext current = nullptr;
+  return ask(g_current, &current) == 0 && current == context;
+}
+
+bool enter(CUcontext context) {
+  return ask(g_enter, context) == 0;
+}
+
+void stay_out_of_captures() {
+  int mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  ask(g_exchange_mode, &mode);
+}
+
+bool make(CUevent& event) {
+  return ask(g_make, &event, unsigned{CU_EVENT_DEFAULT}) == 0;
+}
+
+bool record(CUevent event, CUstream stream) {
+  return ask(g_record, event, stream) == 0;
+}
+
+Reached reached(CUevent event) {
+  const int answer = ask(g_query, event);
+  return answer == 0                      ? Reached::yes
+         : answer == CUDA_ERROR_NOT_READY ? Reached::not_yet
+                                          : Reached::failed;
+}
+
+bool elapsed(CUevent from, CUevent to, std::uint64_t& ns) {
+  float ms = 0;
+  if (ask(g_elapsed, &ms, from, to) != 0 || !(ms >= 0)) return false;
+  ns = static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
+  return true;
+}
+
+}  // namespace tprof::event_driver

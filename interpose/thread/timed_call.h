@@ -1,0 +1,18 @@
+// The call that a thread is in, or those that its group issues together, as timing/ times it.
+#pragma once
+
+#include "interpose/format/ring_file.h"
+
+namespace tprof {
+
+namespace timing {
+struct Pair;
+}
+
+struct TimedCall {
+  timing::Pair* pair = nullptr;  // null: not timed
+  bool lost = false;             // though it was to be, as `why` says
+  TimingLost why{};
+};
+
+}  // namespace tprof

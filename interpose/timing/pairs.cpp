@@ -1,0 +1,65 @@
+#include "interpose/timing/pairs.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#include "interpose/driver/events.h"
+
+namespace tprof::timing {
+
+bool Pool::wants_more() const {
+  return free_.load(std::memory_order_relaxed) < 2 * kStep && made() < kMost;
+}
+
+bool Pool::make_more(std::uint32_t number) {
+  if (making_.exchange(true, std::memory_order_acquire)) return true;
+  bool well = true;
+  if (pair_ == nullptr) {
+    void* pages = mmap(nullptr, kMost * sizeof(Pair), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages != MAP_FAILED) pair_ = static_cast<Pair*>(pages);
+  }
+  const std::uint32_t from = made();
+  for (std::uint32_t i = from; well && pair_ != nullptr && i < from + kStep && i < kMost; ++i) {
+    Pair& p = *new (&pair_[i]) Pair;
+    p.pool = number;
+    well = event_driver::make(p.begin) && event_driver::make(p.end);
+    if (!well) break;
+    made_.store(i + 1, std::memory_order_release);
+    give_back(p);
+  }
+  making_.store(false, std::memory_order_release);
+  return well;
+}
+
+Pair* Pool::take() {
+  std::uint64_t seen = first_free_.load(std::memory_order_acquire);
+  for (;;) {
+    const auto index = static_cast<std::uint32_t>(seen);
+    if (index == 0) return nullptr;
+    Pair& first = pair_[index - 1];
+    const std::uint64_t then = ((seen >> 32) + 1) << 32 | std::atomic_ref(first.next).load();
+    if (!first_free_.compare_exchange_weak(seen, then, std::memory_order_acq_rel)) continue;
+    free_.fetch_sub(1, std::memory_order_relaxed);
+    return &first;
+  }
+}
+
+void Pool::give_back(Pair& pair) {
+  const auto index = static_cast<std::uint32_t>(&pair - pair_) + 1;
+  free_.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t seen = first_free_.load(std::memory_order_relaxed);
+  for (;;) {
+    std::atomic_ref(pair.next).store(static_cast<std::uint32_t>(seen));
+    const std::uint64_t then = ((seen >> 32) + 1) << 32 | index;
+    if (first_free_.compare_exchange_weak(seen, then, std::memory_order_acq_rel)) return;
+  }
+}
+
+void Pool::forget() {
+  if (pair_ != nullptr) munmap(pair_, kMost * sizeof(Pair));
+  new (this) Pool;
+}
+
+}  // namespace tprof::timing

@@ -1,0 +1,59 @@
+// Pairs of timing events by context: made before they are wanted, used again and again, and never
+// destroyed, which can wait for a device that hangs.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/format/ledger.h"
+
+namespace tprof::timing {
+
+struct Pair {
+  CUevent begin = nullptr;
+  CUevent end = nullptr;
+  CUstream stream = nullptr;
+  std::uint64_t order = 0;  // of the calls of the process
+  LedgerKey::Words key{};
+  std::uint64_t calls = 0;
+  std::uint64_t count = 0;
+  std::atomic<bool> to_read{false};  // what is above is whole
+  std::uint32_t pool = 0;
+  std::uint32_t next = 0;  // of those that are free; 1-based, 0: none
+};
+
+class Pool {
+ public:
+  static constexpr std::uint32_t kStep = 256;  // pairs that are made at a time
+  static constexpr std::uint32_t kMost = 8192;
+
+  CUcontext context() const { return context_.load(std::memory_order_acquire); }
+  bool claim(CUcontext context) {
+    CUcontext nobody = nullptr;
+    return context_.compare_exchange_strong(nobody, context);
+  }
+  std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
+  Pair& pair(std::uint32_t i) { return pair_[i]; }
+  // Fewer are free than two steps, and more can be made.
+  bool wants_more() const;
+
+  // In the calling thread's context. False: the driver refused.
+  bool make_more(std::uint32_t number);
+  Pair* take();
+  void give_back(Pair& pair);
+  void forget();
+
+ private:
+  std::atomic<CUcontext> context_{nullptr};
+  std::atomic<bool> making_{false};
+  std::atomic<std::uint32_t> made_{0};
+  std::atomic<std::uint32_t> free_{0};
+  // The first free pair below, and above how often it changed: a pair that was taken and given back
+  // meanwhile does not look like one that stayed.
+  std::atomic<std::uint64_t> first_free_{0};
+  Pair* pair_ = nullptr;  // kMost of them: memory that nobody has touched costs nothing
+};
+
+}  // namespace tprof::timing

@@ -1,0 +1,45 @@
+// How long calls take on the device (TPROF_TIMING=events): a pair of timing events on the call's
+// stream, one before and one behind it, read by a thread of its own and added to the ledger.
+//
+// The thread that makes the call waits for nothing, allocates nothing and takes no lock: a call for
+// which no pair is free is not timed, and counted as that. (But the first in a context, which makes
+// the first pairs: 1 ms.) Two records cost it about 5 us, as others have measured.
+// The reader is not the writer's thread: on a device that hangs the driver's answers can hang too,
+// and the trace has to say so.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/format/ledger.h"
+#include "interpose/thread/timed_call.h"
+
+namespace tprof::timing {
+
+inline constinit std::atomic<bool> g_on{false};
+inline bool on() {
+  return g_on.load(std::memory_order_relaxed);
+}
+
+// Before the real call. `number`: TPROF_TIMING=events:N chooses one call of N by it. That is the
+// `seq` of a collective, so that all its ranks choose the same ones.
+inline constexpr std::uint64_t kNoNumber = UINT64_MAX;  // any that no other call has
+[[gnu::cold]] TimedCall start(CUstream stream, std::uint64_t number);
+
+// Behind it: `calls` of that row of the ledger, whose counts add up to `count`, were made by it.
+// They were accepted; `in_progress`: their work is still being enqueued.
+[[gnu::cold]] void stop(const TimedCall& timed, LedgerKey::Words key, std::uint64_t calls,
+                        std::uint64_t count, bool in_progress);
+// Instead: they were refused, and count nowhere.
+[[gnu::cold]] void drop(const TimedCall& timed);
+
+// With the session. `every`: one call of so many; 0: none.
+void begin(std::uint32_t every);
+// At its end: times what the devices have finished, for at most `timeout_ms`, and nothing more.
+void end(std::uint32_t timeout_ms);
+void go_on();       // the process has not ended after all
+void after_fork();  // in the child: neither events nor thread are its own
+
+}  // namespace tprof::timing

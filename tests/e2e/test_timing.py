@@ -1,0 +1,141 @@
+"""TPROF_TIMING=events: device time of calls, against the stand-in's own schedule, and what it leaves as it was."""
+
+import dataclasses
+import json
+
+import pytest
+from lib import figures, random_calls
+from lib.build import BUILD
+from lib.launch import start
+from lib.rankfile import parsed
+from lib.tool import SCHEMA, tprof
+
+LATENCY_US = 1000
+STEPS = 10
+RANKS = 2
+
+
+def trainer(folder, code=0, **settings):
+    command = [BUILD / "native_trainer", "--ranks", RANKS, "--steps", STEPS]
+    run = start(command, folder, STANDIN_LATENCY_US=str(LATENCY_US), **settings)
+    assert run.code == code, run.stderr
+    return run
+
+
+def untimed(file):
+    return sum(file.footer.get("timing_lost", {}).values())
+
+
+def test_every_call_is_timed_and_takes_as_long_as_the_device_was_told_to(tmp_path):
+    for file in trainer(tmp_path, TPROF_TIMING="events").ranks():
+        rows = file.ledger_rows()
+        assert {row["name"] for row in rows} == {"ncclAllGather", "ncclReduceScatter", "cudaMemcpyAsync"}
+        for row in rows:
+            assert row["device_timed"] == row["calls"], row
+            assert row["device_bytes"] == row["bytes"], row
+            assert row["device_ns"] >= row["calls"] * LATENCY_US * 1000, row
+            assert row["device_ns"] / row["calls"] <= row["device_ns_max"] <= row["device_ns"], row
+        # What the calls of a stream took is no longer than the job was.
+        streams = {event["args"].get("stream", 0) for event in file.events}
+        assert sum(row["device_ns"] for row in rows) <= len(streams) * file.ledgers[-1]["ts"] * 1000
+        assert untimed(file) == 0
+
+
+def test_counts_are_the_tallys_and_where_nothing_is_asked_for_nothing_is_timed(tmp_path):
+    for folder, settings in (("on", {"TPROF_TIMING": "events"}), ("off", {})):
+        run = trainer(tmp_path / folder, **settings)
+        for file in run.ranks():
+            expected = figures.of_tally(run.tallies()[file.header["pid"]])
+            assert figures.difference(figures.of_ledger(file), expected) == "", file.path
+            timed = sum(row["device_timed"] for row in file.ledger_rows())
+            assert (timed != 0) == (folder == "on")
+
+
+def test_one_of_n_is_the_same_one_on_all_ranks(tmp_path):
+    timed = []
+    for file in trainer(tmp_path, TPROF_TIMING="events:4").ranks():
+        rows = [row for row in file.ledger_rows() if row["comm"] is not None]
+        timed.append([(row["name"], row["bytes_class"], row["device_timed"]) for row in rows])
+        calls = sum(row["calls"] for row in rows)
+        assert 0 < sum(row["device_timed"] for row in rows) < calls / 2, "about a quarter"
+    assert timed[0] == timed[1]
+
+
+def test_with_one_queue_to_the_device_nothing_is_timed_and_that_is_said_once(tmp_path):
+    run = trainer(tmp_path, TPROF_TIMING="events", CUDA_DEVICE_MAX_CONNECTIONS="1")
+    assert len(run.words_of_ours()) == RANKS
+    assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in run.words_of_ours()[0]
+    for file in run.ranks():
+        assert sum(row["device_timed"] for row in file.ledger_rows()) == 0
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(seed, tmp_path):
+    """Groups, captures, refused calls, batches and several devices among them."""
+    plan = random_calls.plan(seed)
+    plan = dataclasses.replace(plan, settings=plan.settings | {"TPROF_TIMING": "events"})
+    played = random_calls.play(plan, tmp_path / "run")
+    assert random_calls.faults(played) == []
+    for file in played.files().values():
+        direct = [row for row in file.ledger_rows() if row["mode"] == "direct"]
+        timed = sum(row["device_timed"] for row in direct)
+        if file.footer["complete"]:
+            assert timed + untimed(file) == sum(row["calls"] for row in direct), file.path
+
+
+def test_summary_gives_bandwidths_by_nccl_tests_formulas(tmp_path):
+    run = trainer(tmp_path, TPROF_TIMING="events")
+    rows = [row for file in run.ranks() for row in file.ledger_rows()]
+    text = tprof("summary", run.traces).stdout
+    assert "algbw GB/s  busbw GB/s" in text and "No algbw" not in text
+    for op in json.loads(tprof("summary", run.traces, "--json").stdout)["ops"]:
+        mine = [r for r in rows if (r["name"], r["bytes_class"]) == (op["name"], op["bytes_class"])]
+        assert op["device_timed"] == op["calls"]
+        assert op["device_ns"] == sum(row["device_ns"] for row in mine)
+        algbw = sum(row["bytes"] for row in mine) / op["device_ns"]
+        assert op["algbw_GBps"] == pytest.approx(algbw)
+        # Of all-gather and reduce-scatter: (n - 1) / n.
+        expected = algbw / 2 if op["name"].startswith("nccl") else None
+        assert op["busbw_GBps"] == (pytest.approx(expected) if expected else None)
+
+
+def test_what_was_read_is_there_after_a_kill_and_the_rest_is_not_timed(tmp_path):
+    run = trainer(tmp_path, 128 + 9, TPROF_TIMING="events", STANDIN_DIE="0:ncclReduceScatter:45")
+    assert tprof("recover", run.traces).returncode == 0
+    for file in run.ranks():
+        rows = file.ledger_rows()
+        timed = sum(row["device_timed"] for row in rows)
+        assert 0 < timed <= sum(row["calls"] for row in rows)
+        for row in rows:
+            assert row["device_ns"] >= row["device_timed"] * LATENCY_US * 1000, row
+
+
+def test_lines_are_the_schemas_and_anonymize_keeps_the_times(tmp_path):
+    run = trainer(tmp_path, TPROF_TIMING="events")
+    for file in run.ranks():
+        assert [e.message for line in file.lines for e in SCHEMA.iter_errors(line)] == []
+    public = tmp_path / "public"
+    assert tprof("anonymize", run.traces, "-o", public).returncode == 0
+    theirs = [line for path in sorted(public.iterdir()) for line in parsed(path)]
+    ours = [line for file in run.ranks() for line in file.lines]
+    keys = ("device_ns", "device_ns_max", "device_bytes", "device_timed")
+    assert [
+        [row.get(key) for key in keys]
+        for line in theirs if line["name"] == "tprof_ledger" for row in line["args"]["rows"]
+    ] == [
+        [row.get(key) for key in keys]
+        for line in ours if line["name"] == "tprof_ledger" for row in line["args"]["rows"]
+    ]
+
+
+def test_a_device_that_hangs_holds_up_neither_the_trace_nor_the_other_counts(tmp_path):
+    """The rank's own end is a kill: what it called is in the ledger, timed or not."""
+    run = trainer(
+        tmp_path, 128 + 9, TPROF_TIMING="events",
+        STANDIN_HANG_DEVICE="0:ncclReduceScatter:20", STANDIN_DIE="1:ncclReduceScatter:20",
+        STANDIN_TIMEOUT_S="5",
+    )
+    assert tprof("recover", run.traces).returncode == 0
+    for file in run.ranks():
+        expected = figures.of_tally(run.tallies()[file.header["pid"]])
+        assert figures.difference(figures.of_ledger(file), expected) == "", file.path
