@@ -18,7 +18,8 @@ namespace tprof::cli {
 int summary(const Options& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);
-  const stats::Summary s = stats::summarise(job, traces, {.read_lines = o.lines});
+  const stats::Summary s =
+      stats::summarise(job, traces, {.read_lines = o.lines, .ranges = o.by == report::By::range});
   if (o.json) {
     fmt::print("{}", report::to_json(s));
   } else {

@@ -33,10 +33,16 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
       for (auto& [type, c] : rank->second) c->metadata(line, metadata.processes().back());
     }
   };
+  const bool wants_ranges = std::ranges::any_of(ranks, [](const auto& rank) {
+    return std::ranges::any_of(rank.second, [](const auto& c) { return c.second->wants_ranges(); });
+  });
+  std::function<void(const Process&, const read::Range&)> range;
+  if (wants_ranges) range = shown_to(&Collector::range);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
                            .last = shown_to(&Collector::last_call),
+                           .range = range,
                            .open_range = shown_to(&Collector::open_range),
                            .metadata = show_metadata});
 }

@@ -26,7 +26,10 @@ class Collector {
   virtual void launch(const read::Event&) {}  // of a graph
   // What the rank did last, whether or not that has a line of its own.
   virtual void last_call(const read::Event&) {}
-  virtual void open_range(const read::Range&) {}
+  // Every line of one: they are looked at for a collector that wants them only.
+  virtual void range(const read::Range&) {}
+  virtual bool wants_ranges() const { return false; }
+  virtual void open_range(const read::Range&) {}  // pushed, and not popped
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
 

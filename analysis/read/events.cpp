@@ -76,11 +76,21 @@ std::optional<Event> event_of(const object& line, bool last) {
   return e;
 }
 
-// Of an NVTX range that is open; nothing of any other.
-std::optional<Range> open_range_of(const object& line) {
-  const object args = object_of(line, "args");
-  if (text_or_empty(line, "ph") != "B" || !flag(args, "unfinished")) return std::nullopt;
+std::optional<Range::Phase> phase_of(const object& line, const object& args) {
+  using enum Range::Phase;
+  const std::string phase = text_or_empty(line, "ph");
+  const bool begins = phase == "B" || phase == "b";
+  if (flag(args, "unfinished")) return begins ? std::optional(open) : std::nullopt;
+  if (phase == "X") return closed;
+  if (phase == "b") return started;
+  if (phase == "e") return ended;
+  if (phase == "i") return mark;
+  return std::nullopt;
+}
+
+Range range_of(const object& line, const object& args, Range::Phase phase) {
   Range r;
+  r.phase = phase;
   // Written cut; what is longer here is somebody else's, and may be any number of megabytes.
   const auto short_text = [](std::string text) {
     if (text.size() > kMaxRangeName) text.resize(kMaxRangeName);
@@ -90,6 +100,8 @@ std::optional<Range> open_range_of(const object& line) {
   if (find(args, "domain")) r.domain = short_text(text(args, "domain"));
   r.thread = integer_in(line, "tid", 0, kLatestNs) - std::int64_t{kRangeLane};
   r.ts_ns = time_ns(line, "ts");
+  if (r.phase == Range::Phase::closed) r.dur_ns = time_ns(line, "dur");
+  if (find(line, "id2")) r.id = short_text(text_or_empty(object_of(line, "id2"), "local"));
   return r;
 }
 
@@ -116,7 +128,8 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         return;
       }
       const bool range = is_range(line.text);
-      if (range ? !reader.open_range || is_closed_range(line.text) : !reader.event) return;
+      const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
+      if (range ? !wanted_range : !reader.event) return;
       if (!range && !line.text.starts_with(reader.event_start)) return;
       const Process* process = owner_at(trace, line.offset);
       if (process == nullptr) return;
@@ -127,11 +140,17 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           throw Malformed("expected one JSON object on this line");
         }
         if (range) {
-          const auto r = open_range_of(o);
-          if (!r) return;
-          const auto device = optional_integer(object_of(o, "args"), "device");
+          const object args = object_of(o, "args");
+          const auto phase = phase_of(o, args);
+          const bool wanted_phase = reader.range || phase == Range::Phase::open;
+          if (!phase || !wanted_phase) return;
+          const Range r = range_of(o, args, *phase);
+          const auto device = optional_integer(args, "device");
           const Process& owner = lane_of_call(*process, std::nullopt, device.value_or(0));
-          if (!reader.wanted || reader.wanted(owner)) reader.open_range(owner, *r);
+          if (reader.wanted && !reader.wanted(owner)) return;
+          if (reader.range) reader.range(owner, r);
+          const bool pushed = r.phase == Range::Phase::open && r.id.empty();
+          if (reader.open_range && pushed) reader.open_range(owner, r);
           return;
         }
         const auto e = event_of(o, last);

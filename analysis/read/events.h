@@ -38,12 +38,18 @@ struct Event {
 // the last. Null: the line stands before all of them.
 const Process* owner_at(const Trace& trace, std::uint64_t offset);
 
-// An NVTX range that a thread had pushed and not popped.
+// One line of an NVTX range.
 struct Range {
+  // closed: pushed and popped. open: not ended with the trace. started, ended: the two lines of
+  // one that was started by itself, or popped from under another; both have its `id`.
+  enum class Phase { closed, open, started, ended, mark };
+  Phase phase = Phase::closed;
   std::string name;
-  std::optional<std::string> domain;
-  std::int64_t thread = 0;
+  std::optional<std::string> domain;  // nothing: the default domain, or one that is not known
+  std::int64_t thread = 0;            // that began it
   std::int64_t ts_ns = 0;
+  std::int64_t dur_ns = 0;  // closed
+  std::string id{};
 };
 
 struct LineReader {
@@ -54,7 +60,8 @@ struct LineReader {
   std::function<void(const Process&, const Event&)> launch{};
   // What a process did last, whether or not it has a line of its own (`tprof_last`).
   std::function<void(const Process&, const Event&)> last{};
-  std::function<void(const Process&, const Range&)> open_range{};
+  std::function<void(const Process&, const Range&)> range{};       // of any phase
+  std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
   std::function<void(const Line&)> metadata{};
 };
 

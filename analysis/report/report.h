@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype };
+enum class By { size, op, comm, dtype, range };
 
 struct TextOptions {
   By by = By::size;

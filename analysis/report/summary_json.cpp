@@ -1,5 +1,6 @@
 #include "diagnose/ends.h"
 #include "report/findings.h"
+#include "report/places.h"
 #include "report/report.h"
 
 namespace tprof::report {
@@ -94,6 +95,7 @@ std::string to_json(const stats::Summary& s) {
                      {"calls", c.amounts.calls},
                      {"bytes", c.amounts.bytes}});
   }
+  if (s.ranges) j["ranges"] = to_json(*s.ranges);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "report/findings.h"
+#include "report/places.h"
 #include "report/report.h"
 #include "text/text.h"
 
@@ -100,6 +101,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
     case By::dtype:
       return {0, printable(key.dtype)};
     case By::op:
+    case By::range:
       break;
   }
   return {0, ""};
@@ -184,7 +186,9 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (options.per_rank) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
-  if (stats::sum(s.buckets).calls != 0) {
+  if (s.ranges) {
+    section("NVTX ranges", range_table(*s.ranges));
+  } else if (stats::sum(s.buckets).calls != 0) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
   }
   if (!s.comms.empty()) section("Communicators", comm_table(s));

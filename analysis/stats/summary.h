@@ -9,6 +9,7 @@
 #include "diagnose/diagnose.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/ranges.h"
 #include "stats/totals.h"
 
 namespace tprof::stats {
@@ -32,6 +33,7 @@ struct Summary {
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;
   std::vector<CommSummary> comms;
+  std::optional<RangeTotals> ranges;  // nothing: not asked for
   std::uint64_t dropped = 0;
   bool complete = true;
   diagnose::Findings findings;
@@ -39,6 +41,7 @@ struct Summary {
 
 struct SummaryOptions {
   bool read_lines = false;  // for what only event lines tell
+  bool ranges = false;      // NVTX, from event lines too
   bool whole_job = true;    // ranks that are not there are missing
 };
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from lib.build import LIBTPROF
 from lib.launch import start, without_agent
+from lib.tool import told
 
 LANE = 1 << 22
 
@@ -52,3 +53,18 @@ def test_calls_lie_within_the_ranges_that_make_them(run):
         scatters = [x for x in file.lines if x.get("cat") == "RESHARDING"]
         assert len(scatters) == 5 * 3
         assert all(sum(within(x, b) for b in backward) == 1 for x in scatters)
+
+
+def test_summary_by_range_has_each_name_as_often_as_it_was_made(run):
+    made = [json.loads(line[line.index("{") :]) for line in run.lines() if "{" in line]
+    found = told("summary", run.traces, "--by", "range")[1]["ranges"]
+    counts = {r["name"]: r["count"] for r in found if not r["mark"]}
+    assert counts == {name: 2 * n for name, n in made[0].items()}
+    assert {r["name"] for r in found if r["mark"]} == {f"end of step {i}" for i in range(3)}
+    inside = {r["name"]: r["inside"] for r in found}
+    # On each of 2 ranks and in each of 3 steps the root and 4 blocks are gathered in the forward
+    # pass, by the thread that pushed the range; backward is on autograd's.
+    assert inside["forward"]["ALLGATHER"]["calls"] == 2 * 3 * 5
+    assert inside["step 1"]["ALLGATHER"]["calls"] == 2 * 5
+    assert "ALLGATHER" not in inside["backward"] and "RESHARDING" not in inside["backward"]
+    assert all(r["inside_exact"] and r["ranks"] == [0, 1] for r in found if not r["mark"])

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "report/places.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using stats::Inside;
+using stats::RangeKey;
+using stats::RangeTotal;
+using text::Table;
+using text::thousands;
+
+constexpr std::size_t kRangesShown = 40;
+constexpr std::size_t kLongestName = 60;  // characters, in the table
+
+using Entry = std::pair<const RangeKey, RangeTotal>;
+
+std::vector<const Entry*> by_time(const stats::RangeTotals& totals) {
+  std::vector<const Entry*> all;
+  for (const Entry& entry : totals.ranges) all.push_back(&entry);
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const Entry* e) { return e->second.time.total_ns; });
+  return all;
+}
+
+// A character is not cut in two.
+std::string shortened(std::string name) {
+  if (name.size() <= kLongestName) return name;
+  std::size_t end = kLongestName;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80) --end;
+  return name.substr(0, end) + "...";
+}
+
+std::string duration(double ns) {
+  return text::duration(static_cast<std::uint64_t>(ns));
+}
+
+// Nothing is known of what lies within ranges that were started and ended by themselves.
+bool only_apart(const RangeTotal& total) {
+  return total.apart != 0 && total.apart == total.time.count && total.open == 0;
+}
+
+std::string notes(const stats::RangeTotals& totals, bool open) {
+  std::string out =
+      "  Inside: calls that the thread of a range began while it was open (PyTorch's backward runs "
+      "on threads of its own), nested ranges included.\n";
+  if (open) out += "  open: not ended with the trace; their time is in no figure.\n";
+  std::uint64_t vague = 0;
+  for (const auto& [key, total] : totals.ranges) vague += total.vague;
+  if (vague != 0) out += fmt::format("  {} ranges may hold more calls than shown.\n", vague);
+  if (!totals.all_lines) out += "  Not every call has a line: the calls inside are lower bounds.\n";
+  if (totals.dropped != 0) {
+    out +=
+        fmt::format("  {} ranges have no line and are not in here.\n", thousands(totals.dropped));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string range_table(const stats::RangeTotals& totals) {
+  if (totals.ranges.empty()) {
+    return "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path "
+           "of "
+           "libtprof.so.\n" +
+           (totals.dropped == 0 ? std::string() : notes(totals, false));
+  }
+  const std::vector<const Entry*> all = by_time(totals);
+  Inside any{};
+  bool domains = false;
+  bool open = false;
+  for (const Entry* e : all) {
+    stats::add(any, e->second.inside);
+    domains = domains || !e->first.domain.empty();
+    open = open || e->second.open != 0;
+  }
+  using enum Table::Align;
+  std::vector<std::pair<std::string, Table::Align>> columns = {{"range", left}};
+  if (domains) columns.emplace_back("domain", left);
+  columns.emplace_back("ranks", left);
+  for (const char* name : {"count", "total", "mean", "std", "min", "max"}) {
+    columns.emplace_back(name, right);
+  }
+  if (open) columns.emplace_back("open", right);
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (any[b].calls == 0) continue;
+    columns.emplace_back(kBuckets[b].name, right);
+    columns.emplace_back("bytes", right);
+  }
+  Table table(columns);
+  for (std::size_t i = 0; i < std::min(all.size(), kRangesShown); ++i) {
+    const auto& [key, total] = *all[i];
+    std::vector<std::string> cells = {shortened(text::printable(key.name)) +
+                                      (key.mark ? " (mark)" : "")};
+    if (domains) cells.push_back(text::printable(key.domain));
+    cells.push_back(text::ranges({total.ranks.begin(), total.ranks.end()}));
+    cells.push_back(thousands(total.time.count));
+    if (key.mark || total.time.count == 0) {
+      cells.insert(cells.end(), 5, "-");
+    } else {
+      cells.insert(cells.end(), {text::duration(total.time.total_ns), duration(total.time.mean_ns),
+                                 duration(total.time.std_ns()), text::duration(total.time.min_ns),
+                                 text::duration(total.time.max_ns)});
+    }
+    if (open) cells.push_back(thousands(total.open));
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      if (any[b].calls == 0) continue;
+      const stats::Moved& moved = total.inside[b];
+      const bool none = key.mark || only_apart(total);
+      cells.push_back(none ? "-" : thousands(moved.calls));
+      cells.push_back(none || moved.calls == 0 ? "-" : text::bytes(moved.bytes));
+    }
+    table.row(std::move(cells));
+  }
+  std::string out = table.str();
+  if (all.size() > kRangesShown) {
+    out += fmt::format("  and {} more names (all of them: --json)\n", all.size() - kRangesShown);
+  }
+  return out + notes(totals, open);
+}
+
+nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
+  using Json = nlohmann::ordered_json;
+  Json all = Json::array();
+  for (const Entry* e : by_time(totals)) {
+    const auto& [key, total] = *e;
+    const bool timed = !key.mark && total.time.count != 0;
+    const auto time = [&](auto value) { return timed ? Json(value) : Json(); };
+    Json j = {{"name", key.name},
+              {"domain", key.domain.empty() ? Json() : Json(key.domain)},
+              {"mark", key.mark},
+              {"ranks", total.ranks},
+              {"count", total.time.count},
+              {"open", total.open},
+              {"total_ns", time(total.time.total_ns)},
+              {"mean_ns", time(std::llround(total.time.mean_ns))},
+              {"std_ns", time(std::llround(total.time.std_ns()))},
+              {"min_ns", time(total.time.min_ns)},
+              {"max_ns", time(total.time.max_ns)},
+              {"inside", Json()},
+              {"inside_exact", totals.all_lines && total.vague == 0 && total.apart == 0}};
+    if (!key.mark && !only_apart(total)) {
+      Json& inside = j["inside"] = Json::object();
+      for (std::size_t b = 0; b < kBucketCount; ++b) {
+        const stats::Moved& moved = total.inside[b];
+        if (moved.calls == 0) continue;
+        inside[std::string(kBuckets[b].name)] = {{"calls", moved.calls}, {"bytes", moved.bytes}};
+      }
+    }
+    all.push_back(std::move(j));
+  }
+  return all;
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,221 @@
+#include "stats/ranges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "diagnose/lines.h"
+#include "read/error.h"
+
+namespace tprof::stats {
+namespace {
+
+// Of a thread: more have no calls in their ranges.
+constexpr std::size_t kMaxThreads = 1024;
+constexpr std::size_t kMaxPieces = 4096;
+// Started ranges whose end has not come.
+constexpr std::size_t kMaxStarted = 4096;
+
+// Calls of one thread that lie behind one another, from the first to the last of them.
+struct Piece {
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+  Inside calls{};
+};
+
+// The line of a range stands behind those of its thread's calls within it. So its calls are those
+// since its start: they are taken together, and wait as one piece for the range around it.
+class ThreadCalls {
+ public:
+  void call(std::int64_t ts_ns, Bucket bucket, std::uint64_t bytes) {
+    if (pieces_.size() == kMaxPieces) coarsen();
+    Piece& p = pieces_.emplace_back(Piece{ts_ns, ts_ns, {}});
+    p.calls[static_cast<std::size_t>(bucket)] = {1, bytes};
+  }
+
+  // Adds the calls since `start_ns`. False: it may have been more.
+  bool since(std::int64_t start_ns, Inside& inside) const {
+    auto p = pieces_.rbegin();
+    for (; p != pieces_.rend() && p->first_ns >= start_ns; ++p) add(inside, p->calls);
+    return p == pieces_.rend() || p->last_ns < start_ns;
+  }
+
+  bool close(std::int64_t start_ns, Inside& inside) {
+    const bool exact = since(start_ns, inside);
+    const auto from =
+        std::ranges::find_if(pieces_, [&](const Piece& p) { return p.first_ns >= start_ns; });
+    if (from == pieces_.end()) return exact;
+    *from = {from->first_ns, pieces_.back().last_ns, inside};
+    pieces_.erase(from + 1, pieces_.end());
+    return exact;
+  }
+
+ private:
+  // Of the older half two become one: a range that begins between them is then not exact.
+  void coarsen() {
+    const std::size_t half = kMaxPieces / 2;
+    for (std::size_t i = 0; i < half; i += 2) {
+      Piece& p = pieces_[i / 2] = pieces_[i];
+      p.last_ns = pieces_[i + 1].last_ns;
+      add(p.calls, pieces_[i + 1].calls);
+    }
+    pieces_.erase(pieces_.begin() + half / 2, pieces_.begin() + half);
+  }
+
+  std::vector<Piece> pieces_;
+};
+
+RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
+  const auto known = ranges.find(key);
+  if (known != ranges.end()) return known->second;
+  if (ranges.size() >= RangeTotals::kMaxNames) key = {"", "(other names)", key.mark};
+  return ranges[std::move(key)];
+}
+
+// Of a process, which may be several ranks: a thread's calls need not be those of the rank whose
+// device it had when it pushed the range.
+struct ProcessRanges {
+  std::map<std::int64_t, ThreadCalls> threads;
+  std::map<RangeKey, RangeTotal> totals;
+  std::map<std::string, std::int64_t> started_ns;  // by id
+  bool beyond = false;                             // there were too many threads
+};
+
+void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) {
+  using Phase = read::Range::Phase;
+  if (r.phase == Phase::started) {
+    if (process.started_ns.size() < kMaxStarted) process.started_ns.try_emplace(r.id, r.ts_ns);
+    return;
+  }
+  RangeTotal& total =
+      total_of(process.totals, {r.domain ? *r.domain : "", r.name, r.phase == Phase::mark});
+  total.ranks.insert(rank);
+  const auto thread = process.threads.find(r.thread);
+  const bool has_calls = thread != process.threads.end();
+  Inside inside{};
+  bool exact = !process.beyond;
+  switch (r.phase) {
+    case Phase::mark:
+      ++total.time.count;
+      return;
+    case Phase::ended: {
+      const auto began = process.started_ns.find(r.id);
+      if (began == process.started_ns.end()) return;
+      total.time.add(
+          static_cast<std::uint64_t>(std::max<std::int64_t>(r.ts_ns - began->second, 0)));
+      process.started_ns.erase(began);
+      ++total.apart;
+      return;
+    }
+    case Phase::open:
+      ++total.open;
+      if (has_calls) exact = thread->second.since(r.ts_ns, inside) && exact;
+      break;
+    default:
+      total.time.add(static_cast<std::uint64_t>(std::max<std::int64_t>(r.dur_ns, 0)));
+      if (has_calls) exact = thread->second.close(r.ts_ns, inside) && exact;
+  }
+  add(total.inside, inside);
+  total.vague += exact ? 0 : 1;
+}
+
+// Every rank of a process has one of these, all with the same ranges.
+struct RangeCollector : diagnose::Collector {
+  RangeCollector(const read::Process& rank, std::shared_ptr<ProcessRanges> of)
+      : Collector(rank), process(std::move(of)) {}
+
+  void call(const read::Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    if (!process->threads.contains(e.thread) && process->threads.size() == kMaxThreads) {
+      process->beyond = true;
+      return;
+    }
+    process->threads[e.thread].call(e.ts_ns, e.bucket, e.bytes);
+  }
+  void range(const read::Range& r) override {
+    add_range(*process, r, rank_.header.rank.value_or(-1));
+  }
+
+  bool wants_ranges() const override { return true; }
+
+  std::shared_ptr<ProcessRanges> process;
+};
+
+void merge(RangeTotals& to, const ProcessRanges& process) {
+  for (const auto& [key, more] : process.totals) {
+    RangeTotal& total = total_of(to.ranges, key);
+    total.time.add(more.time);
+    total.open += more.open;
+    total.apart += more.apart;
+    total.vague += more.vague;
+    total.ranks.insert(more.ranks.begin(), more.ranks.end());
+    add(total.inside, more.inside);
+  }
+}
+
+}  // namespace
+
+void add(Inside& to, const Inside& more) {
+  for (std::size_t b = 0; b < to.size(); ++b) {
+    to[b].calls += more[b].calls;
+    to[b].bytes = read::saturated_sum(to[b].bytes, more[b].bytes);
+  }
+}
+
+void Spread::add(std::uint64_t ns) {
+  min_ns = count == 0 ? ns : std::min(min_ns, ns);
+  max_ns = std::max(max_ns, ns);
+  total_ns = read::saturated_sum(total_ns, ns);
+  const double distance = static_cast<double>(ns) - mean_ns;
+  mean_ns += distance / static_cast<double>(++count);
+  squares_ += distance * (static_cast<double>(ns) - mean_ns);
+}
+
+void Spread::add(const Spread& other) {
+  if (other.count == 0) return;
+  min_ns = count == 0 ? other.min_ns : std::min(min_ns, other.min_ns);
+  max_ns = std::max(max_ns, other.max_ns);
+  total_ns = read::saturated_sum(total_ns, other.total_ns);
+  const auto n = static_cast<double>(count);
+  const auto m = static_cast<double>(other.count);
+  const double distance = other.mean_ns - mean_ns;
+  mean_ns += distance * m / (n + m);
+  squares_ += other.squares_ + distance * distance * n * m / (n + m);
+  count += other.count;
+}
+
+double Spread::std_ns() const {
+  return count == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count));
+}
+
+RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
+  std::map<const read::Process*, std::shared_ptr<ProcessRanges>> processes;  // by the first lane
+  const auto make = [&](const read::Process& p, diagnose::Collectors& all) {
+    auto& process = processes[&p - p.lane];
+    if (process == nullptr) process = std::make_shared<ProcessRanges>();
+    all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
+  };
+  std::vector<read::Skipped> unreadable;
+  const auto lines = diagnose::Lines::of_job(
+      job, traces, make, [](std::size_t) {}, unreadable);
+  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
+  RangeTotals totals;
+  for (const read::Process* p : job.processes) {
+    const auto* collected = lines.of<RangeCollector>(p);
+    if (collected == nullptr) continue;
+    if (auto& ranges = processes[p - p->lane]; ranges != nullptr) {
+      merge(totals, *ranges);
+      ranges.reset();
+    } else {
+      continue;  // another rank of it was here
+    }
+    totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
+    if (!p->footer) continue;
+    for (const auto& [reason, n] : p->footer->ranges_dropped) {
+      totals.dropped = read::saturated_sum(totals.dropped, n);
+    }
+  }
+  return totals;
+}
+
+}  // namespace tprof::stats

@@ -1,0 +1,75 @@
+// The program's NVTX ranges by name: how long they took, and what was called within them.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "interpose/format/buckets.h"
+#include "job/jobs.h"
+#include "read/folder.h"
+
+namespace tprof::stats {
+
+struct RangeKey {
+  std::string domain;  // empty: the default domain, or one that is not known
+  std::string name;
+  bool mark = false;  // a moment: it has no duration, and nothing lies within it
+
+  auto operator<=>(const RangeKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct Moved {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Calls by bucket.
+using Inside = std::array<Moved, kBucketCount>;
+void add(Inside& to, const Inside& more);
+
+// Durations one by one into count, sum, mean and spread (Welford's method, which loses no digits).
+class Spread {
+ public:
+  void add(std::uint64_t ns);
+  void add(const Spread& other);
+
+  std::uint64_t count = 0;
+  std::uint64_t total_ns = 0;
+  std::uint64_t min_ns = 0;
+  std::uint64_t max_ns = 0;
+  double mean_ns = 0;
+  double std_ns() const;  // of all of them, not of a sample
+
+ private:
+  double squares_ = 0;  // of the distances to the mean
+};
+
+struct RangeTotal {
+  Spread time;              // of those that ended; of marks only the count
+  std::uint64_t open = 0;   // that had not ended with the trace
+  std::uint64_t apart = 0;  // of `time`: started and ended by themselves, so nothing is in `inside`
+  std::uint64_t vague = 0;  // that may hold more calls than `inside` says
+  std::set<std::int64_t> ranks{};
+  // Calls that the thread of the range began while it was open. A call within two ranges is in
+  // both. Calls that were executed and have a line, graph launches not.
+  Inside inside{};
+};
+
+struct RangeTotals {
+  static constexpr std::size_t kMaxNames = 10'000;  // all that come later are one
+
+  std::map<RangeKey, RangeTotal> ranges;
+  std::uint64_t dropped = 0;  // ranges without a line
+  bool all_lines = true;      // every call has a line, as far as its bucket gets any
+};
+
+// Reads all lines, each file once, in memory that does not grow with them. Throws BadInput for a
+// line that can't be read.
+RangeTotals range_totals(const job::Job& job, const read::Traces& traces);
+
+}  // namespace tprof::stats
