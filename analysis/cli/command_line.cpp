@@ -116,14 +116,13 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank"},
-        {"--by", &o.by, "operations by size (default), op, comm or dtype; range: NVTX", "WHAT",
-         false,
+        {"--by", &o.by, "operations by size (default), op, comm dtype or phase; range: NVTX",
+         "WHAT", false,
          [](CLI::Option* option) {
-           const std::map<std::string, report::By> dimensions = {{"size", report::By::size},
-                                                                 {"op", report::By::op},
-                                                                 {"comm", report::By::comm},
-                                                                 {"dtype", report::By::dtype},
-                                                                 {"range", report::By::range}};
+           const std::map<std::string, report::By> dimensions = {
+               {"size", report::By::size},   {"op", report::By::op},
+               {"comm", report::By::comm},   {"dtype", report::By::dtype},
+               {"range", report::By::range}, {"phase", report::By::phase}};
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
         {"--lines", &o.lines,

@@ -35,8 +35,9 @@ constexpr std::string_view kKeys[] = {
     "unfinished",     "unseen",       "world_size"};
 
 // Keys of strings, by what these are.
-constexpr std::string_view kWordKeys[] = {"bucket", "cat", "dtype",  "host_memory", "kind",
-                                          "mode",   "ph",  "reason", "reduce",      "s"};
+constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype", "host_memory",
+                                          "kind",   "mode", "ph",    "reason",
+                                          "reduce", "s",    "thread"};
 constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "marks", "signature"};
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
 constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "path"};
@@ -75,8 +76,9 @@ std::string_view names_in(std::string_view line) {
 
 bool is_word_of_the_contract(std::string_view text) {
   constexpr std::string_view kWords[] = {
-      "M",    "X",     "B",     "i",     "b",     "e",        "t",
-      "byte", "byte2", "byte4", "byte8", "close", "interval", "uncalled_cudart"};
+      "M",     "X",     "B",        "i",        "b",
+      "e",     "t",     "autograd", "byte",     "byte2",
+      "byte4", "byte8", "close",    "interval", "uncalled_cudart"};
   const auto named = [&](const auto& info) { return info.name == text; };
   return contains(kWords, text) || text == kGraphCategory || text == kRangeCategory ||
          contains(kModeNames, text) || contains(kReduceNames, text) ||

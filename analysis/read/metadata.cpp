@@ -133,6 +133,13 @@ Mode mode_of(std::string_view name) {
   return static_cast<Mode>(found - kModeNames);
 }
 
+ThreadKind thread_of(const object& o) {
+  element thread;
+  if (o["thread"].get(thread) != simdjson::SUCCESS) return ThreadKind::other;
+  if (thread.is_null()) return ThreadKind::mixed;
+  return text(o, "thread") == kAutogradThread ? ThreadKind::autograd : ThreadKind::other;
+}
+
 Row row(const object& o) {
   Row r;
   r.bucket = bucket_of(text(o, "bucket"));
@@ -142,6 +149,7 @@ Row row(const object& o) {
   r.device = optional_integer(o, "device");
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
+  r.thread = thread_of(o);
   // Only where calls were timed.
   const auto timed_count = [&](const char* key) { return find(o, key) ? count(o, key) : 0; };
   r.amounts = {.calls = count(o, "calls"),

@@ -108,6 +108,7 @@ struct Row {
   std::optional<std::int64_t> device;  // of a copy
   std::int64_t bytes_class = -1;
   Mode mode = Mode::direct;
+  ThreadKind thread = ThreadKind::other;  // whose calls they are; of replays it is not known
   Amounts amounts;
 };
 

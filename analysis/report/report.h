@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range };
+enum class By { size, op, comm, dtype, range, phase };
 
 struct TextOptions {
   By by = By::size;

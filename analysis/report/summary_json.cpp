@@ -95,6 +95,14 @@ std::string to_json(const stats::Summary& s) {
                      {"calls", c.amounts.calls},
                      {"bytes", c.amounts.bytes}});
   }
+  Json& phases = j["phases"] = Json::object();
+  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
+    Json& phase = phases[std::string(stats::kPhaseNames[p])] = Json::object();
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      const read::Amounts& a = s.phases[p][b];
+      if (a.calls != 0) phase[std::string(kBuckets[b].name)] = figures(a);
+    }
+  }
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -70,6 +70,27 @@ std::string bucket_table(const stats::Summary& s) {
   return table.str();
 }
 
+std::string phase_table(const stats::Summary& s) {
+  Table table(columns(
+      "llrrrrr", {"phase", "bucket", "calls", "elements", "bytes", "host time", "device time"}));
+  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
+    std::string name(stats::kPhaseNames[p]);
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      const Amounts& a = s.phases[p][b];
+      if (a.calls == 0) continue;
+      table.row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
+                 thousands(a.elements), bytes(a.bytes), host_time(a), device_time(a)});
+    }
+  }
+  return table.str() +
+         "  backward: calls of PyTorch's autograd threads, so what activation checkpointing "
+         "computes "
+         "again is in it.\n"
+         "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
+         "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
+         "  unknown: of processes without a call of an autograd thread, and of CUDA graphs.\n";
+}
+
 std::string rank_table(const stats::Summary& s) {
   Table table(columns("llrrrr", {"rank", "bucket", "calls", "elements", "bytes", "host time"}));
   for (const auto& [rank, totals] : s.per_rank) {
@@ -102,6 +123,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
       return {0, printable(key.dtype)};
     case By::op:
     case By::range:
+    case By::phase:
       break;
   }
   return {0, ""};
@@ -188,6 +210,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
                                      "Operations by communicator", "Operations by dtype"};
   if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
+  } else if (options.by == By::phase) {
+    section("Phases", phase_table(s));
   } else if (stats::sum(s.buckets).calls != 0) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
   }

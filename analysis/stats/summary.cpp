@@ -71,6 +71,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
       if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
     }
     add_ops(s.ops, *p);
+    add_phases(s.phases, *p);
     if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);

@@ -9,6 +9,7 @@
 #include "diagnose/diagnose.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/phases.h"
 #include "stats/ranges.h"
 #include "stats/totals.h"
 
@@ -29,6 +30,7 @@ struct Summary {
   const job::Job* job = nullptr;
   Buckets buckets{};
   std::map<std::int64_t, Buckets> per_rank;
+  Phases phases{};
   std::optional<read::Amounts>
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;

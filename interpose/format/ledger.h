@@ -15,6 +15,7 @@
 #include "interpose/base/hash.h"
 #include "interpose/format/buckets.h"
 #include "interpose/format/copy_in_use.h"
+#include "interpose/format/thread_kind.h"
 
 namespace tprof {
 
@@ -40,7 +41,8 @@ struct LedgerKey {
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
   RowKind kind;
-  std::uint8_t reserved[2];
+  ThreadKind thread;  // RowKind::timed; of the others it is their area's
+  std::uint8_t reserved;
   std::uint32_t comm;   // as in a record: communicator, copies: device + 1; 0: none
   std::uint32_t graph;  // in_graph: the graph whose launches execute it; kMetaLaunch: what launched
 
@@ -74,6 +76,10 @@ constexpr LedgerKey::Words waiting(LedgerKey::Words key) {
 }
 constexpr LedgerKey::Words timed(LedgerKey::Words key) {
   return beside(key, RowKind::timed);
+}
+// Of a thread whose ledger it does not lie in.
+constexpr LedgerKey::Words of_thread(LedgerKey::Words key, ThreadKind kind) {
+  return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48, key.high};
 }
 
 struct LedgerValues {

@@ -109,7 +109,8 @@ struct ThreadArea {
   std::atomic<std::uint64_t> backed;
   // Offsets of ledger levels, 0: none. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
-  std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread
+  std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread of its kind
+  ThreadKind kind;                 // of every owner
   // Written by the writer after a commit: the recording thread may reuse records below it.
   alignas(64) std::atomic<std::uint64_t> tail;
   // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so

@@ -25,8 +25,11 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
     if (!count_open_calls) t.unfinished = 0;
   }
   if (count_open_calls) {
-    each_open_call(view, [&](const Record& r, const ThreadArea&) {
-      if (view.function(r.function) != nullptr) sums.all.push_back({key_of(view, r), {}, 1});
+    each_open_call(view, [&](const Record& r, const ThreadArea& thread) {
+      if (view.function(r.function) == nullptr) return;
+      LedgerKey key = key_of(view, r);
+      key.thread = thread.kind;
+      sums.all.push_back({key, {}, 1});
     });
   }
   sums.rows.clear();
@@ -125,6 +128,8 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   for (const Total& t : sums.rows) {
     row_key(out << row.next(), view, t.key);
     out << ",\"mode\":\"" << mode_name(t.key.mode) << '"';
+    if (t.key.thread == ThreadKind::autograd) out << ",\"thread\":\"" << kAutogradThread << '"';
+    if (t.key.thread == ThreadKind::mixed) out << ",\"thread\":null";
     row_amounts(out, view, t);
     out << ",\"host_ns\":" << t.values.host_ns << ",\"host_ns_max\":" << t.values.host_ns_max
         << ",\"device_ns\":" << t.timed.host_ns << ",\"device_timed\":" << t.timed.calls;

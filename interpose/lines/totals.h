@@ -89,6 +89,13 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
   }
 }
 
+// The kind of thread that a row's calls came from. What a graph holds is executed by whoever
+// launches it.
+inline ThreadKind kind_of_calls(const LedgerKey& key, const ThreadArea& thread) {
+  const bool call = key.function < kMaxDataFunctions && key.mode != Mode::in_graph;
+  return call ? thread.kind : ThreadKind::other;
+}
+
 // All rows of all threads, replays included, each key once per graph. Of the calls that are open
 // those are in it that have no record; for the others see each_open_call().
 inline void collect_totals(const View& view, Pages<Total>& totals) {
@@ -98,6 +105,7 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
     if (values.calls + values.failed == 0) return;
     LedgerKey key = key_of(row);
     const RowKind kind = std::exchange(key.kind, RowKind::counted);
+    if (kind != RowKind::timed) key.thread = kind_of_calls(key, thread);
     if (kind == RowKind::counted) totals.push_back({key, values, 0});
     if (kind == RowKind::waiting) totals.push_back({key, {}, values.calls});
     if (kind == RowKind::timed) totals.push_back({key, {}, 0, values});

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,15 +51,23 @@ std::uint32_t thread_id() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
+// By its name as it is now: threads are named before they do anything.
+ThreadKind kind_of_this_thread() {
+  char name[kThreadNameBytes] = {};
+  prctl(PR_GET_NAME, name);
+  return thread_kind(name);
+}
+
 // An area that a finished thread left: its ledger goes on, its unread records stay in the ring. Not
 // one whose ring is full: it has no place for the marker that tells whose records follow.
-ThreadArea* adopt_area(std::uint32_t tid) {
+ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   const Mapping& m = session::mapping();
   const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < n; ++i) {
     auto* area = m.at<ThreadArea>(m.head().thread[i]);
     std::uint32_t free = 0;
-    if (area->ring == 0 || !area->tid.compare_exchange_strong(free, tid)) continue;
+    if (area->ring == 0 || area->kind != kind) continue;
+    if (!area->tid.compare_exchange_strong(free, tid)) continue;
     if (area->head.load(std::memory_order_relaxed) - area->tail.load(std::memory_order_acquire) >=
         area->capacity.load(std::memory_order_relaxed)) {
       area->tid.store(0, std::memory_order_release);
@@ -82,6 +91,9 @@ ThreadArea* shared_area() {
   const LockGuard guard(g_shared.lock);
   if (g_shared.session != number) {
     g_shared.area = allocate_area(0);
+    if (g_shared.area != 0) {
+      session::mapping().at<ThreadArea>(g_shared.area)->kind = ThreadKind::mixed;
+    }
     if (g_shared.area != 0 && !enlist(g_shared.area, kMaxThreads)) g_shared.area = 0;
     g_shared.session = number;
   }
@@ -145,10 +157,12 @@ bool attach(Thread& t) {
   const Mapping& m = session::mapping();
   t.shared = false;
   t.late = session::closed();
-  t.area = adopt_area(tid);
+  const ThreadKind kind = kind_of_this_thread();
+  t.area = adopt_area(tid, kind);
   if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
     if (const std::uint64_t offset = allocate_area(session::config().ring_records)) {
       m.at<ThreadArea>(offset)->tid.store(tid, std::memory_order_relaxed);
+      m.at<ThreadArea>(offset)->kind = kind;
       if (enlist(offset, kOwnAreas)) t.area = m.at<ThreadArea>(offset);
     }
   }

@@ -185,7 +185,7 @@ void stop(const TimedCall& timed, LedgerKey::Words key, std::uint64_t calls, std
     return;
   }
   Pair& pair = *timed.pair;
-  pair.key = key;
+  pair.key = of_thread(key, t_thread.area->kind);
   pair.calls = calls;
   pair.count = count;
   pair.order = g_order.fetch_add(1, std::memory_order_relaxed);
