@@ -116,15 +116,17 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank"},
-        {"--by", &o.by, "operations by size (default), op, comm dtype or phase; range: NVTX",
+        {"--by", &o.by, "operations by size (default), op, comm, dtype or phase; range: NVTX; step",
          "WHAT", false,
          [](CLI::Option* option) {
            const std::map<std::string, report::By> dimensions = {
                {"size", report::By::size},   {"op", report::By::op},
                {"comm", report::By::comm},   {"dtype", report::By::dtype},
-               {"range", report::By::range}, {"phase", report::By::phase}};
+               {"range", report::By::range}, {"phase", report::By::phase},
+               {"step", report::By::step}};
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
+        {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},
         {"--lines", &o.lines,
          "read event lines too: tells gathers of objects from those of tensors"},
         run_id,

@@ -29,6 +29,7 @@ struct Options {
   std::string events;
   std::string quota;
   std::string ranks;
+  std::string steps;
   bool quiet = false;
   bool json = false;
   bool per_rank = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 #include "cli/progress.h"
@@ -86,6 +87,20 @@ bool is_listed(std::string_view ranks, std::int64_t rank) {
   });
   if (is_list) return found;
   throw std::invalid_argument(fmt::format("expected ranks such as 0-3,7, found '{}'", ranks));
+}
+
+stats::StepRange steps_of(std::string_view text) {
+  stats::StepRange range;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, range.first);
+  if (error == std::errc() && range.first >= 0) {
+    if (rest == end) return {range.first, range.first};
+    if (*rest == '-' && rest + 1 == end) return range;
+    const auto last = std::from_chars(rest + 1, end, range.last);
+    const bool whole = last.ec == std::errc() && last.ptr == end;
+    if (*rest == '-' && whole && range.first <= range.last) return range;
+  }
+  throw read::BadInput(fmt::format("--steps: expected 10-, 3-7 or 5, found '{}'", text));
 }
 
 std::string typed(const Choice& choice) {

@@ -8,6 +8,7 @@
 
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/steps.h"
 
 namespace tprof::cli {
 
@@ -31,6 +32,9 @@ std::string typed(const Choice& choice);
 // Whether a list such as "0-3,7" has this rank. Throws std::invalid_argument that says what was
 // expected.
 bool is_listed(std::string_view ranks, std::int64_t rank);
+
+// "10-", "3-7" or "5". Throws BadInput that says what was expected.
+stats::StepRange steps_of(std::string_view text);
 
 // PATHs as they can be typed again.
 std::string quoted(const std::vector<std::filesystem::path>& paths);

@@ -16,10 +16,18 @@
 namespace tprof::cli {
 
 int summary(const Options& o) {
+  stats::SummaryOptions options = {.read_lines = o.lines,
+                                   .ranges = o.by == report::By::range,
+                                   .steps = o.lines || o.by == report::By::step};
+  if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
   const read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);
-  const stats::Summary s =
-      stats::summarise(job, traces, {.read_lines = o.lines, .ranges = o.by == report::By::range});
+  const stats::Summary s = stats::summarise(job, traces, options);
+  if (s.only_steps && s.steps->steps.empty()) {
+    throw read::BadInput(s.steps->found.how == steps::How::none
+                             ? "--steps: no steps are known: " + s.steps->found.why
+                             : "--steps: there are no such steps");
+  }
   if (o.json) {
     fmt::print("{}", report::to_json(s));
   } else {

@@ -2,6 +2,7 @@
 #include "report/findings.h"
 #include "report/places.h"
 #include "report/report.h"
+#include "report/steps.h"
 
 namespace tprof::report {
 namespace {
@@ -103,6 +104,7 @@ std::string to_json(const stats::Summary& s) {
       if (a.calls != 0) phase[std::string(kBuckets[b].name)] = figures(a);
     }
   }
+  if (s.steps) add_steps(j, *s.steps);
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -6,6 +6,7 @@
 #include "report/findings.h"
 #include "report/places.h"
 #include "report/report.h"
+#include "report/steps.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -124,6 +125,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
     case By::op:
     case By::range:
     case By::phase:
+    case By::step:
       break;
   }
   return {0, ""};
@@ -204,7 +206,11 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   const auto section = [&](std::string_view title, const std::string& text) {
     if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
   };
-  section("Totals over " + how_many(s.job->processes), bucket_table(s));
+  const std::string over = how_many(s.job->processes);
+  section(s.only_steps ? fmt::format("Totals of steps {} over {}: calls that have lines",
+                                     named(*s.only_steps), over)
+                       : "Totals over " + over,
+          bucket_table(s));
   if (options.per_rank) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
@@ -212,6 +218,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("NVTX ranges", range_table(*s.ranges));
   } else if (options.by == By::phase) {
     section("Phases", phase_table(s));
+  } else if (options.by == By::step && s.steps) {
+    section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
   }

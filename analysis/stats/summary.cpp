@@ -58,11 +58,25 @@ std::optional<read::Amounts> all_object_gathers(const job::Job& job, const read:
   return total;
 }
 
+// In place of what the ledgers tell of the whole job.
+void only_these(Summary& s) {
+  s.ops = s.steps->ops;
+  s.buckets = {};
+  for (auto& [rank, buckets] : s.per_rank) buckets = {};
+  for (const auto& [rank, buckets] : s.steps->per_rank) s.per_rank[rank] = buckets;
+  for (const auto& [rank, buckets] : s.per_rank) {
+    for (std::size_t b = 0; b < kBucketCount; ++b) s.buckets[b] += buckets[b];
+  }
+  s.phases = {};  // event lines do not say them
+  s.phases[static_cast<std::size_t>(Phase::unknown)] = s.buckets;
+}
+
 }  // namespace
 
 Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options) {
   Summary s;
   s.job = &job;
+  s.only_steps = options.only_steps;
   for (const std::int64_t rank : job.ranks) s.per_rank[rank] = {};
   for (const read::Process* p : job.processes) {
     const Buckets totals = bucket_totals(*p);
@@ -77,6 +91,10 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
       s.dropped = read::saturated_sum(s.dropped, n);
     }
   }
+  if (options.steps || options.only_steps) {
+    s.steps = step_totals(job, traces, options.only_steps.value_or(StepRange{}));
+  }
+  if (options.only_steps) only_these(s);
   s.comms = communicators(job, s.ops);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.ranges) s.ranges = range_totals(job, traces);

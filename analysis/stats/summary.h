@@ -11,6 +11,7 @@
 #include "read/folder.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
+#include "stats/steps.h"
 #include "stats/totals.h"
 
 namespace tprof::stats {
@@ -35,16 +36,20 @@ struct Summary {
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;
   std::vector<CommSummary> comms;
-  std::optional<RangeTotals> ranges;  // nothing: not asked for
+  std::optional<RangeTotals> ranges;    // nothing: not asked for
+  std::optional<StepTotals> steps;      // nothing: not asked for
+  std::optional<StepRange> only_steps;  // all figures are of calls in these that have lines
   std::uint64_t dropped = 0;
   bool complete = true;
   diagnose::Findings findings;
 };
 
 struct SummaryOptions {
-  bool read_lines = false;  // for what only event lines tell
-  bool ranges = false;      // NVTX, from event lines too
-  bool whole_job = true;    // ranks that are not there are missing
+  bool read_lines = false;                // for what only event lines tell
+  bool ranges = false;                    // NVTX, from event lines too
+  bool steps = false;                     // from event lines too
+  std::optional<StepRange> only_steps{};  // leaves the rest out
+  bool whole_job = true;                  // ranks that are not there are missing
 };
 
 Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options);

@@ -1,0 +1,189 @@
+#include "steps/found.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "steps/marks.h"
+#include "steps/period.h"
+#include "text/text.h"
+
+namespace tprof::steps {
+namespace {
+
+using read::Process;
+
+struct Calls : diagnose::Collector {
+  using Collector::Collector;
+  void call(const read::Event& e) override {
+    sequence.add(e);
+    end_ns = std::max(end_ns, e.ts_ns + e.dur_ns + 1);
+  }
+  void range(const read::Range& r) override { marks.add(r); }
+  bool wants_ranges() const override { return true; }
+
+  Sequence sequence;
+  Marks marks;
+  std::int64_t end_ns = 0;
+};
+
+// A number that all ranks of a communicator give to one operation.
+using Shared = std::pair<std::string, std::uint64_t>;
+
+struct RankSteps {
+  const Process* rank = nullptr;
+  std::vector<Interval> intervals{};
+  std::vector<Shared> anchors{};
+  Period period{};
+};
+
+bool lines_are_whole(const Process& p) {
+  return p.footer && p.footer->dropped.empty();
+}
+
+RankSteps steps_of(const Process& rank, const Calls& calls) {
+  Sequence sequence = calls.sequence;
+  sequence.sort();
+  const bool ended = rank.end == read::End::closed && sequence.whole && lines_are_whole(rank);
+  RankSteps found{.rank = &rank, .period = find_period(sequence, ended)};
+  const Period& p = found.period;
+  const auto time = [&](std::size_t i) {
+    return i < sequence.operations.size() ? sequence.operations[i].ts_ns : calls.end_ns;
+  };
+  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
+    found.intervals.push_back(
+        {static_cast<std::int64_t>(k) + 1, time(p.starts[k]), time(p.starts[k + 1])});
+    const Operation& anchor = sequence.operations[p.anchors[k]];
+    const auto comm = rank.comms.find(sequence.symbols[anchor.symbol].comm);
+    found.anchors.emplace_back(comm == rank.comms.end() ? "" : comm->second.id, anchor.seq);
+  }
+  return found;
+}
+
+std::string names(const std::vector<const Process*>& ranks) {
+  std::vector<std::int64_t> numbers;
+  for (const Process* p : ranks) numbers.push_back(p->header.rank.value_or(-1));
+  std::ranges::sort(numbers);
+  return (numbers.size() == 1 ? "rank " : "ranks ") + text::ranges(numbers);
+}
+
+// Gives the steps of a rank the numbers of the first that has most. False: they can't be compared.
+bool number(RankSteps& rank, const RankSteps& first) {
+  std::map<Shared, std::int64_t> numbers;
+  for (std::size_t k = 0; k < first.anchors.size(); ++k) {
+    numbers[first.anchors[k]] = first.intervals[k].step;
+  }
+  // By its last anchor: what differs is the beginning or the end.
+  const bool same_comm = rank.anchors.back().first == first.anchors.back().first;
+  if (!same_comm) return rank.intervals.size() == first.intervals.size();
+  std::vector<Interval> numbered;
+  for (std::size_t k = 0; k < rank.anchors.size(); ++k) {
+    const auto found = numbers.find(rank.anchors[k]);
+    if (found == numbers.end()) return false;
+    numbered.push_back(rank.intervals[k]);
+    numbered.back().step = found->second;
+  }
+  rank.intervals = std::move(numbered);
+  return true;
+}
+
+Found one_answer(std::vector<RankSteps> ranks) {
+  Found found;
+  std::vector<const Process*> none;
+  const RankSteps* most = nullptr;
+  for (const RankSteps& r : ranks) {
+    if (r.intervals.empty()) {
+      none.push_back(r.rank);
+      if (found.why.empty()) found.why = names({r.rank}) + ": " + r.period.why;
+    } else if (most == nullptr || r.intervals.size() > most->intervals.size()) {
+      most = &r;
+    }
+  }
+  if (most == nullptr) return found;
+  const RankSteps first = *most;
+  found.whole_steps = true;
+  std::vector<const Process*> beginning;
+  std::vector<const Process*> end;
+  for (RankSteps& r : ranks) {
+    if (r.intervals.empty()) continue;
+    if (!number(r, first)) {
+      return {.why =
+                  fmt::format("{} made {} and {} {}, and nothing tells which of them are the same",
+                              names({first.rank}), first.intervals.size(), names({r.rank}),
+                              r.intervals.size())};
+    }
+    found.whole_steps = found.whole_steps && r.period.whole_steps;
+    if (r.period.unclear_beginning) beginning.push_back(r.rank);
+    if (r.period.unclear_end) end.push_back(r.rank);
+    found.ranks[r.rank] = std::move(r.intervals);
+  }
+  found.how = How::period;
+  found.why.clear();
+  for (const Interval& i : first.intervals) found.steps.push_back(i.step);
+  if (!none.empty()) found.unknown.push_back(names(none) + ": no steps were found");
+  for (const auto& [which, where] :
+       {std::pair(&beginning, "before the first"), std::pair(&end, "behind the last")}) {
+    if (which->empty()) continue;
+    found.unknown.push_back(fmt::format(
+        "{} reduced gradients {} in another order: there may be steps that are not counted",
+        names(*which), where));
+  }
+  return found;
+}
+
+// Where every rank has marks.
+std::optional<Found> marked(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
+  Found found{.how = How::mark, .whole_steps = true};
+  std::set<std::int64_t> numbers;
+  for (const auto& [rank, calls] : ranks) {
+    const std::vector<Mark> marks = calls->marks.steps();
+    if (marks.empty()) return std::nullopt;
+    for (const Mark& m : marks) {
+      found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
+      numbers.insert(m.step);
+    }
+  }
+  found.steps.assign(numbers.begin(), numbers.end());
+  std::vector<const Process*> fewer;
+  for (const auto& [rank, intervals] : found.ranks) {
+    if (intervals.size() != found.steps.size()) fewer.push_back(rank);
+  }
+  if (!fewer.empty()) found.unknown.push_back(names(fewer) + " did not mark all of these steps");
+  return found;
+}
+
+}  // namespace
+
+Found find(const job::Job& job, const read::Traces& traces,
+           const std::function<void(std::size_t)>& progress) {
+  std::vector<read::Skipped> unreadable;
+  const auto lines = diagnose::Lines::of_job(
+      job, traces,
+      [](const Process& rank, diagnose::Collectors& all) { diagnose::collect<Calls>(rank, all); },
+      progress, unreadable);
+  std::vector<std::pair<const Process*, const Calls*>> calling;
+  std::vector<const Process*> cut;
+  for (const Process* p : job.processes) {
+    const Calls* calls = lines.of<Calls>(p);
+    if (calls == nullptr || calls->sequence.operations.empty() || p->comms.empty()) continue;
+    calling.emplace_back(p, calls);
+    if (!lines_are_whole(*p) || !calls->sequence.whole) cut.push_back(p);
+  }
+  if (calling.empty()) return {.why = "no rank has event lines of collectives"};
+  std::optional<Found> found = marked(calling);
+  if (!found) {
+    std::vector<RankSteps> ranks;
+    for (const auto& [rank, calls] : calling) ranks.push_back(steps_of(*rank, *calls));
+    found = one_answer(std::move(ranks));
+  }
+  if (!cut.empty()) {
+    found->unknown.push_back(names(cut) +
+                             ": not every call has a line, so steps and their counts are of those "
+                             "that have");
+  }
+  return *found;
+}
+
+}  // namespace tprof::steps

@@ -1,0 +1,38 @@
+// The steps of a job: one answer for all its ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diagnose/lines.h"
+
+namespace tprof::steps {
+
+enum class How { none, mark, period };
+
+// From where a rank began the step to where it began the next, by the times of its lines.
+struct Interval {
+  std::int64_t step = 0;
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+struct Found {
+  How how = How::none;
+  // Each is a whole step. Else: the program does not tell whether it is one, or one of its
+  // micro-batches.
+  bool whole_steps = false;
+  std::vector<std::int64_t> steps{};  // their numbers, ascending: the mark's, or from 1
+  std::map<const read::Process*, std::vector<Interval>> ranks{};
+  // Sentences without their full stop. Why there are none, or what is not known of those there are.
+  std::string why{};
+  std::vector<std::string> unknown{};
+};
+
+Found find(const job::Job& job, const read::Traces& traces,
+           const std::function<void(std::size_t)>& progress);
+
+}  // namespace tprof::steps

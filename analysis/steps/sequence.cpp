@@ -1,0 +1,45 @@
+#include "steps/sequence.h"
+
+#include <algorithm>
+
+namespace tprof::steps {
+namespace {
+
+Symbol::Kind kind_of(const read::Event& e) {
+  switch (e.bucket) {
+    case Bucket::RESHARDING:
+    case Bucket::ALLREDUCE:
+    case Bucket::REDUCE:
+      return Symbol::Kind::reduction;
+    case Bucket::P2P:
+      return Symbol::Kind::p2p;
+    case Bucket::H2D:
+      return Symbol::Kind::copy_in;
+    default:
+      return Symbol::Kind::collective;
+  }
+}
+
+}  // namespace
+
+void Sequence::add(const read::Event& e) {
+  if (e.unfinished || e.captured || e.failed || e.launch) return;
+  if (is_copy(e.bucket) && e.bucket != Bucket::H2D) return;
+  if (operations.size() == kMost) {
+    whole = false;
+    return;
+  }
+  // Batches come by whichever function.
+  const std::string& name = e.bucket == Bucket::H2D ? "" : e.name;
+  const auto next = static_cast<std::uint32_t>(symbols.size());
+  const auto [number, added] = numbers_.try_emplace(
+      {name, e.comm.value_or(-1), e.count, e.dtype, e.peer.value_or(-1)}, next);
+  if (added) symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes});
+  operations.push_back({e.ts_ns, e.seq, number->second});
+}
+
+void Sequence::sort() {
+  std::ranges::stable_sort(operations, {}, &Operation::ts_ns);
+}
+
+}  // namespace tprof::steps

@@ -1,0 +1,78 @@
+"""Steps of real training loops: as many as the loop made, each where the loop's own range says it is."""
+
+import bisect
+
+import pytest
+from lib import launch
+from lib.build import LIBTPROF
+from lib.tool import told
+
+STEPS = 6
+ACCUMULATED = ("--accumulate", "4")
+LAST_ONLY = (*ACCUMULATED, "--no-sync")
+
+# case -> (arguments of loops.py, found of each step, told to be whole)
+LOOPS = {
+    "fsdp2": (("fsdp2", "--clip"), 1, False),
+    "fsdp2-every-micro-batch": (("fsdp2", *ACCUMULATED, "--clip"), 4, False),
+    "fsdp2-last-only": (("fsdp2", *LAST_ONLY, "--eval-every", "2"), 1, True),
+    "fsdp2-evaluated": (("fsdp2", "--eval-every", "3"), 1, False),
+    "fsdp1-last-only": (("fsdp1", *LAST_ONLY), 1, True),
+    "fsdp1-evaluated": (("fsdp1", "--eval-every", "2", "--clip"), 1, False),
+    "ddp": (("ddp", "--eval-every", "2"), 1, False),
+    "ddp-every-micro-batch": (("ddp", *ACCUMULATED), 4, False),
+    "ddp-last-only": (("ddp", *LAST_ONLY), 1, False),
+    "zero1": (("zero1", *ACCUMULATED), 1, True),
+    "zero3": (("zero3",), 1, True),
+    "zero3-every-micro-batch": (("zero3", *ACCUMULATED), 4, False),
+}
+
+
+def ranges_of(file, name):
+    """From when to when each lasted, in nanoseconds of CLOCK_REALTIME, by number."""
+    base = file.header["base_time_ns"]
+    return {
+        int(x["name"].removeprefix(name)): (
+            base + round(x["ts"] * 1000),
+            base + round((x["ts"] + x["dur"]) * 1000),
+        )
+        for x in file.lines
+        if x.get("cat") == "NVTX" and x["ph"] == "X" and x["name"].startswith(name)
+    }
+
+
+def loop(folder, *arguments, ranges="pass "):
+    # No name that is known for steps: the ranges are the truth here, and no mark.
+    command = launch.without_agent("loops.py", 2, (*arguments, "--ranges", ranges))
+    run = launch.start(command, folder, NVTX_INJECTION64_PATH=str(LIBTPROF))
+    assert run.code == 0, run.stderr
+    assert run.lines() == [f"[rank {rank}] steps {STEPS}" for rank in range(2)]
+    return run
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
+    arguments, of_each, whole = LOOPS[name]
+    run = loop(tmp_path, *arguments)
+    report = told("summary", run.traces, "--by", "step")[1]
+    assert report["steps_found"] == "period", report["steps_unknown"]
+    assert report["steps_whole"] is whole
+    assert report["steps_unknown"] == []
+    assert [step["step"] for step in report["steps"]] == list(range(1, of_each * STEPS + 1))
+    passes = [ranges_of(file, "pass ") for file in run.ranks()]
+    begun = [min(ranges[n][0] for ranges in passes) for n in range(STEPS)]
+    ended = [max(ranges[n][1] for ranges in passes) for n in range(STEPS)]
+    for i, step in enumerate(report["steps"]):
+        n = bisect.bisect(begun, step["ts"]) - 1
+        assert n == i // of_each, "a step begins in another"
+        # The first operation of a loop's pass begins its step: nothing of it is in the one before.
+        assert i % of_each or step["ts"] < ended[n]
+
+
+def test_marks_of_the_program_go_before_what_repeats(torch, tmp_path):
+    run = loop(tmp_path, "fsdp2", *ACCUMULATED, ranges="step ")
+    report = told("summary", run.traces, "--by", "step")[1]
+    assert (report["steps_found"], report["steps_whole"]) == ("mark", True)
+    assert [step["step"] for step in report["steps"]] == list(range(STEPS))
+    for step in report["steps"]:
+        assert step["buckets"]["RESHARDING"]["calls"] == 2 * 4 * 5

@@ -1,0 +1,243 @@
+"""Training loops as rank files: who calls what in which order, and where each step and micro-batch begins.
+
+What a loop does is written down from what frameworks do (their collectives per step are known), and
+the truth beside it while it is written: nothing of it is looked up in the order of the calls.
+"""
+
+import dataclasses
+import random
+
+from lib import jobs
+
+BATCH = 1 << 16  # bytes
+
+
+class Loop:
+    """Calls of a job, in the order of one clock."""
+
+    def __init__(self, comms: list[list[int]], seed: int = 0):
+        self.job = jobs.Job(comms, [], seed)
+        for rank in range(1 + max(map(max, comms))):
+            order = [comm for comm, members in enumerate(comms) if rank in members]
+            self.job.ranks.append(jobs.Rank([], order))
+        self.at = 1
+        self.steps: list[int] = []  # where each begins
+        self.micro_batches: list[int] = []
+
+    def step(self):
+        self.steps.append(self.at)
+
+    def micro_batch(self, copies=1, size=BATCH):
+        self.micro_batches.append(self.at)
+        for _ in range(copies):
+            self.copy("cudaMemcpyAsync", size)
+
+    def copy(self, function, size, ranks=None):
+        self._add(ranks or range(self.job.size), jobs.Op(function, self.at, size))
+
+    def gather(self, count, comm=0):
+        self._call("ncclAllGather", count, comm)
+
+    def scatter(self, count, comm=0):
+        self._call("ncclReduceScatter", count, comm, "avg")
+
+    def reduce(self, count, comm=0):
+        self._call("ncclAllReduce", count, comm, "sum")
+
+    def send(self, a, b, count, comm=0):
+        """From a rank to another, which are given as ranks of the communicator."""
+        members = self.job.comms[comm]
+        for me, other, function in ((a, b, "ncclSend"), (b, a, "ncclRecv")):
+            op = jobs.Op(function, self.at, count, comm=comm, dtype="bfloat16", peer=other)
+            self.job.ranks[members[me]].ops.append(op)
+        self.at += 1
+
+    def _call(self, function, count, comm, reduce=None):
+        op = jobs.Op(function, self.at, count, comm=comm, dtype="float32", reduce=reduce)
+        self._add(self.job.comms[comm], op)
+
+    def _add(self, ranks, op):
+        for rank in ranks:
+            self.job.ranks[rank].ops.append(op)
+        self.at += 1
+
+
+@dataclasses.dataclass
+class Shape:
+    """What people turn in a loop."""
+
+    steps: int = 8
+    accumulate: int = 1
+    no_sync: bool = False  # gradients are reduced in the last micro-batch only
+    evaluate: int = 0  # every so many steps
+    clip: bool = False
+    log: int = 0  # every so many steps the loss is reduced and copied back
+    layers: int = 6
+    root: bool = True  # parameters outside the layers
+    copies: int = 1  # of a batch; 0: data are made on the device
+    prefetch: bool = False  # the next batch comes in between forward and backward
+
+
+def draw(rng: random.Random) -> Shape:
+    return Shape(
+        steps=rng.randrange(5, 40),
+        accumulate=rng.choice([1, 1, 2, 4]),
+        no_sync=rng.random() < 0.5,
+        evaluate=rng.choice([0, 0, 1, 2, 5]),
+        clip=rng.random() < 0.5,
+        log=rng.choice([0, 0, 3]),
+        layers=rng.randrange(2, 9),
+        root=rng.random() < 0.7,
+        copies=rng.choice([1, 1, 2]),
+    )
+
+
+def between(loop: Loop, shape: Shape, step: int, forward):
+    """What comes behind a step that is of no step's own."""
+    if shape.log and (step + 1) % shape.log == 0:
+        loop.reduce(1)
+        loop.copy("cudaMemcpy", 4)
+    if shape.evaluate and (step + 1) % shape.evaluate == 0:
+        for _ in range(3):
+            loop.copy("cudaMemcpyAsync", BATCH // 2)
+            forward()
+        loop.reduce(2)
+
+
+def fsdp(shape: Shape, ranks=2, checkpoint=0, head=None) -> Loop:
+    """Each layer's parameters gathered forward and backward, its gradients reduce-scattered."""
+    loop = Loop([list(range(ranks))])
+    layer, root = 16544, 4160
+    loop.copy("cudaMemcpyAsync", 1 << 22)
+    if head is not None:
+        head(loop)
+
+    def forward():
+        if shape.root:
+            loop.gather(root)
+        for _ in range(shape.layers):
+            loop.gather(layer)
+
+    for step in range(shape.steps):
+        loop.step()
+        for i in range(shape.accumulate):
+            loop.micro_batch(0 if shape.prefetch else shape.copies)
+            forward()
+            if shape.prefetch:
+                loop.copy("cudaMemcpyAsync", BATCH)
+            last = i + 1 == shape.accumulate
+            for n in range(shape.layers):
+                loop.gather(layer)
+                if (last or not shape.no_sync) and n > 0:
+                    loop.scatter(layer)
+            if last or not shape.no_sync:
+                loop.scatter(layer)
+                if shape.root:
+                    loop.scatter(root)
+        if shape.clip:
+            loop.reduce(1)
+        between(loop, shape, step, forward)
+        if checkpoint and (step + 1) % checkpoint == 0:
+            forward()
+            loop.copy("cudaMemcpy", 1 << 20)
+    return loop
+
+
+def ddp(shape: Shape, ranks=2, buckets=(37248, 33088, 33088, 4160)) -> Loop:
+    """Gradients reduced in buckets, which the first backward pass makes anew."""
+    loop = Loop([list(range(ranks))])
+    for step in range(shape.steps):
+        loop.step()
+        for i in range(shape.accumulate):
+            loop.micro_batch(shape.copies)
+            if i + 1 < shape.accumulate and shape.no_sync:
+                continue
+            for bucket in [sum(buckets)] if len(loop.micro_batches) == 1 else buckets:
+                loop.reduce(bucket)
+        between(loop, shape, step, lambda: None)
+    return loop
+
+
+def zero3(shape: Shape, ranks=2) -> Loop:
+    """DeepSpeed: the optimizer gathers what it keeps whole, and the first step fetches on demand."""
+    loop = Loop([list(range(ranks))])
+    for step in range(shape.steps):
+        loop.step()
+        for _ in range(shape.accumulate):
+            loop.micro_batch(shape.copies)
+            if len(loop.micro_batches) == 1:
+                for n in range(2 * shape.layers):
+                    loop.gather(2048 + 32 * (n % 3))
+            else:
+                for _ in range(2 * shape.layers):
+                    loop.gather(9000)
+            loop.scatter(70336)
+        loop.reduce(1)
+        loop.copy("cudaMemcpyAsync", 4)
+        for n in range(shape.layers):
+            loop.gather(8192 if n % 2 else 128)
+    return loop
+
+
+def tensor_parallel(shape: Shape, data_parallel=2) -> Loop:
+    """Megatron: activations reduced in every layer within pairs, gradients at the end across them."""
+    pairs = [[2 * n, 2 * n + 1] for n in range(data_parallel)]
+    across = [[2 * n + side for n in range(data_parallel)] for side in range(2)]
+    loop = Loop([list(range(2 * data_parallel)), *pairs, *across])
+
+    def layers(n):
+        for _ in range(n * shape.layers):
+            for comm in range(1, 1 + data_parallel):
+                loop.reduce(1 << 20, comm)
+
+    for step in range(shape.steps):
+        loop.step()
+        for _ in range(shape.accumulate):
+            loop.micro_batch(shape.copies)
+            layers(4)
+        for comm in range(1 + data_parallel, 3 + data_parallel):
+            loop.reduce(1 << 18, comm)
+        if shape.clip:
+            loop.reduce(1)
+        between(loop, dataclasses.replace(shape, evaluate=0), step, lambda: None)
+    return loop
+
+
+def pipeline(shape: Shape, stages=3) -> Loop:
+    """Each stage twice (data parallel): stages do different things, and reduce different gradients."""
+    lines = [[replica * stages + s for s in range(stages)] for replica in range(2)]
+    across = [[s, stages + s] for s in range(stages)]
+    loop = Loop([list(range(2 * stages)), *lines, *across])
+    for step in range(shape.steps):
+        loop.step()
+        for _ in range(shape.accumulate):
+            loop.micro_batches.append(loop.at)
+            loop.copy("cudaMemcpyAsync", BATCH, ranks=[0, stages])
+            for line in (1, 2):
+                for s in range(stages - 1):
+                    loop.send(s, s + 1, 4096, line)
+            for line in (1, 2):
+                for s in reversed(range(stages - 1)):
+                    loop.send(s + 1, s, 4096, line)
+        for s in range(stages):
+            loop.reduce(50000 + 1000 * s, 3 + s)
+        if shape.clip:
+            loop.reduce(1)
+    return loop
+
+
+def two_models(shape: Shape, each: int) -> Loop:
+    """Actor, then critic: `each` updates of the one, then as many of the other."""
+    loop = Loop([[0, 1]])
+    for _ in range(shape.steps):
+        loop.step()
+        for layer, root in ((16544, 4160), (2080, 512)):
+            for _ in range(each):
+                loop.micro_batch(size=BATCH + layer)
+                loop.gather(root)
+                for _ in range(2 * shape.layers):
+                    loop.gather(layer)
+                for _ in range(shape.layers):
+                    loop.scatter(layer)
+                loop.scatter(root)
+    return loop

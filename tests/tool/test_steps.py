@@ -1,0 +1,220 @@
+"""Steps found from the order of calls: right on every one, or said not to be known."""
+
+import random
+
+import pytest
+from lib import jobs, loops
+from lib.loops import Shape
+from lib.tool import told, tprof
+
+
+def found(folder, *more):
+    return told("summary", folder, "--by", "step", *more)[1]
+
+
+def starts(report):
+    """Of each step, as a place in the loop: ranks and hosts are a few nanoseconds apart."""
+    return [round((step["ts"] - jobs.BASE_NS) / jobs.STEP_NS) for step in report["steps"]]
+
+
+def check(loop, folder, allow_unknown=False):
+    """Says what was found: "steps", "micro-batches" (those of steps, not told to be steps) or None."""
+    report = found(loop.job.write(folder))
+    if report["steps_found"] is None:
+        assert report["steps"] is None and report["steps_unknown"]
+        assert allow_unknown, report["steps_unknown"]
+        return None
+    assert report["steps_found"] == "period"
+    begun = starts(report)
+    if report["steps_whole"]:
+        assert begun == loop.steps
+        return "steps"
+    assert begun in (loop.steps, loop.micro_batches)
+    return "steps" if begun == loop.steps else "micro-batches"
+
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fsdp(tmp_path, seed):
+    shape = loops.draw(random.Random(seed))
+    said = check(loops.fsdp(shape), tmp_path / "job")
+    quiet = shape.accumulate == 1 or shape.no_sync
+    assert said == ("steps" if quiet else "micro-batches")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ddp(tmp_path, seed):
+    shape = loops.draw(random.Random(seed))
+    said = check(loops.ddp(shape), tmp_path / "job")
+    assert said == ("steps" if shape.accumulate == 1 or shape.no_sync else "micro-batches")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_zero3_gathers_parameters_before_a_step_ends(tmp_path, seed):
+    shape = loops.draw(random.Random(seed))
+    said = check(loops.zero3(shape), tmp_path / "job")
+    assert said == ("steps" if shape.accumulate == 1 else "micro-batches")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_layers_that_reduce_activations_are_no_steps(tmp_path, seed):
+    assert check(loops.tensor_parallel(loops.draw(random.Random(seed))), tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_stages_of_a_pipeline_have_one_answer(tmp_path, seed):
+    assert check(loops.pipeline(loops.draw(random.Random(seed))), tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("buckets", [(4160,), (4160, 4160, 4160), (9000, 4160, 4160, 9000)])
+def test_buckets_of_one_size(tmp_path, buckets):
+    assert check(loops.ddp(Shape(), buckets=buckets), tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("copies", [0, 1, 3])
+def test_batches_of_any_number_of_copies(tmp_path, copies):
+    assert check(loops.fsdp(Shape(copies=copies)), tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("evaluate", [0, 3])
+@pytest.mark.parametrize("clip", [False, True])
+def test_batches_that_come_in_ahead(tmp_path, evaluate, clip):
+    shape = Shape(prefetch=True, evaluate=evaluate, clip=clip)
+    assert check(loops.fsdp(shape), tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("each", [1, 4])
+def test_two_models_are_one_step_or_not_known(tmp_path, each):
+    loop = loops.two_models(Shape(), each)
+    assert check(loop, tmp_path / "job", allow_unknown=each > 1) in ("steps", None)
+
+
+def test_checkpoints_between_steps_are_named(tmp_path):
+    loop = loops.fsdp(Shape(steps=12), checkpoint=5)
+    assert check(loop, tmp_path / "job") == "steps"
+    report = found(tmp_path / "job")
+    odd = {step["step"]: step["differs"] for step in report["steps"] if step["differs"]}
+    more = {(d["bucket"], d["more_calls"]) for d in odd[5]}
+    assert set(odd) == {5, 10}
+    assert more == {("ALLGATHER", 12), ("ALLGATHER", 2), ("D2H", 2)}  # both ranks together
+    text = tprof("summary", tmp_path / "job", "--by", "step").stdout
+    assert "steps 5,10: 2 more ALLGATHER of 32.50 KiB, 12 more ALLGATHER of 129.25 KiB" in text
+
+
+def test_a_first_step_that_prepares_belongs_to_itself(tmp_path):
+    def head(loop):
+        for n in range(7):
+            loop.gather(100 + n)
+
+    assert check(loops.fsdp(Shape(), head=head), tmp_path / "job") == "steps"
+
+
+def test_a_tail_of_fewer_micro_batches_is_a_step(tmp_path):
+    loop = loops.fsdp(Shape(accumulate=4, no_sync=True))
+    short = loops.fsdp(Shape(steps=1, accumulate=2, no_sync=True))
+    first = short.steps[0]
+    loop.steps.append(loop.at)
+    for mine, more in zip(loop.job.ranks, short.job.ranks):
+        mine.ops += [
+            jobs.dataclasses.replace(op, at=op.at - first + loop.at) for op in more.ops if op.at >= first
+        ]
+    assert check(loop, tmp_path / "job") == "steps"
+
+
+@pytest.mark.parametrize("ops", range(3, 60, 7))
+def test_a_killed_job_has_the_steps_that_it_finished(tmp_path, ops):
+    loop = loops.fsdp(Shape(steps=6))
+    of_step = (len(loop.job.ranks[0].ops) - 1) // 6
+    for rank in loop.job.ranks:
+        rank.ops = rank.ops[: 1 + 4 * of_step + ops % of_step]
+        rank.end = "recovered"
+    report = found(loop.job.write(tmp_path / "job"))
+    assert starts(report) == loop.steps[: len(report["steps"])]
+    assert len(report["steps"]) == 4
+
+
+def test_ranks_that_were_killed_apart_have_the_same_steps(tmp_path):
+    loop = loops.fsdp(Shape(steps=9))
+    of_step = (len(loop.job.ranks[0].ops) - 1) // 9
+    for rank, steps in zip(loop.job.ranks, (8, 6)):
+        rank.ops = rank.ops[: 1 + steps * of_step + 5]
+        rank.end = "recovered"
+    report = found(loop.job.write(tmp_path / "job"))
+    assert starts(report) == loop.steps[:8]
+    calls = [step["buckets"]["RESHARDING"]["calls"] for step in report["steps"]]
+    assert calls == [14] * 6 + [7] * 2  # of the rank that was still there
+
+
+def test_what_does_not_repeat_has_no_steps(tmp_path):
+    report = found(jobs.healthy(4, 300, seed=1).write(tmp_path / "random"))
+    assert (report["steps_found"], report["steps"]) == (None, None)
+    assert report["steps_unknown"]
+
+
+@pytest.mark.parametrize("function", ["gather", "reduce", "scatter"])
+def test_one_operation_alone_has_no_steps(tmp_path, function):
+    loop = loops.Loop([[0, 1]])
+    for _ in range(50):
+        getattr(loop, function)(4096)
+    assert found(loop.job.write(tmp_path / "job"))["steps_found"] is None
+
+
+def test_forward_passes_alone_are_no_steps(tmp_path):
+    loop = loops.Loop([[0, 1]])
+    for _ in range(20):
+        loop.micro_batch()
+        for n in range(4):
+            loop.gather(1000 * n)
+    assert found(loop.job.write(tmp_path / "job"))["steps_found"] is None
+
+
+def test_no_lines_no_steps(tmp_path):
+    loop = loops.fsdp(Shape())
+    for rank in loop.job.ranks:
+        rank.lines = False
+    result = tprof("summary", loop.job.write(tmp_path / "job"), "--by", "step")
+    assert "Not known: no rank has event lines of collectives" in result.stdout
+    refused = tprof("summary", tmp_path / "job", "--steps", "2-")
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr.startswith("tprof: --steps: no steps are known")
+
+
+def test_counts_of_steps_are_those_that_the_loop_made(tmp_path):
+    shape = Shape(steps=7, layers=5)
+    report = found(loops.fsdp(shape).job.write(tmp_path / "job"))
+    for step in report["steps"]:
+        buckets = {name: bucket["calls"] for name, bucket in step["buckets"].items()}
+        assert buckets == {"ALLGATHER": 2 * 11, "RESHARDING": 2 * 6, "H2D": 2}
+        assert step["buckets"]["RESHARDING"]["bytes"] == 2 * 2 * 4 * (5 * 16544 + 4160)
+        assert step["differs"] == []
+
+
+@pytest.mark.parametrize(("asked", "steps"), [("3-", 6), ("3-5", 3), ("4", 1), ("1-100", 8)])
+def test_only_the_steps_that_are_asked_for_are_in_every_table(tmp_path, asked, steps):
+    loop = loops.fsdp(Shape(steps=8, layers=5))
+    report = found(loop.job.write(tmp_path / "job"), "--steps", asked)
+    assert len(report["steps"]) == steps
+    buckets = report["buckets"]
+    assert buckets["ALLGATHER"]["calls"] == 2 * 11 * steps
+    assert buckets["ALLGATHER"]["per_rank"]["calls"] == [11 * steps] * 2
+    assert buckets["ALL"]["calls"] == 2 * (11 + 6 + 1) * steps
+    assert sum(op["calls"] for op in report["ops"]) == buckets["ALL"]["calls"]
+    assert [comm["calls"] for comm in report["comms"]] == [2 * 17 * steps]
+
+
+@pytest.mark.parametrize("asked", ["", "x", "-3", "5-3", "3-x", "3,5"])
+def test_steps_that_are_none_are_refused(tmp_path, asked):
+    folder = loops.fsdp(Shape()).job.write(tmp_path / "job")
+    result = tprof("summary", folder, f"--steps={asked}")
+    if asked:
+        assert (result.returncode, result.stdout) == (2, "")
+
+
+def test_a_rank_whose_lines_were_dropped_is_named(tmp_path):
+    loop = loops.fsdp(Shape(steps=10))
+    loop.job.ranks[1].quota = 100
+    report = found(loop.job.write(tmp_path / "job"))
+    assert starts(report)[:4] == loop.steps[:4]
+    assert any("rank 1" in note and "line" in note for note in report["steps_unknown"])
