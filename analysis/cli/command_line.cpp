@@ -123,7 +123,7 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
                {"size", report::By::size},   {"op", report::By::op},
                {"comm", report::By::comm},   {"dtype", report::By::dtype},
                {"range", report::By::range}, {"phase", report::By::phase},
-               {"step", report::By::step}};
+               {"step", report::By::step},   {"site", report::By::site}};
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
         {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},

@@ -18,6 +18,7 @@ namespace tprof::cli {
 int summary(const Options& o) {
   stats::SummaryOptions options = {.read_lines = o.lines,
                                    .ranges = o.by == report::By::range,
+                                   .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step};
   if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
   const read::Traces traces = load(read::trace_files(o.paths));

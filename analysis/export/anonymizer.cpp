@@ -19,20 +19,21 @@ namespace {
 
 // Keys of numbers, flags, and of lists and objects of anything. A string there is replaced too.
 constexpr std::string_view kKeys[] = {
-    "args",           "base_time_ns", "bytes",       "bytes_class",   "calls",
-    "captured",       "clock",        "collectives", "comm",          "comms",
-    "complete",       "config",       "count",       "coverage",      "cudart_version",
-    "device",         "device_bytes", "device_ns",   "device_ns_max", "device_timed",
-    "devices",        "dropped",      "dur",         "elements",      "env",
-    "epoch",          "failed",       "forked_from", "functions",     "graph",
-    "group",          "host_ns",      "host_ns_max", "id2",           "in_place",
-    "launcher",       "launches",     "local_rank",  "missed",        "nccl_version",
-    "nranks",         "parent",       "partial",     "peer",          "pid",
-    "ranges_dropped", "rank",         "restart",     "result",        "rows",
-    "self_cost_ns",   "seq",          "simulated",   "site",          "sort_index",
-    "source",         "start_ns",     "start_ticks", "step",          "stream",
-    "sync",           "tid",          "timing_lost", "tools",         "ts",
-    "unfinished",     "unseen",       "world_size"};
+    "args",        "base_time_ns", "bytes",        "bytes_class",    "calls",
+    "captured",    "clock",        "collectives",  "comm",           "comms",
+    "complete",    "config",       "count",        "coverage",       "cudart_version",
+    "device",      "device_bytes", "device_ns",    "device_ns_max",  "device_timed",
+    "devices",     "dropped",      "dur",          "elements",       "env",
+    "epoch",       "failed",       "frames",       "line",           "offset",
+    "forked_from", "functions",    "graph",        "group",          "host_ns",
+    "host_ns_max", "id2",          "in_place",     "launcher",       "launches",
+    "local_rank",  "missed",       "nccl_version", "nranks",         "parent",
+    "partial",     "peer",         "pid",          "ranges_dropped", "rank",
+    "restart",     "result",       "rows",         "self_cost_ns",   "seq",
+    "simulated",   "site",         "sort_index",   "source",         "start_ns",
+    "start_ticks", "step",         "stream",       "sync",           "tid",
+    "timing_lost", "tools",        "ts",           "unfinished",     "unseen",
+    "world_size"};
 
 // Keys of strings, by what these are.
 constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype", "host_memory",
@@ -40,18 +41,22 @@ constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype", "host_memor
                                           "reduce", "s",    "thread"};
 constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "marks", "signature"};
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
-constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "path"};
+constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "object",
+                                             "path"};
 constexpr std::string_view kOtherKeys[] = {"files", "function", "handle", "name", "ring"};
 // And the kind of the pseudonym.
 constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
-    {"boot_id", "boot"}, {"command", "command"}, {"domain", "domain"}, {"host", "host"},
-    {"pci", "pci"},      {"phase", "phase"},     {"run_id", "run"},    {"rendezvous", "rendezvous"},
+    {"boot_id", "boot"},  {"file", "source"},
+    {"symbol", "symbol"}, {"command", "command"},
+    {"domain", "domain"}, {"host", "host"},
+    {"pci", "pci"},       {"phase", "phase"},
+    {"run_id", "run"},    {"rendezvous", "rendezvous"},
     {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
     "process_name", "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
     "tprof_footer", "tprof_graph",        "tprof_group",  "tprof_header", "tprof_identity",
-    "tprof_last",   "tprof_ledger",       "tprof_merged", "tprof_stream"};
+    "tprof_last",   "tprof_ledger",       "tprof_merged", "tprof_site",   "tprof_stream"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {

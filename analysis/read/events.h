@@ -29,7 +29,8 @@ struct Event {
   std::optional<std::int64_t> device;  // of a copy
   std::optional<std::int64_t> peer;
   std::int64_t thread = 0;
-  std::string reduce;  // empty: none
+  std::string reduce;     // empty: none
+  std::int64_t site = 0;  // 0: not known
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
 };

@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range, phase, step };
+enum class By { size, op, comm, dtype, range, phase, step, site };
 
 struct TextOptions {
   By by = By::size;

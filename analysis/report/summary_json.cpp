@@ -106,6 +106,7 @@ std::string to_json(const stats::Summary& s) {
   }
   if (s.steps) add_steps(j, *s.steps);
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
+  if (s.sites) j["sites"] = to_json(*s.sites);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -125,6 +125,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
     case By::op:
     case By::range:
     case By::phase:
+    case By::site:
     case By::step:
       break;
   }
@@ -216,6 +217,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
                                      "Operations by communicator", "Operations by dtype"};
   if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
+  } else if (s.sites) {
+    section("Call sites", site_table(*s.sites));
   } else if (options.by == By::phase) {
     section("Phases", phase_table(s));
   } else if (options.by == By::step && s.steps) {

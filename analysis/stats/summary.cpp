@@ -98,6 +98,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   s.comms = communicators(job, s.ops);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.ranges) s.ranges = range_totals(job, traces);
+  if (options.sites) s.sites = site_totals(job, traces);
   s.findings =
       diagnose::diagnose(
           job, traces,

@@ -11,6 +11,7 @@
 #include "read/folder.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
+#include "stats/sites.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
 
@@ -37,6 +38,7 @@ struct Summary {
   Ops ops;
   std::vector<CommSummary> comms;
   std::optional<RangeTotals> ranges;    // nothing: not asked for
+  std::optional<SiteTotals> sites;      // nothing: not asked for
   std::optional<StepTotals> steps;      // nothing: not asked for
   std::optional<StepRange> only_steps;  // all figures are of calls in these that have lines
   std::uint64_t dropped = 0;
@@ -47,6 +49,7 @@ struct Summary {
 struct SummaryOptions {
   bool read_lines = false;                // for what only event lines tell
   bool ranges = false;                    // NVTX, from event lines too
+  bool sites = false;                     // from event lines too
   bool steps = false;                     // from event lines too
   std::optional<StepRange> only_steps{};  // leaves the rest out
   bool whole_job = true;                  // ranks that are not there are missing

@@ -30,7 +30,7 @@ namespace tprof {
   r.seq = 0;
   r.peer = kNoPeer;
   r.group = 0;
-  r.comm = static_cast<std::uint32_t>(t.device) + 1;
+  set_comm(r, static_cast<std::uint32_t>(t.device) + 1);
   r.bucket = bucket;
   r.dtype = kDtypeByte;
 }

@@ -18,7 +18,7 @@ auto launch_call(Thread& t, cudaGraphExec_t executable, cudaStream_t stream, F&&
   r = {};
   r.peer = kNoPeer;
   r.stream = reinterpret_cast<std::uintptr_t>(stream);
-  r.comm = entry;
+  set_comm(r, entry);
   const auto key = key_words(kMetaLaunch, Bucket{}, 0, Mode::direct, 0, 0, r.comm);
   const auto result = call.run(kMetaLaunch, std::forward<F>(real));
   call.close(key, accepted(result));

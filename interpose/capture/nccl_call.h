@@ -45,7 +45,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   r.stream = reinterpret_cast<std::uintptr_t>(a.stream);
   r.peer = a.peer;
   r.group = t.group;
-  r.comm = comm;
+  set_comm(r, comm);
   r.bucket = kBucket;
   r.dtype = dtype_from_nccl(static_cast<int>(a.type));
 

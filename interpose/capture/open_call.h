@@ -10,6 +10,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/capture/timed.h"
+#include "interpose/sites/sites.h"
 #include "interpose/thread/held_call.h"
 #include "interpose/thread/ring.h"
 
@@ -36,8 +37,11 @@ struct OpenCall {
   // The real call, between the clocks: the record is visible while it runs.
   template <typename F>
   [[gnu::always_inline]] auto run(std::uint8_t function, F&& real) {
-    if (timing::on()) [[unlikely]]
-      start_timing(thread, record, function);
+    if (any_extras()) [[unlikely]] {
+      if (timing::on()) start_timing(thread, record, function);
+      // Where the wrapper returns to: all of this is inlined into it.
+      if (sites::on()) record.site = sites::site_of(__builtin_return_address(0));
+    }
     record.start_ns = now_ns();
     publish(thread, record, function, in_ring);
     const auto result = real();

@@ -60,7 +60,8 @@ struct Record {
   std::uint64_t seq;
   std::int32_t peer;    // root or peer
   std::uint32_t group;  // 0: none
-  std::uint32_t comm;   // communicator, 1-based; copies: device + 1; kMetaLaunch: graph
+  std::uint16_t comm;   // communicator, 1-based; copies: device + 1; kMetaLaunch: graph
+  std::uint16_t site;   // where the call came from, 0: not known, or not asked for
   std::uint8_t function;
   Bucket bucket;
   std::uint8_t dtype;
@@ -72,12 +73,16 @@ struct Record {
 };
 inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
 
+static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
 static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);
 // The packed fields, each written by one store: assigned one by one they are read, changed and
 // written back.
 inline void set_outcome(Record& r, std::uint64_t dur_ns, std::uint64_t result) {
   const std::uint64_t packed = (dur_ns & ((std::uint64_t{1} << 48) - 1)) | result << 48;
   std::memcpy(reinterpret_cast<char*>(&r) + 2 * sizeof packed, &packed, sizeof packed);
+}
+inline void set_comm(Record& r, std::uint32_t comm) {  // and no site
+  std::memcpy(&r.comm, &comm, sizeof comm);
 }
 inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMemory host,
                       Reduce reduce) {

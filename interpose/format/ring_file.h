@@ -15,6 +15,7 @@
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
+#include "interpose/format/sites.h"
 
 namespace tprof {
 
@@ -151,6 +152,7 @@ struct Progress {
   std::uint64_t self_ns;                 // CPU time of the writer
   std::uint32_t comms;                   // communicators that have their line
   std::uint32_t graphs;
+  std::uint32_t sites;
   std::uint32_t streams;      // kMaxStreams + 1: there were more
   std::uint32_t closed;       // 1: ledger and footer are written
   std::int32_t world;         // of the largest communicator named by a tprof_identity line
@@ -198,6 +200,7 @@ struct Head {
   std::uint64_t thread[kMaxThreads];  // offsets of ThreadArea
   Table comms;
   Table graphs;
+  Table sites;
   std::uint32_t functions;
   std::atomic<std::uint32_t> libraries;
   Function function[kMaxFunctions];  // by function number

@@ -83,6 +83,10 @@ inline bool timing(std::string_view v) {
   std::uint32_t every = 0;
   return parse_timing(v, every);
 }
+inline bool call_site(std::string_view v) {
+  CallSite what{};
+  return parse_call_site(v, what);
+}
 inline bool bytes(std::string_view v) {
   std::uint64_t n = 0;
   return parse_bytes(v, n);
@@ -110,6 +114,7 @@ enum class Setting : std::uint8_t {
   output_dir,
   events,
   timing,
+  call_site,
   quota,
   ranks,
   copy_element_size,
@@ -142,6 +147,10 @@ inline constexpr SettingInfo kSettings[] = {
     {"TPROF_TIMING", "host", "host, events, or events:16 for one call of 16",
      "events: time on the device, by a pair of CUDA events around each call on its stream",
      accept::timing},
+    {"TPROF_CALLSITE", "off", "off, native, python or both",
+     "where in the program each call comes from: the calling library and function, Python's stack, "
+     "or both",
+     accept::call_site},
     {"TPROF_QUOTA", "64MiB", "bytes such as 64MiB, or 0 for no limit",
      "event lines per process; after that the counts only", accept::bytes},
     {"TPROF_RANKS", "all", "ranks such as 0-7,64, or all",

@@ -61,6 +61,7 @@ class View {
     return n < kTableChunks * kChunkEntries ? n : kTableChunks * kChunkEntries;
   }
   const Communicator* comm(std::uint32_t i) const { return entry<Communicator>(head().comms, i); }
+  const Site* site(std::uint32_t i) const { return entry<Site>(head().sites, i); }
   const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
 
   // That a record or a row of the ledger names.

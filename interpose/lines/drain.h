@@ -93,6 +93,8 @@ class Drain {
 
   void tables(Text& out, Progress& p, bool last = false) {
     communicators(out, p.comms, p.world);
+    const std::uint32_t sites = View::entries(view_.head().sites);
+    while (p.sites < sites) site_line(out, view_, ++p.sites);
     const std::uint32_t graphs = View::entries(view_.head().graphs);
     for (; p.graphs < graphs; ++p.graphs) {
       const Graph* g = view_.graph(p.graphs + 1);

@@ -23,6 +23,42 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
   return out.micros(mono_ns > base ? mono_ns - base : 0);
 }
 
+// {"function":"step","file":"/home/me/train.py","line":31}
+inline void site_frames(Text& out, std::string_view frames) {
+  Comma comma;
+  const auto field = [&](char end) {
+    const std::size_t size = std::min(frames.find(end), frames.size());
+    const std::string_view text = prefix(frames, size);
+    frames = without_prefix(frames, size + 1);
+    return text;
+  };
+  while (!frames.empty()) {
+    out << comma.next() << "{\"function\":";
+    out.string(field(kSiteField)) << ",\"file\":";
+    out.string(field(kSiteField)) << ",\"line\":";
+    const std::string_view line = field(kSiteField);
+    std::int32_t number = 0;
+    std::from_chars(line.data(), line.data() + line.size(), number);
+    out << number << '}';
+    field(kSiteFrame);
+  }
+}
+
+// Where the calls come from whose lines have this number.
+inline void site_line(Text& out, const View& view, std::uint32_t number) {
+  const Site* site = view.site(number);
+  if (site == nullptr) return;
+  open_line(out, view, "tprof_site", 'M', 0) << ",\"args\":{\"site\":" << number;
+  if (site->object[0] != '\0') {
+    out << ",\"object\":";
+    out.string(bounded_text(site->object)) << ",\"offset\":" << site->offset;
+  }
+  if (site->symbol[0] != '\0') (out << ",\"symbol\":").string(bounded_text(site->symbol));
+  out << ",\"frames\":[";
+  site_frames(out, bounded_text(site->python));
+  out << "]}},\n";
+}
+
 inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
                              std::string_view name) {
   open_line(out, view, "thread_name", 'M', tid) << ",\"args\":{\"name\":";
@@ -71,6 +107,10 @@ inline void stream_arg(Text& out, std::uint32_t stream) {
   out.number_or_null(stream != kStreamUnknown, stream);
 }
 
+inline void site_arg(Text& out, const Record& r) {
+  if (r.site != 0) out << ",\"site\":" << std::uint32_t{r.site};
+}
+
 // A comma where more follows: the first of the optional ones has none before it.
 inline void result_args(Text& out, const Record& r, bool unfinished) {
   if (unfinished) out << "\"unfinished\":true,";
@@ -93,6 +133,7 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     }
     stream_arg(out, stream);
     if (r.sync) out << ",\"sync\":true";
+    site_arg(out, r);
     return;
   }
   out << "\"comm\":";
@@ -107,6 +148,7 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
   stream_arg(out, stream);
   if (r.group != 0) out << ",\"group\":" << r.group;
   if (r.in_place) out << ",\"in_place\":true";
+  site_arg(out, r);
 }
 
 // What the line of a call begins with: X, or B with unfinished:true for one that never returned.
@@ -135,8 +177,9 @@ inline constexpr std::string_view kLaunchName = "cudaGraphLaunch";
 inline void launch_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
                         std::uint32_t stream) {
   open_call_line(out, view, r, kLaunchName, kGraphCategory, tid, false);
-  out << "\"graph\":" << r.comm << ",\"launches\":1";
+  out << "\"graph\":" << std::uint32_t{r.comm} << ",\"launches\":1";
   stream_arg(out, stream);
+  site_arg(out, r);
   out << "}},\n";
 }
 

@@ -70,6 +70,7 @@ Config read_config() {
   const std::string_view events = in_force(Setting::events);
   c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
   parse_timing(in_force(Setting::timing), c.timed_every);
+  parse_call_site(in_force(Setting::call_site), c.call_site);
   parse_bytes(in_force(Setting::quota), c.quota);
   const std::string_view ranks = in_force(Setting::ranks);
   c.all_ranks = ranks == "all";

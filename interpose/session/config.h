@@ -15,7 +15,8 @@ struct Config {
   char run_id[128];       // "" if none
   char ring_dir[1024];    // "": auto
   EventLines events;
-  std::uint32_t timed_every;        // one call of so many is timed on the device; 0: none
+  std::uint32_t timed_every;  // one call of so many is timed on the device; 0: none
+  CallSite call_site;
   std::uint64_t quota;              // bytes of event lines, 0: no limit
   std::uint32_t copy_element_size;  // bytes: 1, 2, 4 or 8
   std::uint32_t ring_records;       // per thread, a power of two

@@ -30,6 +30,7 @@
 #include "interpose/session/header.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
+#include "interpose/sites/sites.h"
 #include "interpose/thread/ring.h"
 #include "interpose/timing/timing.h"
 
@@ -89,6 +90,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.copy_element_size = config().copy_element_size;
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);
+  head.sites.entry_size = sizeof(Site);
   head.functions = kFunctionCount;
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
     copy_text(head.function[i].name, kFunctions[i].name);
@@ -108,6 +110,7 @@ void leave_parents_session() {
   coverage::after_fork();
   memory::after_fork();
   timing::after_fork();
+  sites::after_fork();
   writer::after_fork();
   // The parent's files, also where another thread was only making them: nothing of ours may be
   // written there.
@@ -162,6 +165,12 @@ void begin_timing() {
   timing::begin(config().timed_every);
 }
 
+// They are in lines only: without these there is nothing to ask for.
+void begin_sites() {
+  const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
+  if (lines) sites::begin(config().call_site);
+}
+
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) return not_tracing("no address space for the ring");
@@ -188,6 +197,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
              ": a kill would lose what is not written yet");
   }
   begin_timing();
+  begin_sites();
   resolve::publish(mapping().head());
   missed::publish(mapping().head());
   return true;

@@ -14,11 +14,12 @@
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
+#include "interpose/thread/extras.h"
 #include "interpose/thread/timed_call.h"
 
 namespace tprof::timing {
 
-inline constinit std::atomic<bool> g_on{false};
+inline constinit std::atomic<bool>& g_on = g_extras.timing;
 inline bool on() {
   return g_on.load(std::memory_order_relaxed);
 }

@@ -1,0 +1,102 @@
+#include "stats/sites.h"
+
+#include <algorithm>
+
+#include "diagnose/lines.h"
+#include "read/error.h"
+#include "read/json.h"
+
+namespace tprof::stats {
+namespace {
+
+constexpr std::size_t kMaxFrames = 64;
+constexpr std::string_view kSiteLine = "{\"name\":\"tprof_site\"";
+
+SiteKey site_of(const read::object& args) {
+  SiteKey site;
+  const std::string object = read::text_or_empty(args, "object");
+  site.object = object.substr(object.rfind('/') + 1);
+  if (read::find(args, "offset")) site.offset = read::count(args, "offset");
+  site.symbol = read::text_or_empty(args, "symbol");
+  for (const read::object& f : read::objects_of(args, "frames")) {
+    if (site.frames.size() == kMaxFrames) break;
+    site.frames.push_back({read::text_or_empty(f, "function"), read::text_or_empty(f, "file"),
+                           read::integer_or(f, "line", 0)});
+  }
+  return site;
+}
+
+struct SiteCalls : diagnose::Collector {
+  using Collector::Collector;
+  using Op = std::pair<Bucket, std::string>;
+
+  void metadata(const read::Line& line, const read::Process&) override {
+    if (!line.text.starts_with(kSiteLine)) return;
+    read::object top;
+    if (parser.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
+      throw read::BadInput(rank_.file, line.offset, "expected one JSON object on this line");
+    }
+    try {
+      const read::object args = read::object_of(top, "args");
+      if (sites.size() < SiteTotals::kMaxSites) {
+        sites[read::integer(args, "site")] = site_of(args);
+      }
+    } catch (const read::Malformed& e) {
+      throw read::BadInput(rank_.file, line.offset, e.what());
+    }
+  }
+
+  void call(const read::Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    const std::int64_t number = sites.contains(e.site) ? e.site : 0;
+    const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
+    calls[{number, {e.bucket, e.name}}] += {
+        .calls = 1, .count = e.count, .bytes = e.bytes, .host_ns = host_ns, .host_ns_max = host_ns};
+  }
+
+  simdjson::dom::parser parser;
+  std::map<std::int64_t, SiteKey> sites;
+  std::map<std::pair<std::int64_t, Op>, read::Amounts> calls;
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+const SiteFrame* program_frame(const SiteKey& site) {
+  for (const SiteFrame& f : site.frames) {
+    const bool installed = contains(f.file, "site-packages/") || contains(f.file, "dist-packages/");
+    const bool standard = contains(f.file, "/lib/python") || f.file.starts_with('<');
+    if (!installed && !standard) return &f;
+  }
+  return nullptr;
+}
+
+SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
+  std::vector<read::Skipped> unreadable;
+  const auto lines = diagnose::Lines::of_job(
+      job, traces,
+      [](const read::Process& p, diagnose::Collectors& all) {
+        diagnose::collect<SiteCalls>(p, all);
+      },
+      [](std::size_t) {}, unreadable);
+  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
+  SiteTotals totals;
+  for (const read::Process* p : job.processes) {
+    const auto* rank = lines.of<SiteCalls>(p);
+    if (rank == nullptr) continue;
+    totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
+    for (const auto& [key, amounts] : rank->calls) {
+      const auto& [number, op] = key;
+      const auto site = rank->sites.find(number);
+      const bool room = totals.calls.size() < SiteTotals::kMaxSites;
+      const bool known = site != rank->sites.end() && room;
+      totals.calls[{known ? site->second : SiteKey{}, op}] += amounts;
+    }
+  }
+  return totals;
+}
+
+}  // namespace tprof::stats

@@ -1,0 +1,51 @@
+// Calls by the place in the program that they came from (TPROF_CALLSITE).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/folder.h"
+#include "stats/totals.h"
+
+namespace tprof::stats {
+
+struct SiteFrame {
+  std::string function;
+  std::string file;
+  std::int64_t line = 0;
+
+  auto operator<=>(const SiteFrame&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+// Equal for the same place in all processes: of the object only the file's name counts.
+struct SiteKey {
+  std::string object;  // empty: not known
+  std::uint64_t offset = 0;
+  std::string symbol;               // empty: not known
+  std::vector<SiteFrame> frames{};  // Python's, innermost first
+
+  auto operator<=>(const SiteKey&) const = default;  // NOLINT(modernize-use-nullptr)
+
+  bool known() const { return !object.empty() || !frames.empty(); }
+};
+
+struct SiteTotals {
+  static constexpr std::size_t kMaxSites = 20'000;  // all that come later have none
+
+  // Calls that were executed when called and have a line, by function.
+  std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
+  bool all_lines = true;  // every call has a line, as far as its bucket gets any
+};
+
+// The frame that is the program's own: the innermost that is in no installed package and not
+// Python's own. Null: there is none.
+const SiteFrame* program_frame(const SiteKey& site);
+
+// Reads all lines, each file once. Throws BadInput for a line that can't be read.
+SiteTotals site_totals(const job::Job& job, const read::Traces& traces);
+
+}  // namespace tprof::stats

@@ -1,0 +1,91 @@
+"""Copies from several places of a Python program; says, by the interpreter's own word, where from.
+
+Any CPython: no PyTorch. ctypes gives the interpreter's lock away around each call, as PyTorch does.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+
+runtime = ctypes.CDLL("libcudart.so.13")
+device = ctypes.c_void_p()
+runtime.cudaMalloc(ctypes.byref(device), ctypes.c_size_t(4096))
+host = ctypes.create_string_buffer(4096)
+made = []
+
+
+def where(frame):
+    """Innermost first."""
+    while frame is not None:
+        code = frame.f_code
+        name = getattr(code, "co_qualname", code.co_name)
+        yield {"function": name, "file": code.co_filename, "line": frame.f_lineno}
+        frame = frame.f_back
+
+
+def copy(size):
+    # One line: where the frame stands when it asks, and where it calls.
+    made.append((size, list(where(sys._getframe())))); runtime.cudaMemcpy(device, host, ctypes.c_size_t(size), 1)  # fmt: skip
+
+
+class Model:
+    def forward(self, size):
+        def inner():
+            copy(size)
+
+        inner()
+        return [copy(size + n) for n in (1, 2)]
+
+
+def recursive(depth, size):
+    if depth == 0:
+        return copy(size)
+    return recursive(depth - 1, size)
+
+
+def generator(size):
+    yield copy(size)
+
+
+def everything(base):
+    model = Model()
+    for _ in range(3):
+        model.forward(base)
+        recursive(5, base + 10)
+        list(map(copy, [base + 20]))  # C between two frames
+        sorted([3, 1], key=lambda n: copy(base + 30 + n) or n)
+        next(generator(base + 40))
+
+
+def disturb(stop):
+    """What another thread may do to frames: look at all of them, and collect garbage."""
+    while not stop.is_set():
+        sys._current_frames()
+        gc.collect()
+
+
+stop = threading.Event()
+noise = threading.Thread(target=disturb, args=(stop,))
+noise.start()
+threads = [threading.Thread(target=everything, args=(100 * n,)) for n in (2, 3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+everything(100)
+stop.set()
+noise.join()
+print(json.dumps(made), flush=True)
+if "fork" in sys.argv:
+    child = os.fork()
+    if child == 0:
+        # Of a kind that there is not: refused at once, as CUDA in a forked child can't copy.
+        runtime.cudaMemcpyAsync(device, host, ctypes.c_size_t(77), 99, None)
+        sys.exit()
+    os.waitpid(child, 0)
+if "kill" in sys.argv:
+    os.kill(os.getpid(), signal.SIGKILL)

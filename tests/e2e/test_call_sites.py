@@ -1,0 +1,168 @@
+"""TPROF_CALLSITE: the place that a line names, against what the interpreter says of itself."""
+
+import importlib.util
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from lib import rankfile
+from lib.build import BUILD, CLIENTS
+from lib.launch import start, without_agent
+from lib.tool import not_as_the_contract_says, told, tprof
+
+SCRIPT = CLIENTS / "call_sites.py"
+KNOWN = {"3.8", "3.9", "3.10", "3.11", "3.12", "3.13"}
+
+
+def interpreters() -> dict[str, pathlib.Path]:
+    """Of each version one, as far as this machine has them."""
+    found = {".".join(map(str, sys.version_info[:2])): pathlib.Path(sys.executable)}
+    for python in sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")):
+        version = ".".join(python.parts[-3].split(".")[:2])
+        found.setdefault(version, python)
+    return found
+
+
+PYTHONS = interpreters()
+
+
+def run(folder, python=sys.executable, *words, **settings):
+    settings = {"TPROF_CALLSITE": "both", "TPROF_DLSYM": "1"} | settings
+    return start([python, SCRIPT, *words], folder, **settings)
+
+
+def sites_of(lines):
+    return {args["site"]: args for args in rankfile.named(lines, "tprof_site")}
+
+
+def check(lines, stdout):
+    """Every copy's line names the frames that the program saw when it made it."""
+    made = {size: frames for size, frames in json.loads(stdout.splitlines()[0])}
+    sites = sites_of(lines)
+    copies = [x for x in lines if x.get("cat") == "H2D"]
+    assert len(copies) == 3 * 3 * 8
+    for copy in copies:
+        assert sites[copy["args"]["site"]]["frames"] == made[copy["args"]["bytes"]]
+    # Of 72 calls 9 places, or more where sizes came by different instructions; never one a call.
+    assert 9 <= len(sites) <= 30
+
+
+@pytest.mark.parametrize("version", [v for v in PYTHONS if v in KNOWN])
+def test_frames_are_those_of_the_interpreter(tmp_path, version):
+    done = run(tmp_path, PYTHONS[version])
+    assert done.code == 0, done.stderr
+    assert done.words_of_ours() == []
+    check(done.only_rank().lines, done.stdout)
+
+
+@pytest.mark.parametrize("version", [v for v in PYTHONS if v not in KNOWN])
+def test_an_interpreter_that_is_not_known_costs_a_line_and_the_frames(tmp_path, version):
+    text = SCRIPT.read_text().replace("(*words", "(words")
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    done = start([PYTHONS[version], script], tmp_path / "run", TPROF_CALLSITE="both", TPROF_DLSYM="1")
+    assert len(done.words_of_ours()) == 1 and f"of Python {version}" in done.words_of_ours()[0]
+    sites = sites_of(done.only_rank().lines)
+    assert all(site["frames"] == [] for site in sites.values())
+
+
+def test_off_is_off(tmp_path):
+    lines = run(tmp_path, TPROF_CALLSITE="off").only_rank().lines
+    assert not sites_of(lines) and all("site" not in x["args"] for x in lines)
+
+
+def test_native_names_the_program_that_calls_and_no_frame(tmp_path):
+    program = BUILD / "native_trainer"
+    done = start([program, "--ranks", "2"], tmp_path, TPROF_CALLSITE="native")
+    assert done.code == 0, done.stderr
+    lines = done.ranks()[0].lines
+    sites = sites_of(lines)
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True)
+    # address of an instruction -> the one before it
+    before = dict(zip(*(lambda x: (x[1:], x))(re.findall(r"^ +([0-9a-f]+):\t(.*)$", code.stdout, re.MULTILINE))))
+    calls = {int(address, 16): text for (address, _), (_, text) in before.items()}
+    assert len(sites) > 3
+    for event in lines:
+        if event.get("cat") in ("ALLGATHER", "RESHARDING", "H2D", "D2H"):
+            site = sites[event["args"]["site"]]
+            assert pathlib.Path(site["object"]).name == "native_trainer" and site["frames"] == []
+            assert f"<{event['name']}@plt>" in calls[site["offset"]]
+
+
+def test_of_pointers_taken_with_dlsym_no_object_is_known(tmp_path):
+    for site in sites_of(run(tmp_path, TPROF_CALLSITE="both").only_rank().lines).values():
+        assert "object" not in site and site["frames"]
+
+
+def test_python_alone_names_no_object(tmp_path):
+    lines = run(tmp_path, TPROF_CALLSITE="python").only_rank().lines
+    assert all("object" not in site and site["frames"] for site in sites_of(lines).values())
+    assert not not_as_the_contract_says(map(json.dumps, lines))
+
+
+def test_sites_outlive_a_kill(tmp_path):
+    done = run(tmp_path, sys.executable, "kill")
+    assert done.code == -9
+    assert tprof("recover", done.traces).returncode == 0
+    (file,) = done.traces.glob("*.json")
+    check(rankfile.parsed(file), done.stdout)
+
+
+def test_a_forked_child_has_sites_of_its_own(tmp_path):
+    done = run(tmp_path, sys.executable, "fork")
+    assert done.code == 0, done.stderr
+    files = map(rankfile.read, done.traces.glob("*.json"))
+    parent, child = sorted(files, key=lambda file: -len(file.events))
+    check(parent.lines, done.stdout)
+    (call,) = child.events
+    (site,) = sites_of(child.lines).values()
+    assert (call["args"]["site"], call["args"]["bytes"], call["args"]["result"] > 0) == (1, 77, True)
+    assert [f["function"] for f in site["frames"]] == ["<module>"]
+
+
+def test_summary_by_site_has_every_call_once(tmp_path):
+    done = run(tmp_path)
+    sites = told("summary", done.traces, "--by", "site")[1]["sites"]
+    assert sum(row["calls"] for row in sites) == 3 * 3 * 8
+    recursive = [row for row in sites if row["frames"][1]["function"] == "recursive"]
+    assert sum(row["calls"] for row in recursive) == 9
+    assert sum(row["bytes"] for row in recursive) == 3 * (110 + 210 + 310)
+    text = tprof("summary", done.traces, "--by", "site").stdout
+    line = next(n for n, x in enumerate(SCRIPT.read_text().splitlines(), 1) if "made.append" in x)
+    assert f"call_sites.py:{line} copy" in text.split("Call sites")[1]
+
+
+def test_anonymized_sites_keep_lines_and_lose_names(tmp_path):
+    done = run(tmp_path)
+    assert tprof("anonymize", done.traces, "-o", tmp_path / "public").returncode == 0
+    (file,) = (tmp_path / "public").glob("*.json")
+    text = file.read_text()
+    assert "call_sites" not in text and "recursive" not in text and str(CLIENTS) not in text
+    before, after = sites_of(done.only_rank().lines), sites_of(rankfile.parsed(file))
+    assert before.keys() == after.keys()
+    for number, site in before.items():
+        lines = [f["line"] for f in site["frames"]]
+        assert [f["line"] for f in after[number]["frames"]] == lines
+    assert not not_as_the_contract_says(rankfile.lines_of(file))
+
+
+def test_fsdp_calls_come_from_fsdp_and_from_the_line_that_trains(tmp_path):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    done = start(without_agent("fsdp2.py", 2), tmp_path, TPROF_CALLSITE="both")
+    assert done.code == 0, done.stderr
+    for file in done.ranks():
+        sites = sites_of(file.lines)
+        for event in file.events:
+            if event["name"] not in ("ncclAllGather", "ncclReduceScatter"):
+                continue
+            site = sites[event["args"]["site"]]
+            assert site["object"].endswith("/libtorch_cuda.so")
+            assert "ProcessGroupNCCL" in site["symbol"]
+            files = {pathlib.Path(f["file"]).name for f in site["frames"]}
+            assert "distributed_c10d.py" in files
+            forward = event["cat"] == "ALLGATHER" and "common.py" in files
+            assert forward or any("fsdp" in name for name in files)
