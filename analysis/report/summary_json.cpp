@@ -90,6 +90,8 @@ std::string to_json(const stats::Summary& s) {
     comms.push_back({{"id", c.id},
                      {"name", or_null(c.name)},
                      {"parent", or_null(c.parent)},
+                     {"role", or_null(c.role)},
+                     {"role_guessed", c.role_guessed},
                      {"nranks", c.nranks},
                      {"ranks", c.ranks},
                      {"collectives", c.collectives},

@@ -185,18 +185,30 @@ std::string operation_table(const stats::Summary& s, By by) {
 }
 
 std::string comm_table(const stats::Summary& s) {
-  Table table(columns("llrlrrrl", {"communicator", "name", "size", "ranks", "collectives", "calls",
-                                   "bytes", "split from"}));
+  const bool roles = std::ranges::any_of(s.comms, [](const auto& c) { return !c.role.empty(); });
+  bool guessed = false;
+  Columns all = columns("ll", {"communicator", "name"});
+  if (roles) all.emplace_back("role", left);
+  const Columns more =
+      columns("rlrrrl", {"size", "ranks", "collectives", "calls", "bytes", "split from"});
+  all.insert(all.end(), more.begin(), more.end());
+  Table table(all);
   for (std::size_t i = 0; i < std::min(s.comms.size(), kCommsShown); ++i) {
     const stats::CommSummary& c = s.comms[i];
-    table.row({printable(c.id), printable(c.name), std::to_string(c.nranks), ranges(c.ranks),
-               thousands(c.collectives), thousands(c.amounts.calls), bytes(c.amounts.bytes),
-               printable(c.parent)});
+    std::vector<std::string> cells = {printable(c.id), printable(c.name)};
+    const bool guess = c.role_guessed && !c.role.empty();
+    guessed = guessed || guess;
+    if (roles) cells.push_back(c.role + (guess ? "?" : ""));
+    cells.insert(cells.end(),
+                 {std::to_string(c.nranks), ranges(c.ranks), thousands(c.collectives),
+                  thousands(c.amounts.calls), bytes(c.amounts.bytes), printable(c.parent)});
+    table.row(std::move(cells));
   }
   std::string out = table.str();
   if (s.comms.size() > kCommsShown) {
     out += fmt::format("  and {} more (all of them: --json)\n", s.comms.size() - kCommsShown);
   }
+  if (guessed) out += "  role?: a guess, from what was sent in which pass.\n";
   return out;
 }
 

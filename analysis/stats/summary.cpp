@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "stats/roles.h"
+
 namespace tprof::stats {
 namespace {
 
@@ -96,6 +98,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   }
   if (options.only_steps) only_these(s);
   s.comms = communicators(job, s.ops);
+  find_roles(job, s.comms);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);

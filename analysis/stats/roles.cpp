@@ -1,0 +1,143 @@
+#include "stats/roles.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "stats/summary.h"
+
+namespace tprof::stats {
+namespace {
+
+struct Word {
+  std::string_view word;
+  std::string_view role;
+};
+// The first that is in a name decides: dp_replicate is no plain data parallelism.
+constexpr Word kWords[] = {
+    {"replicate", "replicate"}, {"shard", "shard"}, {"fsdp", "shard"},      {"ep", "expert"},
+    {"expert", "expert"},       {"cp", "context"},  {"context", "context"}, {"pp", "pipeline"},
+    {"pipeline", "pipeline"},   {"tp", "tensor"},   {"tensor", "tensor"},   {"sp", "sequence"},
+    {"sequence", "sequence"},   {"dp", "data"},     {"ddp", "data"},        {"data", "data"},
+};
+
+// Bytes by what moved them, of calls on autograd threads and on others.
+struct Traffic {
+  struct Split {
+    std::uint64_t backward = 0;
+    std::uint64_t rest = 0;
+    std::uint64_t all() const { return read::saturated_sum(backward, rest); }
+  };
+  Split gathered, scattered, reduced, all_to_all, point_to_point;
+  std::uint64_t total = 0;
+
+  bool mostly(const Split& split) const {
+    return split.all() != 0 && split.all() / 9 >= (total - std::min(total, split.all()));
+  }
+};
+
+Traffic::Split* split_of(Traffic& t, Bucket bucket) {
+  switch (bucket) {
+    case Bucket::ALLGATHER:
+      return &t.gathered;
+    case Bucket::RESHARDING:
+      return &t.scattered;
+    case Bucket::ALLREDUCE:
+      return &t.reduced;
+    case Bucket::ALLTOALL:
+      return &t.all_to_all;
+    case Bucket::P2P:
+      return &t.point_to_point;
+    default:
+      return nullptr;
+  }
+}
+
+using Id = std::pair<std::string, std::int64_t>;
+
+std::map<Id, Traffic> traffic_of(const job::Job& job) {
+  std::map<Id, Traffic> all;
+  for (const read::Process* p : job.processes) {
+    each_row(*p, [&](const read::Row& row) {
+      const auto comm = p->comms.find(row.comm.value_or(-1));
+      if (comm == p->comms.end() || !comm->second.known()) return;
+      Traffic& t = all[{comm->second.id, comm->second.nranks}];
+      Traffic::Split* split = split_of(t, row.bucket);
+      if (split == nullptr) return;  // broadcasts: of parameters, before the first step
+      t.total = read::saturated_sum(t.total, row.amounts.bytes);
+      std::uint64_t& part = row.thread == ThreadKind::autograd ? split->backward : split->rest;
+      part = read::saturated_sum(part, row.amounts.bytes);
+    });
+  }
+  return all;
+}
+
+// Without looking at other communicators. Parameters are gathered and their gradients scattered:
+// in the backward pass, or behind it (DeepSpeed). Sequence parallelism scatters in both passes, and
+// DeepSpeed may too: nothing is said then.
+std::string_view guess(const Traffic& t) {
+  if (t.mostly(t.all_to_all)) return "expert or sequence";
+  if (t.mostly(t.point_to_point)) return "pipeline or ring";
+  const bool one_pass = (t.scattered.backward == 0) != (t.scattered.rest == 0);
+  if (t.gathered.rest != 0 && one_pass) return "shard";
+  if (!t.mostly(t.reduced)) return "";
+  // A tenth: of losses, norms and barriers.
+  if (t.reduced.rest <= t.reduced.backward / 10) return "data";
+  const auto [least, most] = std::minmax(t.reduced.rest, t.reduced.backward);
+  return most / 2 <= least ? "tensor" : "";
+}
+
+// Replicas of shards: of each group of shards it has one rank at most, and all of its own in some.
+bool across(const CommSummary& c, const std::vector<CommSummary>& comms) {
+  std::size_t met = 0;
+  for (const CommSummary& other : comms) {
+    if (other.role != "shard") continue;
+    std::vector<std::int64_t> common;
+    std::ranges::set_intersection(c.ranks, other.ranks, std::back_inserter(common));
+    if (common.size() > 1) return false;
+    met += common.size();
+  }
+  return met == c.ranks.size() && met > 1;
+}
+
+}  // namespace
+
+std::string_view role_of_name(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalpha(letter) != 0) {
+      words.back() += static_cast<char>(std::tolower(letter));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  for (const Word& known : kWords) {
+    if (std::ranges::find(words, known.word) != words.end()) return known.role;
+  }
+  return "";
+}
+
+void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
+  bool autograd = false;
+  for (const read::Process* p : job.processes) {
+    each_row(*p, [&](const read::Row& row) {
+      autograd = autograd || row.thread == ThreadKind::autograd;
+    });
+  }
+  const std::map<Id, Traffic> traffic = autograd ? traffic_of(job) : std::map<Id, Traffic>();
+  for (CommSummary& c : comms) {
+    c.role = role_of_name(c.name);
+    const auto carried = traffic.find({c.id, c.nranks});
+    if (!c.role.empty() || c.nranks < 2 || carried == traffic.end()) continue;
+    c.role = guess(carried->second);
+    c.role_guessed = true;
+  }
+  for (CommSummary& c : comms) {
+    if (c.role_guessed && c.role == "data" && across(c, comms)) c.role = "replicate";
+  }
+}
+
+}  // namespace tprof::stats
