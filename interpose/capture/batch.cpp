@@ -188,6 +188,7 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
     Record& r = held.call;
     r = {};
     describe_copy(r, t, part.bucket, part.bytes, batch.stream);
+    r.site = open.site;
     set_flags(r, captured, false, false, part.host, Reduce::none);
     r.start_ns = open.start_ns;
     held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured);

@@ -52,16 +52,18 @@ Batch prefetches(RawArg sizes, RawArg count, RawArg stream);
 struct OpenBatch {
   HeldCall part[Batch::kDirections];
   std::uint64_t start_ns;
+  std::uint16_t site;
 };
 void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& open);
 void close_batch(Thread& t, const Batch& batch, OpenBatch& open, bool ok, std::uint16_t result);
 
 template <typename F>
-auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
+[[gnu::always_inline]] inline auto batch_call(Thread& t, Fn fn, const Batch& batch, F&& real) {
   if (!batch.known || batch.parts == 0) return real();
   const DepthGuard guard(t);
   cudaGraph_t graph = graphs::captured_into(batch.stream);
   OpenBatch open;
+  open.site = sites::on() ? sites::site_of(__builtin_return_address(0)) : std::uint16_t{0};
   open_batch(t, fn, batch, graph != nullptr, open);
   const HeldCall& first = open.part[0];
   if (timing::on()) [[unlikely]] {

@@ -1,8 +1,9 @@
 // Where calls come from (TPROF_CALLSITE): the number that goes into a call's record, and the table
 // entry behind it.
 //
-// A site that was seen before costs a walk over the thread's Python frames (30 ns for 14) and a
-// look into a table; a new one takes a lock and the loader's, and is written down.
+// A site that was seen before costs a look into a table (70 instructions) and, for Python, a walk
+// over the thread's frames (115 ns for 14); a new one takes a lock and the loader's, and is written
+// down.
 #pragma once
 
 #include <atomic>

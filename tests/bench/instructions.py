@@ -22,6 +22,7 @@ SHORT, LONG = 1000, 5000
 CALLS = {
     "ncclAllGather": {},
     "cudaMemcpyAsync": {},
+    "with call sites ncclAllGather": {"TPROF_CALLSITE": "native"},
     "disabled ncclAllGather": {"TPROF_DISABLE": "1"},
     "disabled cudaMemcpyAsync": {"TPROF_DISABLE": "1"},
 }
@@ -57,7 +58,7 @@ def instructions(place: Place, function: str, calls: int, env: dict[str, str]) -
 
 
 def per_call(place: Place, name: str) -> float:
-    function = name.removeprefix("disabled ")
+    function = name.split()[-1]
     short, long = (instructions(place, function, n, CALLS[name]) for n in (SHORT, LONG))
     return round((long - short) / (LONG - SHORT), 1)
 
