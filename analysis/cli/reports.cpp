@@ -20,6 +20,9 @@ int summary(const Options& o) {
                                    .ranges = o.by == report::By::range,
                                    .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step};
+  if (!o.steps.empty() && (options.ranges || options.sites)) {
+    throw read::BadInput("--steps: not with --by range or site, which are of the whole job");
+  }
   if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
   const read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);

@@ -51,9 +51,12 @@ std::string place(const SiteKey& site) {
   return site.frames.empty() ? "-" : text_of(site.frames.back());
 }
 
-std::string cut(std::string text) {
-  text = printable(text);
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+// Between characters, not within one.
+std::string cut(const std::string& text) {
+  if (text.size() <= kLongest) return printable(text);
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return printable(text.substr(0, end)) + "...";
 }
 
 struct Row {
@@ -112,7 +115,8 @@ std::string site_table(const stats::SiteTotals& totals) {
     out += fmt::format("  and {} more (all of them: --json)\n", rows.size() - kSitesShown);
   }
   out +=
-      "  in the program: the innermost Python frame outside of installed packages, else the outermost "
+      "  in the program: the innermost Python frame outside of installed packages, else the "
+      "outermost "
       "that is known; - where Python was not running.\n";
   if (!totals.all_lines) out += "  Not every call has a line: these are lower bounds.\n";
   return out;

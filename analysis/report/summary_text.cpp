@@ -89,7 +89,8 @@ std::string phase_table(const stats::Summary& s) {
          "again is in it.\n"
          "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
          "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
-         "  unknown: of processes without a call of an autograd thread, and of CUDA graphs.\n";
+         "  unknown: of processes without a call of an autograd thread, of CUDA graphs, and with "
+         "--steps.\n";
 }
 
 std::string rank_table(const stats::Summary& s) {

@@ -136,6 +136,8 @@ def test_summary_by_site_has_every_call_once(tmp_path):
     recursive = [row for row in sites if row["frames"][1]["function"] == "recursive"]
     assert sum(row["calls"] for row in recursive) == 9
     assert sum(row["bytes"] for row in recursive) == 3 * (110 + 210 + 310)
+    assert tprof("merge", done.traces, "-o", tmp_path / "merged.json").returncode == 0
+    assert told("summary", tmp_path / "merged.json", "--by", "site")[1]["sites"] == sites
     text = tprof("summary", done.traces, "--by", "site").stdout
     line = next(n for n, x in enumerate(SCRIPT.read_text().splitlines(), 1) if "made.append" in x)
     assert f"call_sites.py:{line} copy" in text.split("Call sites")[1]
