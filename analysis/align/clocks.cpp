@@ -1,0 +1,185 @@
+#include "align/clocks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace tprof::align {
+namespace {
+
+Point point_of(const Passage& a, const Passage& b) {
+  const auto d = [](std::int64_t v) { return static_cast<double>(v); };
+  Point p;
+  p.ends = a.waits && b.waits && a.awaited && b.awaited;
+  p.t = d(a.waits ? a.mean_end : a.last_start);
+  if (p.ends) p.ahead = d(a.mean_end - b.mean_end);
+  p.t_least = d(a.last_start);
+  if (a.awaited && b.waits) p.least = d(a.last_start - b.first_end);
+  p.t_most = d(a.first_end);
+  if (a.waits && b.awaited) p.most = d(a.first_end - b.last_start);
+  return p;
+}
+
+// The same, of the other host against the first.
+Point turned(const Point& p) {
+  Point other;
+  other.ends = p.ends;
+  other.t = p.t - p.ahead;
+  other.ahead = -p.ahead;
+  other.t_least = p.t_most - p.most;
+  other.least = -p.most;
+  other.t_most = p.t_least - p.least;
+  other.most = -p.least;
+  return other;
+}
+
+std::vector<Sample> samples_of(std::vector<Point> points) {
+  std::erase_if(points, [](const Point& p) { return !p.ends; });
+  std::ranges::sort(points, {}, &Point::t);
+  std::vector<Sample> samples;
+  for (const Point& p : points) samples.push_back({p.t, p.ahead});
+  return samples;
+}
+
+// By the worst of its pieces.
+double likely(const Course& c) {
+  return std::ranges::max_element(c.pieces, {}, &Piece::likely)->likely;
+}
+double at_most(const Course& c) {
+  return std::ranges::max_element(c.pieces, {}, &Piece::at_most)->at_most;
+}
+
+}  // namespace
+
+void ClockFit::add(std::span<const Passage> collective) {
+  if (collective.empty()) return;
+  // A star, with those in the middle that all others have to do with: number of pairs is that of
+  // hosts.
+  const auto hub = std::ranges::max_element(collective, {}, [](const Passage& p) {
+    return std::pair(p.waits && p.awaited, -static_cast<std::int64_t>(p.host));
+  });
+  for (const Passage& p : collective) {
+    if (p.host < hub->host) add(p, *hub);
+    if (p.host > hub->host) add(*hub, p);
+  }
+}
+
+void ClockFit::add(const Passage& a, const Passage& b) {
+  const Point p = point_of(a, b);
+  if (!p.ends && p.least == -kUnbounded && p.most == kUnbounded) return;
+  Edge& edge = edges_[{a.host, b.host}];
+  if (edge.seen++ % edge.stride != 0) return;
+  edge.points.push_back(p);
+  const std::size_t most = std::clamp<std::size_t>(room_ / edges_.size(), 256, 1 << 16);
+  if (edge.points.size() < most) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < edge.points.size(); i += 2) edge.points[kept++] = edge.points[i];
+  edge.points.resize(kept);
+  edge.stride *= 2;
+}
+
+Clocks ClockFit::clocks() const {
+  struct Weighed {
+    double weight;
+    std::size_t a;
+    std::size_t b;
+    const Edge* edge;
+  };
+  std::vector<Weighed> all;
+  for (const auto& [pair, edge] : edges_) {
+    const auto samples = samples_of(edge.points);
+    if (samples.empty()) continue;
+    const double n = static_cast<double>(samples.size());
+    // Of few points the noise is not known: they come last.
+    const double noise = n < 8 ? 1e9 : noise_of(samples) + 1;
+    all.push_back({noise / std::sqrt(n), pair.first, pair.second, &edge});
+  }
+  std::ranges::stable_sort(all, {}, &Weighed::weight);
+
+  // The best pairs that connect as many hosts as can be.
+  std::vector<std::size_t> parent(hosts_);
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  const auto root = [&](std::size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  std::vector<std::vector<const Weighed*>> tree(hosts_);
+  for (const Weighed& w : all) {
+    if (root(w.a) == root(w.b)) continue;
+    parent[root(w.a)] = root(w.b);
+    tree[w.a].push_back(&w);
+    tree[w.b].push_back(&w);
+  }
+
+  std::vector<HostClock> clocks(hosts_);
+  std::vector<bool> placed(hosts_);
+  for (std::size_t first = 0; first < hosts_; ++first) {
+    if (placed[first]) continue;
+    placed[first] = true;
+    clocks[first].group = clocks[first].behind = first;
+    std::vector<std::size_t> next = {first};
+    while (!next.empty()) {
+      const std::size_t from = next.back();
+      next.pop_back();
+      for (const Weighed* w : tree[from]) {
+        const std::size_t to = w->a == from ? w->b : w->a;
+        if (placed[to]) continue;
+        placed[to] = true;
+        std::vector<Point> points = w->edge->points;
+        if (to == w->b) std::ranges::transform(points, points.begin(), turned);
+        HostClock& c = clocks[to];
+        c.group = first;
+        c.behind = from;
+        c.course = course_of(std::move(points));
+        c.likely = std::hypot(clocks[from].likely, likely(c.course));
+        c.at_most = clocks[from].at_most + at_most(c.course);
+        next.push_back(to);
+      }
+    }
+  }
+  return Clocks(std::move(clocks));
+}
+
+std::int64_t Clocks::aligned(std::size_t host, std::int64_t t) const {
+  for (; hosts_[host].behind != host; host = hosts_[host].behind) {
+    t -= std::llround(hosts_[host].course.ahead(static_cast<double>(t)));
+  }
+  return t;
+}
+
+double Clocks::at_most(std::size_t a, std::size_t b) const {
+  if (a == b) return 0;
+  if (!comparable(a, b)) return kUnbounded;
+  return hosts_[a].at_most + hosts_[b].at_most;
+}
+
+std::int64_t Clocks::violation(std::span<const Passage> collective) const {
+  struct Came {
+    std::int64_t at = std::numeric_limits<std::int64_t>::min();
+    std::size_t host = 0;
+  };
+  if (collective.empty()) return 0;
+  const std::size_t first = collective[0].host;
+  Came last;
+  Came before;  // of another host
+  for (const Passage& p : collective) {
+    if (!p.awaited || !comparable(p.host, first)) continue;
+    const Came came{aligned(p.host, p.last_start), p.host};
+    if (came.at > last.at) {
+      before = std::exchange(last, came);
+    } else if (came.at > before.at) {
+      before = came;
+    }
+  }
+  std::int64_t worst = 0;
+  for (const Passage& p : collective) {
+    const Came& other = last.host == p.host ? before : last;
+    if (!p.waits || !comparable(p.host, first) || other.at == Came{}.at) continue;
+    worst = std::max(worst, other.at - aligned(p.host, p.first_end));
+  }
+  return worst;
+}
+
+}  // namespace tprof::align
