@@ -34,7 +34,7 @@ void hold_standard_files() {
   }
 }
 
-using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*,
+using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*,
                             std::vector<std::string>*, std::vector<fs::path>*>;
 
 // An option, or what stands without a name.
@@ -102,6 +102,16 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        {"--clock", &o.clock,
+         "several hosts on one axis by what their collectives prove (collective, the default: "
+         "where "
+         "these were timed on the device), or as their wall clocks were (realtime)",
+         "WHAT", false,
+         [](CLI::Option* option) {
+           const std::map<std::string, Clock> clocks = {{"realtime", Clock::realtime},
+                                                        {"collective", Clock::collective}};
+           option->transform(CLI::CheckedTransformer(clocks).description(""));
+         }},
         run_id,
         attempt}},
       {"summary",

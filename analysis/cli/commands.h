@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/input.h"
+#include "cli/time_axis.h"
 #include "report/report.h"
 
 namespace tprof::cli {
@@ -37,6 +38,7 @@ struct Options {
   bool no_lines = false;
   bool force = false;
   report::By by = report::By::size;
+  Clock clock = Clock::collective;
   double stuck_after_s = 30;
 };
 

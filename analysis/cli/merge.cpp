@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/time_axis.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/names.h"
 #include "export/chrome.h"
@@ -23,11 +24,9 @@ namespace {
 // Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
 // get pids behind the last rank.
 std::map<const read::Process*, trace_export::Member> placements(
-    const job::Job& job, const std::vector<const read::Process*>& chosen) {
-  // Where the earliest has its ts 0. Wall clocks decide, so hosts agree as well as NTP or PTP keeps
-  // them; within one host the clock is one.
-  const auto base_of = [](const read::Process* p) { return p->header.base_time_ns; };
-  const std::int64_t base = base_of(*std::ranges::min_element(chosen, {}, base_of));
+    const job::Job& job, const TimeAxis& axis, const std::vector<const read::Process*>& chosen) {
+  const auto zero_of = [&](const read::Process* p) { return axis.zero_ns(*p); };
+  const std::int64_t base = zero_of(*std::ranges::min_element(chosen, {}, zero_of));
   std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
   if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
   std::set<std::int64_t> used;
@@ -40,7 +39,7 @@ std::map<const read::Process*, trace_export::Member> placements(
                               : by_rank    ? fmt::format("rank {}", *h.rank)
                               : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
                                            : fmt::format("pid {}", h.pid);
-    members[p] = {p, trace_export::Placement{pid, h.base_time_ns - base, base},
+    members[p] = {p, axis.placement(*p, pid, base),
                   h.host.empty() ? title : title + " on " + h.host,
                   static_cast<std::int64_t>(members.size())};
   }
@@ -74,7 +73,8 @@ std::vector<trace_export::Part> parts_of(
   return parts;
 }
 
-std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts, bool gzip,
+std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts,
+                                           const TimeAxis& axis, bool gzip,
                                            trace_export::Output& output) {
   std::uint64_t bytes = 0;
   std::error_code ignored;
@@ -82,7 +82,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
   Progress progress("merging", bytes);
-  return trace_export::write_chrome(parts, gzip, output,
+  return trace_export::write_chrome(parts, axis.clocks(), gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }
 
@@ -120,12 +120,13 @@ int merge(const Options& o) {
       throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
     }
   }
+  const TimeAxis axis(job, traces, o.clock);
   const bool gzip = o.output.extension() == ".gz";
   std::uint64_t size = 0;
   for (;;) {
-    const auto parts = parts_of(traces, placements(job, chosen));
+    const auto parts = parts_of(traces, placements(job, axis, chosen));
     trace_export::Output output(o.output, gzip);
-    const auto bad = written(parts, gzip, output);
+    const auto bad = written(parts, axis, gzip, output);
     if (bad.empty()) {
       output.close();
       size = output.size();
@@ -139,6 +140,9 @@ int merge(const Options& o) {
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
     fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(f.text));
+  }
+  if (const std::string clocks = axis.sentence(); !clocks.empty()) {
+    fmt::print(stderr, "tprof: note: {}\n", clocks);
   }
   fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
              o.output == "-" ? "standard output" : text::printable(o.output.string()),

@@ -35,6 +35,11 @@ constexpr std::string_view kKeys[] = {
     "timing_lost", "tools",        "ts",           "unfinished",     "unseen",
     "world_size"};
 
+// The same, of clocks and of times on the device.
+constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns", "clocks",    "device_dur",
+                                           "device_ts", "drift_ppb",  "likely_ns", "monotonic_ns",
+                                           "pieces",    "ranks"};
+
 // Keys of strings, by what these are.
 constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype", "host_memory",
                                           "kind",   "mode", "ph",    "reason",
@@ -64,8 +69,9 @@ bool contains(const List& list, std::string_view word) {
 }
 
 bool is_known(std::string_view key) {
-  return contains(kKeys, key) || contains(kWordKeys, key) || contains(kHashKeys, key) ||
-         contains(kVersionKeys, key) || contains(kLibraryKeys, key) || contains(kOtherKeys, key) ||
+  return contains(kKeys, key) || contains(kClockKeys, key) || contains(kWordKeys, key) ||
+         contains(kHashKeys, key) || contains(kVersionKeys, key) || contains(kLibraryKeys, key) ||
+         contains(kOtherKeys, key) ||
          std::ranges::any_of(kNameKeys, [&](const auto& name) { return name.first == key; }) ||
          contains(kDroppedNames, key) || contains(kRangeDroppedNames, key);
 }

@@ -134,7 +134,7 @@ Json metadata(std::string_view name, std::int64_t pid, Json args) {
 }
 
 // `[` and the lines that only a merged trace has.
-std::string opening(const std::vector<Part>& parts) {
+std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>& clocks) {
   Json files = Json::array();
   std::string processes;
   const auto add = [&](const Json& line) {
@@ -148,14 +148,25 @@ std::string opening(const std::vector<Part>& parts) {
       add(metadata("process_sort_index", m.to->pid, {{"sort_index", m.sort_index}}));
     }
   }
-  const Json merged = metadata(
-      "tprof_merged", 0, {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", files}});
+  Json args = {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", files}};
+  for (const HostClock& c : clocks) {
+    args["clocks"].push_back({{"host", c.host},
+                              {"ranks", c.ranks},
+                              {"group", c.group},
+                              {"ahead_ns", c.ahead_ns},
+                              {"drift_ppb", c.drift_ppb},
+                              {"pieces", c.pieces},
+                              {"likely_ns", c.likely_ns},
+                              {"at_most_ns", c.at_most_ns ? Json(*c.at_most_ns) : Json()}});
+  }
+  const Json merged = metadata("tprof_merged", 0, std::move(args));
   return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
 }
 
 }  // namespace
 
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts,
+                                  const std::vector<HostClock>& clocks, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress) {
   Pipeline pipeline(output);
   const auto put = [&](std::string text) {
@@ -164,7 +175,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Out
     slot.work =
         std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
   };
-  put(opening(parts));
+  put(opening(parts, clocks));
   std::uint64_t done = 0;
   const auto put_all = [&](const Part& part) {
     std::optional<read::BlockReader> reader;

@@ -27,6 +27,18 @@ struct Part {
   std::vector<Member> members;  // in the order of the trace's processes
 };
 
+// What was done to the clock of a host, as the first line of a merged trace says. See the contract.
+struct HostClock {
+  std::string host;
+  std::vector<std::int64_t> ranks{};  // ascending
+  std::size_t group = 0;              // hosts of one are aligned with each other
+  std::int64_t ahead_ns = 0;          // by how much it was ahead of the host that it goes by
+  std::int64_t drift_ppb = 0;
+  std::size_t pieces = 1;  // it changed so often, and once more
+  std::int64_t likely_ns = 0;
+  std::optional<std::int64_t> at_most_ns{};
+};
+
 // A part that can't be read, and why.
 struct BadPart {
   const Part* part;
@@ -36,7 +48,8 @@ struct BadPart {
 // Writes one array, part after part. Memory does not grow with the input. `progress` gets the bytes
 // of input done so far. Where the answer is not empty, the output is good for nothing: it is known
 // then which parts to leave out of another.
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts, bool gzip, Output& output,
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts,
+                                  const std::vector<HostClock>& clocks, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace tprof::trace_export

@@ -38,7 +38,7 @@ void shift_anchor(Json& anchor, const Placement& to) {
   const auto& ns = anchor.at(0).get_ref<const std::int64_t&>();
   if (ns < -read::kLatestNs || ns > read::kLatestNs)
     throw read::Malformed("expected a clock anchor");
-  anchor.at(0) = ns + to.shift_ns;
+  anchor.at(0) = to.moved(ns);
 }
 
 // Lines that hold times in other places than `ts`: one or a few per process.
@@ -49,6 +49,7 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
     j.at("pid") = to.pid;
     if (j.at("name") == "tprof_header") {
       args.at("base_time_ns") = to.base_time_ns;
+      args.erase("monotonic_ns");  // ts are no longer on that clock
       for (Json& anchor : args.at("clock")) shift_anchor(anchor, to);
     } else {
       shift_anchor(args.at("clock"), to);
@@ -76,6 +77,7 @@ void append_micros(std::string& out, std::int64_t ns) {
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
   const bool range = read::is_range(line.text);  // named by the program: its name says nothing
+  const bool timed = !range && line.text.find("\"device_ts\"") != line.text.npos;
   simdjson::ondemand::document document;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
@@ -97,11 +99,13 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.pid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
-    } else if (key == "args" && places.name.starts_with("\"tprof_")) {
+    } else if (key == "args" && (timed || places.name.starts_with("\"tprof_"))) {
+      const bool metadata = places.name.starts_with("\"tprof_");
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());
-        if (inner == "ts") once(places.ts, inner, token(found));
+        if (metadata && inner == "ts") once(places.ts, inner, token(found));
+        if (!metadata && inner == "device_ts") once(places.device_ts, inner, token(found));
       }
     }
   }
@@ -130,13 +134,18 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
   };
   const auto put_ts = [&] {
     skip_to(at.ts);
-    append_micros(out, read::micros_to_ns(at.ts) + to.shift_ns);
+    append_micros(out, to.moved(read::micros_to_ns(at.ts)));
   };
   const bool ts_first = !at.ts.empty() && at.ts.data() < at.pid.data();
   if (ts_first) put_ts();
   skip_to(at.pid);
   append(out, to.pid);
   if (!at.ts.empty() && !ts_first) put_ts();
+  if (!at.device_ts.empty()) {
+    if (at.device_ts.data() < copied) throw read::Malformed("expected \"ts\" before \"args\"");
+    skip_to(at.device_ts);
+    append_micros(out, to.moved(read::micros_to_ns(at.device_ts)));
+  }
   out.append(copied, line.text.data() + line.text.size());
   return true;
 }

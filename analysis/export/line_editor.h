@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ struct Placement {
   std::int64_t pid = 0;
   std::int64_t shift_ns = 0;      // added to every time
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0 of the merged trace
+  // And this, of a ts: clocks do not run alike. Empty: nothing.
+  std::function<std::int64_t(std::int64_t ts_ns)> drift_ns{};
+
+  std::int64_t moved(std::int64_t ts_ns) const {
+    return ts_ns + shift_ns + (drift_ns ? drift_ns(ts_ns) : 0);
+  }
 };
 
 inline read::Malformed not_an_object() {
@@ -44,6 +51,7 @@ class LineEditor {
     std::string_view name;
     std::string_view pid;
     std::string_view ts;  // of an event its own, of metadata the one in its arguments
+    std::string_view device_ts;
   };
   Places find(const read::Line& line);
 

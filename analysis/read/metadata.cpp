@@ -86,6 +86,7 @@ Header header(const object& args) {
   h.rendezvous = text_or_empty(args, "rendezvous");
   h.command = text_or_empty(args, "command");
   h.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
+  h.monotonic_ns = optional_integer_in(args, "monotonic_ns", 0, kLatestNs);
   for (const element e : array_of(args, "clock")) {
     array a;
     if (e.get(a) != simdjson::SUCCESS) throw Malformed("expected arrays in \"clock\"");

@@ -49,6 +49,8 @@ struct Header {
   std::string rendezvous;  // equal for ranks that meet at one address, empty: none
   std::string command;
   std::int64_t base_time_ns = 0;
+  // CLOCK_MONOTONIC at ts 0, which all processes of a boot share. Nothing: not known.
+  std::optional<std::int64_t> monotonic_ns;
   std::vector<Anchor> clock;
   std::optional<std::int64_t> nccl_version;
   std::string nccl_path;

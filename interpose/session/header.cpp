@@ -134,7 +134,8 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
   }
   out << ",\"rendezvous\":";
   out.hex16_or_null(p.rendezvous) << ",\"command\":";
-  out.string(p.command) << ",\"base_time_ns\":" << head.base_real_ns << ",\"clock\":[[0,"
+  out.string(p.command) << ",\"base_time_ns\":" << head.base_real_ns
+                        << ",\"monotonic_ns\":" << head.base_mono_ns << ",\"clock\":[[0,"
                         << head.base_real_ns << ',' << bracket_ns << "]]" << libraries;
   variables(out, "config", config.redact,
             [](std::string_view name) { return name.starts_with("TPROF_"); });

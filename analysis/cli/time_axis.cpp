@@ -1,0 +1,108 @@
+#include "cli/time_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "text/text.h"
+
+namespace tprof::cli {
+namespace {
+
+std::string duration(double ns) {
+  return text::duration(static_cast<std::uint64_t>(std::llround(std::max(ns, 0.0))));
+}
+
+}  // namespace
+
+TimeAxis::TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock)
+    : meetings_(std::make_unique<diagnose::Meetings>(job)),
+      merged_before_(std::ranges::any_of(traces.traces, &read::Trace::merged)) {
+  if (clock == Clock::realtime || merged_before_ || meetings_->hosts().all().size() < 2 ||
+      !meetings_->on_device()) {
+    return;
+  }
+  read_meetings(job, traces, *meetings_);
+  found_ = std::make_unique<diagnose::HostClocks>(host_clocks(*meetings_));
+}
+
+std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
+  const job::Hosts& hosts = meetings_->hosts();
+  const std::int64_t at = hosts.on_axis(p, 0);
+  return hosts.zero_ns() + (aligned() ? found_->clocks.aligned(hosts.of(p), at) : at);
+}
+
+trace_export::Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
+                                            std::int64_t base_ns) const {
+  trace_export::Placement to{pid, zero_ns(p) - base_ns, base_ns};
+  if (!aligned()) return to;
+  const job::Hosts& hosts = meetings_->hosts();
+  const std::size_t host = hosts.of(p);
+  const align::Clocks& clocks = found_->clocks;
+  if (clocks.hosts()[host].behind == host) return to;
+  const std::int64_t at_zero = hosts.on_axis(p, 0);
+  to.drift_ns = [&clocks, host, at_zero](std::int64_t ts_ns) {
+    return clocks.aligned(host, at_zero + ts_ns) - clocks.aligned(host, at_zero) - ts_ns;
+  };
+  return to;
+}
+
+std::vector<trace_export::HostClock> TimeAxis::clocks() const {
+  std::vector<trace_export::HostClock> all;
+  if (!aligned()) return all;
+  const auto& hosts = meetings_->hosts().all();
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    const align::HostClock& c = found_->clocks.hosts()[h];
+    trace_export::HostClock clock{.host = hosts[h].name};
+    for (const read::Process* p : hosts[h].processes) {
+      if (p->header.rank) clock.ranks.push_back(*p->header.rank);
+    }
+    std::ranges::sort(clock.ranks);
+    clock.group = c.group;
+    if (c.behind != h) {
+      const align::Line& line = c.course.pieces.front().line;
+      clock.ahead_ns = std::llround(line.y0);
+      clock.drift_ppb = std::llround(line.slope * 1e9);
+      clock.pieces = c.course.pieces.size();
+    }
+    clock.likely_ns = std::llround(c.likely);
+    if (c.at_most < align::kUnbounded) clock.at_most_ns = std::llround(c.at_most);
+    all.push_back(std::move(clock));
+  }
+  return all;
+}
+
+std::string TimeAxis::sentence() const {
+  const std::size_t hosts = meetings_->hosts().all().size();
+  if (hosts < 2 || merged_before_) return "";
+  if (!aligned()) {
+    return fmt::format(
+        "the clocks of {} hosts are their wall clocks, whose error is not known{}", hosts,
+        meetings_->on_device() ? "" : " (times on the device tell: TPROF_TIMING=events)");
+  }
+  double likely = 0;
+  double at_most = 0;
+  std::size_t apart = 0;  // hosts that nothing connects to the first
+  for (const align::HostClock& c : found_->clocks.hosts()) {
+    likely = std::max(likely, c.likely);
+    at_most = std::max(at_most, c.at_most);
+    if (c.group != 0) ++apart;
+  }
+  std::string said = fmt::format("the clocks of {} hosts are aligned by {} collectives to about {}",
+                                 hosts, text::thousands(found_->collectives), duration(likely));
+  if (at_most < align::kUnbounded)
+    said += fmt::format("; none is wrong by more than {}", duration(at_most));
+  if (apart != 0) {
+    said += fmt::format("; {} of them met none of the others, and go by their wall clocks",
+                        text::thousands(apart));
+  }
+  if (found_->violated != 0) {
+    said += fmt::format("; {} of the collectives contradict it: do not trust these clocks",
+                        text::thousands(found_->violated));
+  }
+  return said;
+}
+
+}  // namespace tprof::cli

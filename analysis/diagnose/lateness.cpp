@@ -1,0 +1,166 @@
+#include "diagnose/lateness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace tprof::diagnose {
+namespace {
+
+constexpr std::size_t kWorst = 10;
+
+// Who came last to a collective, of ranks whose times compare.
+struct Last {
+  std::size_t host = 0;  // place in the communicator
+  std::int64_t at = std::numeric_limits<std::int64_t>::min();
+  std::int64_t before = std::numeric_limits<std::int64_t>::min();  // the last but one
+  std::size_t before_host = 0;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+};
+
+class Counter {
+ public:
+  Counter(const Meetings& meetings, const HostClocks& clocks)
+      : meetings_(meetings), clocks_(clocks.clocks) {
+    found_.on_device = meetings.on_device();
+    found_.stride = meetings.stride();
+  }
+
+  void see(const Meeting& m) {
+    if (m.parts[0].rooted) return;
+    ++found_.collectives;
+    if (comparable(m.comm)) {
+      compare(m, 0, m.parts.size());
+      return;
+    }
+    found_.across_hosts = false;
+    for (std::size_t i = 0; i < m.parts.size(); ++i) compare(m, i, i + 1);
+  }
+
+  Lateness result() && {
+    for (const auto& [comm, compared] : compared_) {
+      for (const MetComm::Member& m : comm->members) {
+        if (m.has_lines) ranks_[m.process].figures.collectives += compared[m.host];
+      }
+    }
+    for (auto& [process, rank] : ranks_) {
+      std::vector<std::int64_t>& late = rank.late;
+      LateRank& r = rank.figures;
+      r.rank = process;
+      r.last = late.size();
+      std::ranges::sort(late);
+      for (const std::int64_t ns : late) r.sum_ns += ns;
+      if (!late.empty()) {
+        r.median_ns = late[(late.size() - 1) / 2];
+        r.p99_ns = late[(late.size() - 1) * 99 / 100];
+        r.max_ns = late.back();
+      }
+      found_.ranks.push_back(r);
+    }
+    std::ranges::stable_sort(found_.ranks, {}, [](const LateRank& r) {
+      return std::pair(-r.sum_ns, r.rank->header.rank);
+    });
+    if (end_ > begin_) found_.span_ns = end_ - begin_;
+    return std::move(found_);
+  }
+
+ private:
+  struct Rank {
+    LateRank figures;
+    std::vector<std::int64_t> late;
+  };
+
+  bool comparable(const MetComm& comm) const {
+    return std::ranges::all_of(comm.hosts, [&](std::size_t host) {
+      return clocks_.at_most(comm.hosts[0], host) < align::kUnbounded;
+    });
+  }
+
+  double error(std::size_t a, std::size_t b) const {
+    const auto& hosts = meetings_.hosts().all();
+    const auto slack = static_cast<double>(std::max(hosts[a].slack_ns, hosts[b].slack_ns));
+    return clocks_.at_most(a, b) + slack;
+  }
+
+  // Ranks of these hosts of the communicator.
+  void compare(const Meeting& m, std::size_t from, std::size_t to) {
+    Last last;
+    std::uint32_t came = 0;
+    for (std::size_t i = from; i < to; ++i) {
+      const HostPart& p = m.parts[i];
+      if (p.came != m.comm.expected[i])
+        return;  // some have no line of it: they may have come later
+      if (p.came == 0) continue;
+      came += p.came;
+      const std::size_t host = m.comm.hosts[i];
+      const auto aligned = [&](std::int64_t t) { return clocks_.aligned(host, t); };
+      last.first = std::min(last.first, aligned(p.first_start));
+      const auto take = [&](std::int64_t at) {
+        if (at > last.at) {
+          last.before = std::exchange(last.at, at);
+          last.before_host = std::exchange(last.host, i);
+        } else if (at > last.before) {
+          last.before = at;
+          last.before_host = i;
+        }
+      };
+      take(aligned(p.last_start));
+      if (p.came > 1) take(aligned(p.before_last));
+    }
+    if (came < 2) return;
+    ++found_.compared;
+    begin_ = std::min(begin_, last.first);
+    end_ = std::max(end_, last.at);
+    std::vector<std::uint64_t>& compared = compared_[&m.comm];
+    compared.resize(m.parts.size());
+    for (std::size_t i = from; i < to; ++i) ++compared[i];
+    const double at_most = error(m.comm.hosts[last.host], m.comm.hosts[last.before_host]);
+    found_.at_most_ns = std::max(found_.at_most_ns, at_most);
+    const std::int64_t late = last.at - last.before;
+    if (static_cast<double>(late) <= at_most) return;
+    const HostPart& part = m.parts[last.host];
+    const read::Process* rank = m.comm.members[part.last].process;
+    ranks_[rank].late.push_back(late);
+    keep_worst({.communicator = m.comm.id,
+                .seq = m.seq,
+                .bucket = part.bucket,
+                .rank = rank,
+                .late_ns = late,
+                .spread_ns = last.at - last.first,
+                .realtime_ns = meetings_.hosts().zero_ns() + part.last_start});
+  }
+
+  void keep_worst(LateArrival arrival) {
+    std::vector<LateArrival>& worst = found_.worst;
+    const auto place = std::ranges::upper_bound(worst, arrival.late_ns, std::ranges::greater(),
+                                                &LateArrival::late_ns);
+    if (static_cast<std::size_t>(place - worst.begin()) == kWorst) return;
+    worst.insert(place, std::move(arrival));
+    if (worst.size() > kWorst) worst.pop_back();
+  }
+
+  const Meetings& meetings_;
+  const align::Clocks& clocks_;
+  Lateness found_;
+  std::map<const read::Process*, Rank> ranks_;
+  std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, by its hosts
+  std::int64_t begin_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
+};
+
+}  // namespace
+
+Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks) {
+  Counter counter(meetings, clocks);
+  meetings.each([&](const Meeting& m) { counter.see(m); });
+  return std::move(counter).result();
+}
+
+Lateness lateness_of(const job::Job& job, const read::Traces& traces) {
+  Meetings meetings(job);
+  read_meetings(job, traces, meetings);
+  return lateness_of(meetings, host_clocks(meetings));
+}
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,190 @@
+#include "diagnose/meetings.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "diagnose/agreement.h"
+
+namespace tprof::diagnose {
+namespace {
+
+// Who waits for whom in a collective. Nothing is said of those whose count is 0: NCCL does nothing
+// then.
+struct Shape {
+  bool known = false;
+  bool rooted = false;
+  bool root_waits = false;
+};
+Shape shape_of(const read::Event& e) {
+  if (e.bytes == 0) return {};
+  switch (e.bucket) {
+    case Bucket::ALLGATHER:
+    case Bucket::RESHARDING:
+    case Bucket::ALLREDUCE:
+    case Bucket::ALLTOALL:
+      return {.known = true};
+    case Bucket::BROADCAST:
+      return {.known = e.peer.has_value(), .rooted = true};
+    case Bucket::REDUCE:
+      return {.known = e.peer.has_value(), .rooted = true, .root_waits = true};
+    default:
+      return {};
+  }
+}
+
+bool is_collective(Bucket bucket) {
+  return !is_copy(bucket) && bucket != Bucket::P2P;
+}
+
+// Whether the device has timed collectives on two ranks: one alone is nothing to compare.
+bool timed_on_device(const job::Job& job) {
+  return std::ranges::count_if(job.processes, [](const read::Process* p) {
+           return std::ranges::any_of(p->ledgers, [](const auto& epoch) {
+             return std::ranges::any_of(epoch.second.rows, [](const read::Row& row) {
+               return is_collective(row.bucket) && row.amounts.device_timed != 0;
+             });
+           });
+         }) >= 2;
+}
+
+}  // namespace
+
+class Meetings::Arrivals : public Collector {
+ public:
+  Arrivals(const read::Process& rank, Meetings& to) : Collector(rank), to_(to) {}
+
+  void call(const read::Event& e) override {
+    if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
+    const Shape shape = shape_of(e);
+    const auto handle = to_.handles_.find({&rank_, *e.comm});
+    if (!shape.known || handle == to_.handles_.end()) return;
+    if (to_.on_device_ && !e.on_device) return;
+    const bool root = shape.rooted && e.peer == rank_.comms.at(*e.comm).rank;
+    const std::int64_t ts = to_.on_device_ ? e.on_device->ts_ns : e.ts_ns;
+    const std::int64_t dur = to_.on_device_ ? e.on_device->dur_ns : 0;
+    const std::int64_t start = to_.hosts_.on_axis(rank_, ts);
+    if (begun_.insert(*e.comm).second) to_.has_lines(handle->second);
+    to_.add(handle->second,
+            {.seq = e.seq,
+             .start = start,
+             .end = start + dur,
+             .bucket = e.bucket,
+             .rooted = shape.rooted,
+             .awaited = !shape.rooted || root != shape.root_waits,
+             .waits = to_.on_device_ && (!shape.rooted || root == shape.root_waits)});
+  }
+
+ private:
+  Meetings& to_;
+  std::set<std::int64_t> begun_;  // communicators
+};
+
+Meetings::~Meetings() = default;
+
+Meetings::Meetings(const job::Job& job, std::size_t room)
+    : hosts_(job), on_device_(timed_on_device(job)) {
+  std::uint64_t parts = 0;
+  for (const Communicator& c : communicators(job)) {
+    if (c.members.size() < 2) continue;
+    Table& table = tables_[c.id];
+    MetComm& met = table.comm;
+    met.id = c.id;
+    for (const Member& m : c.members) {
+      met.hosts.push_back(hosts_.of(*m.process));
+      if (m.done != nullptr) met.collectives = std::max(met.collectives, m.count());
+    }
+    std::ranges::sort(met.hosts);
+    met.hosts.erase(std::unique(met.hosts.begin(), met.hosts.end()), met.hosts.end());
+    met.expected.resize(met.hosts.size());
+    for (const Member& m : c.members) {
+      handles_[{m.process, m.comm->comm}] = {&table,
+                                             static_cast<std::uint32_t>(met.members.size())};
+      const auto host = std::ranges::lower_bound(met.hosts, hosts_.of(*m.process));
+      met.members.push_back({m.process, static_cast<std::size_t>(host - met.hosts.begin())});
+    }
+    const std::uint64_t most = UINT64_MAX / met.hosts.size();
+    parts = read::saturated_sum(parts, std::min(met.collectives, most) * met.hosts.size());
+  }
+  while (parts / stride_ > room) stride_ *= 2;
+  for (auto& [id, table] : tables_) {
+    table.blocks.resize(table.comm.collectives / stride_ / kBlock + 1);
+  }
+}
+
+void Meetings::collect(const read::Process& rank, Collectors& all) {
+  all.try_emplace(typeid(Arrivals), std::make_unique<Arrivals>(rank, *this));
+}
+
+void Meetings::has_lines(const Handle& handle) {
+  MetComm& comm = handle.table->comm;
+  const std::scoped_lock lock(handle.table->mutexes[0]);
+  comm.members[handle.member].has_lines = true;
+  ++comm.expected[comm.members[handle.member].host];
+}
+
+void Meetings::add(const Handle& handle, const Call& c) {
+  Table& table = *handle.table;
+  const std::size_t host = table.comm.members[handle.member].host;
+  const std::size_t hosts = table.comm.hosts.size();
+  const std::uint64_t n = c.seq / stride_;
+  const std::uint64_t place = n / kBlock;
+  if (place >= table.blocks.size()) return;  // more than the ledger says
+  const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
+  auto& block = table.blocks[place];
+  if (block == nullptr) block = std::make_unique<HostPart[]>(kBlock * hosts);
+  HostPart& part = block[n % kBlock * hosts + host];
+  part.bucket = c.bucket;
+  part.rooted = c.rooted;
+  if (c.awaited) {
+    if (part.came == 0 || c.start > part.last_start) {
+      part.before_last = part.last_start;
+      part.last_start = c.start;
+      part.last = handle.member;
+    } else if (part.came == 1 || c.start > part.before_last) {
+      part.before_last = c.start;
+    }
+    part.first_start = part.came == 0 ? c.start : std::min(part.first_start, c.start);
+    ++part.came;
+  }
+  if (c.waits) {
+    part.first_end = part.left == 0 ? c.end : std::min(part.first_end, c.end);
+    ++part.left;
+    part.mean_end += (c.end - part.mean_end) / part.left;
+  }
+}
+
+void Meetings::each(const std::function<void(const Meeting&)>& see) const {
+  for (const auto& [id, table] : tables_) {
+    const std::size_t hosts = table.comm.hosts.size();
+    for (std::size_t b = 0; b < table.blocks.size(); ++b) {
+      if (table.blocks[b] == nullptr) continue;
+      for (std::uint64_t i = 0; i < kBlock; ++i) {
+        const std::span parts(&table.blocks[b][i * hosts], hosts);
+        const auto known = [](const HostPart& p) { return p.came != 0 || p.left != 0; };
+        if (std::ranges::none_of(parts, known)) continue;
+        see({table.comm, (b * kBlock + i) * stride_, parts});
+      }
+    }
+  }
+}
+
+void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings) {
+  std::vector<read::Skipped> unreadable;  // whoever asks for findings gets them
+  Lines::of_job(
+      job, traces, [&](const read::Process& rank, Collectors& all) { meetings.collect(rank, all); },
+      [](std::size_t) {}, unreadable);
+}
+
+std::vector<align::Passage> passages_of(const Meeting& meeting) {
+  std::vector<align::Passage> all;
+  for (std::size_t i = 0; i < meeting.parts.size(); ++i) {
+    const HostPart& p = meeting.parts[i];
+    if (p.came == 0 && p.left == 0) continue;
+    all.push_back(
+        {meeting.comm.hosts[i], p.came != 0, p.last_start, p.left != 0, p.first_end, p.mean_end});
+  }
+  return all;
+}
+
+}  // namespace tprof::diagnose

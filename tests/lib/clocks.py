@@ -1,0 +1,54 @@
+"""Jobs whose clocks are known (tests/golden/clock_jobs.cpp), and how far a merged trace is off."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+
+from lib.build import BUILD
+from lib.rankfile import lines_of
+
+
+def clock_job(
+    folder: pathlib.Path, hosts: int, ranks_per_host: int, collectives: int,
+    seen: str = "device", sleep: tuple[int, int, int] | None = None, seed: int = 1,
+) -> dict:  # fmt: skip
+    """Writes the rank files: the truth. `sleep`: rank, collective, ns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [BUILD / "clock_jobs", folder, hosts, ranks_per_host, collectives, seed, seen]
+    command += sleep or []
+    return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
+
+
+def nanoseconds(micros: str) -> int:
+    sign = -1 if micros.startswith("-") else 1
+    whole, rest = micros.lstrip("-").split(".")
+    return sign * (int(whole) * 1000 + int(rest))
+
+
+def left(merged: pathlib.Path) -> list[dict[int, int]]:
+    """When each rank had left each collective, on the axis of the trace."""
+    found = []
+    for line in lines_of(merged):
+        if '"device_ts"' not in line:
+            continue
+        event = json.loads(line, parse_float=str)
+        args = event["args"]
+        while len(found) <= args["seq"]:
+            found.append({})
+        end = nanoseconds(args["device_ts"]) + nanoseconds(args["device_dur"])
+        found[args["seq"]][event["pid"]] = end
+    return found
+
+
+def errors(merged: pathlib.Path, truth: dict, ranks_per_host: int) -> list[float]:
+    """By how much the clock of each host is off against the first host's, at each collective."""
+    off = []
+    for seen, true in zip(left(merged), truth["left"], strict=True):
+        distance = [seen[rank] - true[rank] for rank in sorted(seen)]
+        off += [abs(d - distance[0]) for d in distance[ranks_per_host:]]
+    return off
+
+
+def median_error(merged: pathlib.Path, truth: dict, ranks_per_host: int) -> float:
+    return statistics.median(errors(merged, truth, ranks_per_host))
