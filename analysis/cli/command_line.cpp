@@ -126,14 +126,18 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank"},
-        {"--by", &o.by, "operations by size (default), op, comm, dtype or phase; range: NVTX; step",
+        {"--by", &o.by,
+         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; rank: who "
+         "came "
+         "last",
          "WHAT", false,
          [](CLI::Option* option) {
            const std::map<std::string, report::By> dimensions = {
                {"size", report::By::size},   {"op", report::By::op},
                {"comm", report::By::comm},   {"dtype", report::By::dtype},
                {"range", report::By::range}, {"phase", report::By::phase},
-               {"step", report::By::step},   {"site", report::By::site}};
+               {"step", report::By::step},   {"site", report::By::site},
+               {"rank", report::By::rank}};
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
         {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},
@@ -148,7 +152,7 @@ Examples:
   tprof check tprof-traces/train-20260101-120000-0
   tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
   tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
-What the hosts called is compared: a rank that is only late in every step is not named.
+What the hosts called is compared; a rank that the others waited for by far the most is a note.
 Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        check,
        {{"PATH", &o.paths, kTraces, nullptr, true},

@@ -19,9 +19,10 @@ int summary(const Options& o) {
   stats::SummaryOptions options = {.read_lines = o.lines,
                                    .ranges = o.by == report::By::range,
                                    .sites = o.by == report::By::site,
-                                   .steps = o.lines || o.by == report::By::step};
-  if (!o.steps.empty() && (options.ranges || options.sites)) {
-    throw read::BadInput("--steps: not with --by range or site, which are of the whole job");
+                                   .steps = o.lines || o.by == report::By::step,
+                                   .lateness = o.by == report::By::rank};
+  if (!o.steps.empty() && (options.ranges || options.sites || options.lateness)) {
+    throw read::BadInput("--steps: not with --by range, site or rank, which are of the whole job");
   }
   if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
   const read::Traces traces = load(read::trace_files(o.paths));

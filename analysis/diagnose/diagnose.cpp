@@ -23,11 +23,13 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
              const std::vector<const Diagnosis*>& made) {
   Case c{.job = job, .traces = traces, .options = options, .skipped = traces.skipped};
   if (options.read_lines) {
+    c.meetings = std::make_unique<Meetings>(job);
     const auto make = [&](const read::Process& rank, Collectors& all) {
       collect<DecreasedLedgers, LastCalls>(rank, all);  // what this file and explain() look at
       for (const Diagnosis* d : made) {
         if (d->collect != nullptr) d->collect(rank, all);
       }
+      c.meetings->collect(rank, all);
     };
     c.lines = Lines::of_job(job, traces, make, options.progress, c.skipped);
   }

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "diagnose/agreement.h"
 #include "diagnose/finding.h"
 #include "diagnose/lines.h"
+#include "diagnose/meetings.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 
@@ -31,8 +33,9 @@ struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  Lines lines{};                       // of no rank where they were not to be read
-  std::vector<read::Skipped> skipped;  // files that are not looked at
+  Lines lines{};                         // of no rank where they were not to be read
+  std::unique_ptr<Meetings> meetings{};  // null: the same
+  std::vector<read::Skipped> skipped;    // files that are not looked at
   std::vector<Communicator> communicators{};
   std::vector<Agreement> agreements{};  // of each
 };

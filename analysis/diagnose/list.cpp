@@ -3,11 +3,11 @@
 namespace tprof::diagnose {
 
 // One row each. Of two findings that weigh the same, the one of the upper row is shown first.
-#define TPROF_DIAGNOSES(row)                                                                   \
-  row(kMissingRanks) row(kMissingMembers) row(kDuplicateRanks) row(kNotClosed) row(kOverflow)  \
-      row(kWithoutEffect) row(kMismatch) row(kOpenMismatch) row(kHang) row(kPointToPoint)      \
-          row(kLedgerLines) row(kLedgerDecreased) row(kClockStep) row(kCoverage) row(kDropped) \
-              row(kOtherRuns) row(kAssumedJob) row(kNotCompared) row(kSkippedFiles)
+#define TPROF_DIAGNOSES(row)                                                                     \
+  row(kMissingRanks) row(kMissingMembers) row(kDuplicateRanks) row(kNotClosed) row(kOverflow)    \
+      row(kWithoutEffect) row(kMismatch) row(kOpenMismatch) row(kHang) row(kPointToPoint)        \
+          row(kLedgerLines) row(kLedgerDecreased) row(kClockStep) row(kLateRanks) row(kCoverage) \
+              row(kDropped) row(kOtherRuns) row(kAssumedJob) row(kNotCompared) row(kSkippedFiles)
 
 #define TPROF_DECLARE(name) extern const Diagnosis name;
 TPROF_DIAGNOSES(TPROF_DECLARE)

@@ -176,6 +176,19 @@ void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& me
       [](std::size_t) {}, unreadable);
 }
 
+const char* collective_name(Bucket bucket) {
+  switch (bucket) {
+    case Bucket::ALLGATHER:
+      return "ncclAllGather";
+    case Bucket::RESHARDING:
+      return "ncclReduceScatter";
+    case Bucket::ALLTOALL:
+      return "ncclAlltoAll";
+    default:
+      return "ncclAllReduce";
+  }
+}
+
 std::vector<align::Passage> passages_of(const Meeting& meeting) {
   std::vector<align::Passage> all;
   for (std::size_t i = 0; i < meeting.parts.size(); ++i) {

@@ -57,9 +57,9 @@ struct Meeting {
 
 class Meetings {
  public:
-  // `room`: parts that are kept. Where there are more collectives every second one is left out, or
-  // three of four, and so on.
-  Meetings(const job::Job& job, std::size_t room = std::size_t{1} << 21);
+  // `room`: parts that are kept, of 64 bytes. Where there are more collectives every second one is
+  // left out, or three of four, and so on.
+  explicit Meetings(const job::Job& job, std::size_t room = std::size_t{1} << 20);
   Meetings(const Meetings&) = delete;
   Meetings& operator=(const Meetings&) = delete;
   ~Meetings();
@@ -92,7 +92,7 @@ class Meetings {
     MetComm comm;
     std::vector<std::unique_ptr<HostPart[]>> blocks{};
     // Files are read several at a time, and seldom at one place: a block is one of these's.
-    std::array<std::mutex, 32> mutexes{};
+    std::array<std::mutex, 8> mutexes{};
   };
   struct Handle {
     Table* table = nullptr;
@@ -110,6 +110,9 @@ class Meetings {
 
 // Fills them from the lines of all ranks. Files that can't be read are left out.
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings);
+
+// The function of a bucket of collectives whose ranks all wait for each other.
+const char* collective_name(Bucket bucket);
 
 // Of the ranks of one host, as align/ takes them; nothing where there is none.
 std::vector<align::Passage> passages_of(const Meeting& meeting);

@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range, phase, step, site };
+enum class By { size, op, comm, dtype, range, phase, step, site, rank };
 
 struct TextOptions {
   By by = By::size;

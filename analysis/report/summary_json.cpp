@@ -1,5 +1,6 @@
 #include "diagnose/ends.h"
 #include "report/findings.h"
+#include "report/lateness.h"
 #include "report/places.h"
 #include "report/report.h"
 #include "report/steps.h"
@@ -109,6 +110,7 @@ std::string to_json(const stats::Summary& s) {
   if (s.steps) add_steps(j, *s.steps);
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   if (s.sites) j["sites"] = to_json(*s.sites);
+  if (s.lateness) j["lateness"] = to_json(*s.lateness);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

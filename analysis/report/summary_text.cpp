@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "report/findings.h"
+#include "report/lateness.h"
 #include "report/places.h"
 #include "report/report.h"
 #include "report/steps.h"
@@ -128,6 +129,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
     case By::phase:
     case By::site:
     case By::step:
+    case By::rank:
       break;
   }
   return {0, ""};
@@ -228,7 +230,9 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (options.per_rank) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
-  if (s.ranges) {
+  if (s.lateness) {
+    section("Who came last", to_text(*s.lateness));
+  } else if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
   } else if (s.sites) {
     section("Call sites", site_table(*s.sites));

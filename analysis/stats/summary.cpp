@@ -100,6 +100,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   s.comms = communicators(job, s.ops);
   find_roles(job, s.comms);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
+  if (options.lateness) s.lateness = diagnose::lateness_of(job, traces);
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);
   s.findings =

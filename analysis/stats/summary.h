@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/lateness.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/phases.h"
@@ -39,10 +40,11 @@ struct Summary {
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;
   std::vector<CommSummary> comms;
-  std::optional<RangeTotals> ranges;    // nothing: not asked for
-  std::optional<SiteTotals> sites;      // nothing: not asked for
-  std::optional<StepTotals> steps;      // nothing: not asked for
-  std::optional<StepRange> only_steps;  // all figures are of calls in these that have lines
+  std::optional<RangeTotals> ranges;           // nothing: not asked for
+  std::optional<SiteTotals> sites;             // nothing: not asked for
+  std::optional<StepTotals> steps;             // nothing: not asked for
+  std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
+  std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
   std::uint64_t dropped = 0;
   bool complete = true;
   diagnose::Findings findings;
@@ -53,6 +55,7 @@ struct SummaryOptions {
   bool ranges = false;                    // NVTX, from event lines too
   bool sites = false;                     // from event lines too
   bool steps = false;                     // from event lines too
+  bool lateness = false;                  // from event lines too
   std::optional<StepRange> only_steps{};  // leaves the rest out
   bool whole_job = true;                  // ranks that are not there are missing
 };

@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 
+import clocks
 import hot_path
 import instructions
 import line_sizes
@@ -32,6 +33,7 @@ PARTS = {
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,
+    "clocks": clocks,
     "size": size,
     "pytorch": pytorch,
 }

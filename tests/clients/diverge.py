@@ -16,7 +16,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=20)
 parser.add_argument("--rank", type=int, default=1, help="the odd one")
 parser.add_argument("--at", type=int, default=9, help="the step at which it is odd")
-parser.add_argument("--what", choices=["nothing", "skip", "size", "leave", "die", "crash"])
+parser.add_argument("--what", choices=["nothing", "skip", "size", "sleep", "leave", "die", "crash"])
 args = parser.parse_args()
 
 device = start()
@@ -34,6 +34,8 @@ for step in range(args.steps):
         time.sleep(600)  # the launcher ends them
     if odd == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if odd == "sleep":
+        time.sleep(2)
     if odd != "skip":
         shard = torch.zeros(64 + (odd == "size"), device=device)
         dist.all_gather_into_tensor(torch.empty(shard.numel() * world, device=device), shard)

@@ -99,3 +99,18 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
     assert (finding["kind"], finding["ranks"]) == ("stopped", [1])
     assert (finding["seq"], finding["function"]) == (7, "ncclAllReduce")
     assert "rank 1 was inside ncclAllReduce, collective 7" in finding["text"]
+
+
+def test_a_rank_that_slept_is_named_with_its_collective(diverge):
+    """Two seconds in the tenth step: nothing is wrong, and all the others waited."""
+    script, (found, worse) = diverge(4, "sleep", "--rank", "2")
+    assert not worse
+    (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]
+    assert (note["ranks"], note["severity"]) == ([2], "note")
+    assert (note["seq"], note["function"]) == (told_by(script, "sleep"), "ncclAllGather")
+
+
+def test_a_rank_that_did_not_sleep_is_not_named(diverge):
+    _, (found, worse) = diverge(4, "nothing")
+    assert not worse
+    assert not [finding for finding in found["findings"] if finding["kind"] == "late"]

@@ -1,7 +1,7 @@
 // Writes the rank files of a job whose clocks are known (simulated_job.h), as the contract
 // describes them, and prints the truth as JSON.
 //
-//   clock_jobs DIR HOSTS RANKS_PER_HOST COLLECTIVES SEED device|host [RANK AT SLEEP_NS]
+//   clock_jobs DIR HOSTS RANKS_PER_HOST COLLECTIVES SEED device|host [RANK AT SLEEP_NS]...
 //
 // `device`: collectives were timed on the device; `host`: only calls are seen, which return at
 // once. RANK sleeps before collective AT. `came` and `left` of the truth: by collective, of each
@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/golden/simulated_job.h"
@@ -158,10 +160,10 @@ void print(const char* name, const std::vector<SimulatedJob::Collective>& all,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7 && argc != 10) {
+  if (argc < 7 || argc % 3 != 1) {
     std::fprintf(stderr,
                  "usage: clock_jobs DIR HOSTS RANKS_PER_HOST COLLECTIVES SEED device|host "
-                 "[RANK AT SLEEP_NS]\n");
+                 "[RANK AT SLEEP_NS]...\n");
     return 2;
   }
   const auto argument = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
@@ -169,12 +171,14 @@ int main(int argc, char** argv) {
                    .ranks_per_host = argument(3),
                    .collectives = argument(4),
                    .seed = argument(5)};
-  if (argc == 10) {
-    job.sleeps = [who = argument(7), at = argument(8), ns = argument(9)](std::size_t rank,
-                                                                         std::size_t n) {
-      return rank == who && n == at ? static_cast<double>(ns) : 0.0;
-    };
+  std::map<std::pair<std::size_t, std::size_t>, double> sleeps;  // by rank and collective
+  for (int i = 7; i + 2 < argc; i += 3) {
+    sleeps[{argument(i), argument(i + 1)}] = static_cast<double>(argument(i + 2));
   }
+  job.sleeps = [&](std::size_t rank, std::size_t n) {
+    const auto found = sleeps.find({rank, n});
+    return found == sleeps.end() ? 0.0 : found->second;
+  };
   std::vector<SimulatedJob::Collective> all;
   job.run([&](const SimulatedJob::Collective& c) { all.push_back(c); });
   for (std::size_t rank = 0; rank < job.hosts * job.ranks_per_host; ++rank) {

@@ -2,8 +2,8 @@
 
 import json
 import pathlib
-import statistics
 import subprocess
+from collections.abc import Iterable
 
 from lib.build import BUILD
 from lib.rankfile import lines_of
@@ -11,12 +11,12 @@ from lib.rankfile import lines_of
 
 def clock_job(
     folder: pathlib.Path, hosts: int, ranks_per_host: int, collectives: int,
-    seen: str = "device", sleep: tuple[int, int, int] | None = None, seed: int = 1,
+    seen: str = "device", sleeps: Iterable[tuple[int, int, int]] = (), seed: int = 1,
 ) -> dict:  # fmt: skip
-    """Writes the rank files: the truth. `sleep`: rank, collective, ns."""
+    """Writes the rank files: the truth. `sleeps`: rank, before which collective, ns."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [BUILD / "clock_jobs", folder, hosts, ranks_per_host, collectives, seed, seen]
-    command += sleep or []
+    command += [number for sleep in sleeps for number in sleep]
     return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
 
 
@@ -48,7 +48,3 @@ def errors(merged: pathlib.Path, truth: dict, ranks_per_host: int) -> list[float
         distance = [seen[rank] - true[rank] for rank in sorted(seen)]
         off += [abs(d - distance[0]) for d in distance[ranks_per_host:]]
     return off
-
-
-def median_error(merged: pathlib.Path, truth: dict, ranks_per_host: int) -> float:
-    return statistics.median(errors(merged, truth, ranks_per_host))

@@ -1,0 +1,68 @@
+// A rank that the others waited for, again and again or once for long.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/lateness.h"
+#include "diagnose/names.h"
+#include "text/text.h"
+
+namespace tprof::diagnose {
+namespace {
+
+constexpr Kind kLate{"late", Severity::note};
+
+constexpr std::int64_t kLeastNs = 1'000'000'000;  // of a rank, all together
+constexpr std::int64_t kLeastShare = 100;         // one part in so many of the time
+constexpr std::int64_t kTimesTheOthers = 4;
+
+// In every job some rank comes last. It stands out where it was waited for far longer than half of
+// the others were.
+bool stands_out(const LateRank& r, const Lateness& l) {
+  if (r.sum_ns < kLeastNs || r.sum_ns < l.span_ns / kLeastShare) return false;
+  std::vector<std::int64_t> others;
+  for (const LateRank& other : l.ranks) {
+    if (other.rank != r.rank) others.push_back(other.sum_ns);
+  }
+  if (others.empty()) return false;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
+  std::ranges::nth_element(others, middle);
+  return r.sum_ns / kTimesTheOthers >= *middle;
+}
+
+void late(const Case& c, Findings& found) {
+  if (c.meetings == nullptr) return;
+  const Lateness l = lateness_of(*c.meetings, host_clocks(*c.meetings));
+  for (const LateRank& r : l.ranks) {
+    if (!stands_out(r, l)) continue;
+    const auto worst = std::ranges::find(l.worst, r.rank, &LateArrival::rank);
+    if (worst == l.worst.end()) continue;
+    Finding& f = add(
+        found, kLate, {r.rank},
+        fmt::format("{} came last to {} of {} collectives, {} behind the last but one all together "
+                    "({:.1f} % of the time){}",
+                    name_of(*r.rank), text::thousands(r.last), text::thousands(r.collectives),
+                    duration(r.sum_ns),
+                    100 * static_cast<double>(r.sum_ns) / static_cast<double>(l.span_ns),
+                    l.across_hosts ? "" : ", of the ranks of its host"),
+        fmt::format("look at what it did before {}; all of them: tprof summary --by rank",
+                    utc(worst->realtime_ns)));
+    f.communicator = worst->communicator;
+    f.seq = worst->seq;
+    f.between = {{worst->seq, worst->seq + 1}};
+    f.function = collective_name(worst->bucket);
+    f.evidence.push_back(fmt::format("the latest: {} late to {}, collective {} of communicator {}",
+                                     duration(worst->late_ns), f.function, worst->seq,
+                                     text::printable(worst->communicator)));
+    f.evidence.emplace_back(
+        l.on_device ? "this is when the devices came to it"
+                    : "this is when the hosts called it: what the devices did then is not known");
+  }
+}
+
+}  // namespace
+
+extern const Diagnosis kLateRanks{kCheck, late, nullptr, true};
+
+}  // namespace tprof::diagnose

@@ -1,0 +1,157 @@
+#include "report/lateness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "diagnose/names.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using diagnose::LateArrival;
+using diagnose::Lateness;
+using diagnose::LateRank;
+using text::Table;
+using text::thousands;
+
+using enum Table::Align;
+
+constexpr std::size_t kRanksShown = 20;
+
+std::string duration(std::int64_t ns) {
+  return text::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
+}
+
+std::string name_of(const read::Process& p) {
+  return p.header.rank ? std::to_string(*p.header.rank) : diagnose::name_of(p);
+}
+
+std::string share(std::int64_t part, std::int64_t all) {
+  return all <= 0
+             ? "-"
+             : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string rank_table(const Lateness& l) {
+  Table table({{"rank", left},
+               {"host", left},
+               {"came last", right},
+               {"of", right},
+               {"median", right},
+               {"p99", right},
+               {"max", right},
+               {"sum", right},
+               {"of the time", right}});
+  std::size_t shown = 0;
+  for (const LateRank& r : l.ranks) {
+    if (++shown > kRanksShown) break;
+    const bool never = r.last == 0;
+    const auto time = [&](std::int64_t ns) { return never ? "-" : duration(ns); };
+    table.row({name_of(*r.rank), text::printable(r.rank->header.host), thousands(r.last),
+               thousands(r.collectives), time(r.median_ns), time(r.p99_ns), time(r.max_ns),
+               time(r.sum_ns), never ? "-" : share(r.sum_ns, l.span_ns)});
+  }
+  std::string out = table.str();
+  if (l.ranks.size() > kRanksShown) {
+    out += fmt::format("  and {} more (all of them: --json)\n", l.ranks.size() - kRanksShown);
+  }
+  return out;
+}
+
+std::string worst_table(const Lateness& l) {
+  Table table({{"rank", left},
+               {"late by", right},
+               {"first came before", right},
+               {"collective", right},
+               {"operation", left},
+               {"communicator", left},
+               {"came at", left}});
+  for (const LateArrival& a : l.worst) {
+    table.row({name_of(*a.rank), duration(a.late_ns), duration(a.spread_ns), std::to_string(a.seq),
+               diagnose::collective_name(a.bucket), text::printable(a.communicator),
+               diagnose::utc(a.realtime_ns)});
+  }
+  return table.str();
+}
+
+// What the figures are, and what they leave out.
+std::string notes(const Lateness& l) {
+  std::string out =
+      "  Late by: behind the last but one, as long as nobody else was waited for; of collectives "
+      "whose ranks all wait for each other.\n";
+  out += l.on_device
+             ? "  By when the devices came to them.\n"
+             : "  By when the hosts called: NCCL calls return when the work is enqueued, so a "
+               "device may have come later, and may have had other work meanwhile.\n";
+  if (!l.across_hosts) {
+    out +=
+        "  Ranks of one host were compared: clocks of different hosts compare where collectives "
+        "are timed on the device (TPROF_TIMING=events).\n";
+  }
+  if (l.at_most_ns >= 1) {
+    out += fmt::format("  The clocks may be wrong by {}: what is less is not counted.\n",
+                       duration(std::llround(l.at_most_ns)));
+  }
+  if (l.compared < l.collectives) {
+    out += fmt::format(
+        "  {} of {} collectives were compared: of the others some ranks have no "
+        "line.\n",
+        thousands(l.compared), thousands(l.collectives));
+  }
+  if (l.stride > 1) {
+    out += fmt::format("  Of every {} collectives one was looked at.\n", l.stride);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const Lateness& l) {
+  if (l.compared == 0) {
+    return "  No collective with lines of several ranks that compare.\n" + notes(l);
+  }
+  std::string out = rank_table(l);
+  if (!l.worst.empty()) out += "\nLatest arrivals\n" + worst_table(l);
+  return out + notes(l);
+}
+
+nlohmann::ordered_json to_json(const Lateness& l) {
+  using Json = nlohmann::ordered_json;
+  const auto rank = [](const read::Process& p) {
+    return p.header.rank ? Json(*p.header.rank) : Json();
+  };
+  Json j = {{"from", l.on_device ? "device" : "host"},
+            {"across_hosts", l.across_hosts},
+            {"collectives", l.collectives},
+            {"compared", l.compared},
+            {"one_in", l.stride},
+            {"span_ns", l.span_ns},
+            {"clocks_at_most_ns", std::llround(l.at_most_ns)}};
+  Json& ranks = j["ranks"] = Json::array();
+  for (const LateRank& r : l.ranks) {
+    ranks.push_back({{"rank", rank(*r.rank)},
+                     {"collectives", r.collectives},
+                     {"last", r.last},
+                     {"sum_ns", r.sum_ns},
+                     {"median_ns", r.median_ns},
+                     {"p99_ns", r.p99_ns},
+                     {"max_ns", r.max_ns}});
+  }
+  Json& worst = j["worst"] = Json::array();
+  for (const LateArrival& a : l.worst) {
+    worst.push_back({{"rank", rank(*a.rank)},
+                     {"communicator", a.communicator},
+                     {"seq", a.seq},
+                     {"function", diagnose::collective_name(a.bucket)},
+                     {"late_ns", a.late_ns},
+                     {"spread_ns", a.spread_ns},
+                     {"realtime_ns", a.realtime_ns}});
+  }
+  return j;
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,14 @@
+// Who came last to collectives, as text for people and as JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "diagnose/lateness.h"
+
+namespace tprof::report {
+
+std::string to_text(const diagnose::Lateness& lateness);
+nlohmann::ordered_json to_json(const diagnose::Lateness& lateness);
+
+}  // namespace tprof::report

@@ -1,0 +1,133 @@
+"""Who came last to collectives, against when ranks of a simulated job truly came."""
+
+import re
+
+import pytest
+from lib.clocks import clock_job
+from lib.tool import told, tprof
+
+SECOND = 10**9
+
+
+def lateness(folder):
+    code, found = told("summary", folder, "--by", "rank")
+    assert code == 0
+    return found["lateness"]
+
+
+def notes(folder):
+    """Of kind `late`; the exit code is that of a healthy job."""
+    code, found = told("check", folder)
+    assert code == 0 and found["healthy"]
+    return [finding for finding in found["findings"] if finding["kind"] == "late"]
+
+
+def last_arrivals(truth, ranks):
+    """Of these ranks: who came last to each collective, and by how much."""
+    for came in truth["came"]:
+        order = sorted(ranks, key=lambda rank: came[rank])
+        yield order[-1], came[order[-1]] - came[order[-2]]
+
+
+@pytest.mark.parametrize("seen", ["device", "host"])
+def test_on_one_host_every_arrival_is_told_exactly(tmp_path, seen):
+    truth = clock_job(tmp_path / "run", 1, 4, 300, seen=seen)
+    found = lateness(tmp_path / "run")
+    assert (found["from"], found["compared"], found["one_in"]) == (seen, 300, 1)
+    assert found["clocks_at_most_ns"] == 0
+    expected = {rank: [] for rank in range(4)}
+    for rank, late in last_arrivals(truth, range(4)):
+        expected[rank].append(late)
+    for rank in found["ranks"]:
+        late = sorted(expected[rank["rank"]])
+        assert (rank["collectives"], rank["last"]) == (300, len(late))
+        # The clock drifts, and is read in whole nanoseconds.
+        assert rank["sum_ns"] == pytest.approx(sum(late), abs=3 * len(late))
+        assert rank["max_ns"] == pytest.approx(late[-1], abs=5)
+        assert rank["median_ns"] == pytest.approx(late[(len(late) - 1) // 2], abs=5)
+
+
+def test_a_rank_that_slept_is_found_on_another_host(tmp_path):
+    truth = clock_job(tmp_path / "run", 3, 2, 400, sleeps=[(3, 123, 2 * SECOND)])
+    found = lateness(tmp_path / "run")
+    assert found["across_hosts"] and found["compared"] == 400
+    worst = found["worst"][0]
+    assert (worst["rank"], worst["seq"], worst["function"]) == (3, 123, "ncclAllReduce")
+    late = dict(enumerate(last_arrivals(truth, range(6))))[123]
+    assert late[0] == 3
+    assert abs(worst["late_ns"] - late[1]) <= found["clocks_at_most_ns"]
+    assert found["ranks"][0]["rank"] == 3
+
+
+def test_nothing_is_said_that_the_clocks_do_not_prove(tmp_path):
+    """Who is said to have come last did; of arrivals that are closer than the clocks' error nobody
+    is said to."""
+    truth = clock_job(tmp_path / "run", 4, 1, 500)
+    found = lateness(tmp_path / "run")
+    true = list(last_arrivals(truth, range(4)))
+    assert found["clocks_at_most_ns"] > 0
+    told_last = {rank["rank"]: rank["last"] for rank in found["ranks"]}
+    for rank in range(4):
+        provable = [late for who, late in true if who == rank]
+        assert told_last[rank] <= len(provable)
+        assert told_last[rank] >= sum(late > 2 * found["clocks_at_most_ns"] for late in provable)
+    for worst in found["worst"]:
+        assert true[worst["seq"]][0] == worst["rank"]
+
+
+def test_without_device_times_only_ranks_of_one_host_are_compared(tmp_path):
+    truth = clock_job(tmp_path / "run", 2, 3, 100, seen="host", sleeps=[(4, 50, SECOND)])
+    found = lateness(tmp_path / "run")
+    assert not found["across_hosts"]
+    expected = {rank: 0 for rank in range(6)}
+    for ranks in (range(3), range(3, 6)):
+        for rank, late in last_arrivals(truth, ranks):
+            expected[rank] += late
+    for rank in found["ranks"]:
+        assert rank["sum_ns"] == pytest.approx(expected[rank["rank"]], abs=1000, rel=1e-4)
+    text = tprof("summary", tmp_path / "run", "--by", "rank").stdout
+    assert "Ranks of one host were compared" in text and "Latest arrivals" in text
+
+
+def test_check_notes_a_rank_that_the_others_waited_for(tmp_path):
+    clock_job(tmp_path / "run", 2, 2, 400, sleeps=[(2, 77, 2 * SECOND)])
+    (note,) = notes(tmp_path / "run")
+    assert (note["severity"], note["ranks"], note["seq"]) == ("note", [2], 77)
+    late = float(re.search(r"([\d.]+) s late", note["evidence"][0])[1])
+    assert late == pytest.approx(2, abs=0.01)
+
+
+def test_two_ranks_that_slept_are_both_noted(tmp_path):
+    clock_job(
+        tmp_path / "run", 1, 5, 400, sleeps=[(1, 77, 2 * SECOND), (4, 200, 3 * SECOND)]
+    )
+    assert sorted(note["ranks"][0] for note in notes(tmp_path / "run")) == [1, 4]
+
+
+@pytest.mark.parametrize("seen", ["device", "host"])
+def test_jitter_is_nobodys_fault(tmp_path, seen):
+    clock_job(tmp_path / "run", 2, 2, 400, seen=seen)
+    assert notes(tmp_path / "run") == []
+
+
+def test_ranks_that_are_late_in_turn_are_not_noted(tmp_path):
+    """As with batches of different lengths: somebody is always late, by a lot, and it is not one."""
+    sleeps = [(n % 4, n, SECOND // 2) for n in range(0, 200, 5)]
+    clock_job(tmp_path / "run", 1, 4, 200, sleeps=sleeps)
+    assert notes(tmp_path / "run") == []
+
+
+def test_a_rank_without_lines_is_not_taken_for_one_that_came_early(tmp_path):
+    clock_job(tmp_path / "run", 1, 3, 50)
+    file = tmp_path / "run/rank-00001.json"
+    lines = file.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"ph":"X"' not in line]
+    file.write_text("".join(kept).replace('"dropped":{}', '"dropped":{"window":50}'))
+    found = lateness(tmp_path / "run")
+    assert [rank["rank"] for rank in found["ranks"] if rank["collectives"]] != []
+    assert 1 not in [rank["rank"] for rank in found["ranks"]]
+
+
+def test_without_the_option_no_line_is_read(tmp_path):
+    clock_job(tmp_path / "run", 1, 2, 20)
+    assert "lateness" not in told("summary", tmp_path / "run")[1]
