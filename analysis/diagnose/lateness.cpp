@@ -19,6 +19,12 @@ struct Last {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
 };
 
+// The last at the collective before, of a communicator.
+struct Arrival {
+  std::int64_t at = std::numeric_limits<std::int64_t>::min();
+  std::size_t host = 0;  // place in the communicator
+};
+
 class Counter {
  public:
   Counter(const Meetings& meetings, const HostClocks& clocks)
@@ -110,6 +116,17 @@ class Counter {
     }
     if (came < 2) return;
     ++found_.compared;
+    // Hosts run ahead of their devices: whatever they have called since, the others got no further
+    // than behind the collective before this one, which the last had to come to as well. Else one
+    // who is late once would be late to all that the others had called meanwhile.
+    std::vector<Arrival>& arrived = arrived_[&m.comm];
+    arrived.resize(m.parts.size());
+    Arrival& previous = arrived[from];
+    if (previous.at > last.before) {
+      last.before = previous.at;
+      last.before_host = previous.host;
+    }
+    previous = {last.at, last.host};
     begin_ = std::min(begin_, last.first);
     end_ = std::max(end_, last.at);
     std::vector<std::uint64_t>& compared = compared_[&m.comm];
@@ -145,6 +162,7 @@ class Counter {
   Lateness found_;
   std::map<const read::Process*, Rank> ranks_;
   std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, by its hosts
+  std::map<const MetComm*, std::vector<Arrival>> arrived_;  // by the first host that is compared
   std::int64_t begin_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
 };

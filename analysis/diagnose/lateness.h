@@ -11,7 +11,9 @@
 
 namespace tprof::diagnose {
 
-// A rank came last by what it was behind the last but one: so long nobody else was waited for.
+// A rank came last by what it was behind the last but one, or behind the end of the collective
+// before where the others had called this one sooner: so long nobody else was waited for. Sums are
+// over communicators: who is late is so to each that it is waited for on.
 struct LateRank {
   const read::Process* rank = nullptr;
   std::uint64_t collectives = 0;  // that it was compared in

@@ -81,8 +81,8 @@ std::string worst_table(const Lateness& l) {
 // What the figures are, and what they leave out.
 std::string notes(const Lateness& l) {
   std::string out =
-      "  Late by: behind the last but one, as long as nobody else was waited for; of collectives "
-      "whose ranks all wait for each other.\n";
+      "  Late by: how long nobody else was waited for (behind the last but one, and the collective "
+      "before); of collectives whose ranks all wait for each other.\n";
   out += l.on_device
              ? "  By when the devices came to them.\n"
              : "  By when the hosts called: NCCL calls return when the work is enqueued, so a "
