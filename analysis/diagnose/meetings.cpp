@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "diagnose/agreement.h"
+#include "read/error.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -37,15 +38,31 @@ bool is_collective(Bucket bucket) {
   return !is_copy(bucket) && bucket != Bucket::P2P;
 }
 
-// Whether the device has timed collectives on two ranks: one alone is nothing to compare.
+bool counts_device_time(const read::Process& p) {
+  return std::ranges::any_of(p.ledgers, [](const auto& epoch) {
+    return std::ranges::any_of(epoch.second.rows, [](const read::Row& row) {
+      return is_collective(row.bucket) && row.amounts.device_timed != 0;
+    });
+  });
+}
+
+// The ledger's sums don't say when: its lines do, from early on, where any does.
+bool has_device_times(const read::Process& p) {
+  if (!counts_device_time(p)) return false;
+  try {
+    const read::Source source{.file = p.file, .rest = {}};
+    read::BlockReader blocks(source);
+    read::Block block;
+    return blocks.next(block) && block.text.find("\"device_ts\":") != std::string::npos;
+  } catch (const read::BadInput&) {
+    return false;  // whoever reads its lines says so
+  }
+}
+
+// One rank alone is nothing to compare.
 bool timed_on_device(const job::Job& job) {
-  return std::ranges::count_if(job.processes, [](const read::Process* p) {
-           return std::ranges::any_of(p->ledgers, [](const auto& epoch) {
-             return std::ranges::any_of(epoch.second.rows, [](const read::Row& row) {
-               return is_collective(row.bucket) && row.amounts.device_timed != 0;
-             });
-           });
-         }) >= 2;
+  return std::ranges::count_if(job.processes,
+                               [](const read::Process* p) { return has_device_times(*p); }) >= 2;
 }
 
 }  // namespace
