@@ -18,22 +18,19 @@ namespace tprof::trace_export {
 namespace {
 
 // Keys of numbers, flags, and of lists and objects of anything. A string there is replaced too.
+// clang-format off
 constexpr std::string_view kKeys[] = {
-    "args",        "base_time_ns", "bytes",        "bytes_class",    "calls",
-    "captured",    "clock",        "collectives",  "comm",           "comms",
-    "complete",    "config",       "count",        "coverage",       "cudart_version",
-    "device",      "device_bytes", "device_ns",    "device_ns_max",  "device_timed",
-    "devices",     "dropped",      "dur",          "elements",       "env",
-    "epoch",       "failed",       "frames",       "line",           "offset",
-    "forked_from", "functions",    "graph",        "group",          "host_ns",
-    "host_ns_max", "id2",          "in_place",     "launcher",       "launches",
-    "local_rank",  "missed",       "nccl_version", "nranks",         "parent",
-    "partial",     "peer",         "pid",          "ranges_dropped", "rank",
-    "restart",     "result",       "rows",         "self_cost_ns",   "seq",
-    "simulated",   "site",         "sort_index",   "source",         "start_ns",
-    "start_ticks", "step",         "stream",       "sync",           "tid",
-    "timing_lost", "tools",        "ts",           "unfinished",     "unseen",
-    "world_size"};
+    "args", "base_time_ns", "bytes", "bytes_class", "call_tid", "calls", "captured", "clock",
+    "collectives", "comm", "comms", "complete", "config", "count", "coverage", "cudart_version",
+    "device", "device_bytes", "device_ns", "device_ns_max", "device_timed", "devices",
+    "drift_ppb", "dropped", "dur", "elements", "env", "epoch", "error_ns", "failed",
+    "forked_from", "frames", "functions", "graph", "group", "host_ns", "host_ns_max", "id2",
+    "in_place", "launcher", "launches", "line", "local_rank", "missed", "nccl_version",
+    "nranks", "offset", "parent", "partial", "peer", "pid", "queued", "ranges_dropped", "rank",
+    "restart", "result", "rows", "self_cost_ns", "seq", "simulated", "site", "sort_index",
+    "source", "start_ns", "start_ticks", "step", "stream", "sync", "tid", "timing_lost",
+    "tools", "ts", "unfinished", "unseen", "world_size"};
+// clang-format on
 
 // The same, of clocks and of times on the device.
 constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns", "clocks",    "device_dur",
@@ -59,9 +56,10 @@ constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
     {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
-    "process_name", "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
-    "tprof_footer", "tprof_graph",        "tprof_group",  "tprof_header", "tprof_identity",
-    "tprof_last",   "tprof_ledger",       "tprof_merged", "tprof_site",   "tprof_stream"};
+    "process_name", "process_sort_index", "thread_name",    "tprof_clock",
+    "tprof_comm",   "tprof_device_clock", "tprof_footer",   "tprof_graph",
+    "tprof_group",  "tprof_header",       "tprof_identity", "tprof_last",
+    "tprof_ledger", "tprof_merged",       "tprof_site",     "tprof_stream"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {
@@ -92,7 +90,7 @@ bool is_word_of_the_contract(std::string_view text) {
       "byte4", "byte8", "close",    "interval", "uncalled_cudart"};
   const auto named = [&](const auto& info) { return info.name == text; };
   return contains(kWords, text) || text == kGraphCategory || text == kRangeCategory ||
-         contains(kModeNames, text) || contains(kReduceNames, text) ||
+         text == kDeviceCategory || contains(kModeNames, text) || contains(kReduceNames, text) ||
          contains(kHostMemoryNames, text) || contains(kNoteNames, text) ||
          std::ranges::any_of(kBuckets, named) || std::ranges::any_of(kDtypes, named);
 }

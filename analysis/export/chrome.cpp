@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "export/flows.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -113,7 +114,8 @@ void edit(const Part& part, Slot& slot) {
     if (!member.to) return;
     const std::size_t before = slot.text.size();
     slot.text += ",\n";
-    if (!slot.editor.edit(line, *member.to, slot.text)) slot.text.resize(before);
+    if (!slot.editor.edit(line, *member.to, slot.text)) return slot.text.resize(before);
+    if (read::is_device_time(line.text)) append_flow(line, *member.to, slot.parser, slot.text);
   };
   read::each_line(slot.block, [&](const read::Line& line) {
     const Member& member = member_at(part, line.offset);

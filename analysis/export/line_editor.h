@@ -42,8 +42,8 @@ T value_of(simdjson::simdjson_result<T> result) {
 class LineEditor {
  public:
   // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
-  // False: the line is not for the merged trace (viewers' names of processes: merge gives its own).
-  // Throws read::Malformed.
+  // False: the line is not for the merged trace (viewers' names of processes, and arrows: merge
+  // gives its own). Throws read::Malformed.
   bool edit(const read::Line& line, const Placement& to, std::string& out);
 
  private:

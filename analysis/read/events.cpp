@@ -115,6 +115,22 @@ bool any_lane(const Process& last, const std::function<bool(const Process&)>& wa
 
 }  // namespace
 
+DeviceTime device_time_of(const object& line) {
+  const object args = object_of(line, "args");
+  DeviceTime t;
+  t.name = text(line, "name");
+  t.comm = optional_integer(args, "comm");
+  if (const auto seq = optional_integer(args, "seq")) t.seq = static_cast<std::uint64_t>(*seq);
+  t.device = optional_integer(args, "device");
+  t.ts_ns = time_ns(line, "ts");
+  t.dur_ns = time_ns(line, "dur");
+  t.queued_ns = time_ns(args, "queued");
+  t.calls = static_cast<std::uint64_t>(integer_or(args, "calls", 1));
+  t.thread = integer(args, "call_tid");
+  t.lane = integer(line, "tid");
+  return t;
+}
+
 const Process* owner_at(const Trace& trace, std::uint64_t offset) {
   const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
   return next == trace.processes.begin() ? nullptr : &*std::prev(next);
@@ -132,9 +148,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         return;
       }
       const bool range = is_range(line.text);
+      const bool timed = is_device_time(line.text);
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
-      if (range ? !wanted_range : !reader.event) return;
-      if (!range && !line.text.starts_with(reader.event_start)) return;
+      if (is_flow(line.text) || (timed && !reader.device_time)) return;
+      if (range && !wanted_range) return;
+      const bool event = !range && !timed;
+      if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
       const Process* process = owner_at(trace, line.offset);
       if (process == nullptr) return;
       if (reader.wanted && !any_lane(*process, reader.wanted)) return;
@@ -155,6 +174,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           if (reader.range) reader.range(owner, r);
           const bool pushed = r.phase == Range::Phase::open && r.id.empty();
           if (reader.open_range && pushed) reader.open_range(owner, r);
+          return;
+        }
+        if (timed) {
+          const auto t = device_time_of(o);
+          const Process& owner = lane_of_call(*process, t.comm, t.device);
+          if (!reader.wanted || reader.wanted(owner)) reader.device_time(owner, t);
           return;
         }
         const auto e = event_of(o, last);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "read/json.h"
 #include "read/load.h"
 
 namespace tprof::read {
@@ -60,6 +61,21 @@ struct Range {
   std::string id{};
 };
 
+// The device's time of a call, or of calls that have it together.
+struct DeviceTime {
+  std::string name;
+  std::optional<std::int64_t> comm;
+  std::optional<std::uint64_t> seq;    // of the first
+  std::optional<std::int64_t> device;  // of a copy
+  std::int64_t ts_ns = 0;              // on the host's clock
+  std::int64_t dur_ns = 0;
+  std::int64_t queued_ns = 0;  // since the call on the host began
+  std::uint64_t calls = 1;
+  std::int64_t thread = 0;  // that made the call
+  std::int64_t lane = 0;    // of the stream
+};
+DeviceTime device_time_of(const object& line);
+
 struct LineReader {
   // Whose lines are wanted; empty: everybody's.
   std::function<bool(const Process&)> wanted{};
@@ -70,6 +86,7 @@ struct LineReader {
   std::function<void(const Process&, const Event&)> last{};
   std::function<void(const Process&, const Range&)> range{};       // of any phase
   std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
+  std::function<void(const Process&, const DeviceTime&)> device_time{};
   std::function<void(const Line&)> metadata{};
 };
 

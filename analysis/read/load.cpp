@@ -33,8 +33,7 @@ void parse_if_metadata(MetadataParser& parser, const Line& line,
   if (is_metadata(line.text)) {
     parser.line(line);
   } else if (!parser.processes().empty() && !begins_as_a_line(line.text)) {
-    throw BadInput(file, line.offset,
-                   "expected a line that begins with {\"name\": or {\"cat\":\"NVTX\",");
+    throw BadInput(file, line.offset, "expected a line that begins with {\"name\": or {\"cat\":");
   }
 }
 

@@ -26,8 +26,17 @@ inline bool is_range(std::string_view line) {
 inline bool is_closed_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
 }
+// Of the device's time of a call, which has a line of its own; and of a merged trace, the arrow
+// from one to the other.
+inline bool is_device_time(std::string_view line) {
+  return line.starts_with("{\"cat\":\"DEVICE\",");
+}
+inline bool is_flow(std::string_view line) {
+  return line.starts_with("{\"cat\":\"FLOW\",");
+}
 inline bool begins_as_a_line(std::string_view line) {
-  return line.starts_with("{\"name\":\"") || is_range(line);
+  return line.starts_with("{\"name\":\"") || is_range(line) || is_device_time(line) ||
+         is_flow(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

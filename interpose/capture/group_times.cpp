@@ -9,7 +9,8 @@ GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
     if (s.stream == call.call.stream) return &s;
   }
   if (streams_ == kStreams) return nullptr;
-  stream_[streams_] = {call.call.stream, call.key, false, 0, 0, call.call.seq, {}};
+  stream_[streams_] = {
+      call.call.stream, false, {call.key, 0, 0, call.call.seq, call.call.start_ns, 0}, {}};
   return &stream_[streams_++];
 }
 
@@ -19,15 +20,16 @@ void GroupTimes::start(const Thread& t) {
     OnStream* s = on_stream(call);
     if (s == nullptr || call.graph != nullptr || !accepted(ncclResult_t(call.call.result)))
       continue;
-    s->mixed = s->mixed || call.key.low != s->key.low || call.key.high != s->key.high;
-    ++s->calls;
-    s->count += call.call.count;
+    s->mixed = s->mixed || call.key.low != s->of.key.low || call.key.high != s->of.key.high;
+    ++s->of.calls;
+    s->of.count += call.call.count;
+    s->of.tid = t.area->tid.load(std::memory_order_relaxed);
   }
   for (OnStream& s : std::span(stream_, streams_)) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
     if (s.mixed) s.timed = {nullptr, true, TimingLost::mixed};
-    if (s.calls != 0 && !s.mixed) s.timed = timing::start(stream, s.number);
+    if (s.of.calls != 0 && !s.mixed) s.timed = timing::start(stream, s.of.seq);
   }
 }
 
@@ -36,7 +38,7 @@ void GroupTimes::stop(ncclResult_t result) {
     if (!accepted(result)) {
       timing::drop(s.timed);
     } else {
-      timing::stop(s.timed, s.key, s.calls, s.count, result == ncclInProgress);
+      timing::stop(s.timed, s.of, result == ncclInProgress);
     }
   }
 }

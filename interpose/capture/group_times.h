@@ -21,11 +21,8 @@ class GroupTimes {
   // share it, and of others nobody knows the shares.
   struct OnStream {
     std::uint64_t stream;
-    LedgerKey::Words key;
     bool mixed;
-    std::uint64_t calls;
-    std::uint64_t count;
-    std::uint64_t number;
+    timing::Calls of;
     TimedCall timed;
   };
   static constexpr std::size_t kStreams = 16;  // a device each, as a rule

@@ -15,6 +15,8 @@ constinit DriverFunction<int(CUcontext*)> g_current("cuCtxGetCurrent");
 constinit DriverFunction<int(CUcontext)> g_enter("cuCtxSetCurrent");
 constinit DriverFunction<int(int*)> g_exchange_mode("cuThreadExchangeStreamCaptureMode");
 constinit DriverFunction<int(CUevent*, unsigned)> g_make("cuEventCreate");
+constinit DriverFunction<int(CUstream*, unsigned)> g_make_stream("cuStreamCreate");
+constinit DriverFunction<int(CUdevice*)> g_device("cuCtxGetDevice");
 constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
 constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
 constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
@@ -65,11 +67,19 @@ Reached reached(CUevent event) {
                                           : Reached::failed;
 }
 
-bool elapsed(CUevent from, CUevent to, std::uint64_t& ns) {
+bool elapsed(CUevent from, CUevent to, double& ns) {
   float ms = 0;
-  if (ask(g_elapsed, &ms, from, to) != 0 || !(ms >= 0)) return false;
-  ns = static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
+  if (ask(g_elapsed, &ms, from, to) != 0 || ms != ms) return false;
+  ns = static_cast<double>(ms) * 1e6;
   return true;
+}
+
+bool make(CUstream& stream) {
+  return ask(g_make_stream, &stream, unsigned{CU_STREAM_NON_BLOCKING}) == 0;
+}
+
+bool device(int& ordinal) {
+  return ask(g_device, &ordinal) == 0;
 }
 
 }  // namespace tprof::event_driver

@@ -25,8 +25,12 @@ bool record(CUevent event, CUstream stream);
 
 enum class Reached : std::uint8_t { yes, not_yet, failed };
 Reached reached(CUevent event);
-// Between two events that were reached. The driver says milliseconds in a float, to half a
-// microsecond.
-bool elapsed(CUevent from, CUevent to, std::uint64_t& ns);
+// From one event to another, both reached; less than 0 where `to` came first. The driver says
+// milliseconds in a float, to half a microsecond at best: of 8 s it knows no more than one.
+bool elapsed(CUevent from, CUevent to, double& ns);
+
+// A stream of our own, that waits for nobody's work; and which device the context is of.
+bool make(CUstream& stream);
+bool device(int& ordinal);
 
 }  // namespace tprof::event_driver

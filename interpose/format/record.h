@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
 #include "interpose/format/buckets.h"
@@ -37,6 +38,8 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
+  kMetaDevice = 246,        // the device's time of a call: see set_timed_call
   kMetaRange = 247,         // an NVTX range or mark: see ranges.h
   kMetaRangeName = 248,     // the next bytes of its name
   kMetaRangeLane = 249,     // ranges of the ring's thread follow: count = tid, name as below
@@ -71,6 +74,10 @@ struct Record {
   std::uint8_t host_memory : 2;  // HostMemory
   std::uint8_t reduce : 3;       // Reduce
 };
+// Lanes of devices' streams, above every thread's and every range's: this + the stream's number.
+inline constexpr std::uint32_t kDeviceLane = 1U << 23;
+inline constexpr std::string_view kDeviceCategory = "DEVICE";
+inline constexpr std::string_view kFlowCategory = "FLOW";  // of merged traces only
 inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
 
 static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
@@ -90,6 +97,16 @@ inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMe
       unsigned{captured} | unsigned{in_place} << 1 | unsigned{sync} << 2 |
       static_cast<unsigned>(host) << 3 | static_cast<unsigned>(reduce) << 5);
   std::memcpy(reinterpret_cast<char*>(&r) + sizeof(Record) - 1, &packed, sizeof packed);
+}
+
+// kMetaDevice: start and duration are the device's, on the host's clock; `seq`, `comm`, `stream`
+// and `bucket` the call's. Of its function and its calls:
+inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls,
+                           std::uint64_t host_ns, std::uint32_t tid) {
+  r.dtype = function;
+  r.group = static_cast<std::uint32_t>(calls);  // that have this time together
+  r.count = host_ns;                            // when the first of them began
+  r.peer = static_cast<std::int32_t>(tid);      // on this thread
 }
 
 static_assert(sizeof(Record) == 64 && std::is_trivially_copyable_v<Record>);

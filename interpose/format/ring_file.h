@@ -160,8 +160,9 @@ struct Progress {
   std::uint64_t range_bytes;  // of those lines, against their own quota
   std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
   std::uint64_t tail[kMaxThreads];
-  std::uint32_t tid[kMaxThreads];     // thread of the records at `tail`
-  std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
+  std::uint32_t tid[kMaxThreads];                   // thread of the records at `tail`
+  std::uint64_t stream[kMaxStreams];                // handles that have a number: index + 1
+  std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
 };
 
 // Two blocks in turn; the higher even generation is in force. Odd: being written.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "interpose/lines/device_lines.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/lines.h"
 #include "interpose/lines/range_lines.h"
@@ -191,6 +192,7 @@ class Drain {
       return thread_name_line(out, view_, tid, name);
     }
     if (r.function == kMetaRangeName) return;  // of a damaged file
+    if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
     if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
       return;
@@ -208,6 +210,23 @@ class Drain {
     const bool fits = within_quota(out, before, p.lines_bytes, 1);
     if (r.function == kMetaGroup) return;
     ++(fits ? events : p.dropped[static_cast<std::size_t>(Dropped::quota)]);
+  }
+
+  // Beside the line of a call, and no event: behind the quota it is left out and counted nowhere.
+  void device(Text& out, Progress& p, const Record& r) {
+    const std::size_t before = out.size();
+    if (r.function == kMetaDeviceClock) {
+      device_clock_line(out, view_, r);
+    } else {
+      tables(out, p);
+      const std::uint32_t stream = stream_number(out, p, r.stream);
+      const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
+      std::uint64_t& named = p.device_lane[lane / 64];
+      if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view_, lane);
+      named |= std::uint64_t{1} << lane % 64;
+      device_line(out, view_, r, stream);
+    }
+    within_quota(out, before, p.lines_bytes, 1);
   }
 
   View view_;

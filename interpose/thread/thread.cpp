@@ -143,6 +143,16 @@ void leave_at_exit(ThreadArea* area) {
   pthread_setspecific(g_exit_key, area);
 }
 
+void take_area(Thread& t, ThreadArea* area) {
+  t.area = area;
+  t.ring = area->ring == 0 ? nullptr : session::mapping().at<Record>(area->ring);
+  t.mask = t.ring == nullptr ? 0 : area->capacity.load(std::memory_order_relaxed) - 1;
+  t.room_until = 0;
+  t.refused_at = UINT64_MAX;
+  std::memset(t.row, 0, sizeof t.row);
+  t.session = session::number();
+}
+
 }  // namespace
 
 bool attach(Thread& t) {
@@ -171,26 +181,24 @@ bool attach(Thread& t) {
     t.shared = true;
   }
   if (t.area == nullptr) return false;
-  t.ring = t.area->ring == 0 ? nullptr : m.at<Record>(t.area->ring);
-  t.mask = t.ring == nullptr ? 0 : t.area->capacity.load(std::memory_order_relaxed) - 1;
-  t.room_until = 0;
-  t.refused_at = UINT64_MAX;
-  std::memset(t.row, 0, sizeof t.row);
+  take_area(t, t.area);
   t.last_comm = nullptr;
   ++t.areas;
   forget_groups(t);
-  t.session = session::number();
   if (!t.shared) push_thread_marker(t, tid);
   leave_at_exit(t.area);
   return true;
 }
 
-bool attach_without_ring(Thread& t) {
-  const std::uint64_t offset = allocate_area(0);
-  if (offset == 0 || !enlist(offset, kOwnAreas)) return false;
+bool attach_own(Thread& t) {
+  const Mapping& m = session::mapping();
+  const std::uint64_t offset = allocate_area(session::config().ring_records);
+  if (offset == 0) return false;
+  // Never free for another thread, and no thread of which anything is told.
+  m.at<ThreadArea>(offset)->tid.store(UINT32_MAX, std::memory_order_relaxed);
+  if (!enlist(offset, kOwnAreas)) return false;
   t = {};
-  t.area = session::mapping().at<ThreadArea>(offset);
-  t.session = session::number();
+  take_area(t, m.at<ThreadArea>(offset));
   return true;
 }
 

@@ -73,9 +73,8 @@ extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-
 // Gives the calling thread its area, starting the session if need be. False: tracing is off.
 [[gnu::cold, gnu::noinline]] bool attach(Thread& t);
 
-// An area without a ring for a thread of the library's own, which counts there and makes no
-// records.
-bool attach_without_ring(Thread& t);
+// An area for a thread of the library's own, which makes no calls.
+bool attach_own(Thread& t);
 
 // Of another session than this process's, if the thread's are.
 [[gnu::cold, gnu::noinline]] void forget_groups(Thread& t);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/format/ledger.h"
+#include "interpose/timing/timing.h"
 
 namespace tprof::timing {
 
@@ -16,9 +16,7 @@ struct Pair {
   CUevent end = nullptr;
   CUstream stream = nullptr;
   std::uint64_t order = 0;  // of the calls of the process
-  LedgerKey::Words key{};
-  std::uint64_t calls = 0;
-  std::uint64_t count = 0;
+  Calls of{};
   std::atomic<bool> to_read{false};  // what is above is whole
   std::uint32_t pool = 0;
   std::uint32_t next = 0;  // of those that are free; 1-based, 0: none

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <ctime>
 #include <utility>
@@ -17,7 +18,9 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
 #include "interpose/driver/events.h"
+#include "interpose/thread/ring.h"
 #include "interpose/thread/transaction.h"
+#include "interpose/timing/device_clock.h"
 #include "interpose/timing/pairs.h"
 
 namespace tprof::timing {
@@ -34,7 +37,8 @@ std::atomic<std::uint32_t> g_wake{0};      // futex: counts calls of wake()
 std::atomic<std::uint32_t> g_asked{0};     // how often a last look was asked for
 std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
 
-constinit Thread g_ledger{};  // the reader's own part of the ledger
+constinit Thread g_reader{};  // its own part of the ledger, and its records
+DeviceClock g_clock[kPools];  // of each pool's device
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
   const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
@@ -72,13 +76,47 @@ std::uint32_t number_of(const Pool& pool) {
   return static_cast<std::uint32_t>(&pool - g_pools);
 }
 
-void count(const Pair& pair, std::uint64_t ns) {
-  Transaction transaction(g_ledger);
-  LedgerValues& v = transaction.values(timed(pair.key));
-  v.calls += pair.calls;
-  v.count += pair.count;
+// The ledger's part of what was read, and `fill`'s record with it, if the ring has room.
+template <typename Fill>
+void close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
+  bool in_ring = false;
+  Record& r = next_record(g_reader, true, in_ring);
+  if (!in_ring) return;
+  r = {};
+  fill(r);
+  publish(g_reader, r, function, true);
+  transaction.close(r);
+}
+
+// `start_ns`: 0 where the device's clock is not known.
+void count(const Pair& pair, std::uint64_t start_ns, std::uint64_t ns) {
+  Transaction transaction(g_reader);
+  LedgerValues& v = transaction.values(timed(pair.of.key));
+  v.calls += pair.of.calls;
+  v.count += pair.of.count;
   v.host_ns += ns;
-  v.host_ns_max = std::max(v.host_ns_max, ns / pair.calls);
+  v.host_ns_max = std::max(v.host_ns_max, ns / pair.of.calls);
+  if (start_ns == 0) return;
+  close_record(transaction, kMetaDevice, [&](Record& r) {
+    const auto key = std::bit_cast<LedgerKey>(pair.of.key);
+    r.start_ns = std::max(start_ns, pair.of.host_ns);  // the clock's error
+    set_outcome(r, ns, 0);
+    r.stream = reinterpret_cast<std::uintptr_t>(pair.stream);
+    r.seq = pair.of.seq;
+    r.comm = key.function == kMetaLaunch ? key.graph : key.comm;
+    r.bucket = key.bucket;
+    set_timed_call(r, key.function, pair.of.calls, pair.of.host_ns, pair.of.tid);
+  });
+}
+
+void tell(const DeviceClock& clock) {
+  Transaction transaction(g_reader);
+  close_record(transaction, kMetaDeviceClock, [&](Record& r) {
+    r.start_ns = clock.anchored_ns();
+    set_outcome(r, clock.error_ns(), 0);
+    r.count = static_cast<std::uint64_t>(clock.drift_ppb());
+    r.comm = static_cast<std::uint32_t>(clock.device()) + 1;
+  });
 }
 
 // What is to be read, in the order of the calls: on a stream behind one that is not through yet
@@ -93,8 +131,11 @@ class Reading {
       Pair& pair = pool.pair(i);
       if (pair.to_read.load(std::memory_order_acquire)) waiting_.push_back(&pair);
     }
+    if (waiting_.size() == 0) return 0;
     std::sort(waiting_.begin(), waiting_.end(),
               [](const Pair* a, const Pair* b) { return a->order < b->order; });
+    clock_ = &g_clock[number_of(pool)];
+    if (clock_->due(now_ns()) && clock_->anchor()) tell(*clock_);
     std::size_t left = 0;
     for (Pair* pair : waiting_) left += read(pool, *pair) ? 0 : 1;
     return left;
@@ -103,7 +144,7 @@ class Reading {
     read(pool);
     for (Pair* pair : waiting_) {
       if (!pair->to_read.exchange(false)) continue;
-      lose(TimingLost::unread, pair->calls);
+      lose(TimingLost::unread, pair->of.calls);
       pool.give_back(*pair);
     }
   }
@@ -116,18 +157,23 @@ class Reading {
       standing_.push_back(pair.stream);
       return false;
     }
-    std::uint64_t ns = 0;
-    if (reached == event_driver::Reached::yes && event_driver::elapsed(pair.begin, pair.end, ns)) {
-      count(pair, ns);
+    double ns = -1;
+    const bool told =
+        reached == event_driver::Reached::yes && event_driver::elapsed(pair.begin, pair.end, ns);
+    if (ns >= 0) {
+      std::uint64_t start_ns = 0;
+      if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
+      count(pair, start_ns, static_cast<std::uint64_t>(ns));
     } else {
-      lose(TimingLost::device, pair.calls);
-      give_up();
+      lose(TimingLost::device, pair.of.calls);
+      if (!told) give_up();
     }
     pair.to_read.store(false, std::memory_order_relaxed);
     pool.give_back(pair);
     return true;
   }
 
+  DeviceClock* clock_ = nullptr;
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
 };
@@ -178,20 +224,18 @@ TimedCall start(CUstream stream, std::uint64_t number) {
   return {nullptr, true, TimingLost::device};
 }
 
-void stop(const TimedCall& timed, LedgerKey::Words key, std::uint64_t calls, std::uint64_t count,
-          bool in_progress) {
+void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   if (timed.pair == nullptr) {
-    if (timed.lost) lose(timed.why, calls);
+    if (timed.lost) lose(timed.why, of.calls);
     return;
   }
   Pair& pair = *timed.pair;
-  pair.key = of_thread(key, t_thread.area->kind);
-  pair.calls = calls;
-  pair.count = count;
+  pair.of = of;
+  pair.of.key = of_thread(of.key, t_thread.area->kind);
   pair.order = g_order.fetch_add(1, std::memory_order_relaxed);
   const bool recorded = !in_progress && event_driver::record(pair.end, pair.stream);
   if (recorded) return pair.to_read.store(true, std::memory_order_release);
-  lose(in_progress ? TimingLost::in_progress : TimingLost::device, calls);
+  lose(in_progress ? TimingLost::in_progress : TimingLost::device, of.calls);
   drop(timed);
   if (!in_progress) give_up();
 }
@@ -201,7 +245,7 @@ void drop(const TimedCall& timed) {
 }
 
 void begin(std::uint32_t every) {
-  if (every == 0 || !attach_without_ring(g_ledger)) return;
+  if (every == 0 || !attach_own(g_reader)) return;
   g_every.store(every, std::memory_order_relaxed);
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return;
@@ -233,6 +277,7 @@ void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
   g_every.store(0, std::memory_order_relaxed);
   for (Pool& pool : g_pools) pool.forget();
+  for (DeviceClock& clock : g_clock) clock = {};
 }
 
 }  // namespace tprof::timing

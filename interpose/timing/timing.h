@@ -29,11 +29,18 @@ inline bool on() {
 inline constexpr std::uint64_t kNoNumber = UINT64_MAX;  // any that no other call has
 [[gnu::cold]] TimedCall start(CUstream stream, std::uint64_t number);
 
-// Behind it: `calls` of that row of the ledger, whose counts add up to `count`, were made by it.
-// They were accepted; `in_progress`: their work is still being enqueued.
-[[gnu::cold]] void stop(const TimedCall& timed, LedgerKey::Words key, std::uint64_t calls,
-                        std::uint64_t count, bool in_progress);
-// Instead: they were refused, and count nowhere.
+// What has one time together: calls of one row of the ledger. Most often it is one call.
+struct Calls {
+  LedgerKey::Words key;
+  std::uint64_t calls;
+  std::uint64_t count;    // sum of the API's
+  std::uint64_t seq;      // of the first
+  std::uint64_t host_ns;  // when that began,
+  std::uint32_t tid;      // on this thread
+};
+// Behind it: it was accepted; `in_progress`: its work is still being enqueued.
+[[gnu::cold]] void stop(const TimedCall& timed, const Calls& of, bool in_progress);
+// Instead: it was refused, and counts nowhere.
 [[gnu::cold]] void drop(const TimedCall& timed);
 
 // With the session. `every`: one call of so many; 0: none.

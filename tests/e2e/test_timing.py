@@ -139,3 +139,62 @@ def test_a_device_that_hangs_holds_up_neither_the_trace_nor_the_other_counts(tmp
     for file in run.ranks():
         expected = figures.of_tally(run.tallies()[file.header["pid"]])
         assert figures.difference(figures.of_ledger(file), expected) == "", file.path
+
+
+def device_lines(file):
+    return [line for line in file.lines if line.get("cat") == "DEVICE"]
+
+
+def test_each_timed_call_has_its_time_on_the_lane_of_its_stream_behind_the_call(tmp_path):
+    for file in trainer(tmp_path, TPROF_TIMING="events").ranks():
+        times = device_lines(file)
+        assert sum(line["args"].get("calls", 1) for line in times) == sum(
+            row["device_timed"] for row in file.ledger_rows()
+        )
+        lanes = {}
+        for line in times:
+            lanes.setdefault(line["tid"], []).append(line)
+            assert line["dur"] >= LATENCY_US
+            assert line["tid"] == 2**23 + line["args"].get("stream", 0)
+        clocks = [line["args"] for line in file.lines if line["name"] == "tprof_device_clock"]
+        assert clocks
+        error_us = max(clock["error_ns"] for clock in clocks) / 1000 + 1
+        for lane in lanes.values():
+            lane.sort(key=lambda line: line["ts"])
+            for one, next_one in zip(lane, lane[1:]):
+                assert next_one["ts"] >= one["ts"] + one["dur"] - 2 * error_us
+        # The call that it is the time of: of that thread, at that moment.
+        calls = {(e["name"], e["tid"], round(e["ts"] * 1000)) for e in file.events}
+        for line in times:
+            args = line["args"]
+            called = round(line["ts"] * 1000) - round(args["queued"] * 1000)
+            assert (line["name"], args["call_tid"], called) in calls
+        # Every step ends with a wait of the host: nothing is on the device after the last of them.
+        assert max(line["ts"] + line["dur"] for line in times) <= file.ledgers[-1]["ts"]
+
+
+def test_a_merged_trace_has_an_arrow_from_each_call_to_its_time_on_the_device(tmp_path):
+    run = trainer(tmp_path, TPROF_TIMING="events")
+    expected = sum(len(device_lines(file)) for file in run.ranks())
+    for once, twice in ((run.traces, tmp_path / "m.json"), (tmp_path / "m.json", tmp_path / "n.json")):
+        assert tprof("merge", once, "-o", twice).returncode == 0
+        lines = json.loads(twice.read_text())
+        assert [e.message for line in lines for e in SCHEMA.iter_errors(line)] == []
+        begins = {line["id"]: line for line in lines if line["ph"] == "s"}
+        ends = {line["id"]: line for line in lines if line["ph"] == "f"}
+        assert len(begins) == expected and begins.keys() == ends.keys()
+        calls = [line for line in lines if line["ph"] == "X" and line["cat"] != "DEVICE"]
+        spans = {(c["pid"], c["tid"], round(c["ts"] * 1000)) for c in calls}
+        for arrow in begins.values():
+            assert (arrow["pid"], arrow["tid"], round(arrow["ts"] * 1000) - 1) in spans
+
+
+def test_a_graphs_launch_has_one_time_for_all_that_it_executes(tmp_path):
+    run = start([BUILD / "graphs", "several_streams"], tmp_path, TPROF_TIMING="events", STANDIN_LATENCY_US="500")
+    assert run.code == 0, run.stderr
+    (file,) = run.ranks()
+    launches = [e for e in file.lines if e.get("cat") == "GRAPH"]
+    times = [line for line in device_lines(file) if line["name"] == "cudaGraphLaunch"]
+    assert len(times) == len(launches) == 3
+    assert {t["args"]["graph"] for t in times} == {e["args"]["graph"] for e in launches}
+    assert all(t["dur"] >= 500 for t in times)

@@ -1,0 +1,51 @@
+// Lines of what is on the device's clock: calls there, each on the lane of its stream, and how far
+// that clock is known.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/lines/lines.h"
+
+namespace tprof {
+
+inline void device_lane_line(Text& out, const View& view, std::uint32_t stream) {
+  open_line(out, view, "thread_name", 'M', kDeviceLane + stream)
+      << ",\"args\":{\"name\":\"device, ";
+  out << (stream == 0 ? "default stream" : "stream ");
+  if (stream != 0) out << stream;
+  out << "\"}},\n";
+}
+
+// The category comes first, so that no reader takes it for a call: the call has a line of its own.
+inline void device_line(Text& out, const View& view, const Record& r, std::uint32_t stream) {
+  const bool launch = r.dtype == kMetaLaunch;
+  out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\""
+      << (launch ? kLaunchName : view.function_name(r.dtype))
+      << "\",\"ph\":\"X\",\"pid\":" << view.head().line_pid << ",\"tid\":" << kDeviceLane + stream
+      << ",\"ts\":";
+  timestamp(out, view, r.start_ns) << ",\"dur\":";
+  out.micros(r.dur_ns) << ",\"args\":{";
+  if (launch) {
+    out << "\"graph\":" << r.comm;
+  } else if (is_copy(r.bucket)) {
+    (out << "\"device\":").number_or_null(r.comm != 0, r.comm - 1);
+  } else {
+    (out << "\"comm\":").number_or_null(r.comm != 0, r.comm) << ",\"seq\":";
+    out.number_or_null(r.comm == 0 || is_own_comm(r.comm), r.seq);
+  }
+  stream_arg(out, stream);
+  out << ",\"call_tid\":" << static_cast<std::uint32_t>(r.peer) << ",\"queued\":";
+  out.micros(r.start_ns > r.count ? r.start_ns - r.count : 0);
+  if (r.group != 1) out << ",\"calls\":" << r.group;
+  out << "}},\n";
+}
+
+inline void device_clock_line(Text& out, const View& view, const Record& r) {
+  open_line(out, view, "tprof_device_clock", 'M', 0)
+      << ",\"args\":{\"device\":" << r.comm - 1 << ",\"ts\":";
+  timestamp(out, view, r.start_ns)
+      << ",\"error_ns\":" << std::uint64_t{r.dur_ns}
+      << ",\"drift_ppb\":" << static_cast<std::int64_t>(r.count) << "}},\n";
+}
+
+}  // namespace tprof
