@@ -23,13 +23,14 @@ constexpr std::string_view kKeys[] = {
     "args", "base_time_ns", "bytes", "bytes_class", "call_tid", "calls", "captured", "clock",
     "collectives", "comm", "comms", "complete", "config", "count", "coverage", "cudart_version",
     "device", "device_bytes", "device_ns", "device_ns_max", "device_timed", "devices",
-    "drift_ppb", "dropped", "dur", "elements", "env", "epoch", "error_ns", "failed",
-    "forked_from", "frames", "functions", "graph", "group", "host_ns", "host_ns_max", "id2",
-    "in_place", "launcher", "launches", "line", "local_rank", "missed", "nccl_version",
-    "nranks", "offset", "parent", "partial", "peer", "pid", "queued", "ranges_dropped", "rank",
-    "restart", "result", "rows", "self_cost_ns", "seq", "simulated", "site", "sort_index",
-    "source", "start_ns", "start_ticks", "step", "stream", "sync", "tid", "timing_lost",
-    "tools", "ts", "unfinished", "unseen", "world_size"};
+    "drift_ppb", "dropped", "dur", "elements", "env", "epoch", "error_ns", "exposed_ns",
+    "exposed_ns_max", "failed", "forked_from", "frames", "functions", "graph", "group",
+    "host_ns", "host_ns_max", "id2", "in_place", "late", "launcher", "launches", "line",
+    "local_rank", "missed", "nccl_version", "nranks", "offset", "parent", "partial", "peer",
+    "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
+    "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
+    "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
+    "waited_ns", "world_size"};
 // clang-format on
 
 // The same, of clocks and of times on the device.

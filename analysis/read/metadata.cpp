@@ -163,6 +163,11 @@ Row row(const object& o) {
                .device_ns_max = timed_count("device_ns_max"),
                .device_timed = count(o, "device_timed"),
                .device_bytes = timed_count("device_bytes"),
+               .waited = timed_count("waited"),
+               .waited_ns = timed_count("waited_ns"),
+               .exposed_ns = timed_count("exposed_ns"),
+               .exposed_ns_max = timed_count("exposed_ns_max"),
+               .late = timed_count("late"),
                .failed = count(o, "failed"),
                .unfinished = count(o, "unfinished"),
                .replayed = r.mode == Mode::replayed ? count(o, "calls") : 0};

@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint64_t Amounts::*kSums[] = {
     &Amounts::calls,    &Amounts::count,        &Amounts::elements,     &Amounts::bytes,
     &Amounts::host_ns,  &Amounts::device_ns,    &Amounts::failed,       &Amounts::unfinished,
-    &Amounts::replayed, &Amounts::device_timed, &Amounts::device_bytes,
+    &Amounts::replayed, &Amounts::device_timed, &Amounts::device_bytes, &Amounts::waited,
+    &Amounts::waited_ns, &Amounts::exposed_ns, &Amounts::late,
 };
 
 // A communicator and the handles of it that are in the process, by rank.
@@ -113,6 +114,7 @@ Amounts& Amounts::operator+=(const Amounts& other) {
   for (const auto figure : kSums) this->*figure = saturated_sum(this->*figure, other.*figure);
   host_ns_max = std::max(host_ns_max, other.host_ns_max);
   device_ns_max = std::max(device_ns_max, other.device_ns_max);
+  exposed_ns_max = std::max(exposed_ns_max, other.exposed_ns_max);
   return *this;
 }
 

@@ -94,6 +94,11 @@ struct Amounts {
   std::uint64_t device_ns_max = 0;
   std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
   std::uint64_t device_bytes = 0;
+  std::uint64_t waited = 0;      // of those: calls that somebody was seen to wait for,
+  std::uint64_t waited_ns = 0;   // their device time,
+  std::uint64_t exposed_ns = 0;  // the part of it in which computation stood still
+  std::uint64_t exposed_ns_max = 0;
+  std::uint64_t late = 0;  // of `waited`: calls that were not through when they were wanted
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;
   std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own

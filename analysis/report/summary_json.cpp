@@ -17,7 +17,10 @@ Json figures(const read::Amounts& a) {
           {"bytes", a.bytes},
           {"host_ns", a.host_ns},
           {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"device_timed", a.device_timed}};
+          {"device_timed", a.device_timed},
+          {"waited", a.waited},
+          {"waited_ns", a.waited == 0 ? Json() : Json(a.waited_ns)},
+          {"exposed_ns", a.waited == 0 ? Json() : Json(a.exposed_ns)}};
 }
 
 Json all_figures(const read::Amounts& a) {

@@ -44,6 +44,13 @@ std::string device_time(const Amounts& a) {
   return a.device_timed == 0 ? "-" : duration(a.device_ns);
 }
 
+// Of the device time of the calls that somebody was seen to wait for.
+std::string exposed(const Amounts& a) {
+  return a.waited == 0
+             ? "-"
+             : fmt::format("{} ({})", duration(a.exposed_ns), ratio(a.exposed_ns, a.waited_ns));
+}
+
 // Replayed calls were never made by the host.
 std::string host_time(const Amounts& a) {
   return a.calls != 0 && a.calls == a.replayed ? "-" : duration(a.host_ns);
@@ -56,12 +63,17 @@ std::string max_host(const Amounts& a) {
 }
 
 std::string bucket_table(const stats::Summary& s) {
-  Table table(columns(
-      "lrrrrrr", {"bucket", "calls", "elements", "bytes", "of bytes", "host time", "device time"}));
   const Amounts all = stats::sum(s.buckets);
+  Columns shown = columns(
+      "lrrrrrr", {"bucket", "calls", "elements", "bytes", "of bytes", "host time", "device time"});
+  if (all.waited != 0) shown.emplace_back("exposed", right);
+  Table table(shown);
   const auto row = [&](std::string_view name, const Amounts& a) {
-    table.row({std::string(name), thousands(a.calls), thousands(a.elements), bytes(a.bytes),
-               ratio(a.bytes, all.bytes), host_time(a), device_time(a)});
+    std::vector<std::string> cells = {
+        std::string(name),         thousands(a.calls), thousands(a.elements), bytes(a.bytes),
+        ratio(a.bytes, all.bytes), host_time(a),       device_time(a)};
+    if (all.waited != 0) cells.push_back(exposed(a));
+    table.row(std::move(cells));
   };
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (s.buckets[b].calls != 0) row(kBuckets[b].name, s.buckets[b]);
@@ -69,7 +81,14 @@ std::string bucket_table(const stats::Summary& s) {
     if (gathers && s.object_gathers) row("  of objects", *s.object_gathers);
   }
   row("ALL", all);
-  return table.str();
+  std::string out = table.str();
+  if (all.waited != 0) {
+    out += fmt::format(
+        "  exposed: so long computation stood still for calls, of the device time of those that "
+        "something waited for ({} of {} timed calls)\n",
+        thousands(all.waited), thousands(all.device_timed));
+  }
+  return out;
 }
 
 std::string phase_table(const stats::Summary& s) {
@@ -153,8 +172,8 @@ std::string operation_table(const stats::Summary& s, By by) {
   const auto add = [&](const Columns& more) { all.insert(all.end(), more.begin(), more.end()); };
   add(columns("rrr", {"calls", "elements", "bytes"}));
   if (timed) {
-    add(columns("rrrrrr",
-                {"timed", "mean device", "max device", "algbw GB/s", "busbw GB/s", "mean host"}));
+    add(columns("rrrrrrr", {"timed", "mean device", "max device", "exposed", "algbw GB/s",
+                            "busbw GB/s", "mean host"}));
   } else {
     add(columns("rr", {"mean host", "max host"}));
   }
@@ -171,10 +190,10 @@ std::string operation_table(const stats::Summary& s, By by) {
       const double ns = static_cast<double>(a.device_ns);
       cells.insert(cells.end(),
                    {thousands(a.device_timed), duration(a.device_ns / a.device_timed),
-                    duration(a.device_ns_max), fmt::format("{:.2f}", *algbw),
+                    duration(a.device_ns_max), exposed(a), fmt::format("{:.2f}", *algbw),
                     row.bus ? fmt::format("{:.2f}", row.bus_bytes / ns) : "-", mean_host(a)});
     } else {
-      cells.insert(cells.end(), {thousands(a.device_timed), "-", "-", "-", "-", mean_host(a)});
+      cells.insert(cells.end(), {thousands(a.device_timed), "-", "-", "-", "-", "-", mean_host(a)});
     }
     table.row(std::move(cells));
   }

@@ -236,6 +236,24 @@
     (cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled),                      \
     (executable, node, enabled), (Edits{function_name, is_counted(node)}))
 
+// What a program waits with, and what it waits for: X(function, twin, since, (parameters),
+// (arguments), (what it is, see hook/cudart_wait.cpp)). Looked at with TPROF_TIMING=events only.
+#define TPROF_CUDART_WAIT(X)                                                                  \
+  X(cudaEventRecord, cudaEventRecord_ptsz, 3020, (cudaEvent_t event, cudaStream_t stream),    \
+    (event, stream), (Records{event, meant(stream)}))                                         \
+  X(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz, 11010,                           \
+    (cudaEvent_t event, cudaStream_t stream, unsigned int flags), (event, stream, flags),     \
+    (Records{event, meant(stream)}))                                                          \
+  X(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz, 3020,                                      \
+    (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (stream, event, flags),     \
+    (StreamWaits{meant(stream), event}))                                                      \
+  X(cudaStreamSynchronize, cudaStreamSynchronize_ptsz, 3020, (cudaStream_t stream), (stream), \
+    (ThreadWaits{waits::behind(meant(stream))}))
+// The same without a twin.
+#define TPROF_CUDART_WAIT_ONLY(X)                                                                  \
+  X(cudaEventSynchronize, 3020, (cudaEvent_t event), (event), (ThreadWaits{waits::behind(event)})) \
+  X(cudaDeviceSynchronize, 3020, (), (), (ThreadWaitsForDevice{}))
+
 // The name by which copies are replayed that a graph holds, and of which the driver alone told
 // (graphs/scan.h): put there by hand, or changed there. No wrapper has it.
 #define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)

@@ -71,6 +71,11 @@ namespace {
   TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
 #undef X_TWIN
 #undef X
+#define X(name, since, ...) WRAPPED("cudart", name, "", "", "TPROF_TIMING=events") SINCE(name, since)
+#define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
+  TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+#undef X_TWIN
+#undef X
 #define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") SINCE(name, since)
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)

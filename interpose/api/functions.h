@@ -23,11 +23,12 @@ enum class Fn : std::uint16_t {
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
           TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
               TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
-                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
-                      TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
+                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+                      TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                          TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
-                          count_
+                              count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -84,13 +85,14 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                             TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
-                                TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_ENTRY(X)
+                                TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN)
+                                    TPROF_CUDART_WAIT_ONLY(X) TPROF_CUDART_ENTRY(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                                    TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                        TPROF_CUDA_ENTRY(X)
+                                        TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                                            TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
 };

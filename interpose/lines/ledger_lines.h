@@ -138,6 +138,11 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
           amount(view, t.key.function, t.key.bucket, t.key.dtype, t.key.comm, t.timed.count).bytes;
       out << ",\"device_ns_max\":" << t.timed.host_ns_max << ",\"device_bytes\":" << bytes;
     }
+    if (t.waited.calls != 0) {
+      out << ",\"waited\":" << t.waited.calls << ",\"waited_ns\":" << t.waited.count
+          << ",\"exposed_ns\":" << t.waited.host_ns
+          << ",\"exposed_ns_max\":" << t.waited.host_ns_max << ",\"late\":" << t.waited.failed;
+    }
     out << ",\"failed\":" << t.values.failed << ",\"unfinished\":" << t.unfinished << '}';
   }
   out << "],\"comms\":[";

@@ -8,6 +8,15 @@
 
 namespace tprof::timing {
 
+constinit Pool g_pools[kPools];
+
+Pool* pool_of(CUcontext context) {
+  for (Pool& pool : g_pools) {
+    if (pool.context() == context || pool.claim(context) || pool.context() == context) return &pool;
+  }
+  return nullptr;
+}
+
 bool Pool::wants_more() const {
   return free_.load(std::memory_order_relaxed) < 2 * kStep && made() < kMost;
 }

@@ -7,16 +7,22 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/timing/exposure.h"
 #include "interpose/timing/timing.h"
 
 namespace tprof::timing {
+
+// call: what the program called. wait: a stream waits, through an event. host: a thread of the
+// program does; it has no events of ours.
+enum class Kind : std::uint8_t { call, wait, host };
 
 struct Pair {
   CUevent begin = nullptr;
   CUevent end = nullptr;
   CUstream stream = nullptr;
-  std::uint64_t order = 0;  // of the calls of the process
-  Calls of{};
+  Kind kind = Kind::call;
+  Calls of{};                        // call
+  Wait wait{};                       // its number, stream and time of the host: of a call too
   std::atomic<bool> to_read{false};  // what is above is whole
   std::uint32_t pool = 0;
   std::uint32_t next = 0;  // of those that are free; 1-based, 0: none
@@ -53,5 +59,14 @@ class Pool {
   std::atomic<std::uint64_t> first_free_{0};
   Pair* pair_ = nullptr;  // kMost of them: memory that nobody has touched costs nothing
 };
+
+inline constexpr std::uint32_t kPools =
+    16;  // contexts of one process: one for each device, as a rule
+extern constinit Pool g_pools[kPools];
+inline std::uint32_t number_of(const Pool& pool) {
+  return static_cast<std::uint32_t>(&pool - g_pools);
+}
+// The pool of `context`, also of one that has none yet. Null: there are too many.
+Pool* pool_of(CUcontext context);
 
 }  // namespace tprof::timing

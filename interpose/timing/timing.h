@@ -43,6 +43,15 @@ struct Calls {
 // Instead: it was refused, and counts nowhere.
 [[gnu::cold]] void drop(const TimedCall& timed);
 
+// For the rest of this room: a pair of which the first event is recorded, and the second. False:
+// the driver refused, and the pair is gone.
+[[gnu::cold]] TimedCall begin_pair(CUstream stream);
+[[gnu::cold]] bool end_pair(Pair& pair);
+std::uint64_t next_number();  // of calls and waits, from 1
+void lose(TimingLost why, std::uint64_t calls);
+// The device is gone, or was reset: what it was to tell is not known. Nothing else ends by that.
+void give_up();
+
 // With the session. `every`: one call of so many; 0: none.
 void begin(std::uint32_t every);
 // At its end: times what the devices have finished, for at most `timeout_ms`, and nothing more.

@@ -27,6 +27,7 @@ constexpr const char* kOldestGlibc = "GLIBC_2.2.5";
 constexpr const char* kOldestGlibc = "GLIBC_2.17";
 #endif
 
+using Wait = cudaError_t (*)(cudaStream_t, cudaEvent_t, unsigned);
 using Copy = decltype(&::cuMemcpyHtoDAsync_v2);
 using Dlsym = void* (*)(void*, const char*);
 
@@ -88,14 +89,24 @@ int main(int argc, char** argv) {
   const auto linked = taken<Copy>(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2");
   const Copy given = by_name();
   const Dlsym ours = &dlsym;
+  void* cudart = dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
+  const auto bare_wait = taken<Wait>(cudart, "cudaStreamWaitEvent");
   const auto real = reinterpret_cast<Dlsym>(dlvsym(libc, "dlsym", kOldestGlibc));
-  if (gather == nullptr || bare_copy == nullptr || linked == nullptr || real == nullptr) return 1;
+  if (gather == nullptr || bare_copy == nullptr || linked == nullptr || real == nullptr ||
+      bare_wait == nullptr) {
+    return 1;
+  }
 
   char bytes[64] = {};
   ncclComm_t comm = new_communicator();
   const auto copies = [&](Copy copy) {
     return [&bytes, copy] {
       for (std::uint64_t i = 0; i < kCalls; ++i) copy(0, bytes, sizeof bytes, nullptr);
+    };
+  };
+  const auto waits = [](Wait wait) {
+    return [wait] {
+      for (std::uint64_t i = 0; i < kCalls; ++i) wait(nullptr, nullptr, 0);
     };
   };
   const auto lookups = [&](Dlsym look, const char* name) {
@@ -113,6 +124,8 @@ int main(int argc, char** argv) {
            gather(bytes, bytes, 16, ncclInt8, comm, nullptr);
          }
        }},
+      {"bare cudaStreamWaitEvent", waits(bare_wait)},
+      {"cudaStreamWaitEvent", waits(&cudaStreamWaitEvent)},
       {"bare driver copy", copies(bare_copy)},
       {"driver copy, linked", copies(linked)},
       {"driver copy, by pointer", copies(given)},

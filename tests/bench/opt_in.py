@@ -37,6 +37,16 @@ def figures(place: Place) -> Iterator[Figure]:
         "recorded NVTX range", "ns CPU", heard["NVTX range"], "floor", heard["floor"],
         compare="ratio", limit=2,
     )  # fmt: skip
+    wait = "cudaStreamWaitEvent"
+    yield difference(f"{wait}, TPROF_TIMING=host", off[wait], "bare", off[f"bare {wait}"], 5)
+    # Our own part: these events cost the driver nothing, and are over at once.
+    timed = client(place, TPROF_TIMING="events", TPROF_DLSYM="1")
+    name = "ncclAllGather by pointer"
+    yield Figure(
+        "ncclAllGather, TPROF_TIMING=events without the driver's part", "ns CPU", timed[name],
+        "floor", timed["floor"], compare="ratio", limit=12,
+    )  # fmt: skip
+    yield difference(f"{wait}, TPROF_TIMING=events, for no call", timed[wait], "bare", off[f"bare {wait}"], 60)
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
     name = "driver copy, linked"
     yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)

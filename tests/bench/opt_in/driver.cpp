@@ -8,12 +8,54 @@ extern "C" CUresult bare_copy(CUdeviceptr, const void*, size_t, CUstream) {
   return CUDA_SUCCESS;
 }
 
+#undef cuEventElapsedTime
+extern "C" CUresult cuEventElapsedTime(float*, CUevent, CUevent);
+
 extern "C" {
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
+  return CUDA_SUCCESS;
+}
+// Events of which each was reached as soon as it was recorded.
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
+  static char any;
+  *context = reinterpret_cast<CUcontext>(&any);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  return cuStreamGetCtx(nullptr, context);
+}
+CUresult cuCtxSetCurrent(CUcontext) {
+  return CUDA_SUCCESS;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) {
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  static char any;
+  *stream = reinterpret_cast<CUstream>(&any);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  static char any;
+  *event = reinterpret_cast<CUevent>(&any);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent, CUstream) {
+  return CUDA_SUCCESS;
+}
+CUresult cuEventQuery(CUevent) {
+  return CUDA_SUCCESS;
+}
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
+  *milliseconds = 1;
   return CUDA_SUCCESS;
 }
 CUresult cuGetProcAddress_v2(const char* name, void** function, int, cuuint64_t,

@@ -13,6 +13,7 @@
 
 #include "engine/device.h"
 #include "engine/graph.h"
+#include "engine/schedule.h"
 
 namespace standin {
 namespace {
@@ -52,12 +53,20 @@ void work(const StreamRef& stream) {
       next = std::move(stream->queue.front());
       stream->queue.pop_front();
     }
+    const int64_t reached_ns = now_ns();
     for (const Mark& mark : next.op.after) mark->wait();
+    const int64_t began_ns = now_ns();
     if (next.op.run) {
       const cudaError_t error = next.op.run();
       if (error != cudaSuccess) set_device_error(error);
     }
     next.mark->finish();
+    if (schedule::wanted()) {
+      const char* what = !next.op.counted.empty() ? next.op.counted[0].key.function
+                         : next.op.run            ? "kernel"
+                                                  : "marker";
+      schedule::ran(stream->id, what, reached_ns, began_ns, next.mark->end_ns());
+    }
   }
 }
 
