@@ -38,12 +38,18 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
   });
   std::function<void(const Process&, const read::Range&)> range;
   if (wants_ranges) range = shown_to(&Collector::range);
+  const bool wants_times = std::ranges::any_of(ranks, [](const auto& rank) {
+    return std::ranges::any_of(rank.second, [](const auto& c) { return c.second->wants_times(); });
+  });
+  std::function<void(const Process&, const read::DeviceTime&)> device_time;
+  if (wants_times) device_time = shown_to(&Collector::device_time);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
                            .last = shown_to(&Collector::last_call),
                            .range = range,
                            .open_range = shown_to(&Collector::open_range),
+                           .device_time = device_time,
                            .metadata = show_metadata});
 }
 

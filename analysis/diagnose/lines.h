@@ -30,6 +30,9 @@ class Collector {
   virtual void range(const read::Range&) {}
   virtual bool wants_ranges() const { return false; }
   virtual void open_range(const read::Range&) {}  // pushed, and not popped
+  // The device's times of calls, before or behind their lines; as with ranges.
+  virtual void device_time(const read::DeviceTime&) {}
+  virtual bool wants_times() const { return false; }
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
 

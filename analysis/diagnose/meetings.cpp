@@ -1,6 +1,8 @@
 #include "diagnose/meetings.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -53,7 +55,7 @@ bool has_device_times(const read::Process& p) {
     const read::Source source{.file = p.file, .rest = {}};
     read::BlockReader blocks(source);
     read::Block block;
-    return blocks.next(block) && block.text.find("\"device_ts\":") != std::string::npos;
+    return blocks.next(block) && block.text.find("\n{\"cat\":\"DEVICE\",") != std::string::npos;
   } catch (const read::BadInput&) {
     return false;  // whoever reads its lines says so
   }
@@ -74,27 +76,71 @@ class Meetings::Arrivals : public Collector {
   void call(const read::Event& e) override {
     if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
     const Shape shape = shape_of(e);
-    const auto handle = to_.handles_.find({&rank_, *e.comm});
-    if (!shape.known || handle == to_.handles_.end()) return;
-    if (to_.on_device_ && !e.on_device) return;
+    if (!shape.known || !to_.handles_.contains({&rank_, *e.comm})) return;
     const bool root = shape.rooted && e.peer == rank_.comms.at(*e.comm).rank;
-    const std::int64_t ts = to_.on_device_ ? e.on_device->ts_ns : e.ts_ns;
-    const std::int64_t dur = to_.on_device_ ? e.on_device->dur_ns : 0;
-    const std::int64_t start = to_.hosts_.on_axis(rank_, ts);
-    if (begun_.insert(*e.comm).second) to_.has_lines(handle->second);
-    to_.add(handle->second,
-            {.seq = e.seq,
-             .start = start,
-             .end = start + dur,
-             .bucket = e.bucket,
-             .rooted = shape.rooted,
-             .awaited = !shape.rooted || root != shape.root_waits,
-             .waits = to_.on_device_ && (!shape.rooted || root == shape.root_waits)});
+    const Arrival arrival{e.bucket, shape.rooted, !shape.rooted || root != shape.root_waits,
+                          !shape.rooted || root == shape.root_waits};
+    const Number number{*e.comm, e.seq};
+    if (!to_.on_device_) return add(number, arrival, e.ts_ns, std::nullopt);
+    if (const auto time = times_.extract(number)) {
+      add(number, arrival, time.mapped().ts_ns, time.mapped().dur_ns);
+    } else {
+      keep(arrivals_, number, arrival);
+    }
+  }
+
+  bool wants_times() const override { return to_.on_device_; }
+  void device_time(const read::DeviceTime& t) override {
+    if (!t.comm || !t.seq || *t.seq % to_.stride_ != 0) return;
+    const Number number{*t.comm, *t.seq};
+    if (const auto arrival = arrivals_.extract(number)) {
+      add(number, arrival.mapped(), t.ts_ns, t.dur_ns);
+    } else {
+      keep(times_, number, {t.ts_ns, t.dur_ns});
+    }
   }
 
  private:
+  using Number = std::pair<std::int64_t, std::uint64_t>;  // of a communicator
+  struct Arrival {
+    Bucket bucket;
+    bool rooted;
+    bool awaited;
+    bool waits;
+  };
+  struct Time {
+    std::int64_t ts_ns;
+    std::int64_t dur_ns;
+  };
+
+  // A call and its time stand within a second of each other, so few are kept; one of which the
+  // other never comes (not timed) goes when there are many.
+  template <typename Value>
+  static void keep(std::map<Number, Value>& all, const Number& number, const Value& value) {
+    constexpr std::size_t kMost = 65536;
+    all.insert_or_assign(number, value);
+    if (all.size() > kMost) all.erase(all.begin());
+  }
+
+  // `dur`: nothing where it is not the device's.
+  void add(const Number& number, const Arrival& a, std::int64_t ts,
+           std::optional<std::int64_t> dur) {
+    const Handle& handle = to_.handles_.at({&rank_, number.first});
+    const std::int64_t start = to_.hosts_.on_axis(rank_, ts);
+    if (begun_.insert(number.first).second) to_.has_lines(handle);
+    to_.add(handle, {.seq = number.second,
+                     .start = start,
+                     .end = start + dur.value_or(0),
+                     .bucket = a.bucket,
+                     .rooted = a.rooted,
+                     .awaited = a.awaited,
+                     .waits = dur && a.waits});
+  }
+
   Meetings& to_;
-  std::set<std::int64_t> begun_;  // communicators
+  std::map<Number, Arrival> arrivals_;  // without their time so far
+  std::map<Number, Time> times_;        // without their call
+  std::set<std::int64_t> begun_;        // communicators
 };
 
 Meetings::~Meetings() = default;

@@ -34,9 +34,8 @@ constexpr std::string_view kKeys[] = {
 // clang-format on
 
 // The same, of clocks and of times on the device.
-constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns", "clocks",    "device_dur",
-                                           "device_ts", "drift_ppb",  "likely_ns", "monotonic_ns",
-                                           "pieces",    "ranks"};
+constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns",   "clocks", "drift_ppb",
+                                           "likely_ns", "monotonic_ns", "pieces", "ranks"};
 
 // Keys of strings, by what these are.
 constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype", "host_memory",

@@ -16,7 +16,7 @@ void append_flow(const read::Line& line, const Placement& to, simdjson::dom::par
     throw not_an_object();
   }
   const read::DeviceTime time = read::device_time_of(event);
-  const std::int64_t at = time.ts_ns + to.shift_ns;
+  const std::int64_t at = to.moved(time.ts_ns);
   const auto end = [&](std::string_view phase, std::int64_t tid, std::int64_t ns) {
     fmt::format_to(std::back_inserter(out),
                    ",\n{{\"cat\":\"{}\",\"name\":\"to the device\",\"ph\":{},\"id\":\"{}.{}.{}\","
@@ -26,7 +26,7 @@ void append_flow(const read::Line& line, const Placement& to, simdjson::dom::par
     out += '}';
   };
   // Within both, and not on the edge between two.
-  end("\"s\"", time.thread, at - time.queued_ns + 1);
+  end("\"s\"", time.thread, to.moved(time.ts_ns - time.queued_ns) + 1);
   end("\"f\",\"bp\":\"e\"", time.lane, at + 1);
 }
 

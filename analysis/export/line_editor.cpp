@@ -77,7 +77,6 @@ void append_micros(std::string& out, std::int64_t ns) {
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
   const bool range = read::is_range(line.text);  // named by the program: its name says nothing
-  const bool timed = !range && line.text.find("\"device_ts\"") != line.text.npos;
   simdjson::ondemand::document document;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
@@ -99,13 +98,11 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.pid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
-    } else if (key == "args" && (timed || places.name.starts_with("\"tprof_"))) {
-      const bool metadata = places.name.starts_with("\"tprof_");
+    } else if (key == "args" && places.name.starts_with("\"tprof_")) {
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());
-        if (metadata && inner == "ts") once(places.ts, inner, token(found));
-        if (!metadata && inner == "device_ts") once(places.device_ts, inner, token(found));
+        if (inner == "ts") once(places.ts, inner, token(found));
       }
     }
   }
@@ -142,11 +139,6 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
   skip_to(at.pid);
   append(out, to.pid);
   if (!at.ts.empty() && !ts_first) put_ts();
-  if (!at.device_ts.empty()) {
-    if (at.device_ts.data() < copied) throw read::Malformed("expected \"ts\" before \"args\"");
-    skip_to(at.device_ts);
-    append_micros(out, to.moved(read::micros_to_ns(at.device_ts)));
-  }
   out.append(copied, line.text.data() + line.text.size());
   return true;
 }

@@ -51,7 +51,6 @@ class LineEditor {
     std::string_view name;
     std::string_view pid;
     std::string_view ts;  // of an event its own, of metadata the one in its arguments
-    std::string_view device_ts;
   };
   Places find(const read::Line& line);
 

@@ -49,9 +49,6 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   e.captured = flag(args, "captured");
   e.failed = !accepted(e.bucket, result);
   e.bytes = count(args, "bytes");
-  if (find(args, "device_ts")) {
-    e.on_device = {time_ns(args, "device_ts"), time_ns(args, "device_dur")};
-  }
   e.dtype = text_or_empty(args, "dtype");
   if (is_copy(e.bucket)) {
     if (e.dtype.empty()) e.dtype = "byte";

@@ -12,12 +12,6 @@
 
 namespace tprof::read {
 
-// When the device was at a call, on the host's axis of its process.
-struct OnDevice {
-  std::int64_t ts_ns = 0;
-  std::int64_t dur_ns = 0;
-};
-
 struct Event {
   std::string name;
   Bucket bucket = Bucket::ALLGATHER;
@@ -27,7 +21,6 @@ struct Event {
   bool failed = false;  // refused or only simulated: it moved nothing, its seq was given back
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;
-  std::optional<OnDevice> on_device;  // nothing: not timed
   std::optional<std::int64_t> comm;
   bool numbered = false;  // has a seq: its communicator is not one that stands for many
   std::uint64_t seq = 0;

@@ -23,10 +23,10 @@ def microseconds_off(merged: Path, left: list[list[int]]) -> list[float]:
     """Of each host against the first, at each collective."""
     seen = [{} for _ in left]
     for line in merged.read_text().split("\n"):
-        if '"device_ts"' in line:
+        if '"cat":"DEVICE"' in line:
             event = json.loads(line.rstrip(","), parse_float=str)
             args = event["args"]
-            end = nanoseconds(args["device_ts"]) + nanoseconds(args["device_dur"])
+            end = nanoseconds(event["ts"]) + nanoseconds(event["dur"])
             seen[args["seq"]][event["pid"]] = end
     off = []
     for found, true in zip(seen, left, strict=True):

@@ -107,11 +107,16 @@ void write(const std::string& folder, const SimulatedJob& job,
         ",\"dtype\":\"float32\",\"bytes\":%" PRIu64 ",\"reduce\":\"sum\"",
         rank, Writer::micros(start - static_cast<std::int64_t>(kAhead)).c_str(), c.n, kCount,
         kCount * 4);
-    if (device) {
-      std::fprintf(out, ",\"device_ts\":%s,\"device_dur\":%s", Writer::micros(start).c_str(),
-                   Writer::micros(call.end - call.start).c_str());
-    }
     std::fputs("}},\n", out);
+    if (device) {
+      std::fprintf(out,
+                   "{\"cat\":\"DEVICE\",\"name\":\"ncclAllReduce\",\"ph\":\"X\",\"pid\":%zu,"
+                   "\"tid\":8388609,\"ts\":%s,\"dur\":%s,\"args\":{\"comm\":1,\"seq\":%zu,"
+                   "\"stream\":1,\"call_tid\":7,\"queued\":%s}},\n",
+                   rank, Writer::micros(start).c_str(),
+                   Writer::micros(call.end - call.start).c_str(), c.n,
+                   Writer::micros(static_cast<std::int64_t>(kAhead)).c_str());
+    }
     end = call.end - w.zero;
     signature += mix(c.n);
     if ((c.n & (c.n + 1)) == 0) {

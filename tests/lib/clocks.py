@@ -30,13 +30,13 @@ def left(merged: pathlib.Path) -> list[dict[int, int]]:
     """When each rank had left each collective, on the axis of the trace."""
     found = []
     for line in lines_of(merged):
-        if '"device_ts"' not in line:
+        if '"cat":"DEVICE"' not in line:
             continue
         event = json.loads(line, parse_float=str)
         args = event["args"]
         while len(found) <= args["seq"]:
             found.append({})
-        end = nanoseconds(args["device_ts"]) + nanoseconds(args["device_dur"])
+        end = nanoseconds(event["ts"]) + nanoseconds(event["dur"])
         found[args["seq"]][event["pid"]] = end
     return found
 
