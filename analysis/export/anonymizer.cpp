@@ -30,7 +30,7 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
-    "waited_ns", "world_size"};
+    "waited_ns", "world_size", "lost", "steps_dropped"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -56,10 +56,10 @@ constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
     {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
-    "process_name", "process_sort_index", "thread_name",    "tprof_clock",
-    "tprof_comm",   "tprof_device_clock", "tprof_footer",   "tprof_graph",
-    "tprof_group",  "tprof_header",       "tprof_identity", "tprof_last",
-    "tprof_ledger", "tprof_merged",       "tprof_site",     "tprof_stream"};
+    "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
+    "tprof_device_clock", "tprof_footer",       "tprof_graph",  "tprof_group",  "tprof_header",
+    "tprof_identity",     "tprof_last",         "tprof_ledger", "tprof_merged", "tprof_site",
+    "tprof_stream",       "tprof_step"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {
@@ -79,7 +79,8 @@ std::string_view names_in(std::string_view line) {
   if (line == "process_name") return "process";
   if (line == "thread_name") return "thread";
   if (line == "tprof_comm") return "name";
-  const bool rows = line == "tprof_footer" || line == "tprof_graph" || line == "tprof_ledger";
+  const bool rows = line == "tprof_footer" || line == "tprof_graph" || line == "tprof_ledger" ||
+                    line == "tprof_step";
   return rows ? "function" : "text";
 }
 

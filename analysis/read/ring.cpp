@@ -61,7 +61,7 @@ bool overwritten(const View& view, const Progress& from) {
 
 // The lines of the records that have none yet, with `progress` moved past them. False: a living
 // process has written over them meanwhile, having given them their lines itself.
-bool drain_all(const View& view, Drain& drain, Progress& progress, bool running,
+bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool running,
                std::string& lines) {
   const auto from = std::make_unique<Progress>(progress);
   Text text;

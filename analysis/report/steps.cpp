@@ -42,10 +42,10 @@ std::string difference(const Odd& odd) {
     if (shown++ == kDifferencesShown) {
       return fmt::format("{}, and {} other differences", all, odd.more.size() - kDifferencesShown);
     }
-    all +=
-        fmt::format("{}{} {} {} of {}", all.empty() ? "" : ", ",
-                    thousands(static_cast<std::uint64_t>(std::abs(more))),
-                    more > 0 ? "more" : "fewer", bucket_name(key.bucket), text::bytes(key.bytes));
+    all += fmt::format("{}{} {} {} of {}{}", all.empty() ? "" : ", ",
+                       thousands(static_cast<std::uint64_t>(std::abs(more))),
+                       more > 0 ? "more" : "fewer", bucket_name(key.bucket),
+                       key.at_least ? ">= " : "", text::bytes(key.bytes));
   }
   return all;
 }
@@ -126,6 +126,7 @@ void add_steps(Json& to, const StepTotals& totals) {
   constexpr const char* kHow[] = {nullptr, "mark", "period"};
   const char* how = kHow[static_cast<int>(found.how)];
   to["steps_found"] = how == nullptr ? Json() : Json(how);
+  to["steps_exact"] = how == nullptr ? Json() : Json(found.exact);
   to["steps_whole"] = how == nullptr ? Json() : Json(found.whole_steps);
   std::vector<std::string> notes = found.unknown;
   if (how == nullptr) notes.insert(notes.begin(), found.why);
@@ -148,8 +149,10 @@ void add_steps(Json& to, const StepTotals& totals) {
     }
     Json differs = Json::array();
     for (const auto& [key, more] : odd[s.step]) {
-      differs.push_back(
-          {{"bucket", bucket_name(key.bucket)}, {"bytes", key.bytes}, {"more_calls", more}});
+      differs.push_back({{"bucket", bucket_name(key.bucket)},
+                         {"bytes", key.bytes},
+                         {"at_least", key.at_least},
+                         {"more_calls", more}});
     }
     steps.push_back({{"step", s.step},
                      {"ts", s.from_ns},

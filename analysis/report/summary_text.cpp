@@ -242,8 +242,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
   };
   const std::string over = how_many(s.job->processes);
-  section(s.only_steps ? fmt::format("Totals of steps {} over {}: calls that have lines",
-                                     named(*s.only_steps), over)
+  section(s.only_steps ? fmt::format("Totals of steps {} over {}{}", named(*s.only_steps), over,
+                                     s.steps->found.exact ? "" : ": calls that have lines")
                        : "Totals over " + over,
           bucket_table(s));
   if (options.per_rank) section("Per rank", rank_table(s));

@@ -32,37 +32,66 @@ read::Amounts amounts_of(const Event& e) {
           .host_ns_max = host_ns};
 }
 
-struct PerStep : diagnose::Collector {
-  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
-          const StepRange& asked)
-      : Collector(rank), intervals_(intervals), asked_(asked), figures(intervals.size()) {}
+// What one rank did in its steps.
+struct RankFigures {
+  RankFigures(const Process& process, const std::vector<steps::Interval>& all,
+              const StepRange& which)
+      : rank(process), intervals(all), asked(which), steps(all.size()) {}
 
-  void call(const Event& e) override {
-    if (e.unfinished || e.failed || e.captured) return;
-    const auto next = std::ranges::upper_bound(intervals_, e.ts_ns, {}, &steps::Interval::from_ns);
-    if (next == intervals_.begin()) return;
-    const auto step = std::prev(next);
-    if (e.ts_ns >= step->to_ns) return;
-    const read::Amounts amounts = amounts_of(e);
-    StepFigures& of_step = figures[static_cast<std::size_t>(step - intervals_.begin())];
-    of_step.buckets[static_cast<std::size_t>(e.bucket)] += amounts;
-    ++of_step.calls[{e.bucket, e.bytes}];
-    if (!asked_.holds(step->step)) return;
-    OpKey key{e.bucket, e.name, e.dtype, {}, 0, -1};
-    if (e.bytes != 0) key.bytes_class = std::bit_width(e.bytes) - 1;
-    if (e.comm) {
-      const auto comm = rank_.comms.find(*e.comm);
-      key.comm_id = comm == rank_.comms.end() ? "?" : comm->second.id;
-      key.nranks = comm == rank_.comms.end() ? 0 : comm->second.nranks;
+  void add(std::size_t k, const SizeKey& size, OpKey key, const std::optional<std::int64_t>& comm,
+           const read::Amounts& amounts) {
+    steps[k].buckets[static_cast<std::size_t>(size.bucket)] += amounts;
+    steps[k].calls[size] += amounts.calls;
+    if (!asked.holds(intervals[k].step)) return;
+    if (comm) {
+      const auto known = rank.comms.find(*comm);
+      key.comm_id = known == rank.comms.end() ? "?" : known->second.id;
+      key.nranks = known == rank.comms.end() ? 0 : known->second.nranks;
     }
     ops[key] += amounts;
   }
 
-  const std::vector<steps::Interval>& intervals_;
-  StepRange asked_;
-  std::vector<StepFigures> figures;
-  Ops ops;
+  const Process& rank;
+  const std::vector<steps::Interval>& intervals;
+  StepRange asked;
+  std::vector<StepFigures> steps;
+  Ops ops{};
 };
+
+// From event lines.
+struct PerStep : diagnose::Collector {
+  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
+          const StepRange& asked)
+      : Collector(rank), figures(rank, intervals, asked) {}
+
+  void call(const Event& e) override {
+    if (e.unfinished || e.failed || e.captured) return;
+    const auto& all = figures.intervals;
+    const auto next = std::ranges::upper_bound(all, e.ts_ns, {}, &steps::Interval::from_ns);
+    if (next == all.begin() || e.ts_ns >= std::prev(next)->to_ns) return;
+    const auto k = static_cast<std::size_t>(std::prev(next) - all.begin());
+    OpKey key{e.bucket, e.name, e.dtype, {}, 0, -1};
+    if (e.bytes != 0) key.bytes_class = std::bit_width(e.bytes) - 1;
+    figures.add(k, {e.bucket, e.bytes}, std::move(key), e.comm, amounts_of(e));
+  }
+
+  RankFigures figures;
+};
+
+// From what its writer counted.
+RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& intervals,
+                     const StepRange& asked, const std::vector<steps::StepLine>& lines) {
+  RankFigures figures(rank, intervals, asked);
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    for (const read::Row& row : lines[k].rows) {
+      const std::uint64_t least =
+          row.bytes_class < 0 ? 0 : std::uint64_t{1} << static_cast<unsigned>(row.bytes_class);
+      figures.add(k, {row.bucket, least, true},
+                  {row.bucket, row.name, row.dtype, {}, 0, row.bytes_class}, row.comm, row.amounts);
+    }
+  }
+  return figures;
+}
 
 void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
          const Process& process) {
@@ -79,28 +108,36 @@ void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interv
 StepTotals step_totals(const job::Job& job, const read::Traces& traces, const StepRange& asked) {
   StepTotals all;
   all.found = steps::find(job, traces, [](std::size_t) {});
-  std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
-      job, traces,
-      [&](const Process& rank, diagnose::Collectors& collectors) {
-        const auto intervals = all.found.ranks.find(&rank);
-        if (intervals == all.found.ranks.end()) return;
-        collectors.try_emplace(typeid(PerStep),
-                               std::make_unique<PerStep>(rank, intervals->second, asked));
-      },
-      [](std::size_t) {}, unreadable);
   std::map<std::int64_t, StepFigures> by_number;
-  for (const auto& [rank, intervals] : all.found.ranks) {
-    const auto* of_rank = lines.of<PerStep>(rank);
-    if (of_rank == nullptr) continue;
-    for (std::size_t k = 0; k < intervals.size(); ++k) {
-      if (!asked.holds(intervals[k].step)) continue;
-      add(by_number[intervals[k].step], of_rank->figures[k], intervals[k], *rank);
-      if (!rank->header.rank) continue;
-      Buckets& buckets = all.per_rank[*rank->header.rank];
-      for (std::size_t b = 0; b < kBucketCount; ++b) buckets[b] += of_rank->figures[k].buckets[b];
+  const auto take = [&](const RankFigures& rank) {
+    for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
+      const steps::Interval& interval = rank.intervals[k];
+      if (!asked.holds(interval.step)) continue;
+      add(by_number[interval.step], rank.steps[k], interval, rank.rank);
+      if (!rank.rank.header.rank) continue;
+      Buckets& buckets = all.per_rank[*rank.rank.header.rank];
+      for (std::size_t b = 0; b < kBucketCount; ++b) buckets[b] += rank.steps[k].buckets[b];
     }
-    for (const auto& [key, amounts] : of_rank->ops) all.ops[key] += amounts;
+    for (const auto& [key, amounts] : rank.ops) all.ops[key] += amounts;
+  };
+  if (all.found.exact) {
+    for (const auto& [rank, intervals] : all.found.ranks) {
+      take(of_lines(*rank, intervals, asked, all.found.lines.at(rank)));
+    }
+  } else {
+    std::vector<read::Skipped> unreadable;
+    const auto lines = diagnose::Lines::of_job(
+        job, traces,
+        [&](const Process& rank, diagnose::Collectors& collectors) {
+          const auto intervals = all.found.ranks.find(&rank);
+          if (intervals == all.found.ranks.end()) return;
+          collectors.try_emplace(typeid(PerStep),
+                                 std::make_unique<PerStep>(rank, intervals->second, asked));
+        },
+        [](std::size_t) {}, unreadable);
+    for (const auto& [rank, intervals] : all.found.ranks) {
+      if (const auto* of_rank = lines.of<PerStep>(rank)) take(of_rank->figures);
+    }
   }
   for (auto& [number, figures] : by_number) {
     figures.step = number;

@@ -14,6 +14,7 @@ namespace tprof::stats {
 struct SizeKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::uint64_t bytes = 0;  // of a call
+  bool at_least = false;    // and less than twice that
 
   auto operator<=>(const SizeKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };

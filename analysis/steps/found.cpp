@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "read/error.h"
+#include "read/json.h"
 #include "steps/marks.h"
 #include "steps/period.h"
 #include "text/text.h"
@@ -23,9 +25,18 @@ struct Calls : diagnose::Collector {
   }
   void range(const read::Range& r) override { marks.add(r); }
   bool wants_ranges() const override { return true; }
+  void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
+    if (!is_step_line(line.text)) return;
+    try {
+      lines.push_back(parse_step_line(line.text));
+    } catch (const read::Malformed& e) {
+      throw read::BadInput(rank_.file, line.offset, e.what());
+    }
+  }
 
   Sequence sequence;
   Marks marks;
+  std::vector<StepLine> lines;
   std::int64_t end_ns = 0;
 };
 
@@ -133,6 +144,14 @@ Found one_answer(std::vector<RankSteps> ranks) {
   return found;
 }
 
+void name_fewer(Found& found) {
+  std::vector<const Process*> fewer;
+  for (const auto& [rank, intervals] : found.ranks) {
+    if (intervals.size() != found.steps.size()) fewer.push_back(rank);
+  }
+  if (!fewer.empty()) found.unknown.push_back(names(fewer) + " did not end all of these steps");
+}
+
 // Where every rank has marks.
 std::optional<Found> marked(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true};
@@ -146,11 +165,32 @@ std::optional<Found> marked(const std::vector<std::pair<const Process*, const Ca
     }
   }
   found.steps.assign(numbers.begin(), numbers.end());
-  std::vector<const Process*> fewer;
-  for (const auto& [rank, intervals] : found.ranks) {
-    if (intervals.size() != found.steps.size()) fewer.push_back(rank);
+  name_fewer(found);
+  return found;
+}
+
+// Where every rank has lines of steps.
+std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
+  Found found{.how = How::mark, .whole_steps = true, .exact = true};
+  std::set<std::int64_t> numbers;
+  std::vector<const Process*> lost;
+  std::uint64_t launches = 0;
+  for (const auto& [rank, calls] : ranks) {
+    if (calls->lines.empty()) return std::nullopt;
+    bool whole = true;
+    for (const StepLine& line : calls->lines) {
+      found.ranks[rank].push_back({line.step, line.from_ns, line.to_ns});
+      numbers.insert(line.step);
+      whole = whole && !line.lost;
+      launches += line.launches;
+    }
+    found.lines[rank] = calls->lines;
+    if (!whole) lost.push_back(rank);
   }
-  if (!fewer.empty()) found.unknown.push_back(names(fewer) + " did not mark all of these steps");
+  found.steps.assign(numbers.begin(), numbers.end());
+  name_fewer(found);
+  if (!lost.empty()) found.unknown.push_back(names(lost) + ": calls of some steps may be missing");
+  if (launches != 0) found.unknown.push_back("what CUDA graphs replayed is in no step");
   return found;
 }
 
@@ -167,11 +207,13 @@ Found find(const job::Job& job, const read::Traces& traces,
   std::vector<const Process*> cut;
   for (const Process* p : job.processes) {
     const Calls* calls = lines.of<Calls>(p);
-    if (calls == nullptr || calls->sequence.operations.empty() || p->comms.empty()) continue;
+    if (calls == nullptr || p->comms.empty()) continue;
+    if (calls->sequence.operations.empty() && calls->lines.empty()) continue;
     calling.emplace_back(p, calls);
     if (!lines_are_whole(*p) || !calls->sequence.whole) cut.push_back(p);
   }
   if (calling.empty()) return {.why = "no rank has event lines of collectives"};
+  if (std::optional<Found> exact = written(calling)) return *exact;
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "diagnose/lines.h"
+#include "steps/step_lines.h"
 
 namespace tprof::steps {
 
@@ -25,8 +26,12 @@ struct Found {
   // Each is a whole step. Else: the program does not tell whether it is one, or one of its
   // micro-batches.
   bool whole_steps = false;
+  // The ranks' own writers said what the steps were, with their exact counts; else these are of
+  // what has an event line.
+  bool exact = false;
   std::vector<std::int64_t> steps{};  // their numbers, ascending: the mark's, or from 1
   std::map<const read::Process*, std::vector<Interval>> ranks{};
+  std::map<const read::Process*, std::vector<StepLine>> lines{};  // where `exact`: of each interval
   // Sentences without their full stop. Why there are none, or what is not known of those there are.
   std::string why{};
   std::vector<std::string> unknown{};

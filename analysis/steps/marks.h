@@ -17,8 +17,7 @@ struct Mark {
   std::int64_t to_ns = 0;
 };
 
-// Names as frameworks and people give them to one step each: "ProfilerStep#7", "step 7",
-// "iteration_7". A name without a number is none of them: "step" may be the optimizer's.
+// Names as frameworks and people give them to one step each: see format/step_mark.h.
 class Marks {
  public:
   void add(const read::Range& range);

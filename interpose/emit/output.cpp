@@ -38,7 +38,7 @@ Trouble trouble_of(int error) {
 Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
     : view_(view),
       file_(own_file(fd)),
-      drain_(view),
+      drain_(view_),
       snapshot_(snapshot, view.head().base_real_ns),
       last_ledger_ns_(now_ns()),
       ledger_every_ns_(kFirstLedgerNs),
@@ -186,6 +186,9 @@ void Output::lose(std::uint64_t events) {
   next_.range_lines = progress_.range_lines;
   next_.range_bytes = progress_.range_bytes;
   next_.lines_bytes = progress_.lines_bytes;
+  next_.steps_dropped += next_.step_lines - progress_.step_lines;
+  next_.step_lines = progress_.step_lines;
+  next_.step_bytes = progress_.step_bytes;
   // The tables' lines come again with the next batch.
   next_.comms = progress_.comms;
   next_.graphs = progress_.graphs;

@@ -7,6 +7,7 @@
 #include "interpose/emit/snapshot.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
+#include "interpose/steps/steps.h"
 
 namespace tprof {
 
@@ -62,7 +63,7 @@ class Output {
 
   View view_;
   OwnFile file_;
-  Drain drain_;
+  Drain<Steps> drain_;
   Sums sums_;
   Snapshot snapshot_;
   Text text_;

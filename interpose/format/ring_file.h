@@ -16,6 +16,7 @@
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
 #include "interpose/format/sites.h"
+#include "interpose/format/step_mark.h"
 
 namespace tprof {
 
@@ -159,6 +160,9 @@ struct Progress {
   std::uint64_t range_lines;  // NVTX ranges that have a line
   std::uint64_t range_bytes;  // of those lines, against their own quota
   std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
+  std::uint64_t step_lines;                         // steps that have a line
+  std::uint64_t step_bytes;                         // of those lines, against their own quota
+  std::uint64_t steps_dropped;                      // steps that have none, though they ended
   std::uint64_t tail[kMaxThreads];
   std::uint32_t tid[kMaxThreads];                   // thread of the records at `tail`
   std::uint64_t stream[kMaxStreams];                // handles that have a number: index + 1
@@ -191,6 +195,7 @@ struct Head {
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   std::uint32_t events;        // EventLines
   std::uint32_t copy_element_size;
+  char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   // What was allocated.
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;

@@ -91,6 +91,10 @@ inline bool bytes(std::string_view v) {
   std::uint64_t n = 0;
   return parse_bytes(v, n);
 }
+inline bool step(std::string_view v) {
+  StepMark mark;
+  return parse_step_mark(v, mark);
+}
 inline bool nvtx(std::string_view v) {
   return on_off(v) || v == "nccl";
 }
@@ -118,6 +122,7 @@ enum class Setting : std::uint8_t {
   quota,
   ranks,
   copy_element_size,
+  step,
   run_id,
   ring,
   ring_dir,
@@ -157,6 +162,11 @@ inline constexpr SettingInfo kSettings[] = {
      "ranks that write event lines; the others keep their counts", accept::ranks},
     {"TPROF_COPY_ELEMENT_SIZE", "1", "1, 2, 4 or 8", "bytes that count as one element of a copy",
      accept::element_size},
+    {"TPROF_STEP", "auto", "auto, nvtx:NAME, call:FUNCTION, call:FUNCTION@COUNT, or off",
+     "what marks a step, so that each gets a line with its exact counts; auto: numbered NVTX "
+     "ranges "
+     "of usual names",
+     accept::step},
     {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
      accept::any},
     {"TPROF_RING", "16384", "a power of two from 64",

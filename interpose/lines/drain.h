@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "interpose/lines/device_lines.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/lines.h"
 #include "interpose/lines/range_lines.h"
+#include "interpose/lines/record_sink.h"
 
 namespace tprof {
 
@@ -35,20 +37,24 @@ inline void commit_progress(Head& head, const Progress& progress) {
   block.generation.store(generation + 2, std::memory_order_release);
 }
 
+template <typename Sink = NoSink>
 class Drain {
  public:
-  explicit Drain(const View& view) : view_(view) {}
+  explicit Drain(const View& view) : view_(view), sink_(make_sink(view)) {}
 
   // Appends the lines of all closed records to `out` and moves `p` past them. `events`: how many
   // event lines are among them. Stops at 1 MiB of text, returns false when there may be more.
   // `last`: for each thread, how many of its records are wanted; null: all.
   bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr) {
-    tables(out, p);
+    sink_.begin(p);
+    tables(out, p);  // of all that its lines may name
     for (std::uint32_t i = 0; i < view_.threads(); ++i) {
       const ThreadArea* t = view_.thread(i);
       if (t == nullptr) continue;
-      if (!thread(out, p, *t, i, events, last == nullptr ? UINT64_MAX : last[i])) return false;
+      const std::uint64_t until = std::min(last == nullptr ? UINT64_MAX : last[i], sink_.limit(i));
+      if (!thread(out, p, *t, i, events, until)) return false;
     }
+    sink_.end(out, p);
     return true;
   }
 
@@ -77,6 +83,14 @@ class Drain {
   }
 
  private:
+  static Sink make_sink(const View& view) {
+    if constexpr (std::is_constructible_v<Sink, const View&>) {
+      return Sink(view);
+    } else {
+      return Sink();
+    }
+  }
+
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
   // Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
@@ -137,6 +151,7 @@ class Drain {
       if (r.function == kMetaRange) {
         range(out, p, r, t, i, head);
       } else {
+        sink_.record(r, t);
         record(out, p, r, i, events);
       }
     }
@@ -165,6 +180,7 @@ class Drain {
       }
       std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
     }
+    if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) return;  // a step's
     const std::size_t before = out.size();
     range_line(out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
     const bool fits = within_quota(out, before, p.range_bytes, kRangeQuotaDivisor);
@@ -230,6 +246,7 @@ class Drain {
   }
 
   View view_;
+  Sink sink_;
   Sums sums_;
 };
 

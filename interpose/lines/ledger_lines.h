@@ -209,6 +209,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":";
   drops(out, p.dropped, kDroppedNames);
   if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
+  if (p.steps_dropped != 0) out << ",\"steps_dropped\":" << p.steps_dropped;
   std::uint64_t untimed[kTimingLostCount];
   std::uint64_t lost = 0;
   for (std::size_t i = 0; i < kTimingLostCount; ++i) {

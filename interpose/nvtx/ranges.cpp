@@ -147,10 +147,18 @@ void write_records(Thread& t, const OpenRange& range, RangeKind kind, std::uint6
   publish_records(t, records);
 }
 
+// Where nobody wants lines, the end of a step is wanted all the same.
+bool marks_step(const Head& head, std::string_view name) {
+  StepMark mark;
+  std::int64_t number = 0;
+  return parse_step_mark(bounded_text(head.step_mark), mark) && is_step(mark, name, number);
+}
+
 // The range has its records and is no longer open, or neither.
 void close(Thread& t, OpenRange& range, RangeKind kind, std::uint64_t end_ns) {
-  const bool lines =
-      session::mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
+  const Head& head = session::mapping().head();
+  const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
+                     marks_step(head, {range.name, range.length});
   Transaction transaction(t);
   if (lines && has_room(t, range_records(range.length))) {
     write_records(t, range, kind, end_ns - range.start_ns, transaction.number());

@@ -79,6 +79,7 @@ Config read_config() {
   std::uint64_t records = 0;
   parse_bytes(in_force(Setting::ring), records);
   c.ring_records = static_cast<std::uint32_t>(records);
+  copy_text(c.step_mark, in_force(Setting::step));
   c.redact = in_force(Setting::redact) == "on";
   in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
   name_unknown_settings();

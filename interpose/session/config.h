@@ -22,6 +22,7 @@ struct Config {
   std::uint32_t ring_records;       // per thread, a power of two
   bool all_ranks;                   // TPROF_RANKS is unset, or "all"
   char ranks[kMaxRankList + 1];     // its text
+  char step_mark[kMaxStepMark + 1];
   bool redact;                      // leave out of the header what looks like a secret
 };
 

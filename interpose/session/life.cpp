@@ -88,6 +88,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   const bool lines = config().all_ranks || rank_in_list(config().ranks, process.rank);
   head.events = static_cast<std::uint32_t>(lines ? config().events : EventLines::off);
   head.copy_element_size = config().copy_element_size;
+  copy_text(head.step_mark, config().step_mark);
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);
   head.sites.entry_size = sizeof(Site);

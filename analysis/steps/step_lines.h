@@ -1,0 +1,29 @@
+// The lines in which a rank's own writer says what a step was (tprof_step).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "read/process.h"
+
+namespace tprof::steps {
+
+struct StepLine {
+  std::int64_t step = 0;
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+  std::uint64_t launches = 0;  // of graphs, whose calls are in no row
+  bool lost = false;           // calls may be missing
+  std::vector<read::Row> rows{};
+};
+
+inline bool is_step_line(std::string_view line) {
+  return line.starts_with("{\"name\":\"tprof_step\"");
+}
+
+// Throws read::Malformed.
+StepLine parse_step_line(std::string_view line);
+
+}  // namespace tprof::steps

@@ -1,0 +1,106 @@
+// What marks a step (TPROF_STEP), and the names by which programs mark them. For the writer, which
+// finds steps while they are made, and for the reader.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+
+namespace tprof {
+
+// automatic: NVTX ranges of the names below. range: those of one name, each a step, or its marks,
+// each of which begins one. call: a step ends with a call of this function with this count.
+enum class StepBy : std::uint8_t { off, automatic, range, call };
+
+struct StepMark {
+  StepBy by = StepBy::off;
+  std::string_view name{};  // of the range or function
+  std::uint64_t count = 0;  // API argument, of a copy its bytes; 0: any
+};
+
+inline constexpr std::size_t kMaxStepMark = 127;  // bytes of the setting
+
+// Bytes of step lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
+inline constexpr std::uint64_t kStepQuotaDivisor = 4;
+
+// "off", "auto", "nvtx:NAME", "call:ncclReduceScatter", "call:ncclReduceScatter@128".
+inline bool parse_step_mark(std::string_view text, StepMark& mark) {
+  constexpr std::string_view kRange = "nvtx:";
+  constexpr std::string_view kCall = "call:";
+  mark = {};
+  if (text.size() > kMaxStepMark) return false;
+  if (text == "off") return true;
+  if (text == "auto") {
+    mark.by = StepBy::automatic;
+    return true;
+  }
+  if (text.starts_with(kRange)) {
+    text.remove_prefix(kRange.size());
+    mark = {StepBy::range, text, 0};
+    return !mark.name.empty();
+  }
+  if (!text.starts_with(kCall)) return false;
+  text.remove_prefix(kCall.size());
+  mark = {StepBy::call, text, 0};
+  const std::size_t at = mark.name.find('@');
+  if (at != std::string_view::npos) {
+    std::string_view count = mark.name;
+    count.remove_prefix(at + 1);
+    mark.name = prefix(mark.name, at);
+    const char* end = count.data() + count.size();
+    const auto [rest, error] = std::from_chars(count.data(), end, mark.count);
+    if (error != std::errc() || rest != end || mark.count == 0) return false;
+  }
+  return mark.name.starts_with("nccl") || mark.name.starts_with("cu");
+}
+
+// Small letters, without what stands between the words and the number. A name without a number is
+// none of them: "step" may be the optimizer's.
+inline constexpr std::string_view kStepNames[] = {
+    "profilerstep", "step",         "iteration",  "iter",
+    "trainstep",    "trainingstep", "globalstep", "trainingiteration"};
+
+// The number that ends a text, and what stands before it: false where there is none.
+inline bool split_number(std::string_view text, std::string_view& before, std::int64_t& number) {
+  std::size_t digits = text.size();
+  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + digits, end, number);
+  if (digits == text.size() || error != std::errc() || rest != end) return false;
+  before = prefix(text, digits);
+  return true;
+}
+
+// Which of kStepNames a range has, with its number: "ProfilerStep#7", "step 7", "iteration_7".
+// Empty: none.
+inline std::string_view step_name(std::string_view text, std::int64_t& number) {
+  std::string_view before;
+  if (!split_number(text, before, number)) return {};
+  for (const std::string_view name : kStepNames) {
+    std::size_t n = 0;
+    bool same = true;
+    for (const char c : before) {
+      if (std::string_view(" _-#:=/").find(c) != std::string_view::npos) continue;
+      const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      same = same && n < name.size() && name[n] == small;
+      ++n;
+    }
+    if (same && n == name.size()) return name;
+  }
+  return {};
+}
+
+// Whether a range of this text is a step by `mark`. Its number: -1 where it tells none.
+inline bool is_step(const StepMark& mark, std::string_view text, std::int64_t& number) {
+  if (mark.by == StepBy::automatic) return !step_name(text, number).empty();
+  if (mark.by != StepBy::range) return false;
+  number = -1;
+  if (text == mark.name) return true;
+  std::string_view before;
+  return split_number(text, before, number) && before == mark.name;
+}
+
+}  // namespace tprof

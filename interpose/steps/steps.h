@@ -1,0 +1,182 @@
+// Finds steps where they are marked, while the program makes them, and gives each its line: a sink
+// of the drain (lines/record_sink.h). Run by the writer's thread; the hot path knows nothing of it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/clock.h"
+#include "interpose/format/step_mark.h"
+#include "interpose/lines/range_lines.h"
+#include "interpose/steps/step_lines.h"
+
+namespace tprof {
+
+class Steps {
+ public:
+  explicit Steps(const View& view) : view_(view) {
+    parse_step_mark(bounded_text(view.head().step_mark), mark_);
+    // The first step begins with the trace: nothing tells what of it only prepares.
+    if (mark_.by == StepBy::call) steps_.add(-1, view.head().base_mono_ns, StepInterval::kOpen);
+  }
+
+  bool wanted() const { return mark_.by != StepBy::off; }
+
+  // Before records are drained: looks for marks in all that can be drained by then. Only records
+  // below `limit(thread)` may be drained afterwards, so that every call is drained after the mark
+  // that its step begins with was seen.
+  void begin(const Progress& p) {
+    began_ns_ = now_ns();
+    if (!wanted()) {
+      for (std::uint64_t& limit : limit_) limit = UINT64_MAX;
+      return;
+    }
+    oldest_open_ns_ = began_ns_;
+    each_open_call(view_, [&](const Record& r, const ThreadArea&) {
+      oldest_open_ns_ = std::min(oldest_open_ns_, r.start_ns);
+    });
+    view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
+      limit_[i] = t.head.load(std::memory_order_acquire);
+    });
+    const bool ranges = mark_.by != StepBy::call;
+    if (ranges) {
+      // First the open ones: one that ends meanwhile is in its ring then.
+      steps_.forget_seen();
+      each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
+    }
+    view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
+    if (ranges && !by_marks_) steps_.drop_unseen();
+  }
+  std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
+
+  // A closed record that counts.
+  void record(const Record& r, const ThreadArea& t) {
+    if (!wanted()) return;
+    const StepInterval* step = steps_.at(r.start_ns);
+    if (step == nullptr) return;
+    LedgerKey key{};
+    if (r.function == kMetaLaunch) {
+      if (r.result == 0) key.function = kMetaLaunch;
+    } else if (view_.function(r.function) != nullptr && accepted(r.bucket, r.result) &&
+               r.captured == 0) {
+      key = key_of(view_, r);
+      key.thread = kind_of_calls(key, t);
+    }
+    if (key.function != 0) rows_.add(*step, key, r.count, r.dur_ns);
+  }
+
+  // All that may be drained was: lines for the steps that nobody can add to any more, within their
+  // part of the quota.
+  void end(Text& out, Progress& p) {
+    if (!wanted()) return;
+    const std::uint64_t quota = view_.head().quota / kStepQuotaDivisor;
+    const std::uint64_t lost = records_lost();
+    lost_open_ = lost_open_ || lost != lost_before_;
+    lost_before_ = lost;
+    StepInterval step;
+    bool any = false;
+    while (steps_.take(std::min(began_ns_, oldest_open_ns_), step)) {
+      any = true;
+      const bool whole = rows_.take(step, totals_);
+      std::uint64_t launches = 0;
+      for (const Total& t : totals_) {
+        if (t.key.function == kMetaLaunch) launches += t.values.calls;
+      }
+      const std::size_t before = out.size();
+      step_line(out, view_, step, totals_, launches, lost_open_ || !whole);
+      const std::uint64_t bytes = out.size() - before;
+      const bool fits = quota == 0 || p.step_bytes + bytes <= quota;
+      fits ? void(p.step_bytes += bytes) : out.cut(before);
+      ++(fits ? p.step_lines : p.steps_dropped);
+    }
+    if (any) lost_open_ = false;
+  }
+
+ private:
+  // Calls without a record, because their ring was full.
+  std::uint64_t records_lost() const {
+    std::uint64_t lost = 0;
+    view_.each_row([&](const LedgerRow& row, const ThreadArea& t) {
+      const std::uint8_t function = key_of(row).function;
+      if (function == kMetaDropped || function == kMetaRangeDropped) {
+        lost += read_row(row, t.committed).calls;
+      }
+    });
+    return lost;
+  }
+
+  void add_range(const OpenRange& r, std::uint64_t to_ns) {
+    std::int64_t number = -1;
+    const std::string_view text = prefix({r.name, sizeof r.name}, r.length);
+    if (is_step(mark_, text, number)) steps_.add(number, r.start_ns, to_ns);
+  }
+
+  void scan(const ThreadArea& t, std::uint64_t from) {
+    const Record* ring = view_.ring(t);
+    if (ring == nullptr) return;
+    const std::uint64_t committed = t.committed.load(std::memory_order_acquire);
+    const std::uint64_t head = t.head.load(std::memory_order_acquire);
+    const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
+    if (head - from > capacity) return;
+    for (std::uint64_t n = from; n < head; ++n) {
+      const auto r = copy_in_use(ring[n & (capacity - 1)]);
+      if (r.txn == 0 || r.txn > committed) return;
+      if (mark_.by == StepBy::call) {
+        end_of_call(r);
+      } else if (r.function == kMetaRange) {
+        closed_range(r, ring, n, head, capacity);
+      }
+    }
+  }
+
+  void end_of_call(const Record& r) {
+    const Function* f = view_.function(r.function);
+    if (f == nullptr || bounded_text(f->name) != mark_.name) return;
+    if (mark_.count != 0 && r.count != mark_.count) return;
+    if (r.captured || !accepted(r.bucket, r.result)) return;
+    const std::uint64_t end = r.start_ns + r.dur_ns;
+    steps_.cut(-1, end + 1);
+  }
+
+  void closed_range(const Record& first, const Record* ring, std::uint64_t n, std::uint64_t head,
+                    std::uint64_t capacity) {
+    RangeRecord r;
+    std::memcpy(&r, &first, sizeof r);
+    OpenRange range{};
+    range.start_ns = r.start_ns;
+    range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(r.length, kMaxRangeName));
+    RangeRecord part = r;
+    for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
+      if (at != 0) {
+        if (++n == head) return;
+        const auto next = copy_in_use(ring[n & (capacity - 1)]);
+        std::memcpy(&part, &next, sizeof part);
+        if (part.function != kMetaRangeName) return;
+      }
+      std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
+    }
+    if (static_cast<RangeKind>(r.kind) != RangeKind::mark) {
+      add_range(range, r.start_ns + r.dur_ns);
+    } else if (mark_.by == StepBy::range) {
+      std::int64_t number = -1;
+      const std::string_view text = prefix({range.name, sizeof range.name}, range.length);
+      if (!is_step(mark_, text, number)) return;
+      by_marks_ = true;
+      steps_.cut(number, r.start_ns);
+    }
+  }
+
+  View view_;
+  StepMark mark_;
+  StepIntervals steps_;
+  StepRows rows_;
+  Pages<Total> totals_;
+  std::uint64_t limit_[kMaxThreads] = {};
+  std::uint64_t began_ns_ = 0;
+  std::uint64_t oldest_open_ns_ = 0;
+  std::uint64_t lost_before_ = 0;
+  bool lost_open_ = false;
+  bool by_marks_ = false;
+};
+
+}  // namespace tprof

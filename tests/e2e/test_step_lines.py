@@ -1,0 +1,138 @@
+"""Exact counts per step from the process itself: no event line is needed, and none is trusted."""
+
+import collections
+import os
+import signal
+
+import pytest
+from lib import launch, rankfile
+from lib.build import LIBTPROF
+from lib.rankfile import lines_of, named
+from lib.runs import until
+from lib.tool import not_as_the_contract_says, told, tprof
+
+STEPS = 6
+RANKS = 2
+# Of one FSDP2 step on one rank: four blocks and the root.
+GATHERS, SCATTERS = 9, 5
+MARKED_BY_NORM = {"TPROF_STEP": "call:ncclAllReduce@20", "TPROF_EVENTS": "off"}
+
+
+def run(folder, *arguments, **env):
+    done = launch.start(launch.without_agent("loops.py", RANKS, arguments), folder, **env)
+    assert done.code == 0, done.stderr
+    return done
+
+
+def steps_of(file):
+    return named(file.lines, "tprof_step")
+
+
+def calls(rows):
+    total = collections.Counter()
+    for row in rows:
+        total[row["name"]] += row["calls"]
+    return total
+
+
+def called(tally):
+    """What the stand-in saw return well, by function."""
+    total = collections.Counter()
+    for row in tally["rows"]:
+        total[row["function"]] += row["returned"]
+    return total
+
+
+def by_key(rows):
+    total = collections.Counter()
+    for row in rows:
+        place = (row["comm"], row.get("device"), row.get("thread"))
+        for figure in ("calls", "count", "elements", "bytes", "host_ns"):
+            total[(row["name"], row["dtype"], *place, row["bytes_class"], figure)] += row[figure]
+    return total
+
+
+def outside(file):
+    """The calls that the ledger has and no step: by no key less than nothing."""
+    rest = by_key(file.ledger_rows())
+    rest.subtract(by_key(row for step in steps_of(file) for row in step["rows"]))
+    assert min(rest.values()) >= 0
+    total = collections.Counter()
+    for key, n in rest.items():
+        total[key[0]] += n if key[-1] == "calls" else 0
+    return total
+
+
+@pytest.mark.parametrize("events", ["off", "on"])
+def test_numbered_ranges_give_each_step_its_exact_counts(torch, tmp_path, events):
+    done = run(
+        tmp_path, "fsdp2", "--accumulate", "2", "--eval-every", "2", "--ranges", "step ",
+        NVTX_INJECTION64_PATH=str(LIBTPROF), TPROF_EVENTS=events,
+    )  # fmt: skip
+    for file in done.ranks():
+        assert not_as_the_contract_says(line for line in lines_of(file.path)) == []
+        assert bool(file.events) == (events == "on")
+        steps = steps_of(file)
+        assert [step["step"] for step in steps] == list(range(STEPS))
+        for step in steps:
+            found = calls(step["rows"])
+            assert "lost" not in step and found["ncclReduceScatter"] == 2 * SCATTERS
+            # Behind an evaluation the root is still gathered.
+            assert 2 * GATHERS - found["ncclAllGather"] == (step["step"] in (2, 4))
+        tally = called(done.tallies()[file.header["pid"]])
+        in_steps = calls(row for step in steps for row in step["rows"])
+        rest = outside(file)
+        assert in_steps["ncclReduceScatter"] == tally["ncclReduceScatter"]
+        for function in ("ncclAllGather", "ncclAllReduce", "cudaMemcpyAsync"):
+            counted = in_steps[function] + rest[function]
+            assert counted == calls(file.ledger_rows())[function]
+            assert function.startswith("cuda") or counted == tally[function]
+        assert rest["ncclAllGather"] >= 3 * 2 * 4  # evaluations are in no range
+    report = told("summary", done.traces, "--by", "step")[1]
+    assert (report["steps_found"], report["steps_exact"], report["steps_unknown"]) == ("mark", True, [])
+    scatters = [step["buckets"]["RESHARDING"]["calls"] for step in report["steps"]]
+    assert scatters == [RANKS * 2 * SCATTERS] * STEPS
+
+
+def test_a_call_ends_each_step(torch, tmp_path):
+    done = run(tmp_path, "fsdp2", "--clip", **MARKED_BY_NORM)
+    for file in done.ranks():
+        steps = steps_of(file)
+        assert [step["step"] for step in steps] == list(range(1, STEPS + 1))
+        for step in steps:
+            found = calls(step["rows"])
+            assert (found["ncclAllGather"], found["ncclReduceScatter"]) == (GATHERS, SCATTERS)
+            assert found["ncclAllReduce"] == 1
+        for before, after in zip(steps, steps[1:]):
+            assert before["ts"] + before["dur"] == pytest.approx(after["ts"], abs=0.002)
+        assert outside(file)["ncclReduceScatter"] == 0
+    text = tprof("summary", done.traces, "--steps", "2-").stdout
+    assert "Totals of steps 2- over 2 processes\n" in text
+
+
+@pytest.mark.parametrize("mark", ["auto", "off", "call:ncclBroadcast"])
+def test_without_a_mark_there_is_no_step(torch, tmp_path, mark):
+    done = run(tmp_path, "fsdp2", TPROF_STEP=mark)
+    assert not any(steps_of(file) for file in done.ranks())
+
+
+def test_killed_processes_have_the_steps_that_they_wrote(torch, tmp_path):
+    command = launch.without_agent("loops.py", RANKS, ("fsdp2", "--steps", "100000"))
+
+    def written():
+        files = list((tmp_path / "traces").glob("rank-*.json"))
+        return files and all(path.read_text().count('"tprof_step"') > 10 for path in files)
+
+    # The root's gradients are the last of a step.
+    mark = {"TPROF_STEP": "call:ncclReduceScatter@4160", "TPROF_EVENTS": "off"}
+    with launch.running(command, tmp_path, **mark) as process:
+        until(written)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    until(lambda: tprof("recover", tmp_path / "traces").returncode == 0)  # the last of them may linger
+    for file in rankfile.read_folder(tmp_path / "traces"):
+        steps = steps_of(file)
+        assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
+        found = [calls(step["rows"])["ncclReduceScatter"] for step in steps]
+        assert len(steps) > 10 and found == [SCATTERS] * len(steps)
+        outside(file)

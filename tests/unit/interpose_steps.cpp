@@ -1,0 +1,86 @@
+// format/step_mark.h and steps/intervals.h: what marks a step, and which step a moment is in.
+#include "catch2.h"
+#include "interpose/format/step_mark.h"
+#include "interpose/steps/intervals.h"
+
+using namespace tprof;
+
+TEST_CASE("TPROF_STEP says a range, a call, nothing, or is refused", "[steps]") {
+  StepMark mark;
+  REQUIRE(parse_step_mark("nvtx:my step", mark));
+  CHECK((mark.by == StepBy::range && mark.name == "my step"));
+  REQUIRE(parse_step_mark("call:ncclReduceScatter@128", mark));
+  CHECK((mark.by == StepBy::call && mark.name == "ncclReduceScatter" && mark.count == 128));
+  REQUIRE(parse_step_mark("call:ncclAllReduce", mark));
+  CHECK(mark.count == 0);
+  REQUIRE(parse_step_mark("off", mark));
+  CHECK(mark.by == StepBy::off);
+  for (const char* bad : {"", "on", "nvtx:", "call:", "call:foo", "call:ncclSend@",
+                          "call:ncclSend@0", "call:ncclSend@1x", "call:ncclSend@-1"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_step_mark(bad, mark));
+  }
+  CHECK_FALSE(parse_step_mark("nvtx:" + std::string(kMaxStepMark, 'x'), mark));
+}
+
+TEST_CASE("Usual names of steps are known by their number", "[steps]") {
+  std::int64_t number = -1;
+  CHECK(step_name("ProfilerStep#7", number) == "profilerstep");
+  CHECK(number == 7);
+  CHECK(step_name("Train Step: 12", number) == "trainstep");
+  CHECK(number == 12);
+  for (const char* other : {"step", "optimizer step 3", "stepper 3", "block 3", "3", "", "step 3 a",
+                            "step 99999999999999999999"}) {
+    CAPTURE(other);
+    CHECK(step_name(other, number).empty());
+  }
+  StepMark mark;
+  parse_step_mark("nvtx:loop ", mark);
+  CHECK((is_step(mark, "loop 4", number) && number == 4));
+  CHECK((is_step(mark, "loop ", number) && number == -1));
+  CHECK_FALSE(is_step(mark, "loop 4b", number));
+}
+
+TEST_CASE("A step that ended gives way to the next before its end is known", "[steps]") {
+  StepIntervals steps;
+  steps.add(0, 100, StepInterval::kOpen);
+  steps.forget_seen();
+  steps.add(1, 300, StepInterval::kOpen);  // open now; that the first ended stands in a ring
+  steps.add(0, 100, 250);
+  steps.drop_unseen();
+  REQUIRE(steps.at(249) != nullptr);
+  CHECK(steps.at(249)->step == 0);
+  CHECK(steps.at(250) == nullptr);  // between two
+  CHECK(steps.at(10'000)->step == 1);
+  StepInterval taken;
+  CHECK_FALSE(steps.take(249, taken));
+  REQUIRE(steps.take(250, taken));
+  CHECK((taken.step == 0 && taken.from_ns == 100 && taken.to_ns == 250));
+  steps.add(0, 100, 250);  // looked at again
+  CHECK(steps.at(200) == nullptr);
+}
+
+TEST_CASE("A range within a step is none, and one whose end was lost is forgotten", "[steps]") {
+  StepIntervals steps;
+  steps.add(5, 100, 500);
+  steps.add(6, 200, 300);
+  CHECK(steps.at(250)->step == 5);
+  steps.add(7, 600, StepInterval::kOpen);
+  steps.forget_seen();
+  steps.drop_unseen();
+  CHECK(steps.at(700) == nullptr);
+}
+
+TEST_CASE("Each call that ends a step begins the next", "[steps]") {
+  StepIntervals steps;
+  steps.add(-1, 0, StepInterval::kOpen);
+  for (const std::uint64_t end : {100U, 200U, 200U, 300U}) steps.cut(-1, end);
+  CHECK(steps.at(99)->step == 1);
+  CHECK(steps.at(100)->step == 2);
+  CHECK(steps.at(299)->step == 3);
+  CHECK(steps.at(1'000)->step == 4);
+  StepInterval taken;
+  REQUIRE(steps.take(150, taken));
+  steps.cut(-1, 100);  // looked at again
+  CHECK(steps.at(150)->step == 2);
+}
