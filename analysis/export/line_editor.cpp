@@ -77,6 +77,7 @@ void append_micros(std::string& out, std::int64_t ns) {
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
   const bool range = read::is_range(line.text);  // named by the program: its name says nothing
+  const bool device = read::is_device_time(line.text);
   simdjson::ondemand::document document;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                             line.text.size() + simdjson::SIMDJSON_PADDING);
@@ -98,11 +99,13 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
       once(places.pid, key, token(value));
     } else if (key == "ts") {
       once(places.ts, key, token(value));
-    } else if (key == "args" && places.name.starts_with("\"tprof_")) {
+    } else if (key == "args" && (device || places.name.starts_with("\"tprof_"))) {
       for (auto arg : value_of(value.get_object())) {
         const std::string_view inner = value_of(arg.unescaped_key());
         const auto found = value_of(arg.value());
-        if (inner == "ts") once(places.ts, inner, token(found));
+        if (inner == (device ? "queued" : "ts")) {
+          once(device ? places.queued : places.ts, inner, token(found));
+        }
       }
     }
   }
@@ -139,6 +142,11 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
   skip_to(at.pid);
   append(out, to.pid);
   if (!at.ts.empty() && !ts_first) put_ts();
+  if (!at.queued.empty() && at.queued.data() > copied) {
+    const std::int64_t ts = read::micros_to_ns(at.ts);
+    skip_to(at.queued);
+    append_micros(out, to.moved(ts) - to.moved(ts - read::micros_to_ns(at.queued)));
+  }
   out.append(copied, line.text.data() + line.text.size());
   return true;
 }

@@ -50,7 +50,8 @@ class LineEditor {
   struct Places {
     std::string_view name;
     std::string_view pid;
-    std::string_view ts;  // of an event its own, of metadata the one in its arguments
+    std::string_view ts;      // of an event its own, of metadata the one in its arguments
+    std::string_view queued;  // of a DEVICE line: a time before that
   };
   Places find(const read::Line& line);
 

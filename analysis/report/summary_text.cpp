@@ -114,16 +114,27 @@ std::string phase_table(const stats::Summary& s) {
 }
 
 std::string rank_table(const stats::Summary& s) {
-  Table table(columns("llrrrr", {"rank", "bucket", "calls", "elements", "bytes", "host time"}));
+  const bool timed = stats::sum(s.buckets).device_timed != 0;
+  Columns shown = columns("llrrr", {"rank", "bucket", "calls", "elements", "bytes"});
+  for (const char* time : {"host time", "device time", "exposed"}) {
+    if (timed != (time == std::string_view("host time"))) shown.emplace_back(time, right);
+  }
+  Table table(shown);
+  const auto row = [&](std::vector<std::string> cells, const Amounts& a) {
+    if (!timed) cells.push_back(host_time(a));
+    if (timed) cells.insert(cells.end(), {device_time(a), exposed(a)});
+    table.row(std::move(cells));
+  };
   for (const auto& [rank, totals] : s.per_rank) {
     std::string name = std::to_string(rank);
     for (std::size_t b = 0; b < kBucketCount; ++b) {
       const Amounts& a = totals[b];
       if (a.calls == 0) continue;
-      table.row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
-                 thousands(a.elements), bytes(a.bytes), host_time(a)});
+      row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
+           thousands(a.elements), bytes(a.bytes)},
+          a);
     }
-    if (!name.empty()) table.row({name, "none", "0", "0", "0 B", "0 ns"});
+    if (!name.empty()) row({name, "none", "0", "0", "0 B"}, {});
   }
   return table.str();
 }

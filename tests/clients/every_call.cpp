@@ -28,6 +28,10 @@ decltype(cudaStreamBeginCaptureToGraph) cudaStreamBeginCaptureToGraph_ptsz;
 decltype(cudaStreamEndCapture) cudaStreamEndCapture_ptsz;
 cudaError_t cudaMallocAsync_ptsz(void**, size_t, cudaStream_t);  // overloaded in C++
 decltype(cudaFreeAsync) cudaFreeAsync_ptsz;
+decltype(cudaEventRecord) cudaEventRecord_ptsz;
+decltype(cudaEventRecordWithFlags) cudaEventRecordWithFlags_ptsz;
+decltype(cudaStreamWaitEvent) cudaStreamWaitEvent_ptsz;
+decltype(cudaStreamSynchronize) cudaStreamSynchronize_ptsz;
 }
 
 namespace {
@@ -38,6 +42,7 @@ char target[256];
 ncclUniqueId id;
 ncclComm_t comm;
 cudaStream_t stream;
+cudaEvent_t event;
 cudaGraph_t graph;
 cudaGraphExec_t executable;
 cudaGraphInstantiateParams instantiate;
@@ -262,6 +267,16 @@ const Call kCudaCalls[] = {
     CALL(cudaGraphLaunch_ptsz, executable, stream),
     CALL(cudaGraphExecDestroy, executable),
     CALL(cudaGraphDestroy, graph),
+    CALL(cudaEventRecord, event, stream),
+    CALL(cudaEventRecord_ptsz, event, stream),
+    CALL(cudaEventRecordWithFlags, event, stream, 0),
+    CALL(cudaEventRecordWithFlags_ptsz, event, stream, 0),
+    CALL(cudaStreamWaitEvent, stream, event, 0),
+    CALL(cudaStreamWaitEvent_ptsz, stream, event, 0),
+    CALL(cudaStreamSynchronize, stream),
+    CALL(cudaStreamSynchronize_ptsz, stream),
+    CALL(cudaEventSynchronize, event),
+    CALL(cudaDeviceSynchronize),
 };
 
 #undef CALL
