@@ -13,6 +13,7 @@ namespace tprof {
 template <typename T>
 class Pages {
   static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr std::size_t kSize = sizeof(T);  // NOLINT(bugprone-sizeof-expression): of any
 
  public:
   Pages() = default;
@@ -33,13 +34,13 @@ class Pages {
 
   void append(const T* from, std::size_t n) {
     if (!reserve(n)) return;
-    std::memcpy(data_ + size_, from, n * sizeof(T));
+    std::memcpy(data_ + size_, from, n * kSize);
     size_ += n;
   }
   void push_back(const T& value) { append(&value, 1); }
 
   void release() {
-    if (data_ != nullptr) munmap(data_, capacity_ * sizeof(T));
+    if (data_ != nullptr) munmap(data_, capacity_ * kSize);
     data_ = nullptr;
     size_ = capacity_ = 0;
   }
@@ -50,10 +51,9 @@ class Pages {
     if (size_ + more <= capacity_) return true;
     std::size_t capacity = capacity_ == 0 ? 65536 : capacity_ * 2;
     while (capacity < size_ + more) capacity *= 2;
-    void* p = data_ == nullptr
-                  ? mmap(nullptr, capacity * sizeof(T), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                  : mremap(data_, capacity_ * sizeof(T), capacity * sizeof(T), MREMAP_MAYMOVE);
+    void* p = data_ == nullptr ? mmap(nullptr, capacity * kSize, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                               : mremap(data_, capacity_ * kSize, capacity * kSize, MREMAP_MAYMOVE);
     if (p == MAP_FAILED) {
       failed_ = true;
       return false;

@@ -78,7 +78,7 @@ struct Record {
 inline constexpr std::uint32_t kDeviceLane = 1U << 23;
 inline constexpr std::string_view kDeviceCategory = "DEVICE";
 inline constexpr std::string_view kFlowCategory = "FLOW";  // of merged traces only
-inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
+inline constexpr std::size_t kThreadNameBytes = 16;        // PR_GET_NAME
 
 static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
 static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);

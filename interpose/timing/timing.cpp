@@ -82,7 +82,7 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   pair.of.key = of_thread(of.key, t_thread.area->kind);
   pair.wait.number = next_number();
   pair.wait.stream = waits::id_of(pair.stream);
-  const CUstream stream = pair.stream;
+  CUstream_st* const stream = pair.stream;
   const waits::Behind behind{pair.wait.number, pair.wait.stream, pair.pool, {}};
   end_pair(pair) ? waits::called(stream, behind) : lose(TimingLost::device, of.calls);
 }
