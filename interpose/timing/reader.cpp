@@ -68,7 +68,7 @@ void count(const Pair& pair, std::uint64_t start_ns, std::uint64_t ns) {
   if (start_ns == 0) return;
   close_record(transaction, kMetaDevice, [&](Record& r) {
     const auto key = std::bit_cast<LedgerKey>(pair.of.key);
-    r.start_ns = std::max(start_ns, pair.of.host_ns);  // the clock's error
+    r.start_ns = start_ns;
     set_outcome(r, ns, 0);
     r.stream = reinterpret_cast<std::uintptr_t>(pair.stream);
     r.seq = pair.of.seq;
@@ -163,7 +163,15 @@ class Reading {
 
   // `start_ns`: 0 where the device's clock is not known.
   void take(Pair& pair, std::uint64_t start_ns, std::uint64_t ns) {
-    if (pair.kind == Kind::call) count(pair, start_ns, ns);
+    // A stream with nothing to do comes to the first event at once, and then waits for the host.
+    const bool call = pair.kind == Kind::call;
+    const std::uint64_t host_ns = call ? pair.of.host_ns : pair.wait.enqueued_ns;
+    if (start_ns != 0 && start_ns < host_ns) {
+      const std::uint64_t idle = std::min(ns, host_ns - start_ns);
+      start_ns += idle;
+      ns -= idle;
+    }
+    if (call) count(pair, start_ns, ns);
     if (start_ns == 0) return;
     pair.wait.start_ns = start_ns;
     pair.wait.end_ns = start_ns + ns;

@@ -42,8 +42,9 @@ TimedCall begin_pair(CUstream stream) {
   if (pool->wants_more()) reader::wake();
   if (pair == nullptr) return {nullptr, true, TimingLost::no_pair};
   pair->stream = stream;
-  pair->wait.enqueued_ns = now_ns();
-  if (event_driver::record(pair->begin, stream)) return {pair};
+  const bool recorded = event_driver::record(pair->begin, stream);
+  pair->wait.enqueued_ns = now_ns();  // what follows comes later
+  if (recorded) return {pair};
   pool->give_back(*pair);
   give_up();
   return {nullptr, true, TimingLost::device};
