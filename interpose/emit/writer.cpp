@@ -1,7 +1,5 @@
 #include "interpose/emit/writer.h"
 
-#include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -9,11 +7,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <cstring>
-#include <ctime>
 #include <new>
 
+#include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
@@ -36,14 +33,6 @@ std::atomic<bool> g_closed{false};         // the last of them well
 
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;
-
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
-  const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
-}
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 // The output, for one thread at a time; null if it was not to be had in time.
 class [[nodiscard]] Hold {
@@ -146,15 +135,7 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
   note_cores();  // calls may come before constructors
   g_duties = duties;
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
-  const NoSignals inherited_by_the_thread;
-  pthread_t thread;
-  const bool made = pthread_create(&thread, &attributes, run, nullptr) == 0;
-  pthread_attr_destroy(&attributes);
-  return made;
+  return start_background_thread(run);
 }
 
 void wake() {

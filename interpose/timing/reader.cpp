@@ -1,7 +1,5 @@
 #include "interpose/timing/reader.h"
 
-#include <linux/futex.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,13 +8,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <climits>
-#include <ctime>
 #include <new>
 #include <utility>
 
+#include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
-#include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
 #include "interpose/driver/events.h"
 #include "interpose/thread/ring.h"
@@ -36,14 +32,6 @@ std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
 
 constinit Thread g_reader{};  // its own part of the ledger, and its records
 DeviceClock g_clock[kPools];  // of each pool's device
-
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
-  const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
-}
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 // The ledger's part of what was read, and `fill`'s record with it, if the ring has room.
 template <typename Fill>
@@ -219,16 +207,7 @@ void* run(void*) {
 }  // namespace
 
 bool begin() {
-  if (!attach_own(g_reader)) return false;
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
-  const NoSignals inherited_by_the_thread;
-  pthread_t thread;
-  const bool made = pthread_create(&thread, &attributes, run, nullptr) == 0;
-  pthread_attr_destroy(&attributes);
-  return made;
+  return attach_own(g_reader) && start_background_thread(run);
 }
 
 void wake() {

@@ -1,0 +1,41 @@
+// A thread of the library's own, and how others wake it and wait for it.
+#pragma once
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+#include "interpose/base/held_signals.h"
+
+namespace tprof {
+
+// Until `word` is no longer `value` and somebody says so, or for `ms`.
+inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
+  const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
+}
+inline void futex_wake(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Detached, with a small stack and every signal blocked: signals are the program's. False: there is
+// no room for one.
+inline bool start_background_thread(void* (*run)(void*)) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  const NoSignals inherited_by_the_thread;
+  pthread_t thread;
+  const bool made = pthread_create(&thread, &attributes, run, nullptr) == 0;
+  pthread_attr_destroy(&attributes);
+  return made;
+}
+
+}  // namespace tprof
