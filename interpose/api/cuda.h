@@ -146,6 +146,8 @@
   X(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamBeginRecaptureToGraph, 13030, kNewestKnown,\
     (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, void* callback, void* data),                             \
     (stream, mode, graph, callback, data), (CaptureBegins{meant(stream), false}))                                       \
+  X(cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, kNewestKnown,                               \
+    (CUstream stream, CUgraph * graph), (stream, graph), (CaptureEnds{meant(stream)}))                                  \
   /* CUDA_GRAPH_INSTANTIATE_PARAMS begins with the flags. */                                                            \
   X(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams, 12000, kNewestKnown, \
     (CUgraphExec * executable, CUgraph graph, unsigned long long* params), (executable, graph, params),                 \

@@ -173,22 +173,24 @@
 //         differs between versions of CUDA, or headers that we build with lack a type of it; every
 //         argument is passed on as it travels
 //   meant(stream) is the stream that a function and its twin mean by 0
-#define TPROF_CUDART_GRAPH(X)                                                             \
-  X(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz, 10000, TYPED,                    \
-    (cudaStream_t stream, cudaStreamCaptureMode mode), (stream, mode),                    \
-    (CaptureBegins{meant(stream), false}))                                                \
-  X(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz, 12030, ANY,        \
-    (cudaStream_t stream, cudaGraph_t graph, void* after, void* edges, size_t n,          \
-     cudaStreamCaptureMode mode),                                                         \
-    (stream, graph, after, edges, n, mode), (CaptureBegins{meant(stream), true}))         \
-  X(cudaStreamBeginRecaptureToGraph, cudaStreamBeginRecaptureToGraph_ptsz, 13030, ANY,    \
-    (cudaStream_t stream, cudaStreamCaptureMode mode, cudaGraph_t graph, void* callback), \
-    (stream, mode, graph, callback), (CaptureBegins{meant(stream), false}))               \
-  X(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz, 12000, ANY,      \
-    (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long* params),        \
-    (executable, graph, params), (Instantiates{executable, graph, params ? *params : 0})) \
-  X(cudaGraphLaunch, cudaGraphLaunch_ptsz, 10000, TYPED,                                  \
-    (cudaGraphExec_t executable, cudaStream_t stream), (executable, stream),              \
+#define TPROF_CUDART_GRAPH(X)                                                                  \
+  X(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz, 10000, TYPED,                         \
+    (cudaStream_t stream, cudaStreamCaptureMode mode), (stream, mode),                         \
+    (CaptureBegins{meant(stream), false}))                                                     \
+  X(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz, 12030, ANY,             \
+    (cudaStream_t stream, cudaGraph_t graph, void* after, void* edges, size_t n,               \
+     cudaStreamCaptureMode mode),                                                              \
+    (stream, graph, after, edges, n, mode), (CaptureBegins{meant(stream), true}))              \
+  X(cudaStreamBeginRecaptureToGraph, cudaStreamBeginRecaptureToGraph_ptsz, 13030, ANY,         \
+    (cudaStream_t stream, cudaStreamCaptureMode mode, cudaGraph_t graph, void* callback),      \
+    (stream, mode, graph, callback), (CaptureBegins{meant(stream), false}))                    \
+  X(cudaStreamEndCapture, cudaStreamEndCapture_ptsz, 10000, TYPED,                             \
+    (cudaStream_t stream, cudaGraph_t * graph), (stream, graph), (CaptureEnds{meant(stream)})) \
+  X(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz, 12000, ANY,           \
+    (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long* params),             \
+    (executable, graph, params), (Instantiates{executable, graph, params ? *params : 0}))      \
+  X(cudaGraphLaunch, cudaGraphLaunch_ptsz, 10000, TYPED,                                       \
+    (cudaGraphExec_t executable, cudaStream_t stream), (executable, stream),                   \
     (Launches{executable, meant(stream)}))
 
 // The same without a twin: X(function, since, kind, (parameters), (arguments), (what it tells)).

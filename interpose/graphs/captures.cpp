@@ -16,6 +16,7 @@ constexpr std::uint32_t kMaxGraphs = 16384;
 
 struct CapturedGraph {
   std::uint32_t first, last;  // calls, 1-based
+  const void* captured_on;    // while a capture made this graph goes on: where that began
   bool seen_from_start;
 };
 
@@ -55,6 +56,11 @@ void forget_calls(CapturedGraph& graph) {
   call_at(graph.last).next = g_free_call;
   g_free_call = graph.first;
   graph.first = graph.last = 0;
+}
+
+// Every thread means its own by the one handle of per-thread streams.
+const void* origin(const Thread& t, cudaStream_t stream) {
+  return stream == cudaStreamPerThread ? static_cast<const void*>(&t) : stream;
 }
 
 void add(CapturedGraph& graph, const CapturedCall& call) {
@@ -114,7 +120,7 @@ void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Pla
   add(graph_at(place), captured);
 }
 
-void capture_began(cudaStream_t stream, bool into_existing_graph) {
+void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
   graph_driver::Capture now{};
   if (into_existing_graph) return;
   if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return;
@@ -124,6 +130,20 @@ void capture_began(cudaStream_t stream, bool into_existing_graph) {
   // A graph of this handle that is gone may have been destroyed without our seeing.
   forget_calls(graph_at(place));
   graph_at(place).seen_from_start = true;
+  graph_at(place).captured_on = origin(t, stream);
+}
+
+void capture_ended(Thread& t, cudaStream_t stream, bool made) {
+  const void* began_on = origin(t, stream);
+  if (began_on == nullptr) return;  // the legacy stream can't be captured
+  const LockGuard guard(g_lock);
+  for (CapturedGraph& graph : g_graphs) {
+    if (graph.captured_on != began_on) continue;
+    graph.captured_on = nullptr;
+    if (made) continue;
+    forget_calls(graph);
+    graph.seen_from_start = false;
+  }
 }
 
 void destroying(cudaGraph_t graph) {
@@ -132,6 +152,7 @@ void destroying(cudaGraph_t graph) {
   if (place == 0) return;
   g_index.erase(graph);
   forget_calls(graph_at(place));
+  graph_at(place).captured_on = nullptr;
   graph_at(place).first = g_free_graph;
   g_free_graph = place;
 }

@@ -39,7 +39,10 @@ enum class Placed : std::uint8_t { one_node, shared_node };
 void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed);
 
 // A capture has begun on `stream`. What was in the graph before is gone but `into_existing_graph`.
-void capture_began(cudaStream_t stream, bool into_existing_graph);
+void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph);
+// The capture that began on `stream` has ended. Where it failed (not `made`) its graph is gone, and
+// its handle can be another's.
+void capture_ended(Thread& t, cudaStream_t stream, bool made);
 // Before the real call, since after it the handle can be another's.
 void destroying(cudaGraph_t graph);
 

@@ -15,12 +15,18 @@ namespace tprof::hook {
 using graphs::copies_otherwise;
 using graphs::is_counted;
 
-// What is told before the real call, and after one that has worked.
+// What is told before the real call, and after one that has worked or was refused.
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
   void before() const { graphs::g_any_capture.store(true, std::memory_order_relaxed); }
-  void after(Thread&) const { graphs::capture_began(stream, into_existing_graph); }
+  void after(Thread& t) const { graphs::capture_began(t, stream, into_existing_graph); }
+};
+struct CaptureEnds {
+  cudaStream_t stream;
+  void before() const {}
+  void after(Thread& t) const { graphs::capture_ended(t, stream, true); }
+  void refused(Thread& t) const { graphs::capture_ended(t, stream, false); }
 };
 struct Instantiates {
   const cudaGraphExec_t* executable;
@@ -79,7 +85,11 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& real) {
     if constexpr (requires { call.before(); }) {
       call.before();
       const auto result = real();
-      if (accepted(result)) call.after(*t);
+      if (accepted(result)) {
+        call.after(*t);
+      } else if constexpr (requires { call.refused(*t); }) {
+        call.refused(*t);
+      }
       return result;
     } else {
       return launch_call(*t, call.executable, call.stream, real);

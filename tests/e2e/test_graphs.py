@@ -49,6 +49,7 @@ RAN = {
         ("ALLGATHER", 2 + 4, 2 * 64 + 4 * 128),
     },
     "dependencies_updated": {("H2D", 4 + 9, 800 + 2400), ("D2H", 2, 400)},
+    "handles_of_failed_captures": {("H2D", 150, 300)},
     "handles_reused": {
         ("H2D", sum(i % 4 for i in range(0, 50, 2)), sum(i % 4 for i in range(0, 50, 2)) * 100),
         (

@@ -169,6 +169,23 @@ void handles_reused() {
   }
 }
 
+// The library destroys the graph of a capture that fails, whose handles are soon another's.
+void handles_of_failed_captures() {
+  for (int i = 0; i < 50; ++i) {
+    cudaGraph_t graph = nullptr;
+    begin();
+    gather(16);
+    upload(100);
+    REFUSED(cudaStreamSynchronize(stream));
+    REFUSED(cudaStreamEndCapture(stream, &graph));
+    cudaGetLastError();
+    graph = empty();
+    for (size_t bytes : {1, 2, 3}) add_upload(graph, bytes);
+    run(graph, 1);
+    OK(cudaGraphDestroy(graph));
+  }
+}
+
 }  // namespace
 
 SITUATIONS(captured_situations,
@@ -176,4 +193,5 @@ SITUATIONS(captured_situations,
                SITUATION(captures_that_fail) SITUATION(captured_into_a_graph)
                    SITUATION(captured_again) SITUATION(dependencies_updated)
                        SITUATION(launched_into_a_capture) SITUATION(own_default_stream)
-                           SITUATION(killed) SITUATION(handles_reused))
+                           SITUATION(killed) SITUATION(handles_reused)
+                               SITUATION(handles_of_failed_captures))
