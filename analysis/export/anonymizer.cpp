@@ -30,7 +30,7 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
-    "waited_ns", "world_size", "lost", "steps_dropped"};
+    "waited_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -59,7 +59,7 @@ constexpr std::string_view kMetadataLines[] = {
     "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
     "tprof_device_clock", "tprof_footer",       "tprof_graph",  "tprof_group",  "tprof_header",
     "tprof_identity",     "tprof_last",         "tprof_ledger", "tprof_merged", "tprof_site",
-    "tprof_stream",       "tprof_step"};
+    "tprof_stream",       "tprof_step",         "tprof_window"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {

@@ -256,6 +256,9 @@
   X(cudaEventSynchronize, 3020, (cudaEvent_t event), (event), (ThreadWaits{waits::behind(event)})) \
   X(cudaDeviceSynchronize, 3020, (), (), (ThreadWaitsForDevice{}))
 
+// The program's switch of profilers: X(function, since, whether it switches them on).
+#define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
+
 // The name by which copies are replayed that a graph holds, and of which the driver alone told
 // (graphs/scan.h): put there by hand, or changed there. No wrapper has it.
 #define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)

@@ -76,6 +76,10 @@ namespace {
   TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
 #undef X_TWIN
 #undef X
+#define X(name, since, ...) \
+  WRAPPED("cudart", name, "", "", "TPROF_SCHEDULE=profiler") SINCE(name, since)
+  TPROF_CUDART_PROFILER(X)
+#undef X
 #define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") SINCE(name, since)
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)

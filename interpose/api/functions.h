@@ -24,8 +24,8 @@ enum class Fn : std::uint16_t {
           TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
               TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
                   TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
-                      TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                          TPROF_CUDA_ENTRY(X)
+                      TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
+                          TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
                               count_
@@ -86,13 +86,14 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                             TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
                                 TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN)
-                                    TPROF_CUDART_WAIT_ONLY(X) TPROF_CUDART_ENTRY(X)
+                                    TPROF_CUDART_WAIT_ONLY(X) TPROF_CUDART_PROFILER(X)
+                                        TPROF_CUDART_ENTRY(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                                        TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                            TPROF_CUDA_ENTRY(X)
+                                            TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
+                                                TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
 };

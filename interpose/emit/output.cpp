@@ -192,6 +192,8 @@ void Output::lose(std::uint64_t events) {
   // The tables' lines come again with the next batch.
   next_.comms = progress_.comms;
   next_.graphs = progress_.graphs;
+  next_.sites = progress_.sites;
+  next_.windows = progress_.windows;
   next_.world = progress_.world;
   next_.streams = progress_.streams;
   commit(next_);

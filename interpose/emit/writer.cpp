@@ -19,7 +19,10 @@
 namespace tprof::writer {
 namespace {
 
-constexpr std::uint32_t kSleepMs = 200;                  // a half-full ring wakes us earlier
+constexpr std::uint32_t kSleepMs = 200;  // a half-full ring wakes us earlier
+// Where what is on depends on the step: so much of one may pass before calls are timed. A warm-up
+// step hides it.
+constexpr std::uint32_t kSleepBetweenStepsMs = 20;
 constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a disk takes a GiB meanwhile, or is none
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
@@ -99,6 +102,7 @@ bool close_held(Output& output) {
 }
 
 Duties g_duties{};
+std::uint32_t g_sleep_ms = kSleepMs;
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
@@ -125,7 +129,8 @@ void* run(void*) {
       more = hold.output()->drain_batch();
       if (!more) hold.output()->tick();
     }
-    futex_wait(g_wake, seen, kSleepMs);
+    g_duties.before_it_sleeps();
+    futex_wait(g_wake, seen, g_sleep_ms);
   }
 }
 
@@ -134,6 +139,7 @@ void* run(void*) {
 bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
+  g_sleep_ms = view.head().windows.schedule[0] == 0 ? kSleepMs : kSleepBetweenStepsMs;
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
   return start_background_thread(run);
 }

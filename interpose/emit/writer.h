@@ -10,6 +10,7 @@ namespace tprof::writer {
 // What else the thread does.
 struct Duties {
   void (*whenever_it_wakes)();
+  void (*before_it_sleeps)();
   void (*before_it_closes)();
 };
 

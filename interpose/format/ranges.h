@@ -71,9 +71,10 @@ constexpr std::uint32_t range_records(std::uint32_t name_bytes) {
 static_assert(sizeof(RangeRecord) == 64 && std::is_trivially_copyable_v<RangeRecord>);
 
 // Why ranges have no line. `open`: more were open at a time than there is room for.
-enum class RangeDropped : std::uint32_t { quota, ring, write_error, open };
-inline constexpr const char* kRangeDroppedNames[] = {"quota", "ring", "write_error", "open"};
-inline constexpr std::size_t kRangeDroppedCount = 4;
+enum class RangeDropped : std::uint32_t { quota, ring, write_error, open, window };
+inline constexpr const char* kRangeDroppedNames[] = {"quota", "ring", "write_error", "open",
+                                                     "window"};
+inline constexpr std::size_t kRangeDroppedCount = 5;
 
 // Bytes of range lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
 inline constexpr std::uint64_t kRangeQuotaDivisor = 4;

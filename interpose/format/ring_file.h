@@ -17,6 +17,7 @@
 #include "interpose/format/schema.h"
 #include "interpose/format/sites.h"
 #include "interpose/format/step_mark.h"
+#include "interpose/format/windows.h"
 
 namespace tprof {
 
@@ -163,6 +164,7 @@ struct Progress {
   std::uint64_t step_lines;                         // steps that have a line
   std::uint64_t step_bytes;                         // of those lines, against their own quota
   std::uint64_t steps_dropped;                      // steps that have none, though they ended
+  std::uint32_t windows;                            // that have a line
   std::uint64_t tail[kMaxThreads];
   std::uint32_t tid[kMaxThreads];                   // thread of the records at `tail`
   std::uint64_t stream[kMaxStreams];                // handles that have a number: index + 1
@@ -196,6 +198,7 @@ struct Head {
   std::uint32_t events;        // EventLines
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
+  Windows windows;
   // What was allocated.
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;

@@ -95,6 +95,10 @@ inline bool step(std::string_view v) {
   StepMark mark;
   return parse_step_mark(v, mark);
 }
+inline bool schedule(std::string_view v) {
+  Schedule s;
+  return parse_schedule(v, s);
+}
 inline bool nvtx(std::string_view v) {
   return on_off(v) || v == "nccl";
 }
@@ -123,6 +127,8 @@ enum class Setting : std::uint8_t {
   ranks,
   copy_element_size,
   step,
+  schedule,
+  cuda_profiler,
   run_id,
   ring,
   ring_dir,
@@ -167,6 +173,15 @@ inline constexpr SettingInfo kSettings[] = {
      "ranges "
      "of usual names",
      accept::step},
+    {"TPROF_SCHEDULE", "off",
+     "off, profiler, or wait=5,warmup=1,active=3,repeat=2,skip_first=10,skip_first_wait=0",
+     "steps with event lines and device times, as torch.profiler.schedule has them; profiler: "
+     "between cudaProfilerStart and cudaProfilerStop; the counts are those of the whole run",
+     accept::schedule},
+    {"TPROF_CUDA_PROFILER", "0", "0 or 1",
+     "1: cuProfilerStart and cuProfilerStop at the ends of TPROF_SCHEDULE's windows, for nsys "
+     "--capture-range=cudaProfilerApi",
+     accept::any},
     {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
      accept::any},
     {"TPROF_RING", "16384", "a power of two from 64",

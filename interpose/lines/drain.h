@@ -11,6 +11,7 @@
 #include "interpose/lines/lines.h"
 #include "interpose/lines/range_lines.h"
 #include "interpose/lines/record_sink.h"
+#include "interpose/lines/window_lines.h"
 
 namespace tprof {
 
@@ -111,6 +112,7 @@ class Drain {
     const std::uint32_t sites = View::entries(view_.head().sites);
     while (p.sites < sites) site_line(out, view_, ++p.sites);
     const std::uint32_t graphs = View::entries(view_.head().graphs);
+    window_lines(out, view_, p.windows, last);
     for (; p.graphs < graphs; ++p.graphs) {
       const Graph* g = view_.graph(p.graphs + 1);
       if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
@@ -180,11 +182,19 @@ class Drain {
       }
       std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
     }
-    if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) return;  // a step's
+    if (no_lines()) return;  // a step's
+    if (!in_window(view_.head().windows, r.start_ns)) {
+      ++p.range_dropped[static_cast<std::size_t>(RangeDropped::window)];
+      return;
+    }
     const std::size_t before = out.size();
     range_line(out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
     const bool fits = within_quota(out, before, p.range_bytes, kRangeQuotaDivisor);
     ++(fits ? p.range_lines : p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)]);
+  }
+
+  bool no_lines() const {
+    return view_.head().events == static_cast<std::uint32_t>(EventLines::off);
   }
 
   // The text behind `before` counts as `written`, or is taken back.
@@ -209,7 +219,7 @@ class Drain {
     }
     if (r.function == kMetaRangeName) return;  // of a damaged file
     if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
-    if (view_.head().events == static_cast<std::uint32_t>(EventLines::off)) {
+    if (no_lines() || !in_window(view_.head().windows, r.start_ns)) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
       return;
     }
@@ -234,6 +244,7 @@ class Drain {
     if (r.function == kMetaDeviceClock) {
       device_clock_line(out, view_, r);
     } else {
+      if (no_lines() || !in_window(view_.head().windows, r.count)) return;  // with its call
       tables(out, p);
       const std::uint32_t stream = stream_number(out, p, r.stream);
       const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;

@@ -23,7 +23,9 @@ struct Config {
   bool all_ranks;                   // TPROF_RANKS is unset, or "all"
   char ranks[kMaxRankList + 1];     // its text
   char step_mark[kMaxStepMark + 1];
-  bool redact;  // leave out of the header what looks like a secret
+  char schedule[kMaxSchedule + 1];  // "": off
+  bool cuda_profiler;               // at the ends of windows
+  bool redact;                      // leave out of the header what looks like a secret
 };
 
 // A bad value costs one line on standard error and the default is used; so does a variable that

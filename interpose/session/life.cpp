@@ -30,6 +30,7 @@
 #include "interpose/session/header.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
+#include "interpose/session/windows.h"
 #include "interpose/sites/sites.h"
 #include "interpose/thread/ring.h"
 #include "interpose/timing/timing.h"
@@ -89,6 +90,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.events = static_cast<std::uint32_t>(lines ? config().events : EventLines::off);
   head.copy_element_size = config().copy_element_size;
   copy_text(head.step_mark, config().step_mark);
+  copy_text(head.windows.schedule, config().schedule);
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);
   head.sites.entry_size = sizeof(Site);
@@ -111,6 +113,7 @@ void leave_parents_session() {
   coverage::after_fork();
   memory::after_fork();
   timing::after_fork();
+  windows::after_fork();
   sites::after_fork();
   writer::after_fork();
   // The parent's files, also where another thread was only making them: nothing of ours may be
@@ -189,14 +192,16 @@ bool start_in_files(const Process& process, std::string_view libraries) {
                              static_cast<ssize_t>(header.size())) {
     return not_tracing("cannot write to ", g_file.directory);
   }
-  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
-                     {prepare_rings, [] { coverage::note_mapped(mapping().head()); }})) {
+  if (!writer::start(
+          mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
+          {prepare_rings, windows::follow, [] { coverage::note_mapped(mapping().head()); }})) {
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {
     complain(Trouble::room, "no ring file in ", g_file.directory,
              ": a kill would lose what is not written yet");
   }
+  windows::begin();
   begin_timing();
   begin_sites();
   resolve::publish(mapping().head());
@@ -243,6 +248,7 @@ void close_files() {
   if (!started()) return;
   timing::end(kLastLookMs);
   close_files();
+  windows::end();
 }
 
 }  // namespace
@@ -290,6 +296,7 @@ bool to_be_closed() {
 void leave() {
   timing::end(kLastLookMs);
   if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
+  windows::end();
 }
 void stay() {
   if (mapping().in_file()) {

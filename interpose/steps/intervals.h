@@ -1,6 +1,7 @@
 // Which step a moment belongs to: the steps that are marked in the rings and have no line yet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "interpose/base/pages.h"
@@ -11,9 +12,10 @@ struct StepInterval {
   static constexpr std::uint64_t kOpen = UINT64_MAX;
 
   std::int64_t step = 0;
+  std::uint64_t ordinal = 0;  // the first that was seen is 0; by the numbers, where there are any
   std::uint64_t from_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t to_ns = kOpen;
-  bool seen = true;  // of an open range: it was, when the rings were last looked at
+  std::uint32_t unseen = 0;  // of an open range: how often the last looks did not find it
 };
 
 // In the order of time, apart from one another, so bounded in number that looking through them is
@@ -26,11 +28,12 @@ class StepIntervals {
     if (from_ns < done_ns_ || to_ns <= from_ns) return;
     for (StepInterval& i : all_) {
       if (i.from_ns == from_ns) {
-        i.seen = true;
+        i.unseen = 0;
         if (i.to_ns == StepInterval::kOpen) i.to_ns = to_ns;
         return;
       }
-      const bool ended = i.to_ns == StepInterval::kOpen && !i.seen;  // where, a ring will tell
+      const bool ended =
+          i.to_ns == StepInterval::kOpen && i.unseen != 0;  // where, a ring will tell
       if (!ended && from_ns < i.to_ns && i.from_ns < to_ns) return;
     }
     append(step, from_ns, to_ns);
@@ -47,14 +50,15 @@ class StepIntervals {
     append(step, at_ns, StepInterval::kOpen);
   }
 
-  // Open ranges are looked for again: one that is neither open any more nor in a ring is lost.
+  // Open ranges are looked for again: one that is twice neither open any more nor in a ring is
+  // lost. (Once it may be on its way from one to the other.)
   void forget_seen() {
-    for (StepInterval& i : all_) i.seen = false;
+    for (StepInterval& i : all_) ++i.unseen;
   }
   void drop_unseen() {
     std::size_t kept = 0;
     for (const StepInterval& i : all_) {
-      if (i.to_ns != StepInterval::kOpen || i.seen) all_.data()[kept++] = i;
+      if (i.to_ns != StepInterval::kOpen || i.unseen < 2) all_.data()[kept++] = i;
     }
     all_.cut(kept);
   }
@@ -66,6 +70,9 @@ class StepIntervals {
     }
     return nullptr;
   }
+
+  const StepInterval* begin() const { return all_.begin(); }
+  const StepInterval* end() const { return all_.end(); }
 
   // Takes the first, if it ended by then.
   bool take(std::uint64_t by_ns, StepInterval& taken) {
@@ -82,20 +89,32 @@ class StepIntervals {
 
   void append(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns) {
     if (all_.size() == kMost) return;
-    const std::int64_t number = step >= 0 ? step : next_;
-    next_ = number + 1;
-    all_.push_back({number, from_ns, to_ns});
+    const std::int64_t number = step >= 0 ? step : last_ + 1;
+    all_.push_back({number, 0, from_ns, to_ns});
     if (all_.failed()) return;
     // Two threads' marks are found in the order of the threads.
-    for (StepInterval* i = all_.end() - 1; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) {
+    StepInterval* i = all_.end() - 1;
+    for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) {
       const StepInterval later = i[-1];
       i[-1] = i[0];
       i[0] = later;
     }
+    const StepInterval* later = i + 1 == all_.end() ? nullptr : i + 1;
+    if (later != nullptr && number < later->step) {
+      const auto before = static_cast<std::uint64_t>(later->step - number);
+      i->ordinal = later->ordinal - std::min(before, later->ordinal);
+      return;
+    }
+    // A mark that was lost counts as well, so that all ranks agree. Numbers may begin again.
+    const bool ahead = ordinals_ != 0 && number > last_;
+    ordinals_ += ahead ? static_cast<std::uint64_t>(number - last_) : 1;
+    i->ordinal = ordinals_ - 1;
+    last_ = number;
   }
 
   Pages<StepInterval> all_;
-  std::int64_t next_ = 1;
+  std::int64_t last_ = 0;       // number of the last
+  std::uint64_t ordinals_ = 0;  // one more than its ordinal
   std::uint64_t done_ns_ = 0;
 };
 

@@ -9,12 +9,13 @@
 #include "interpose/format/step_mark.h"
 #include "interpose/lines/range_lines.h"
 #include "interpose/steps/step_lines.h"
+#include "interpose/steps/step_windows.h"
 
 namespace tprof {
 
 class Steps {
  public:
-  explicit Steps(const View& view) : view_(view) {
+  explicit Steps(const View& view) : view_(view), windows_(view.head().windows) {
     parse_step_mark(bounded_text(view.head().step_mark), mark_);
     // The first step begins with the trace: nothing tells what of it only prepares.
     if (mark_.by == StepBy::call) steps_.add(-1, view.head().base_mono_ns, StepInterval::kOpen);
@@ -46,6 +47,7 @@ class Steps {
     }
     view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
     if (ranges && !by_marks_) steps_.drop_unseen();
+    windows_.follow(steps_);
   }
   std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
 
@@ -169,6 +171,7 @@ class Steps {
   View view_;
   StepMark mark_;
   StepIntervals steps_;
+  StepWindows windows_;
   StepRows rows_;
   Pages<Total> totals_;
   std::uint64_t limit_[kMaxThreads] = {};

@@ -113,7 +113,7 @@ class Reading {
     read(pool);
     for (Pair* pair : waiting_) {
       if (!pair->to_read.exchange(false)) continue;
-      if (pair->kind == Kind::call) lose(TimingLost::unread, pair->of.calls);
+      if (pair->kind == Kind::call) lose(TimingLost::unread, pair->of);
       pool.give_back(*pair);
     }
   }
@@ -143,7 +143,7 @@ class Reading {
       if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
       take(pair, start_ns, static_cast<std::uint64_t>(ns));
     } else {
-      if (pair.kind == Kind::call) lose(TimingLost::device, pair.of.calls);
+      if (pair.kind == Kind::call) lose(TimingLost::device, pair.of);
       if (!told) give_up();
     }
     return true;

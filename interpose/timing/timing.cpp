@@ -1,5 +1,7 @@
 #include "interpose/timing/timing.h"
 
+#include <bit>
+
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/hash.h"
@@ -15,12 +17,14 @@ namespace {
 
 std::atomic<std::uint32_t> g_every{0};  // 0: nobody reads
 std::atomic<std::uint64_t> g_number{0};
+std::atomic<bool> g_window{true};
 
 }  // namespace
 
-void lose(TimingLost why, std::uint64_t calls) {
+void lose(TimingLost why, const Calls& of) {
+  if (std::bit_cast<LedgerKey>(of.key).function == kMetaLaunch) return;
   session::mapping().head().timing_lost[static_cast<std::size_t>(why)].fetch_add(
-      calls, std::memory_order_relaxed);
+      of.calls, std::memory_order_relaxed);
 }
 
 void give_up() {
@@ -63,6 +67,7 @@ bool end_pair(Pair& pair) {
 
 TimedCall start(CUstream stream, std::uint64_t number) {
   const std::uint32_t every = g_every.load(std::memory_order_relaxed);
+  if (!g_window.load(std::memory_order_relaxed)) return {};
   if (number == kNoNumber) number = next_number();
   if (every > 1 && mix64(number) % every != 0) return {};
   return begin_pair(stream);
@@ -70,12 +75,12 @@ TimedCall start(CUstream stream, std::uint64_t number) {
 
 void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   if (timed.pair == nullptr) {
-    if (timed.lost) lose(timed.why, of.calls);
+    if (timed.lost) lose(timed.why, of);
     return;
   }
   Pair& pair = *timed.pair;
   if (in_progress) {
-    lose(TimingLost::in_progress, of.calls);
+    lose(TimingLost::in_progress, of);
     return drop(timed);
   }
   pair.kind = Kind::call;
@@ -85,11 +90,15 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   pair.wait.stream = waits::id_of(pair.stream);
   CUstream_st* const stream = pair.stream;
   const waits::Behind behind{pair.wait.number, pair.wait.stream, pair.pool, {}};
-  end_pair(pair) ? waits::called(stream, behind) : lose(TimingLost::device, of.calls);
+  end_pair(pair) ? waits::called(stream, behind) : lose(TimingLost::device, of);
 }
 
 void drop(const TimedCall& timed) {
   if (timed.pair != nullptr) g_pools[timed.pair->pool].give_back(*timed.pair);
+}
+
+void set_window(bool open) {
+  g_window.store(open, std::memory_order_relaxed);
 }
 
 void begin(std::uint32_t every) {
@@ -109,6 +118,7 @@ void go_on() {
 void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
   g_every.store(0, std::memory_order_relaxed);
+  g_window.store(true, std::memory_order_relaxed);
   for (Pool& pool : g_pools) pool.forget();
   reader::after_fork();
 }

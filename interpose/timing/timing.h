@@ -47,10 +47,13 @@ struct Calls {
 // the driver refused, and the pair is gone.
 [[gnu::cold]] TimedCall begin_pair(CUstream stream);
 [[gnu::cold]] bool end_pair(Pair& pair);
-std::uint64_t next_number();  // of calls and waits, from 1
-void lose(TimingLost why, std::uint64_t calls);
+std::uint64_t next_number();                 // of calls and waits, from 1
+void lose(TimingLost why, const Calls& of);  // but launches, which no row counts
 // The device is gone, or was reset: what it was to tell is not known. Nothing else ends by that.
 void give_up();
+
+// Calls are timed only while a window is open (TPROF_SCHEDULE). It is, where nobody says otherwise.
+void set_window(bool open);
 
 // With the session. `every`: one call of so many; 0: none.
 void begin(std::uint32_t every);

@@ -1,6 +1,7 @@
 // Calls every function that a tracer may wrap, on libraries that have no GPU, and prints what each
 // returned. Nothing here can succeed that needs a device: the point is that every error code, and
 // the runtime's sticky last error, is the library's own.
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -277,6 +278,8 @@ const Call kCudaCalls[] = {
     CALL(cudaStreamSynchronize_ptsz, stream),
     CALL(cudaEventSynchronize, event),
     CALL(cudaDeviceSynchronize),
+    CALL(cudaProfilerStart),
+    CALL(cudaProfilerStop),
 };
 
 #undef CALL

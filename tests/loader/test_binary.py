@@ -66,6 +66,18 @@ FOR_TIMING = {
 }
 
 
+# What TPROF_CUDA_PROFILER=1 alone calls: in contexts that the program has (an active primary one).
+FOR_PROFILERS = {
+    "cuCtxSetCurrent",
+    "cuDeviceGetCount",
+    "cuDevicePrimaryCtxGetState",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuProfilerStart",
+    "cuProfilerStop",
+}
+
+
 def test_it_asks_and_makes_nothing_of_its_own_accord():
     """What it looks up besides the functions that it stands in front of: questions only. No stream,
     no event, no context, no synchronisation, nothing that sets the runtime's last error."""
@@ -76,7 +88,7 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
     assert "ncclAllGather" in names
     # The driver knows most of its copies by names of their own (cuGetProcAddress).
     wrapped = {name.removesuffix("_v2") for name in exported()} | exported()
-    assert names - wrapped - FOR_TIMING == {
+    assert names - wrapped - FOR_TIMING - FOR_PROFILERS == {
         "cuArray3DGetDescriptor_v2",
         "cuCtxGetDevice",
         "cuDeviceGetPCIBusId",

@@ -68,7 +68,27 @@ TEST_CASE("A range within a step is none, and one whose end was lost is forgotte
   steps.add(7, 600, StepInterval::kOpen);
   steps.forget_seen();
   steps.drop_unseen();
+  REQUIRE(steps.at(700) != nullptr);  // on its way from the open ranges into a ring
+  steps.forget_seen();
+  steps.drop_unseen();
   CHECK(steps.at(700) == nullptr);
+}
+
+TEST_CASE("A schedule counts steps by their numbers, from the first that was seen", "[steps]") {
+  StepIntervals steps;
+  steps.add(40, 100, 200);
+  steps.add(41, 200, 300);
+  steps.add(44, 500, 600);  // the marks of two were lost
+  steps.add(43, 400, 500);  // on another thread
+  steps.add(0, 700, 800);   // an epoch's numbers begin again
+  steps.add(1, 800, 900);
+  const auto ordinal = [&](std::uint64_t ns) { return steps.at(ns)->ordinal; };
+  CHECK(ordinal(150) == 0);
+  CHECK(ordinal(250) == 1);
+  CHECK(ordinal(450) == 3);
+  CHECK(ordinal(550) == 4);
+  CHECK(ordinal(750) == 5);
+  CHECK(ordinal(850) == 6);
 }
 
 TEST_CASE("Each call that ends a step begins the next", "[steps]") {

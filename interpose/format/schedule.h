@@ -1,0 +1,85 @@
+// In which steps event lines are written and calls are timed on the device (TPROF_SCHEDULE):
+// torch.profiler.schedule's words, meaning and edge cases.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+
+namespace tprof {
+
+enum class WindowsBy : std::uint8_t {
+  off,       // always: the whole run is one window
+  steps,     // by the number of the step
+  profiler,  // between the program's cudaProfilerStart and cudaProfilerStop
+};
+
+struct Schedule {
+  WindowsBy by = WindowsBy::off;
+  // Steps; `repeat`: cycles, 0: without end; `skip_first_wait`: 1: the first cycle has no wait.
+  std::uint64_t skip_first = 0, wait = 0, warmup = 0, active = 0, repeat = 0, skip_first_wait = 0;
+};
+
+inline constexpr std::size_t kMaxSchedule = 127;  // bytes of the setting
+
+// PyTorch's ProfilerAction. `record_and_save`: the last step of a window.
+enum class Action : std::uint8_t { none, warmup, record, record_and_save };
+
+// `step`: from 0. Of a schedule by steps, as torch/profiler/profiler.py has it (2.11).
+constexpr Action action_of(const Schedule& s, std::uint64_t step) {
+  if (step < s.skip_first) return Action::none;
+  step -= s.skip_first;
+  if (s.skip_first_wait != 0) step += s.wait;
+  const std::uint64_t cycle = s.wait + s.warmup + s.active;
+  if (s.repeat != 0 && step / cycle >= s.repeat) return Action::none;
+  const std::uint64_t at = step % cycle;
+  if (at < s.wait) return Action::none;
+  if (at < s.wait + s.warmup) return Action::warmup;
+  return at + 1 < cycle ? Action::record : Action::record_and_save;
+}
+
+// "off", "profiler", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any order: what is not
+// given is 0, but `active`, which must be. False, and nothing is changed: it is none of these.
+inline bool parse_schedule(std::string_view text, Schedule& schedule) {
+  constexpr struct {
+    std::string_view name;
+    std::uint64_t Schedule::*value;
+  } kKeys[] = {
+      {"skip_first", &Schedule::skip_first}, {"wait", &Schedule::wait},
+      {"warmup", &Schedule::warmup},         {"active", &Schedule::active},
+      {"repeat", &Schedule::repeat},         {"skip_first_wait", &Schedule::skip_first_wait}};
+  constexpr std::uint64_t kMost = 1'000'000'000'000;  // so that no sum of them overflows
+  if (text.size() > kMaxSchedule) return false;
+  if (text == "off" || text == "profiler") {
+    schedule = {};
+    if (text == "profiler") schedule.by = WindowsBy::profiler;
+    return true;
+  }
+  Schedule s;
+  s.by = WindowsBy::steps;
+  unsigned given = 0;
+  for (;;) {
+    const std::string_view item = prefix(text, std::min(text.find(','), text.size()));
+    const std::size_t equals = std::min(item.find('='), item.size());
+    unsigned key = 0;
+    while (key < std::size(kKeys) && kKeys[key].name != prefix(item, equals)) ++key;
+    if (key == std::size(kKeys) || (given >> key & 1) != 0) return false;
+    given |= 1U << key;
+    const char* end = item.data() + item.size();
+    if (equals == item.size()) return false;
+    std::uint64_t& value = s.*kKeys[key].value;
+    const auto [rest, error] = std::from_chars(item.data() + equals + 1, end, value);
+    if (error != std::errc() || rest != end || value > kMost) return false;
+    if (item.size() == text.size()) break;
+    text.remove_prefix(item.size() + 1);
+  }
+  if (s.active == 0) return false;
+  schedule = s;
+  return true;
+}
+
+}  // namespace tprof

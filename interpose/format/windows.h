@@ -1,0 +1,73 @@
+// Windows: when event lines are written and calls are timed on the device, where TPROF_SCHEDULE
+// asks for some moments only. Kept in the mapped file, so that who takes over from a killed process
+// decides as it did.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interpose/format/schedule.h"
+
+namespace tprof {
+
+inline constexpr std::uint64_t kNotYet = UINT64_MAX;
+
+struct Window {
+  std::atomic<std::uint64_t> from_ns;  // CLOCK_MONOTONIC
+  std::atomic<std::uint64_t> to_ns;    // kNotYet: it is open
+  // Numbers of the first and the last step in it, -1: not by steps.
+  std::atomic<std::int64_t> first_step;
+  std::atomic<std::int64_t> last_step;
+};
+
+// The last so many are known. More than that end within a fifth of a second only where steps take
+// less than a millisecond.
+inline constexpr std::uint32_t kMaxWindows = 256;
+
+// What is on now, for who times calls.
+inline constexpr std::uint32_t kWindowTimed = 1;
+inline constexpr std::uint32_t kWindowOpen = 2;
+
+struct Windows {
+  char schedule[kMaxSchedule + 1];    // TPROF_SCHEDULE; "": off
+  std::atomic<std::uint32_t> opened;  // so far: the last one is window[(opened - 1) % kMaxWindows]
+  std::atomic<std::uint32_t> state;   // of these
+  std::atomic<std::uint64_t> steps;   // that were seen, where windows are by steps
+  Window window[kMaxWindows];
+};
+
+// Single writer, or under a lock.
+inline void open_window(Windows& w, std::uint64_t from_ns, std::int64_t step) {
+  const std::uint32_t n = w.opened.load(std::memory_order_relaxed);
+  Window& window = w.window[n % kMaxWindows];
+  window.from_ns.store(kNotYet, std::memory_order_relaxed);  // nothing is in it while it changes
+  std::atomic_thread_fence(std::memory_order_release);
+  window.to_ns.store(kNotYet, std::memory_order_relaxed);
+  window.first_step.store(step, std::memory_order_relaxed);
+  window.last_step.store(step, std::memory_order_relaxed);
+  window.from_ns.store(from_ns, std::memory_order_release);
+  w.opened.store(n + 1, std::memory_order_release);
+}
+// The last that was opened, or null.
+inline Window* last_window(Windows& w) {
+  const std::uint32_t n = w.opened.load(std::memory_order_acquire);
+  return n == 0 ? nullptr : &w.window[(n - 1) % kMaxWindows];
+}
+inline bool is_open(const Window* w) {
+  return w != nullptr && w->to_ns.load(std::memory_order_acquire) == kNotYet;
+}
+
+// Whether what began at `ns` gets a line.
+inline bool in_window(const Windows& w, std::uint64_t ns) {
+  if (w.schedule[0] == 0) [[likely]]
+    return true;
+  const std::uint32_t opened = w.opened.load(std::memory_order_acquire);
+  for (std::uint32_t n = opened; n != 0 && opened - n < kMaxWindows; --n) {
+    const Window& window = w.window[(n - 1) % kMaxWindows];
+    if (ns < window.from_ns.load(std::memory_order_acquire)) continue;
+    return ns < window.to_ns.load(std::memory_order_acquire);
+  }
+  return false;
+}
+
+}  // namespace tprof

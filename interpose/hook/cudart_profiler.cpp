@@ -1,0 +1,17 @@
+// The wrappers of the program's own switch of profilers, generated from api/cudart.h: with
+// TPROF_SCHEDULE=profiler it opens and closes the window.
+#include "interpose/hook/wrapper.h"
+#include "interpose/session/windows.h"
+
+#define X(function, since, on)                                      \
+  extern "C" cudaError_t function();                                \
+  TPROF_EXPORT cudaError_t function() {                             \
+    using Type = cudaError_t (*)();                                 \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
+    if (on) tprof::windows::switched(true);                         \
+    const cudaError_t result = real();                              \
+    if (!(on)) tprof::windows::switched(false);                     \
+    return result;                                                  \
+  }
+TPROF_CUDART_PROFILER(X)
+#undef X
