@@ -182,6 +182,8 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
       found.ranks[rank].push_back({line.step, line.from_ns, line.to_ns});
       numbers.insert(line.step);
       whole = whole && !line.lost;
+      if (line.found) found.how = How::period;
+      found.whole_steps = found.whole_steps && !line.found;
       launches += line.launches;
     }
     found.lines[rank] = calls->lines;
@@ -213,7 +215,9 @@ Found find(const job::Job& job, const read::Traces& traces,
     if (!lines_are_whole(*p) || !calls->sequence.whole) cut.push_back(p);
   }
   if (calling.empty()) return {.why = "no rank has event lines of collectives"};
-  if (std::optional<Found> exact = written(calling)) return *exact;
+  // What the writer found while the program ran is found better from the lines of all of it.
+  const std::optional<Found> exact = written(calling);
+  if (exact && (exact->how == How::mark || !cut.empty())) return *exact;
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;

@@ -58,6 +58,7 @@ StepLine parse_step_line(std::string_view line) {
   step.to_ns = step.from_ns + time_ns(args, "dur");
   step.launches = read::find(args, "launches") ? read::count(args, "launches") : 0;
   step.lost = read::flag(args, "lost");
+  step.found = read::find(args, "found").has_value();
   for (const read::object& o : read::objects_of(args, "rows")) step.rows.push_back(row(o));
   return step;
 }

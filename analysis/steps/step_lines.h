@@ -16,6 +16,7 @@ struct StepLine {
   std::int64_t to_ns = 0;
   std::uint64_t launches = 0;  // of graphs, whose calls are in no row
   bool lost = false;           // calls may be missing
+  bool found = false;          // by the writer itself: nothing marked it
   std::vector<read::Row> rows{};
 };
 

@@ -168,10 +168,10 @@ inline constexpr SettingInfo kSettings[] = {
      "ranks that write event lines; the others keep their counts", accept::ranks},
     {"TPROF_COPY_ELEMENT_SIZE", "1", "1, 2, 4 or 8", "bytes that count as one element of a copy",
      accept::element_size},
-    {"TPROF_STEP", "auto", "auto, nvtx:NAME, call:FUNCTION, call:FUNCTION@COUNT, or off",
+    {"TPROF_STEP", "auto", "auto, nvtx:NAME, call:FUNCTION, call:FUNCTION@COUNT, period, or off",
      "what marks a step, so that each gets a line with its exact counts; auto: numbered NVTX "
-     "ranges "
-     "of usual names",
+     "ranges of usual names, and with TPROF_SCHEDULE the period where there are none; period: found "
+     "from the repeating order of the calls",
      accept::step},
     {"TPROF_SCHEDULE", "off",
      "off, profiler, or wait=5,warmup=1,active=3,repeat=2,skip_first=10,skip_first_wait=0",

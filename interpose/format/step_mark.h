@@ -13,7 +13,8 @@ namespace tprof {
 
 // automatic: NVTX ranges of the names below. range: those of one name, each a step, or its marks,
 // each of which begins one. call: a step ends with a call of this function with this count.
-enum class StepBy : std::uint8_t { off, automatic, range, call };
+// period: nothing marks one, what is called repeats.
+enum class StepBy : std::uint8_t { off, automatic, range, call, period };
 
 struct StepMark {
   StepBy by = StepBy::off;
@@ -26,15 +27,15 @@ inline constexpr std::size_t kMaxStepMark = 127;  // bytes of the setting
 // Bytes of step lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
 inline constexpr std::uint64_t kStepQuotaDivisor = 4;
 
-// "off", "auto", "nvtx:NAME", "call:ncclReduceScatter", "call:ncclReduceScatter@128".
+// "off", "auto", "period", "nvtx:NAME", "call:ncclReduceScatter", "call:ncclReduceScatter@128".
 inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   constexpr std::string_view kRange = "nvtx:";
   constexpr std::string_view kCall = "call:";
   mark = {};
   if (text.size() > kMaxStepMark) return false;
   if (text == "off") return true;
-  if (text == "auto") {
-    mark.by = StepBy::automatic;
+  if (text == "auto" || text == "period") {
+    mark.by = text == "auto" ? StepBy::automatic : StepBy::period;
     return true;
   }
   if (text.starts_with(kRange)) {

@@ -47,7 +47,7 @@ class Drain {
   // event lines are among them. Stops at 1 MiB of text, returns false when there may be more.
   // `last`: for each thread, how many of its records are wanted; null: all.
   bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr) {
-    sink_.begin(p);
+    sink_.begin(p, last != nullptr);
     tables(out, p);  // of all that its lines may name
     for (std::uint32_t i = 0; i < view_.threads(); ++i) {
       const ThreadArea* t = view_.thread(i);

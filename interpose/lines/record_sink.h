@@ -11,8 +11,8 @@ namespace tprof {
 
 // None: as for readers, who see the end of a process only.
 struct NoSink {
-  // Before a pass over the rings, from where `p` stands.
-  void begin(const Progress& /*p*/) {}
+  // Before a pass over the rings, from where `p` stands. `last`: all that is closed is wanted now.
+  void begin(const Progress& /*p*/, bool /*last*/) {}
   // Up to which of a thread's records the pass goes.
   static std::uint64_t limit(std::uint32_t /*thread*/) { return UINT64_MAX; }
   // One that is closed, in the order of its thread: a call, or a graph launch.

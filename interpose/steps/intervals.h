@@ -50,6 +50,11 @@ class StepIntervals {
     append(step, at_ns, StepInterval::kOpen);
   }
 
+  // What goes on is no step, as it turned out.
+  void abandon() {
+    if (all_.size() != 0 && all_.end()[-1].to_ns == StepInterval::kOpen) all_.cut(all_.size() - 1);
+  }
+
   // Open ranges are looked for again: one that is twice neither open any more nor in a ring is
   // lost. (Once it may be on its way from one to the other.)
   void forget_seen() {

@@ -71,14 +71,16 @@ class StepRows {
   std::size_t merge_at_ = kFirstMerge;
 };
 
-// `launches`: of graphs, whose calls are in no row. `lost`: whether calls may be missing.
+// `launches`: of graphs, whose calls are in no row. `lost`: whether calls may be missing. `found`:
+// nobody marked it.
 inline void step_line(Text& out, const View& view, const StepInterval& step,
-                      const Pages<Total>& rows, std::uint64_t launches, bool lost) {
+                      const Pages<Total>& rows, std::uint64_t launches, bool lost, bool found) {
   open_line(out, view, "tprof_step", 'M', 0) << ",\"args\":{\"step\":" << step.step << ",\"ts\":";
   timestamp(out, view, step.from_ns) << ",\"dur\":";
   out.micros(step.to_ns - step.from_ns);
   if (launches != 0) out << ",\"launches\":" << launches;
   if (lost) out << ",\"lost\":true";
+  if (found) out << ",\"found\":\"period\"";
   out << ",\"rows\":[";
   Comma comma;
   for (const Total& t : rows) {

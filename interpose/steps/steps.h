@@ -8,6 +8,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/format/step_mark.h"
 #include "interpose/lines/range_lines.h"
+#include "interpose/steps/operations.h"
 #include "interpose/steps/step_lines.h"
 #include "interpose/steps/step_windows.h"
 
@@ -15,8 +16,10 @@ namespace tprof {
 
 class Steps {
  public:
-  explicit Steps(const View& view) : view_(view), windows_(view.head().windows) {
+  explicit Steps(const View& view) : view_(view), operations_(view), windows_(view.head().windows) {
     parse_step_mark(bounded_text(view.head().step_mark), mark_);
+    finds_ = mark_.by == StepBy::period ||
+             (mark_.by == StepBy::automatic && windows_.wanted());  // until a mark is seen
     // The first step begins with the trace: nothing tells what of it only prepares.
     if (mark_.by == StepBy::call) steps_.add(-1, view.head().base_mono_ns, StepInterval::kOpen);
   }
@@ -25,8 +28,8 @@ class Steps {
 
   // Before records are drained: looks for marks in all that can be drained by then. Only records
   // below `limit(thread)` may be drained afterwards, so that every call is drained after the mark
-  // that its step begins with was seen.
-  void begin(const Progress& p) {
+  // that its step begins with was seen. `last`: none will follow.
+  void begin(const Progress& p, bool last) {
     began_ns_ = now_ns();
     if (!wanted()) {
       for (std::uint64_t& limit : limit_) limit = UINT64_MAX;
@@ -39,14 +42,17 @@ class Steps {
     view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
       limit_[i] = t.head.load(std::memory_order_acquire);
     });
-    const bool ranges = mark_.by != StepBy::call;
+    const bool ranges = mark_.by == StepBy::automatic || mark_.by == StepBy::range;
     if (ranges) {
       // First the open ones: one that ends meanwhile is in its ring then.
       steps_.forget_seen();
       each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
     }
-    view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
-    if (ranges && !by_marks_) steps_.drop_unseen();
+    if (mark_.by != StepBy::period) {
+      view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
+    }
+    if (finds_) find(p, last);
+    if (ranges && !by_marks_ && !finds_) steps_.drop_unseen();
     windows_.follow(steps_);
   }
   std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
@@ -85,7 +91,7 @@ class Steps {
         if (t.key.function == kMetaLaunch) launches += t.values.calls;
       }
       const std::size_t before = out.size();
-      step_line(out, view_, step, totals_, launches, lost_open_ || !whole);
+      step_line(out, view_, step, totals_, launches, lost_open_ || !whole, finds_);
       const std::uint64_t bytes = out.size() - before;
       const bool fits = quota == 0 || p.step_bytes + bytes <= quota;
       fits ? void(p.step_bytes += bytes) : out.cut(before);
@@ -110,7 +116,29 @@ class Steps {
   void add_range(const OpenRange& r, std::uint64_t to_ns) {
     std::int64_t number = -1;
     const std::string_view text = prefix({r.name, sizeof r.name}, r.length);
-    if (is_step(mark_, text, number)) steps_.add(number, r.start_ns, to_ns);
+    if (!is_step(mark_, text, number)) return;
+    if (finds_) steps_.abandon();
+    finds_ = false;
+    steps_.add(number, r.start_ns, to_ns);
+  }
+
+  // Where nothing marks a step. Only what was looked at is drained; but a call that stands holds
+  // nobody up for longer than this.
+  void find(const Progress& p, bool last) {
+    constexpr std::uint64_t kStands = 1'000'000'000;
+    const std::uint64_t before_ns =
+        last ? UINT64_MAX : std::max(oldest_open_ns_, began_ns_ - kStands);
+    operations_.each_new(p, before_ns, [&](const Operation& op) {
+      const bool found = repeats_.found();
+      if (repeats_.ends_step(op)) {
+        steps_.cut(-1, op.end_ns + 1);
+      } else if (found && !repeats_.found()) {
+        steps_.abandon();
+      }
+    });
+    view_.each_thread([&](const ThreadArea&, std::uint32_t i) {
+      limit_[i] = std::min(limit_[i], operations_.given(i));
+    });
   }
 
   void scan(const ThreadArea& t, std::uint64_t from) {
@@ -170,6 +198,8 @@ class Steps {
 
   View view_;
   StepMark mark_;
+  Operations operations_;
+  Repeats repeats_;
   StepIntervals steps_;
   StepWindows windows_;
   StepRows rows_;
@@ -180,6 +210,7 @@ class Steps {
   std::uint64_t lost_before_ = 0;
   bool lost_open_ = false;
   bool by_marks_ = false;
+  bool finds_ = false;
 };
 
 }  // namespace tprof

@@ -110,6 +110,40 @@ def test_a_call_ends_each_step(torch, tmp_path):
     assert "Totals of steps 2- over 2 processes\n" in text
 
 
+# What a step of each loop reduces and gathers, wherever an evaluation gathers more.
+REPEATING = {
+    "fsdp2": (("--accumulate", "4", "--no-sync", "--eval-every", "3"), {"ncclReduceScatter": SCATTERS}, 36),
+    "ddp": (("--eval-every", "2"), {"ncclAllReduce": 5}, 0),
+    "zero3": (("--accumulate", "4"), {"ncclReduceScatter": 4, "ncclAllReduce": 1}, 20),
+}
+
+
+@pytest.mark.parametrize("kind", REPEATING)
+def test_steps_that_nobody_marks_are_found_while_the_program_runs(torch, tmp_path, kind):
+    arguments, reduced, gathered = REPEATING[kind]
+    made = 24
+    settings = {"TPROF_STEP": "period", "TPROF_EVENTS": "off", "NVTX_INJECTION64_PATH": str(LIBTPROF)}
+    done = run(tmp_path, kind, "--steps", str(made), *arguments, **settings)
+    numbers = set()
+    for file in done.ranks():
+        assert not_as_the_contract_says(line for line in lines_of(file.path)) == []
+        steps = steps_of(file)
+        # Some go by until it is clear what repeats, and nothing tells that the last has ended.
+        assert made - 12 <= len(steps) < made and all(step["found"] == "period" for step in steps)
+        assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
+        for step in steps:
+            found = calls(step["rows"])
+            assert {name: found[name] for name in reduced} == reduced
+            assert found["ncclAllGather"] >= gathered
+        plain = sum(calls(step["rows"])["ncclAllGather"] == gathered for step in steps)
+        assert plain >= len(steps) // 2
+        outside(file)
+        numbers.add(len(steps))
+    assert len(numbers) == 1, "ranks that do the same find the same steps"
+    report = told("summary", done.traces, "--by", "step")[1]
+    assert (report["steps_found"], report["steps_exact"], report["steps_whole"]) == ("period", True, False)
+
+
 @pytest.mark.parametrize("mark", ["auto", "off", "call:ncclBroadcast"])
 def test_without_a_mark_there_is_no_step(torch, tmp_path, mark):
     done = run(tmp_path, "fsdp2", TPROF_STEP=mark)

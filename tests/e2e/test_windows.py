@@ -109,6 +109,24 @@ def test_lines_are_those_of_active_steps_and_the_counts_those_of_all(torch, tmp_
     assert worse_than_notes(done.traces) == []
 
 
+def test_without_marks_windows_go_by_what_repeats(torch, tmp_path):
+    done = run(tmp_path, "--steps", "24", TPROF_SCHEDULE="wait=1,active=2,repeat=2")
+    windows = []
+    for file in done.ranks():
+        assert not_as_the_contract_says(lines_of(file.path)) == []
+        found = spans(file, "tprof_window")
+        windows.append([(w["first_step"], w["last_step"]) for *_, w in found])
+        per_window = collections.Counter()
+        for event in file.events:
+            (window,) = within(event["ts"], found)
+            per_window[window["first_step"], event["name"]] += 1
+        # FSDP2's formulas: five reductions a step, nine gathers.
+        scatters, gathers = ([per_window[w["first_step"], name] for *_, w in found]
+                             for name in ("ncclReduceScatter", "ncclAllGather"))  # fmt: skip
+        assert (scatters, gathers) == ([10, 10], [18, 18])
+    assert windows == [[(2, 3), (5, 6)]] * RANKS
+
+
 def test_the_programs_own_switch_opens_and_closes_the_window(torch, tmp_path):
     done = run(
         tmp_path, *RANGES, "--profile", "3", "5", TPROF_SCHEDULE="profiler", TPROF_TIMING="events", **BY_RANGE
@@ -155,7 +173,8 @@ def test_profilers_are_switched_on_at_the_windows_beginning_and_off_at_its_end(t
     ],
 )
 def test_what_can_open_no_window_is_said_once(tmp_path, schedule, said):
-    done = launch.start([BUILD / "native_trainer", "--ranks", "1"], tmp_path, TPROF_SCHEDULE=schedule)
+    settings = {"TPROF_SCHEDULE": schedule, "TPROF_STEP": "nvtx:a name that nobody gives"}
+    done = launch.start([BUILD / "native_trainer", "--ranks", "1"], tmp_path, **settings)
     assert done.code == 0, done.stderr
     (line,) = done.words_of_ours()
     assert said in line
