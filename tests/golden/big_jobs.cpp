@@ -31,7 +31,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/golden/hashes.h"
+
 namespace {
+
+using tprof::test::fnv1a;
+using tprof::test::mix64;
 
 constexpr std::int64_t kBase = 1763683200000000000;  // 2025-11-21 00:00:00 UTC
 constexpr int kRanksPerNode = 8;
@@ -73,19 +78,6 @@ constexpr Call kStep[] = {
 constexpr int kStepCalls = sizeof kStep / sizeof *kStep;
 constexpr int kGatherOfWorld = 1;
 constexpr int kGatherOfNode = 5;
-
-std::uint64_t mix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return h;
-}
 
 class Text {
  public:

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/golden/hashes.h"
 #include "tests/golden/simulated_job.h"
 
 namespace {
@@ -26,21 +27,12 @@ constexpr std::int64_t kWall = 1763683200000000000;  // 2025-11-21 00:00:00 UTC 
 constexpr std::uint64_t kCount = 1024;               // float32, summed
 constexpr double kAhead = 200e3;  // ns by which hosts call before their devices come to it
 
-std::uint64_t mix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
 // Of an all-reduce, by the contract's formula.
 std::uint64_t mix(std::uint64_t seq) {
-  std::uint64_t name = 0xcbf29ce484222325;
-  for (const char c : std::string_view("ncclAllReduce")) {
-    name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  constexpr std::uint64_t kName = tprof::test::fnv1a("ncclAllReduce");
   const std::uint64_t float32_sum = std::uint64_t{7} << 40 ^ std::uint64_t{1} << 48;
-  return mix64(mix64(mix64(seq ^ name) ^ kCount) ^ float32_sum ^ 0xffffffff);
+  using tprof::test::mix64;
+  return mix64(mix64(mix64(seq ^ kName) ^ kCount) ^ float32_sum ^ 0xffffffff);
 }
 
 struct Writer {

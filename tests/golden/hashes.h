@@ -1,0 +1,24 @@
+// The hashes of the contract's signatures, written down from its page: the other side of the tool's
+// own.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tprof::test {
+
+// The output function of splitmix64.
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+constexpr std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return h;
+}
+
+}  // namespace tprof::test
