@@ -1,0 +1,79 @@
+#include "steps/bounds.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tprof::steps {
+
+using Kind = Symbol::Kind;
+
+// Everywhere that a program did something else between two steps, and where it ended, it had made
+// at least these; what it did then was not yet of the next.
+std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool closed) {
+  const std::size_t m = a.to() - a.from();
+  const auto same_ahead = [&](std::size_t from, std::size_t to) {
+    std::size_t n = 0;
+    while (n < m && from + n < to && text[from + n] == text[a.from() + n]) ++n;
+    return n;
+  };
+  std::size_t until_end = m;
+  if (closed) until_end = same_ahead(a.at.back() + 1, text.size());
+  std::size_t most = until_end;
+  for (std::size_t k = 0; k + 1 < a.at.size(); ++k) {
+    const std::size_t from = a.at[k] + 1;
+    const std::size_t to = a.at[k + 1];
+    if (to - from <= m) continue;
+    const std::size_t ahead = same_ahead(from, to);
+    // Something was put in, and both ends are as always.
+    if (ahead + same_before(text, a, from, to) >= m) most = std::min(most, ahead);
+  }
+  // Where the first step is like the others, the program had done something else before it.
+  const std::size_t least = m - same_before(text, a, 0, a.at[0]);
+  // Norms and flags directly behind it, then up to where a batch comes in as for the first step.
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < most && !text.data_in(a.from() + i); ++i) {
+    const bool small =
+        text.symbol(a.from() + i).kind == Kind::reduction && !text.gradient(a.from() + i);
+    if (small) n = i + 1;
+  }
+  const std::uint32_t batch = text[start_within(text, 0, a.at[0], a)];
+  const bool data = text.copies_in(batch);
+  const bool told = least == most || (least < most && (!data || text[a.from() + least] == batch));
+  if (told) n = std::max(n, least);
+  for (const std::size_t last : {most, until_end}) {
+    for (std::size_t i = n; data && i < m && i <= last; ++i) {
+      if (text[a.from() + i] == batch) return i;
+    }
+  }
+  return told || most == m ? n : most;
+}
+
+std::size_t same_before(const Order& text, const Anchor& a, std::size_t from, std::size_t to) {
+  const std::size_t m = a.to() - a.from();
+  std::size_t n = 0;
+  while (n < m && n < to - from && text[to - 1 - n] == text[a.to() - 1 - n]) ++n;
+  return n;
+}
+
+std::size_t start_within(const Order& text, std::size_t from, std::size_t to, const Anchor& a) {
+  std::set<std::uint32_t> batches;
+  for (std::size_t i = a.from(); i < a.to(); ++i) {
+    if (text.data_in(i)) batches.insert(text[i]);
+  }
+  std::size_t first = from;
+  while (!text.gradient(first)) ++first;
+  if (from != 0) {  // behind another step: the first batch
+    for (std::size_t i = from; i < first; ++i) {
+      if (batches.contains(text[i])) return i;
+    }
+    return from;
+  }
+  for (std::size_t i = std::min(first, to); i-- > 0;) {  // behind what prepares: the last
+    if (!batches.contains(text[i])) continue;
+    while (i > 0 && batches.contains(text[i - 1])) --i;
+    return i;
+  }
+  return first;
+}
+
+}  // namespace tprof::steps
