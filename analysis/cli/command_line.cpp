@@ -34,6 +34,8 @@ void hold_standard_files() {
   }
 }
 
+constexpr int kMostShown = 1000;  // of the slowest calls
+
 using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*,
                             std::vector<std::string>*, std::vector<fs::path>*>;
 
@@ -120,6 +122,7 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
 Examples:
   tprof summary tprof-traces/train-20260101-120000-0
   tprof summary DIR --per-rank --by dtype
+  tprof summary DIR --steps 10- --top 20
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
 Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",
        summary,
@@ -141,6 +144,11 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
         {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},
+        {"--top", &o.top,
+         "the calls that took longest: on the device, where calls are timed there, else on the "
+         "host",
+         "N", false,
+         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
         {"--lines", &o.lines,
          "read event lines too: tells gathers of objects from those of tensors"},
         run_id,

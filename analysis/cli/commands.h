@@ -40,6 +40,7 @@ struct Options {
   report::By by = report::By::size;
   Clock clock = Clock::collective;
   double stuck_after_s = 30;
+  int top = 0;  // 0: not asked for
 };
 
 int run(const Options& o);

@@ -20,7 +20,8 @@ int summary(const Options& o) {
                                    .ranges = o.by == report::By::range,
                                    .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step,
-                                   .lateness = o.by == report::By::rank};
+                                   .lateness = o.by == report::By::rank,
+                                   .top = static_cast<std::size_t>(o.top)};
   if (!o.steps.empty() && (options.ranges || options.sites || options.lateness)) {
     throw read::BadInput("--steps: not with --by range, site or rank, which are of the whole job");
   }

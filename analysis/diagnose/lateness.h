@@ -30,9 +30,10 @@ struct LateArrival {
   std::uint64_t seq = 0;
   Bucket bucket = Bucket::ALLREDUCE;
   const read::Process* rank = nullptr;
-  std::int64_t late_ns = 0;      // behind the last but one
-  std::int64_t spread_ns = 0;    // behind the first
-  std::int64_t realtime_ns = 0;  // when it came
+  std::int64_t late_ns = 0;            // behind the last but one
+  std::int64_t spread_ns = 0;          // behind the first
+  std::int64_t realtime_ns = 0;        // when it came
+  std::optional<std::int64_t> step{};  // in which it called, where that is known
 };
 
 struct Lateness {

@@ -119,6 +119,7 @@ DeviceTime device_time_of(const object& line) {
   t.comm = optional_integer(args, "comm");
   if (const auto seq = optional_integer(args, "seq")) t.seq = static_cast<std::uint64_t>(*seq);
   t.device = optional_integer(args, "device");
+  t.launch = find(args, "graph").has_value();
   t.ts_ns = time_ns(line, "ts");
   t.dur_ns = time_ns(line, "dur");
   t.queued_ns = time_ns(args, "queued");

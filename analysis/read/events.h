@@ -60,6 +60,7 @@ struct DeviceTime {
   std::optional<std::int64_t> comm;
   std::optional<std::uint64_t> seq;    // of the first
   std::optional<std::int64_t> device;  // of a copy
+  bool launch = false;                 // of a graph: all of it, computation too
   std::int64_t ts_ns = 0;              // on the host's clock
   std::int64_t dur_ns = 0;
   std::int64_t queued_ns = 0;  // since the call on the host began

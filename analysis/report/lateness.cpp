@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "diagnose/names.h"
+#include "report/steps.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -62,18 +63,25 @@ std::string rank_table(const Lateness& l) {
   return out;
 }
 
+bool any_step(const Lateness& l) {
+  return std::ranges::any_of(l.worst, [](const LateArrival& a) { return a.step.has_value(); });
+}
+
 std::string worst_table(const Lateness& l) {
-  Table table({{"rank", left},
-               {"late by", right},
-               {"first came before", right},
-               {"collective", right},
-               {"operation", left},
-               {"communicator", left},
-               {"came at", left}});
+  const bool steps = any_step(l);
+  std::vector<std::pair<std::string, Table::Align>> columns = {
+      {"rank", left}, {"late by", right}, {"first came before", right}};
+  if (steps) columns.emplace_back("step", right);
+  columns.insert(
+      columns.end(),
+      {{"collective", right}, {"operation", left}, {"communicator", left}, {"came at", left}});
+  Table table(columns);
   for (const LateArrival& a : l.worst) {
-    table.row({name_of(*a.rank), duration(a.late_ns), duration(a.spread_ns), std::to_string(a.seq),
-               diagnose::collective_name(a.bucket), text::printable(a.communicator),
-               diagnose::utc(a.realtime_ns)});
+    std::vector<std::string> cells = {name_of(*a.rank), duration(a.late_ns), duration(a.spread_ns)};
+    if (steps) cells.push_back(a.step ? std::to_string(*a.step) : "-");
+    cells.insert(cells.end(), {std::to_string(a.seq), diagnose::collective_name(a.bucket),
+                               text::printable(a.communicator), diagnose::utc(a.realtime_ns)});
+    table.row(std::move(cells));
   }
   return table.str();
 }
@@ -110,13 +118,13 @@ std::string notes(const Lateness& l) {
 
 }  // namespace
 
-std::string to_text(const Lateness& l) {
+std::string to_text(const Lateness& l, const steps::Found& found) {
   if (l.compared == 0) {
     return "  No collective with lines of several ranks that compare.\n" + notes(l);
   }
   std::string out = rank_table(l);
   if (!l.worst.empty()) out += "\nLatest arrivals\n" + worst_table(l);
-  return out + notes(l);
+  return out + notes(l) + (any_step(l) ? how_found(found) : "");
 }
 
 nlohmann::ordered_json to_json(const Lateness& l) {
@@ -149,7 +157,8 @@ nlohmann::ordered_json to_json(const Lateness& l) {
                      {"function", diagnose::collective_name(a.bucket)},
                      {"late_ns", a.late_ns},
                      {"spread_ns", a.spread_ns},
-                     {"realtime_ns", a.realtime_ns}});
+                     {"realtime_ns", a.realtime_ns},
+                     {"step", a.step ? Json(*a.step) : Json()}});
   }
   return j;
 }

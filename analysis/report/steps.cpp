@@ -72,8 +72,7 @@ std::string named(const stats::StepRange& steps) {
                      steps.last == INT64_MAX ? "" : std::to_string(steps.last));
 }
 
-std::string how_found(const StepTotals& totals) {
-  const steps::Found& found = totals.found;
+std::string how_found(const steps::Found& found) {
   if (found.how == steps::How::none) return "  Not known: " + found.why + ".\n";
   const std::size_t n = found.steps.size();
   std::string out =
@@ -86,14 +85,14 @@ std::string how_found(const StepTotals& totals) {
                 "calls does not tell.\n",
                 thousands(n));
   for (const std::string& sentence : found.unknown) out += "  " + sentence + ".\n";
-  if (totals.steps.size() != n) {
-    out += fmt::format("  Shown are {} of them.\n", thousands(totals.steps.size()));
-  }
   return out;
 }
 
 std::string step_table(const StepTotals& totals) {
-  std::string out = how_found(totals);
+  std::string out = how_found(totals.found);
+  if (totals.found.how != steps::How::none && totals.steps.size() != totals.found.steps.size()) {
+    out += fmt::format("  Shown are {} of them.\n", thousands(totals.steps.size()));
+  }
   if (totals.steps.empty()) return out;
   using enum text::Table::Align;
   text::Table table({{"of a step", left},

@@ -11,7 +11,7 @@ namespace tprof::report {
 std::string named(const stats::StepRange& steps);  // "10-", "3-7", "5"
 
 // How they were found, and what is not known of them: a sentence or more, each with its full stop.
-std::string how_found(const stats::StepTotals& totals);
+std::string how_found(const steps::Found& found);
 
 std::string step_table(const stats::StepTotals& totals);
 

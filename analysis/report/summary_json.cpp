@@ -3,6 +3,7 @@
 #include "report/lateness.h"
 #include "report/places.h"
 #include "report/report.h"
+#include "report/slowest.h"
 #include "report/steps.h"
 
 namespace tprof::report {
@@ -114,6 +115,7 @@ std::string to_json(const stats::Summary& s) {
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   if (s.sites) j["sites"] = to_json(*s.sites);
   if (s.lateness) j["lateness"] = to_json(*s.lateness);
+  if (s.slowest) j["slowest"] = to_json(*s.slowest);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

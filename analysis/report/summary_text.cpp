@@ -7,6 +7,7 @@
 #include "report/lateness.h"
 #include "report/places.h"
 #include "report/report.h"
+#include "report/slowest.h"
 #include "report/steps.h"
 #include "text/text.h"
 
@@ -261,7 +262,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
   if (s.lateness) {
-    section("Who came last", to_text(*s.lateness));
+    section("Who came last", to_text(*s.lateness, s.found));
   } else if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
   } else if (s.sites) {
@@ -272,6 +273,9 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
+  }
+  if (s.slowest) {
+    section("Slowest calls", to_text(*s.slowest, s.found, stats::sum(s.buckets).calls));
   }
   if (!s.comms.empty()) section("Communicators", comm_table(s));
   std::string findings;

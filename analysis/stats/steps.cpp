@@ -67,9 +67,9 @@ struct PerStep : diagnose::Collector {
   void call(const Event& e) override {
     if (e.unfinished || e.failed || e.captured) return;
     const auto& all = figures.intervals;
-    const auto next = std::ranges::upper_bound(all, e.ts_ns, {}, &steps::Interval::from_ns);
-    if (next == all.begin() || e.ts_ns >= std::prev(next)->to_ns) return;
-    const auto k = static_cast<std::size_t>(std::prev(next) - all.begin());
+    const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
+    if (interval == nullptr) return;
+    const auto k = static_cast<std::size_t>(interval - all.data());
     OpKey key{e.bucket, e.name, e.dtype, {}, 0, -1};
     if (e.bytes != 0) key.bytes_class = std::bit_width(e.bytes) - 1;
     figures.add(k, {e.bucket, e.bytes}, std::move(key), e.comm, amounts_of(e));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "stats/late_steps.h"
 #include "stats/roles.h"
 
 namespace tprof::stats {
@@ -101,6 +102,13 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   find_roles(job, s.comms);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.lateness) s.lateness = diagnose::lateness_of(job, traces);
+  if (options.top != 0 || options.lateness) {
+    s.found = s.steps ? s.steps->found : steps::find(job, traces, [](std::size_t) {});
+  }
+  if (s.lateness) add_steps(*s.lateness, job, traces, s.found);
+  if (options.top != 0) {
+    s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
+  }
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);
   s.findings =

@@ -13,6 +13,7 @@
 #include "stats/phases.h"
 #include "stats/ranges.h"
 #include "stats/sites.h"
+#include "stats/slowest.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
 
@@ -45,6 +46,9 @@ struct Summary {
   std::optional<StepTotals> steps;             // nothing: not asked for
   std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
   std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
+  std::optional<Slowest> slowest;              // nothing: not asked for
+  steps::Found found;                          // the steps, where calls of the two above are said
+                                               // to be in one
   std::uint64_t dropped = 0;
   bool complete = true;
   diagnose::Findings findings;
@@ -56,6 +60,7 @@ struct SummaryOptions {
   bool sites = false;                     // from event lines too
   bool steps = false;                     // from event lines too
   bool lateness = false;                  // from event lines too
+  std::size_t top = 0;                    // of the slowest calls, from event lines too
   std::optional<StepRange> only_steps{};  // leaves the rest out
   bool whole_job = true;                  // ranks that are not there are missing
 };

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
 #include <set>
 
 #include "read/error.h"
@@ -197,6 +197,19 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
 }
 
 }  // namespace
+
+const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns) {
+  const auto next = std::ranges::upper_bound(ascending, ts_ns, {}, &Interval::from_ns);
+  if (next == ascending.begin() || ts_ns >= std::prev(next)->to_ns) return nullptr;
+  return &*std::prev(next);
+}
+
+std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std::int64_t ts_ns) {
+  const auto intervals = found.ranks.find(rank);
+  if (intervals == found.ranks.end()) return std::nullopt;
+  const Interval* interval = interval_at(intervals->second, ts_ns);
+  return interval == nullptr ? std::nullopt : std::optional(interval->step);
+}
 
 Found find(const job::Job& job, const read::Traces& traces,
            const std::function<void(std::size_t)>& progress) {

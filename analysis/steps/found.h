@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ struct Found {
   std::string why{};
   std::vector<std::string> unknown{};
 };
+
+// The one that a moment of its rank lies in. Null: none.
+const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns);
+
+// The number of the step in which a rank called; nothing where none is known.
+std::optional<std::int64_t> step_at(const Found& found, const read::Process* rank,
+                                    std::int64_t ts_ns);
 
 Found find(const job::Job& job, const read::Traces& traces,
            const std::function<void(std::size_t)>& progress);

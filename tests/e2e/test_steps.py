@@ -76,3 +76,15 @@ def test_marks_of_the_program_go_before_what_repeats(torch, tmp_path):
     assert [step["step"] for step in report["steps"]] == list(range(STEPS))
     for step in report["steps"]:
         assert step["buckets"]["RESHARDING"]["calls"] == 2 * 4 * 5
+    # What is late or slow is in the step whose range its call was made in.
+    late = told("summary", run.traces, "--by", "rank")[1]["lateness"]["worst"]
+    slow = told("summary", run.traces, "--top", "40")[1]["slowest"]["calls"]
+    said = [(call["rank"], call["seq"], call["step"]) for call in [*late, *slow] if call["seq"] is not None]
+    files = {file.header["rank"]: file for file in run.ranks()}
+    for rank, seq, step in said:
+        base = files[rank].header["base_time_ns"]
+        (call,) = [e for e in files[rank].events if e["args"].get("seq") == seq]
+        at = base + round(call["ts"] * 1000)
+        ranges = ranges_of(files[rank], "step ")
+        assert step == next((n for n, (begin, end) in ranges.items() if begin <= at < end), None)
+    assert len({step for _, _, step in said}) > 1

@@ -1,0 +1,55 @@
+#include "stats/late_steps.h"
+
+#include <map>
+#include <utility>
+
+#include "diagnose/lines.h"
+
+namespace tprof::stats {
+namespace {
+
+using read::Process;
+
+// By the communicator's number in the process, and the collective's.
+using Numbers = std::map<std::pair<std::int64_t, std::uint64_t>, diagnose::LateArrival*>;
+
+// The device comes to a collective when the host may be in the step behind it already: it is the
+// call that is in a step.
+struct TheirCalls : diagnose::Collector {
+  TheirCalls(const Process& rank, const Numbers& numbers, const steps::Found& steps)
+      : Collector(rank), late(numbers), found(steps) {}
+
+  void call(const read::Event& e) override {
+    if (!e.collective() || e.failed || e.captured) return;
+    const auto arrival = late.find({*e.comm, e.seq});
+    if (arrival != late.end()) arrival->second->step = steps::step_at(found, &rank_, e.ts_ns);
+  }
+
+  const Numbers& late;
+  const steps::Found& found;
+};
+
+}  // namespace
+
+void add_steps(diagnose::Lateness& lateness, const job::Job& job, const read::Traces& traces,
+               const steps::Found& found) {
+  if (found.how == steps::How::none) return;
+  std::map<const Process*, Numbers> late;
+  for (diagnose::LateArrival& a : lateness.worst) {
+    for (const auto& [number, comm] : a.rank->comms) {
+      if (comm.id == a.communicator) late[a.rank][{number, a.seq}] = &a;
+    }
+  }
+  std::vector<read::Skipped> unreadable;
+  diagnose::Lines::of_job(
+      job, traces,
+      [&](const Process& rank, diagnose::Collectors& collectors) {
+        const auto numbers = late.find(&rank);
+        if (numbers == late.end()) return;
+        collectors.try_emplace(typeid(TheirCalls),
+                               std::make_unique<TheirCalls>(rank, numbers->second, found));
+      },
+      [](std::size_t) {}, unreadable);
+}
+
+}  // namespace tprof::stats

@@ -1,0 +1,192 @@
+#include "stats/slowest.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "diagnose/lines.h"
+
+namespace tprof::stats {
+namespace {
+
+using read::Event;
+using read::Process;
+
+bool longer(const SlowCall& a, const SlowCall& b) {
+  const auto key = [](const SlowCall& c) {
+    return std::tuple(-c.time_ns, c.rank->header.rank, c.ts_ns);
+  };
+  return key(a) < key(b);
+}
+
+// Some of many.
+class Longest {
+ public:
+  explicit Longest(std::size_t most) : most_(most) {}
+
+  void see(SlowCall call) {
+    looked += call.calls;
+    if (calls.size() == most_ && call.time_ns <= calls.back().time_ns) return;
+    calls.insert(std::ranges::upper_bound(calls, call, longer), std::move(call));
+    if (calls.size() > most_) calls.pop_back();
+  }
+
+  std::vector<SlowCall> calls;  // the longest first
+  std::uint64_t looked = 0;
+
+ private:
+  std::size_t most_;
+};
+
+struct Asked {
+  std::size_t most;
+  const steps::Found& found;
+  std::optional<StepRange> only;
+};
+
+// By both times: whether the device's are known shows when all is read.
+struct Candidates : diagnose::Collector {
+  Candidates(const Process& rank, const Asked& what)
+      : Collector(rank), asked(what), host(what.most), device(what.most) {}
+
+  bool wants_times() const override { return true; }
+
+  void call(const Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    see(host, {.rank = &rank_, .time_ns = e.dur_ns, .ts_ns = e.ts_ns, .line = e, .bytes = e.bytes});
+  }
+
+  void device_time(const read::DeviceTime& t) override {
+    if (t.launch) return;
+    see(device, {.rank = &rank_,
+                 .time_ns = t.dur_ns,
+                 .ts_ns = t.ts_ns - t.queued_ns,
+                 .device = t,
+                 .calls = t.calls});
+  }
+
+  void see(Longest& longest, SlowCall call) const {
+    call.step = steps::step_at(asked.found, &rank_, call.ts_ns);
+    if (asked.only && !(call.step && asked.only->holds(*call.step))) return;
+    longest.see(std::move(call));
+  }
+
+  const Asked& asked;
+  Longest host;
+  Longest device;
+};
+
+// The lines of calls of which the device's times are known.
+struct TheirLines : diagnose::Collector {
+  TheirLines(const Process& rank, std::vector<SlowCall> wanted)
+      : Collector(rank), calls(std::move(wanted)), seen(calls.size()) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const SlowCall& c = calls[i];
+      called[{c.device->thread, c.ts_ns}] = i;
+      if (c.calls > 1 && c.device->comm && c.device->seq) groups.push_back(i);
+    }
+  }
+
+  void call(const Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    const auto found = called.find({e.thread, e.ts_ns});
+    if (found != called.end() && calls[found->second].device->name == e.name) {
+      SlowCall& c = calls[found->second];
+      c.line = e;
+      if (c.calls == 1) c.bytes = e.bytes;
+    }
+    if (!e.collective()) return;  // other calls of a group are not numbered together
+    for (const std::size_t i : groups) {
+      SlowCall& c = calls[i];
+      const read::DeviceTime& t = *c.device;
+      if (t.comm != e.comm || t.name != e.name || e.seq < *t.seq || e.seq - *t.seq >= c.calls) {
+        continue;
+      }
+      sums[i] = read::saturated_sum(sums[i], e.bytes);
+      if (++seen[i] == c.calls) c.bytes = sums[i];
+    }
+  }
+
+  std::vector<SlowCall> calls;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> called;  // by thread and time
+  std::vector<std::size_t> groups;
+  std::vector<std::uint64_t> seen;
+  std::map<std::size_t, std::uint64_t> sums;
+};
+
+template <typename Make>
+diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const Make& make) {
+  std::vector<read::Skipped> unreadable;
+  return diagnose::Lines::of_job(
+      job, traces, make, [](std::size_t) {}, unreadable);
+}
+
+void add_lines(const job::Job& job, const read::Traces& traces, std::vector<SlowCall>& calls) {
+  std::map<const Process*, std::vector<SlowCall>> by_rank;
+  for (SlowCall& c : calls) by_rank[c.rank].push_back(std::move(c));
+  const auto lines =
+      lines_of(job, traces, [&](const Process& rank, diagnose::Collectors& collectors) {
+        const auto wanted = by_rank.find(&rank);
+        if (wanted == by_rank.end()) return;
+        collectors.try_emplace(typeid(TheirLines),
+                               std::make_unique<TheirLines>(rank, wanted->second));
+      });
+  calls.clear();
+  for (const auto& [rank, wanted] : by_rank) {
+    if (const auto* found = lines.of<TheirLines>(rank)) {
+      calls.insert(calls.end(), found->calls.begin(), found->calls.end());
+    }
+  }
+}
+
+// A collective took as long as it took the slowest of its ranks. In the order of `longer`.
+void each_collective_once(std::vector<SlowCall>& calls) {
+  std::set<std::tuple<std::string, std::int64_t, std::uint64_t>> seen;
+  std::erase_if(calls, [&](const SlowCall& c) {
+    if (!c.line || !c.line->collective()) return false;
+    const auto comm = c.rank->comms.find(*c.line->comm);
+    if (comm == c.rank->comms.end() || !comm->second.known()) return false;
+    return !seen.emplace(comm->second.id, comm->second.nranks, c.line->seq).second;
+  });
+}
+
+}  // namespace
+
+Slowest slowest_calls(const job::Job& job, const read::Traces& traces, std::size_t most,
+                      const steps::Found& found, const std::optional<StepRange>& only) {
+  const Asked asked{most, found, only};
+  Slowest slowest;
+  std::vector<SlowCall> of_host;
+  std::uint64_t on_host = 0;
+  {
+    const auto lines =
+        lines_of(job, traces, [&](const Process& rank, diagnose::Collectors& collectors) {
+          collectors.try_emplace(typeid(Candidates), std::make_unique<Candidates>(rank, asked));
+        });
+    for (const Process* p : job.processes) {
+      const auto* rank = lines.of<Candidates>(p);
+      if (rank == nullptr) continue;
+      slowest.calls.insert(slowest.calls.end(), rank->device.calls.begin(),
+                           rank->device.calls.end());
+      of_host.insert(of_host.end(), rank->host.calls.begin(), rank->host.calls.end());
+      slowest.looked += rank->device.looked;
+      on_host += rank->host.looked;
+    }
+  }
+  slowest.on_device = !slowest.calls.empty();
+  if (slowest.on_device) {
+    add_lines(job, traces, slowest.calls);
+  } else {
+    slowest.calls = std::move(of_host);
+    slowest.looked = on_host;
+  }
+  std::ranges::sort(slowest.calls, longer);
+  each_collective_once(slowest.calls);
+  if (slowest.calls.size() > most) slowest.calls.resize(most);
+  return slowest;
+}
+
+}  // namespace tprof::stats
