@@ -17,6 +17,7 @@ namespace tprof::cli {
 
 int summary(const Options& o) {
   stats::SummaryOptions options = {.read_lines = o.lines,
+                                   .phases = o.by == report::By::phase,
                                    .ranges = o.by == report::By::range,
                                    .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step,

@@ -50,6 +50,7 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
                            .range = range,
                            .open_range = shown_to(&Collector::open_range),
                            .device_time = device_time,
+                           .thread = shown_to(&Collector::thread),
                            .metadata = show_metadata});
 }
 

@@ -33,6 +33,7 @@ class Collector {
   // The device's times of calls, before or behind their lines; as with ranges.
   virtual void device_time(const read::DeviceTime&) {}
   virtual bool wants_times() const { return false; }
+  virtual void thread(const read::ThreadName&) {}  // before or behind its calls
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
 

@@ -16,6 +16,8 @@ namespace {
 // A quarter of what a process's base may be: sums of a base and some of these are no overflow.
 constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
+constexpr std::string_view kThreadNameLine = "{\"name\":\"thread_name\"";
+
 std::int64_t time_ns(const object& o, std::string_view key) {
   double micros = 0;
   const auto e = find(o, key);
@@ -129,6 +131,29 @@ DeviceTime device_time_of(const object& line) {
   return t;
 }
 
+namespace {
+
+void show_thread(const Trace& trace, const LineReader& reader, const Line& line,
+                 simdjson::dom::parser& parser) {
+  const Process* last = owner_at(trace, line.offset);
+  if (last == nullptr) return;
+  ThreadName thread;
+  try {
+    object o;
+    if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
+      throw Malformed("expected one JSON object on this line");
+    }
+    thread = {integer(o, "tid"), text(object_of(o, "args"), "name")};
+  } catch (const Malformed& e) {
+    throw BadInput(trace.source.file, line.offset, e.what());
+  }
+  for (const Process* p = last - last->lane; p <= last; ++p) {
+    if (!reader.wanted || reader.wanted(*p)) reader.thread(*p, thread);
+  }
+}
+
+}  // namespace
+
 const Process* owner_at(const Trace& trace, std::uint64_t offset) {
   const auto next = std::ranges::upper_bound(trace.processes, offset, {}, &Process::offset);
   return next == trace.processes.begin() ? nullptr : &*std::prev(next);
@@ -143,6 +168,10 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool last = reader.last && line.text.starts_with("{\"name\":\"tprof_last\"");
       if (is_metadata(line.text) && !last) {
         if (reader.metadata) reader.metadata(line);
+        return;
+      }
+      if (line.text.starts_with(kThreadNameLine)) {
+        if (reader.thread) show_thread(trace, reader, line, parser);
         return;
       }
       const bool range = is_range(line.text);

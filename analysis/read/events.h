@@ -70,6 +70,12 @@ struct DeviceTime {
 };
 DeviceTime device_time_of(const object& line);
 
+// What a thread was called when it was first seen.
+struct ThreadName {
+  std::int64_t thread = 0;
+  std::string name;
+};
+
 struct LineReader {
   // Whose lines are wanted; empty: everybody's.
   std::function<bool(const Process&)> wanted{};
@@ -81,6 +87,7 @@ struct LineReader {
   std::function<void(const Process&, const Range&)> range{};       // of any phase
   std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
   std::function<void(const Process&, const DeviceTime&)> device_time{};
+  std::function<void(const Process&, const ThreadName&)> thread{};  // to all of its lanes
   std::function<void(const Line&)> metadata{};
 };
 

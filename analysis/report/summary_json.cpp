@@ -1,6 +1,7 @@
 #include "diagnose/ends.h"
 #include "report/findings.h"
 #include "report/lateness.h"
+#include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
 #include "report/slowest.h"
@@ -111,6 +112,7 @@ std::string to_json(const stats::Summary& s) {
       if (a.calls != 0) phase[std::string(kBuckets[b].name)] = figures(a);
     }
   }
+  if (s.rest) j["rest"] = to_json(*s.rest);
   if (s.steps) add_steps(j, *s.steps);
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   if (s.sites) j["sites"] = to_json(*s.sites);

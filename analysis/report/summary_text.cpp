@@ -5,10 +5,12 @@
 
 #include "report/findings.h"
 #include "report/lateness.h"
+#include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
 #include "report/slowest.h"
 #include "report/steps.h"
+#include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -41,10 +43,6 @@ std::string ratio(std::uint64_t part, std::uint64_t all) {
              : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-std::string device_time(const Amounts& a) {
-  return a.device_timed == 0 ? "-" : duration(a.device_ns);
-}
-
 // Of the device time of the calls that somebody was seen to wait for.
 std::string exposed(const Amounts& a) {
   return a.waited == 0
@@ -52,10 +50,6 @@ std::string exposed(const Amounts& a) {
              : fmt::format("{} ({})", duration(a.exposed_ns), ratio(a.exposed_ns, a.waited_ns));
 }
 
-// Replayed calls were never made by the host.
-std::string host_time(const Amounts& a) {
-  return a.calls != 0 && a.calls == a.replayed ? "-" : duration(a.host_ns);
-}
 std::string mean_host(const Amounts& a) {
   return a.calls == a.replayed ? "-" : duration(a.host_ns / (a.calls - a.replayed));
 }
@@ -90,28 +84,6 @@ std::string bucket_table(const stats::Summary& s) {
         thousands(all.waited), thousands(all.device_timed));
   }
   return out;
-}
-
-std::string phase_table(const stats::Summary& s) {
-  Table table(columns(
-      "llrrrrr", {"phase", "bucket", "calls", "elements", "bytes", "host time", "device time"}));
-  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
-    std::string name(stats::kPhaseNames[p]);
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const Amounts& a = s.phases[p][b];
-      if (a.calls == 0) continue;
-      table.row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
-                 thousands(a.elements), bytes(a.bytes), host_time(a), device_time(a)});
-    }
-  }
-  return table.str() +
-         "  backward: calls of PyTorch's autograd threads, so what activation checkpointing "
-         "computes "
-         "again is in it.\n"
-         "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
-         "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
-         "  unknown: of processes without a call of an autograd thread, of CUDA graphs, and with "
-         "--steps.\n";
 }
 
 std::string rank_table(const stats::Summary& s) {
@@ -269,6 +241,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Call sites", site_table(*s.sites));
   } else if (options.by == By::phase) {
     section("Phases", phase_table(s));
+    if (s.rest) section("What no autograd thread called", rest_table(*s.rest));
   } else if (options.by == By::step && s.steps) {
     section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0) {

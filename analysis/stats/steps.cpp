@@ -3,34 +3,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "interpose/format/dtypes.h"
-
 namespace tprof::stats {
 namespace {
 
 using read::Event;
 using read::Process;
-
-// Of a name of the contract's; 0: not known.
-std::uint64_t element_size(const std::string& dtype) {
-  if (dtype == "byte") return 1;
-  if (dtype.size() == 5 && dtype.starts_with("byte")) {
-    return static_cast<std::uint64_t>(dtype[4] - '0');
-  }
-  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
-  return known == std::end(kDtypes) ? 0 : known->size;
-}
-
-read::Amounts amounts_of(const Event& e) {
-  const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
-  const std::uint64_t size = element_size(e.dtype);
-  return {.calls = 1,
-          .count = e.count,
-          .elements = size == 0 ? 0 : e.bytes / size,
-          .bytes = e.bytes,
-          .host_ns = host_ns,
-          .host_ns_max = host_ns};
-}
 
 // What one rank did in its steps.
 struct RankFigures {

@@ -109,6 +109,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   if (options.top != 0) {
     s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
   }
+  if (options.phases && !options.only_steps) s.rest = split_rest(job, traces);
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);
   s.findings =

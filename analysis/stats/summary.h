@@ -12,6 +12,7 @@
 #include "read/folder.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
+#include "stats/rest.h"
 #include "stats/sites.h"
 #include "stats/slowest.h"
 #include "stats/steps.h"
@@ -37,6 +38,7 @@ struct Summary {
   Buckets buckets{};
   std::map<std::int64_t, Buckets> per_rank;
   Phases phases{};
+  std::optional<Rest> rest;  // what of them is no autograd thread's; nothing: not asked for
   std::optional<read::Amounts>
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;
@@ -56,6 +58,7 @@ struct Summary {
 
 struct SummaryOptions {
   bool read_lines = false;                // for what only event lines tell
+  bool phases = false;                    // of other threads than autograd's, from event lines
   bool ranges = false;                    // NVTX, from event lines too
   bool sites = false;                     // from event lines too
   bool steps = false;                     // from event lines too

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "interpose/format/dtypes.h"
 #include "read/events.h"
 
 namespace tprof::stats {
@@ -23,6 +24,16 @@ double bus_factor(Bucket bucket, std::int64_t nranks) {
   }
 }
 
+// Of a name of the contract's; 0: not known.
+std::uint64_t element_size(const std::string& dtype) {
+  if (dtype == "byte") return 1;
+  if (dtype.size() == 5 && dtype.starts_with("byte")) {
+    return static_cast<std::uint64_t>(dtype[4] - '0');
+  }
+  const auto* known = std::ranges::find(kDtypes, dtype, &DtypeInfo::name);
+  return known == std::end(kDtypes) ? 0 : known->size;
+}
+
 struct Gather {
   bool size = false;  // one int64; else uint8
   read::Amounts amounts;
@@ -34,14 +45,7 @@ void add_if_gather(const read::Event& event, Gathers& gathers) {
   if (event.unfinished || event.captured || event.failed || !event.numbered) return;
   const bool size = event.dtype == "int64" && event.count == 1;
   if (!size && event.dtype != "uint8") return;
-  const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(event.dur_ns, 0));
-  gathers[{*event.comm, event.seq}] = {size,
-                                       {.calls = 1,
-                                        .count = event.count,
-                                        .elements = event.bytes / (size ? sizeof(std::int64_t) : 1),
-                                        .bytes = event.bytes,
-                                        .host_ns = host_ns,
-                                        .host_ns_max = host_ns}};
+  gathers[{*event.comm, event.seq}] = {size, amounts_of(event)};
 }
 
 read::Amounts sum(const Gathers& gathers) {
@@ -61,6 +65,17 @@ bool has_all_its_lines(const read::Process& process) {
 }
 
 }  // namespace
+
+read::Amounts amounts_of(const read::Event& e) {
+  const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
+  const std::uint64_t size = element_size(e.dtype);
+  return {.calls = 1,
+          .count = e.count,
+          .elements = size == 0 ? 0 : e.bytes / size,
+          .bytes = e.bytes,
+          .host_ns = host_ns,
+          .host_ns_max = host_ns};
+}
 
 Buckets bucket_totals(const read::Process& process) {
   Buckets totals{};

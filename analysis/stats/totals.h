@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "read/events.h"
 #include "read/load.h"
 
 namespace tprof::stats {
@@ -40,6 +41,9 @@ void each_row(const read::Process& process, F&& f) {
     }
   }
 }
+
+// Of one call that was executed.
+read::Amounts amounts_of(const read::Event& event);
 
 Buckets bucket_totals(const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);

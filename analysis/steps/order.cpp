@@ -11,8 +11,6 @@ namespace {
 using Kind = Symbol::Kind;
 
 constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
-constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
-constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm, a metric
 
 }  // namespace
 

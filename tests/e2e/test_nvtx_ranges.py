@@ -8,6 +8,7 @@ import pytest
 from lib.build import LIBTPROF
 from lib.launch import start, without_agent
 from lib.tool import told
+from test_steps import assert_adds_up
 
 LANE = 1 << 22
 
@@ -68,3 +69,22 @@ def test_summary_by_range_has_each_name_as_often_as_it_was_made(run):
     assert inside["step 1"]["ALLGATHER"]["calls"] == 2 * 5
     assert "ALLGATHER" not in inside["backward"] and "RESHARDING" not in inside["backward"]
     assert all(r["inside_exact"] and r["ranks"] == [0, 1] for r in found if not r["mark"])
+
+
+def test_the_phase_of_a_call_is_that_of_the_range_around_it(run):
+    """On threads of autograd it is what the ledger says; elsewhere the ranges of the loop do."""
+    report = told("summary", run.traces, "--by", "phase")[1]
+    assert_adds_up(report)
+    expected = collections.Counter()
+    for file in run.ranks():
+        names = {x["tid"]: x["args"]["name"] for x in file.lines if x["name"] == "thread_name"}
+        for name in ("forward", "backward", "optimizer"):
+            for outer in (x for x in ranges(file, "X") if x["name"] == name):
+                for call in file.events:
+                    own = call["tid"] + LANE == outer["tid"] and "autograd" not in names[call["tid"]]
+                    if own and call.get("cat") != "NVTX" and within(call, outer):
+                        expected[name, call["cat"]] += 1
+    found = {(row["phase"], row["bucket"]): row["calls"] for row in report["rest"] if row["told_by"] == "range"}
+    assert found == dict(expected)
+    # (4 blocks and the root) x 3 steps x 2 ranks.
+    assert expected["forward", "ALLGATHER"] == 5 * 3 * 2

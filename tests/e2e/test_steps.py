@@ -1,9 +1,10 @@
 """Steps of real training loops: as many as the loop made, each where the loop's own range says it is."""
 
 import bisect
+import collections
 
 import pytest
-from lib import launch
+from lib import formulas, launch
 from lib.build import LIBTPROF
 from lib.tool import told
 
@@ -67,6 +68,56 @@ def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
         assert n == i // of_each, "a step begins in another"
         # The first operation of a loop's pass begins its step: nothing of it is in the one before.
         assert i % of_each or step["ts"] < ended[n]
+
+
+    check_phases(name, run)
+
+
+def check_phases(name, run):
+    """What the forward pass gathers follows from the model: the root's parameters and each block's, but
+    not the root's again where an evaluation has left them gathered."""
+    report = told("summary", run.traces, "--by", "phase")[1]
+    assert_adds_up(report)
+    rest = calls_of(report)
+    if name.startswith("zero"):  # DeepSpeed's own ranges
+        assert not rest.get(("other", "RESHARDING"))
+        if name.startswith("zero3"):
+            assert rest["backward", "RESHARDING"] == report["buckets"]["RESHARDING"]["calls"]
+        return
+    arguments = LOOPS[name][0]
+    if name.startswith("ddp"):
+        assert ("forward", "ALLREDUCE") not in rest
+        return
+    every = int(arguments[arguments.index("--eval-every") + 1]) if "--eval-every" in arguments else STEPS + 1
+    passes = STEPS * (4 if "--accumulate" in arguments else 1)
+    evaluations = STEPS // every
+    before_a_step = (STEPS - 1) // every
+    units = formulas.DEPTH + 1
+    assert rest["forward", "ALLGATHER"] == 2 * (passes * units - before_a_step)
+    # Of two batches, the root's parameters once.
+    assert rest.get(("other", "ALLGATHER"), 0) == 2 * evaluations * (2 * units - 1)
+    assert rest["load", "H2D"] <= 2 * passes
+    if "--clip" in arguments and LOOPS[name][1] == 1:
+        assert rest["optimizer", "ALLREDUCE"] == 2 * STEPS
+
+
+def calls_of(report):
+    calls = collections.Counter()
+    for row in report["rest"]:
+        calls[row["phase"], row["bucket"]] += row["calls"]
+    return calls
+
+
+def assert_adds_up(report):
+    """The split of what no autograd thread called is all of it, exactly."""
+    for figure in ("calls", "count", "elements", "bytes", "host_ns"):
+        expected, found = collections.Counter(), collections.Counter()
+        for phase in ("rest", "unknown"):
+            for bucket, figures in report["phases"][phase].items():
+                expected[bucket] += figures[figure]
+        for row in report["rest"]:
+            found[row["bucket"]] += row[figure]
+        assert found == expected, figure
 
 
 def test_marks_of_the_program_go_before_what_repeats(torch, tmp_path):

@@ -1,0 +1,15 @@
+// In which phase of a step calls were made, as text for people and as JSON for programs.
+#pragma once
+
+#include <string>
+
+#include "report/findings.h"
+#include "stats/summary.h"
+
+namespace tprof::report {
+
+std::string phase_table(const stats::Summary& summary);
+std::string rest_table(const stats::Rest& rest);
+nlohmann::ordered_json to_json(const stats::Rest& rest);
+
+}  // namespace tprof::report

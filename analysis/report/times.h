@@ -1,0 +1,20 @@
+// How tables show the times of calls.
+#pragma once
+
+#include <string>
+
+#include "read/process.h"
+#include "text/text.h"
+
+namespace tprof::report {
+
+inline std::string device_time(const read::Amounts& a) {
+  return a.device_timed == 0 ? "-" : text::duration(a.device_ns);
+}
+
+// Replayed calls were never made by the host.
+inline std::string host_time(const read::Amounts& a) {
+  return a.calls != 0 && a.calls == a.replayed ? "-" : text::duration(a.host_ns);
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,75 @@
+#include "stats/phase_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+namespace tprof::stats {
+namespace {
+
+constexpr std::string_view kForward[] = {"forward", "fwd"};
+constexpr std::string_view kBackward[] = {"backward", "bwd"};
+// Alone; with a word for what it does, any that ends so.
+constexpr std::string_view kOptimizer[] = {"optimizer", "optimiser", "optim"};
+constexpr std::string_view kUpdates[] = {"step", "update"};
+constexpr std::string_view kLoad[] = {"dataloader", "dataloading"};
+constexpr std::string_view kLoadPairs[][2] = {
+    {"batch", "generator"}, {"get", "batch"},  {"load", "data"},  {"data", "loading"},
+    {"data", "load"},       {"load", "batch"}, {"next", "batch"}, {"data", "loader"}};
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalpha(letter) != 0) {
+      words.back() += static_cast<char>(std::tolower(letter));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+template <typename Words>
+bool any(const std::vector<std::string>& words, const Words& of) {
+  return std::ranges::any_of(
+      words, [&](const std::string& w) { return std::ranges::find(of, w) != std::end(of); });
+}
+
+bool is_optimizer(const std::vector<std::string>& words) {
+  if (words.size() == 1) return any(words, kOptimizer);
+  const bool named = std::ranges::any_of(words, [](const std::string& w) {
+    return std::ranges::any_of(kOptimizer,
+                               [&](std::string_view end) { return w.ends_with(end); }) ||
+           w == "deepspeedengine";
+  });
+  return named && any(words, kUpdates);
+}
+
+bool is_load(const std::vector<std::string>& words) {
+  if (any(words, kLoad)) return true;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    for (const auto& pair : kLoadPairs) {
+      if (words[i] == pair[0] && words[i + 1] == pair[1]) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<StepPhase> phase_of_name(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  const bool forward = any(words, kForward);
+  const bool backward = any(words, kBackward);
+  if (forward && backward) return std::nullopt;  // both of them, one behind the other
+  if (forward) return StepPhase::forward;
+  if (backward) return StepPhase::backward;
+  if (is_optimizer(words)) return StepPhase::optimizer;
+  if (is_load(words)) return StepPhase::load;
+  return std::nullopt;
+}
+
+}  // namespace tprof::stats

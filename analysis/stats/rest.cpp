@@ -1,0 +1,117 @@
+#include "stats/rest.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "stats/rest_calls.h"
+#include "stats/rest_order.h"
+
+namespace tprof::stats {
+namespace {
+
+using read::Process;
+using Told = std::map<std::pair<StepPhase, ToldBy>, Buckets>;
+
+// Of the ledger: what no autograd thread has called.
+Buckets not_autograd(const Process& process) {
+  Buckets totals{};
+  each_row(process, [&](const read::Row& row) {
+    if (row.thread == ThreadKind::autograd) return;
+    totals[static_cast<std::size_t>(row.bucket)] += row.amounts;
+  });
+  return totals;
+}
+
+Told told_of(const RestCalls& rank, const std::vector<steps::Interval>* steps) {
+  std::vector<std::optional<StepPhase>> by_order(rank.calls.size());
+  if (steps != nullptr) {
+    std::vector<std::uint32_t> by_time(rank.calls.size());
+    std::iota(by_time.begin(), by_time.end(), 0U);
+    std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return rank.calls[i].ts_ns; });
+    by_order = phases_by_order(rank, by_time, *steps);
+  }
+  Told told;
+  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    const RankCall& call = rank.calls[i];
+    const RestCalls::Thread& thread = rank.threads[call.thread];
+    if (thread.autograd() || thread.name.empty()) continue;
+    std::optional<std::pair<StepPhase, ToldBy>> key;
+    if (call.range) {
+      key.emplace(*call.range, ToldBy::range);
+    } else if (thread.loads()) {
+      key.emplace(StepPhase::load, ToldBy::thread);
+    } else if (by_order[i]) {
+      key.emplace(*by_order[i], ToldBy::order);
+    }
+    if (!key) continue;
+    const CallKind& k = rank.kinds[call.kind];
+    told[*key][static_cast<std::size_t>(k.bucket)] +=
+        {.calls = 1,
+         .count = k.count,
+         .elements = k.elements,
+         .bytes = k.bytes,
+         .host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(call.dur_ns, 0))};
+  }
+  return told;
+}
+
+// What is left of a ledger's calls. False: it has fewer than were told, as of a process whose last
+// ledger is older than its lines.
+bool take(Buckets& left, const Told& told) {
+  for (const auto& [key, buckets] : told) {
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      read::Amounts& from = left[b];
+      const read::Amounts& a = buckets[b];
+      if (from.calls < a.calls || from.count < a.count || from.elements < a.elements ||
+          from.bytes < a.bytes || from.host_ns < a.host_ns) {
+        return false;
+      }
+      from.calls -= a.calls;
+      from.count -= a.count;
+      from.elements -= a.elements;
+      from.bytes -= a.bytes;
+      from.host_ns -= a.host_ns;
+    }
+  }
+  return true;
+}
+
+void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buckets) {
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (buckets[b].calls != 0) rest.told[key][b] += buckets[b];
+  }
+}
+
+}  // namespace
+
+Rest split_rest(const job::Job& job, const read::Traces& traces) {
+  Rest rest{.found = steps::find(job, traces, [](std::size_t) {})};
+  std::vector<read::Skipped> unreadable;
+  const auto lines = diagnose::Lines::of_job(
+      job, traces,
+      [](const Process& rank, diagnose::Collectors& all) {
+        diagnose::collect<RestCalls>(rank, all);
+      },
+      [](std::size_t) {}, unreadable);
+  for (const Process* p : job.processes) {
+    Buckets left = not_autograd(*p);
+    const auto* rank = lines.of<RestCalls>(p);
+    const auto steps = rest.found.ranks.find(p);
+    const bool ordered = rank != nullptr && rank->whole();
+    if (!ordered && steps != rest.found.ranks.end()) rest.unordered.push_back(p);
+    if (rank != nullptr && rank->named()) {
+      const Told told =
+          told_of(*rank, ordered && steps != rest.found.ranks.end() ? &steps->second : nullptr);
+      if (Buckets behind = left; take(behind, told)) {
+        left = behind;
+        for (const auto& [key, buckets] : told) add(rest, key, buckets);
+      }
+    }
+    add(rest, {StepPhase::other, ToldBy::none}, left);
+  }
+  return rest;
+}
+
+}  // namespace tprof::stats

@@ -1,0 +1,73 @@
+// The calls of one rank as its lines have them, with what their threads and the ranges around them
+// tell of the phase that they are of.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "diagnose/lines.h"
+#include "stats/phase_names.h"
+
+namespace tprof::stats {
+
+// Calls that are alike.
+struct CallKind {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::int64_t comm = -1;  // -1: a copy
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;
+};
+
+struct RankCall {
+  std::int64_t ts_ns = 0;
+  std::int64_t dur_ns = 0;
+  std::uint32_t kind = 0;
+  std::uint32_t thread = 0;          // index into RestCalls::threads
+  std::optional<StepPhase> range{};  // by the innermost range whose name says it
+};
+
+struct RestCalls : diagnose::Collector {
+  static constexpr std::size_t kMost = std::size_t{1} << 22;
+
+  struct Thread {
+    std::int64_t tid = 0;
+    std::string name{};  // empty: not known
+    std::vector<std::uint32_t> calls{};
+    bool autograd() const;
+    bool loads() const;  // PyTorch's, that only loads data
+  };
+
+  using Collector::Collector;
+  void call(const read::Event& e) override;
+  void range(const read::Range& r) override;
+  bool wants_ranges() const override { return true; }
+  void thread(const read::ThreadName& t) override;
+
+  // Whether every call of the rank has its line, and each thread its name: the ledger's calls of
+  // autograd threads are those of these.
+  bool whole() const;
+  // Whether threads have the names that the program gave them (anonymised ones do not).
+  bool named() const;
+
+  std::vector<CallKind> kinds;
+  std::vector<RankCall> calls;
+  std::vector<Thread> threads;
+  bool all = true;  // false: there were more than kMost
+
+ private:
+  // Calls of autograd threads: in the lines, and in the ledger those that get lines.
+  std::pair<std::uint64_t, std::uint64_t> autograd_calls() const;
+  std::uint32_t thread_of(std::int64_t tid);
+  std::map<std::tuple<Bucket, std::int64_t, std::uint64_t, std::uint64_t, std::string>,
+           std::uint32_t>
+      numbers_;
+  std::map<std::int64_t, std::uint32_t> tids_;
+};
+
+}  // namespace tprof::stats
