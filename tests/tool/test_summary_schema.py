@@ -1,0 +1,75 @@
+"""tprof summary --json against a schema of the contract: what is not known is null, and nothing is missing."""
+
+import json
+
+import jsonschema
+import pytest
+from lib import loops
+from lib.build import GOLDEN
+from lib.clocks import clock_job
+from lib.tool import told
+
+SCHEMA = jsonschema.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
+
+
+def report(folder, *more):
+    found = told("summary", folder, *more)[1]
+    assert [f"{error.json_path}: {error.message[:200]}" for error in SCHEMA.iter_errors(found)] == []
+    return found
+
+
+def timed_and_waited(rank):
+    """A job of one rank whose copies were timed and waited for, and whose gathers only timed."""
+    loop = loops.Loop([[0]])
+    for _ in range(4):
+        loop.gather(1000)
+        loop.copy("cudaMemcpyAsync", 4096)
+    folder = loop.job.write(rank)
+    file = folder / "rank-00000.json"
+    times = {"H2D": {"waited": 3, "waited_ns": 900, "exposed_ns": 700}, "ALLGATHER": {}}
+    lines = []
+    for line in file.read_text().splitlines():
+        if '"tprof_ledger"' in line:
+            ledger = json.loads(line.rstrip(","))
+            for row in ledger["args"]["rows"]:
+                row |= {"device_ns": 1000, "device_timed": 4, "device_bytes": row["bytes"]} | times[row["bucket"]]
+            line = json.dumps(ledger, separators=(",", ":")) + ","
+        lines.append(line)
+    file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_the_golden_job_has_no_device_time():
+    found = report(GOLDEN / "two_ranks", "--lines")
+    assert found["buckets"]["ALL"]["device_timed"] == 0
+    assert found["buckets"]["ALLGATHER_OBJ"] is None  # one rank did not close, so lines may be missing
+
+
+def test_times_are_there_where_they_were_taken_and_null_elsewhere(tmp_path):
+    found = report(timed_and_waited(tmp_path / "job"))
+    buckets = found["buckets"]
+    assert (buckets["H2D"]["device_ns"], buckets["H2D"]["exposed_ns"]) == (1000, 700)
+    assert (buckets["ALLGATHER"]["device_ns"], buckets["ALLGATHER"]["exposed_ns"]) == (1000, None)
+    assert (buckets["D2H"]["device_ns"], buckets["D2H"]["exposed_ns"]) == (None, None)
+    assert {op["name"]: op["exposed_ns"] for op in found["ops"]} == {"cudaMemcpyAsync": 700, "ncclAllGather": None}
+
+
+@pytest.mark.parametrize("by", ["step", "phase", "rank", "range", "site"])
+def test_of_a_job_whose_steps_repeat(tmp_path, by):
+    found = report(loops.fsdp(loops.Shape()).job.write(tmp_path / "job"), "--by", by, "--top", "3")
+    assert found.get("steps_found") == ("period" if by == "step" else None)
+
+
+def test_of_a_job_without_steps(tmp_path):
+    clock_job(tmp_path / "run", 1, 2, 20)
+    found = report(tmp_path / "run", "--by", "step")
+    assert (found["steps_found"], found["steps"]) == (None, None) and found["steps_unknown"]
+
+
+def test_the_schema_refuses_what_the_contract_does_not_say():
+    found = report(GOLDEN / "two_ranks")
+    for change in ({"device_ns": 0}, {"exposed_ns": 0}, {"device_timed": None}, {"calls": -1}):
+        wrong = json.loads(json.dumps(found))
+        wrong["buckets"]["H2D"] |= change
+        assert not SCHEMA.is_valid(wrong), change
+    assert not SCHEMA.is_valid({**found, "steps": []})
