@@ -16,7 +16,7 @@ namespace {
 using text::printable;
 
 struct WrappedFunction {
-  std::string library;  // "nccl", "cudart" or "cuda"
+  std::string library;  // "nccl", "cudart", "cuda" or "cupti"
   std::string name;
   std::string since;  // version of the library, "12.8"; empty: not known
   std::vector<std::string>
@@ -62,6 +62,7 @@ std::string version(const WrappedFunction& f, std::string_view text) {
 
 std::string_view title(std::string_view library) {
   if (library == "nccl") return "NCCL";
+  if (library == "cupti") return "CUPTI";
   return library == "cudart" ? "CUDA runtime" : "CUDA driver";
 }
 
@@ -110,7 +111,7 @@ FunctionList functions_of(const Library& library) {
 
 std::string to_text(const FunctionList& list) {
   std::string out;
-  for (const std::string_view library : {"nccl", "cudart", "cuda"}) {
+  for (const std::string_view library : {"nccl", "cudart", "cuda", "cupti"}) {
     using enum text::Table::Align;
     text::Table table(
         {{"function", left}, {"since", left}, {"counts as", left}, {"elements", left}});

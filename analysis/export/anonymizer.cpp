@@ -20,8 +20,8 @@ namespace {
 // Keys of numbers, flags, and of lists and objects of anything. A string there is replaced too.
 // clang-format off
 constexpr std::string_view kKeys[] = {
-    "args", "base_time_ns", "bytes", "bytes_class", "call_tid", "calls", "captured", "clock",
-    "collectives", "comm", "comms", "complete", "config", "count", "coverage", "cudart_version",
+    "args", "base_time_ns", "busy_ns", "bytes", "bytes_class", "call_tid", "calls", "captured", "clock",
+    "collectives", "comm", "comms", "complete", "compute", "config", "count", "coverage", "cudart_version",
     "device", "device_bytes", "device_ns", "device_ns_max", "device_timed", "devices",
     "drift_ppb", "dropped", "dur", "elements", "env", "epoch", "error_ns", "exposed_ns",
     "exposed_ns_max", "failed", "forked_from", "frames", "functions", "graph", "group",
@@ -30,7 +30,7 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
-    "waited_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step"};
+    "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step"};
 // clang-format on
 
 // The same, of clocks and of times on the device.

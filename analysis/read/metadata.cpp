@@ -217,10 +217,21 @@ std::map<std::string, std::uint64_t> counts(const object& args, std::string_view
   return all;
 }
 
+Compute compute(const object& args) {
+  Compute c;
+  const std::uint64_t window_ns = count(args, "window_ns");
+  for (const object& o : objects_of(args, "devices")) {
+    c.busy_ns = saturated_sum(c.busy_ns, count(o, "busy_ns"));
+    c.window_ns = saturated_sum(c.window_ns, window_ns);
+  }
+  return c;
+}
+
 Footer footer(const object& args) {
   Footer f;
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
+  if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));
   if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   const object coverage = object_of(args, "coverage");
   for (const object& o : objects_of(coverage, "functions")) {

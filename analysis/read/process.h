@@ -147,9 +147,17 @@ struct Noted {
   auto operator<=>(const Noted&) const = default;
 };
 
+// How long devices were busy with kernels that are not NCCL's, and in how much time: of each device
+// that had any.
+struct Compute {
+  std::uint64_t busy_ns = 0;
+  std::uint64_t window_ns = 0;
+};
+
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
+  std::optional<Compute> compute;                       // nothing: not known
   std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.

@@ -71,6 +71,9 @@ std::string to_json(const stats::Summary& s) {
   j["complete"] = s.complete;
   j["known_until"] = known_until(s);
   j["dropped"] = s.dropped;
+  if (s.compute.window_ns != 0) {
+    j["compute"] = {{"busy_ns", s.compute.busy_ns}, {"window_ns", s.compute.window_ns}};
+  }
   Json& buckets = j["buckets"] = Json::object();
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     buckets[std::string(kBuckets[b].name)] =

@@ -83,6 +83,11 @@ std::string bucket_table(const stats::Summary& s) {
         "something waited for ({} of {} timed calls)\n",
         thousands(all.waited), thousands(all.device_timed));
   }
+  if (s.compute.window_ns != 0 && !s.only_steps) {
+    out +=
+        fmt::format("  compute kernels: busy {} of {} of device time\n",
+                    ratio(s.compute.busy_ns, s.compute.window_ns), duration(s.compute.window_ns));
+  }
   return out;
 }
 

@@ -93,6 +93,9 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
+    const read::Compute compute = p->footer->compute.value_or(read::Compute{});
+    s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
+    s.compute.window_ns = read::saturated_sum(s.compute.window_ns, compute.window_ns);
   }
   if (options.steps || options.only_steps) {
     s.steps = step_totals(job, traces, options.only_steps.value_or(StepRange{}));

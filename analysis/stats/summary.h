@@ -52,6 +52,7 @@ struct Summary {
   steps::Found found;                          // the steps, where calls of the two above are said
                                                // to be in one
   std::uint64_t dropped = 0;
+  read::Compute compute;  // of all processes that know it
   bool complete = true;
   diagnose::Findings findings;
 };

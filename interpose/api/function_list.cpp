@@ -87,6 +87,9 @@ namespace {
 #undef X_ONLY
 #undef X_TWIN
 #undef X
+#define X(name, since) WRAPPED("cupti", name, "", "", "TPROF_TIMING=cupti") SINCE(name, since)
+  TPROF_CUPTI(X)
+#undef X
 #define X(library, name, reason) "not\t" #library "\t" #name "\t" reason "\n"
   TPROF_CUDART_UNCOVERED(X) TPROF_CUDA_UNCOVERED(X);
 #undef X

@@ -10,6 +10,7 @@
 
 #include "interpose/api/cuda.h"
 #include "interpose/api/cudart.h"
+#include "interpose/api/cupti.h"
 #include "interpose/api/nccl.h"
 #include "interpose/format/ring_file.h"
 
@@ -25,7 +26,7 @@ enum class Fn : std::uint16_t {
               TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
                   TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
                       TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
-                          TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X)
+                          TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
 #undef X_TWIN
 #undef X
                               count_
@@ -33,7 +34,7 @@ enum class Fn : std::uint16_t {
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
 
-enum class Library : std::uint8_t { nccl, cudart, cuda };
+enum class Library : std::uint8_t { nccl, cudart, cuda, cupti };
 
 // What the file of each is called, and the sonames by which it may be mapped, newest first.
 struct LibraryNames {
@@ -43,7 +44,8 @@ struct LibraryNames {
 inline constexpr LibraryNames kLibraries[] = {
     {"libnccl.so", {"libnccl.so.2", "libtorch_cuda.so"}},
     {"libcudart.so", {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}},
-    {"libcuda.so", {"libcuda.so.1"}}};
+    {"libcuda.so", {"libcuda.so.1"}},
+    {"libcupti.so", {"libcupti.so.13", "libcupti.so.12"}}};
 constexpr const LibraryNames& names(Library library) {
   return kLibraries[static_cast<std::size_t>(library)];
 }
@@ -95,6 +97,9 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
                                             TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
                                                 TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
+#undef X
+#define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},
+                                                    TPROF_CUPTI(X)
 #undef X
 };
 

@@ -25,7 +25,10 @@ void GroupTimes::start(const Thread& t) {
     s->of.count += call.call.count;
     s->of.tid = t.area->tid.load(std::memory_order_relaxed);
   }
+  // CUPTI knows the whole group under one id, and its kernels not by our names of streams.
+  const bool one_time = !timing::by_events() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
+    s.mixed = s.mixed || one_time;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
     if (s.mixed) s.timed = {nullptr, true, TimingLost::mixed};

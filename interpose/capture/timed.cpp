@@ -8,7 +8,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   t.timed = {};
   // What is captured is not executed now; a group's calls are issued by its End, and timed there.
   if (r.captured || t.group_depth != 0) return;
-  if (r.sync) {
+  if (r.sync && timing::by_events()) {
     t.timed = {nullptr, true, TimingLost::sync};  // the host waits: its time there is the host's
     return;
   }

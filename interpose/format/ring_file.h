@@ -32,6 +32,7 @@ inline constexpr std::uint32_t kMaxDataFunctions = 240;  // the first; others na
 inline constexpr std::uint32_t kMaxLibraries = 24;
 inline constexpr std::uint32_t kMaxStreams = 128;
 inline constexpr std::uint32_t kMaxNotes = 48;
+inline constexpr std::uint32_t kTimedDevices = 16;  // of which there are figures of their own
 
 // The table of communicators ends with entries that stand for many: each for all those of one size
 // that found the rest of it full. Of these only the size is known, and no call on them has a
@@ -131,7 +132,8 @@ inline constexpr std::size_t kDroppedCount = 4;
 // Why calls have no time of the device though TPROF_TIMING asked for it: no context or a stream
 // that captures; no free pair of events; with calls of other kinds in one group or batch; still
 // being enqueued (ncclInProgress); the host waits for it (sync); not through at the end; the driver
-// refused.
+// refused. By CUPTI: it has no record of the call; a record with times that can't be; the program
+// wanted CUPTI for itself before the call was read.
 enum class TimingLost : std::uint8_t {
   no_context,
   no_pair,
@@ -139,11 +141,15 @@ enum class TimingLost : std::uint8_t {
   in_progress,
   sync,
   unread,
-  device
+  device,
+  no_record,
+  impossible,
+  tool
 };
-inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mixed", "in_progress",
-                                                   "sync",       "unread",  "device"};
-inline constexpr std::size_t kTimingLostCount = 7;
+inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mixed",  "in_progress",
+                                                   "sync",       "unread",  "device", "no_record",
+                                                   "impossible", "tool"};
+inline constexpr std::size_t kTimingLostCount = 10;
 
 // How far the rank file has got: everything the writer knows, so that whoever takes over from it
 // (recovery) goes on exactly where it stopped.
@@ -217,6 +223,10 @@ struct Head {
   std::atomic<std::uint32_t> notes;  // published after the entry is whole
   NotedObject note[kMaxNotes];
   std::atomic<std::uint64_t> timing_lost[kTimingLostCount];  // calls
+  // Nanoseconds in which each device was busy with kernels that are not NCCL's, of the time below
+  // in which CUPTI told of kernels.
+  std::atomic<std::uint64_t> compute[kTimedDevices];
+  std::atomic<std::uint64_t> compute_window_ns;
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
   RangeDomain range_domain[kMaxRangeDomains];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread

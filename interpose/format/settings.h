@@ -56,15 +56,23 @@ bool each_range(std::string_view list, F&& f) {
   return false;
 }
 
-// "host": no call is timed on the device; "events": every one; "events:16": one of 16.
-inline bool parse_timing(std::string_view v, std::uint32_t& every) {
+enum class Timer : std::uint8_t { host, events, cupti };
+struct Timing {
+  Timer by = Timer::host;
+  std::uint32_t every = 0;  // events: one call of so many
+};
+
+// "host": no call is timed on the device; "events" and "cupti": every one; "events:16": one of 16.
+inline bool parse_timing(std::string_view v, Timing& timing) {
   constexpr std::string_view kEvents = "events";
-  every = v == kEvents ? 1 : 0;
-  if (every != 0 || v == "host") return true;
+  timing = {};
+  if (v == "host") return true;
+  timing = {v == "cupti" ? Timer::cupti : Timer::events, 1};
+  if (v == kEvents || v == "cupti") return true;
   if (!v.starts_with(kEvents) || v[kEvents.size()] != ':') return false;
   v.remove_prefix(kEvents.size() + 1);
-  const auto [rest, error] = std::from_chars(v.data(), v.data() + v.size(), every);
-  return error == std::errc() && rest == v.data() + v.size() && every != 0;
+  const auto [rest, error] = std::from_chars(v.data(), v.data() + v.size(), timing.every);
+  return error == std::errc() && rest == v.data() + v.size() && timing.every != 0;
 }
 
 inline constexpr std::size_t kMaxRankList = 255;
@@ -80,8 +88,8 @@ inline bool events(std::string_view v) {
   return v == "on" || v == "off" || v == "all";
 }
 inline bool timing(std::string_view v) {
-  std::uint32_t every = 0;
-  return parse_timing(v, every);
+  Timing timing;
+  return parse_timing(v, timing);
 }
 inline bool call_site(std::string_view v) {
   CallSite what{};
@@ -155,8 +163,9 @@ inline constexpr SettingInfo kSettings[] = {
     {"TPROF_EVENTS", "on", "on, off or all",
      "one line per call; off: the exact counts only; all: also D2D, H2H and managed copies",
      accept::events},
-    {"TPROF_TIMING", "host", "host, events, or events:16 for one call of 16",
-     "events: time on the device, by a pair of CUDA events around each call on its stream",
+    {"TPROF_TIMING", "host", "host, events, events:16 for one call of 16, or cupti",
+     "time on the device; events: by a pair of CUDA events around each call on its stream; cupti: "
+     "by CUPTI's records of kernels and copies, until the program wants CUPTI itself",
      accept::timing},
     {"TPROF_CALLSITE", "off", "off, native, python or both",
      "where in the program each call comes from: the calling library and function, Python's stack, "

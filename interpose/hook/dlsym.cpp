@@ -42,10 +42,13 @@ Fn asked_for(const void* handle, const char* name, const void* caller) {
 
 void* to_give(Fn fn, void* found) {
   if (found == nullptr || resolve::is_ours(found)) return found;
-  const bool driver = tprof::info(fn).library == Library::cuda;
-  const bool wrap = driver ? tprof::opt_in::driver() : tprof::opt_in::dlsym();
+  const Library library = tprof::info(fn).library;
+  const bool wrap = library == Library::cuda    ? tprof::opt_in::driver()
+                    : library == Library::cupti ? tprof::opt_in::cupti()
+                                                : tprof::opt_in::dlsym();
   void* const result = wrap ? resolve::bind(fn, found) : found;
-  if (result == found && !driver) tprof::coverage::taken_by_address(fn, found);
+  const bool counts = library == Library::nccl || library == Library::cudart;
+  if (result == found && counts) tprof::coverage::taken_by_address(fn, found);
   return result;
 }
 

@@ -196,6 +196,20 @@ inline void missed_array(Text& out, const View& view) {
   out << ']';
 }
 
+// Of each device that had kernels to compute with, how long it was busy with them.
+inline void compute_arrays(Text& out, const Head& head) {
+  const std::uint64_t window_ns = head.compute_window_ns.load(std::memory_order_relaxed);
+  if (window_ns == 0) return;
+  out << ",\"compute\":{\"window_ns\":" << window_ns << ",\"devices\":[";
+  Comma comma;
+  for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
+    const std::uint64_t busy_ns = head.compute[i].load(std::memory_order_relaxed);
+    if (busy_ns == 0) continue;
+    out << comma.next() << "{\"device\":" << i << ",\"busy_ns\":" << busy_ns << '}';
+  }
+  out << "]}";
+}
+
 // The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
 inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
                         Complete complete) {
@@ -216,6 +230,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
     lost += untimed[i] = head.timing_lost[i].load(std::memory_order_relaxed);
   }
   if (lost != 0) drops(out << ",\"timing_lost\":", untimed, kTimingLostNames);
+  compute_arrays(out, head);
   out << ",\"self_cost_ns\":" << p.self_ns << ",\"base_time_ns\":" << view.head().base_real_ns
       << ",\"coverage\":{\"functions\":[";
   Comma comma;

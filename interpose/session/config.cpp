@@ -69,7 +69,7 @@ Config read_config() {
   if (ring_dir != "auto") copy_text(c.ring_dir, ring_dir);
   const std::string_view events = in_force(Setting::events);
   c.events = events == "off" ? EventLines::off : events == "all" ? EventLines::all : EventLines::on;
-  parse_timing(in_force(Setting::timing), c.timed_every);
+  parse_timing(in_force(Setting::timing), c.timing);
   parse_call_site(in_force(Setting::call_site), c.call_site);
   parse_bytes(in_force(Setting::quota), c.quota);
   const std::string_view ranks = in_force(Setting::ranks);
@@ -94,6 +94,7 @@ std::uint8_t opt_in::read() {
   if (!disabled_by_environment()) {
     if (is_on(Setting::driver)) hooks |= kDriver;
     if (is_on(Setting::dlsym)) hooks |= kDlsym;
+    if (text_of(info(Setting::timing).name.data()) == "cupti") hooks |= kCupti;
   }
   g_hooks.store(hooks, std::memory_order_relaxed);
   return hooks;

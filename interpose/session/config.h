@@ -15,7 +15,7 @@ struct Config {
   char run_id[128];       // "" if none
   char ring_dir[1024];    // "": auto
   EventLines events;
-  std::uint32_t timed_every;  // one call of so many is timed on the device; 0: none
+  Timing timing;
   CallSite call_site;
   std::uint64_t quota;              // bytes of event lines, 0: no limit
   std::uint32_t copy_element_size;  // bytes: 1, 2, 4 or 8
@@ -48,6 +48,7 @@ namespace opt_in {
 inline constexpr std::uint8_t kRead = 1;
 inline constexpr std::uint8_t kDriver = 2;
 inline constexpr std::uint8_t kDlsym = 4;
+inline constexpr std::uint8_t kCupti = 8;
 inline std::atomic<std::uint8_t> g_hooks{0};
 
 [[gnu::cold, gnu::noinline]] std::uint8_t read();
@@ -63,6 +64,11 @@ inline bool driver() {
 // TPROF_DLSYM: what dlsym gives of NCCL and of the CUDA runtime is wrapped.
 inline bool dlsym() {
   return (hooks() & kDlsym) != 0;
+}
+
+// TPROF_TIMING=cupti: the program's way to CUPTI is seen, however it takes it.
+inline bool cupti() {
+  return (hooks() & kCupti) != 0;
 }
 
 }  // namespace opt_in

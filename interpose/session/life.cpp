@@ -162,11 +162,12 @@ bool open_mapping() {
 // what was not ordered: NCCL's kernels and the program's would no longer overlap.
 void begin_timing() {
   const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
-  if (config().timed_every != 0 && queues != nullptr && std::string_view(queues) == "1") {
+  const bool events = config().timing.by == Timer::events;
+  if (events && queues != nullptr && std::string_view(queues) == "1") {
     return say("TPROF_TIMING=events is not in force: with CUDA_DEVICE_MAX_CONNECTIONS=1 timing ",
                "events would keep communication from overlapping");
   }
-  timing::begin(config().timed_every);
+  timing::begin(config().timing);
 }
 
 // They are in lines only: without these there is nothing to ask for.
@@ -325,6 +326,7 @@ bool start() {
       turn_off();
       return false;
     }
+    timing::settle_in();  // so that no call of another thread comes before it
     g_state.started.store(true, std::memory_order_release);
   }
   coverage::note_environment(mapping().head());

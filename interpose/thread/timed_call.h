@@ -1,6 +1,8 @@
 // The call that a thread is in, or those that its group issues together, as timing/ times it.
 #pragma once
 
+#include <cstdint>
+
 #include "interpose/format/ring_file.h"
 
 namespace tprof {
@@ -13,6 +15,7 @@ struct TimedCall {
   timing::Pair* pair = nullptr;  // null: not timed
   bool lost = false;             // though it was to be, as `why` says
   TimingLost why{};
+  std::uint64_t cupti = 0;  // by which CUPTI knows it; 0: not timed so
 };
 
 }  // namespace tprof

@@ -43,27 +43,14 @@ bool Pool::make_more(std::uint32_t number) {
 }
 
 Pair* Pool::take() {
-  std::uint64_t seen = first_free_.load(std::memory_order_acquire);
-  for (;;) {
-    const auto index = static_cast<std::uint32_t>(seen);
-    if (index == 0) return nullptr;
-    Pair& first = pair_[index - 1];
-    const std::uint64_t then = ((seen >> 32) + 1) << 32 | std::atomic_ref(first.next).load();
-    if (!first_free_.compare_exchange_weak(seen, then, std::memory_order_acq_rel)) continue;
-    free_.fetch_sub(1, std::memory_order_relaxed);
-    return &first;
-  }
+  Pair* pair = free_pairs_.take(pair_);
+  if (pair != nullptr) free_.fetch_sub(1, std::memory_order_relaxed);
+  return pair;
 }
 
 void Pool::give_back(Pair& pair) {
-  const auto index = static_cast<std::uint32_t>(&pair - pair_) + 1;
   free_.fetch_add(1, std::memory_order_relaxed);
-  std::uint64_t seen = first_free_.load(std::memory_order_relaxed);
-  for (;;) {
-    std::atomic_ref(pair.next).store(static_cast<std::uint32_t>(seen));
-    const std::uint64_t then = ((seen >> 32) + 1) << 32 | index;
-    if (first_free_.compare_exchange_weak(seen, then, std::memory_order_acq_rel)) return;
-  }
+  free_pairs_.give_back(pair_, pair);
 }
 
 void Pool::forget() {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/base/free_list.h"
 #include "interpose/timing/exposure.h"
 #include "interpose/timing/timing.h"
 
@@ -25,7 +26,7 @@ struct Pair {
   Wait wait{};                       // its number, stream and time of the host: of a call too
   std::atomic<bool> to_read{false};  // what is above is whole
   std::uint32_t pool = 0;
-  std::uint32_t next = 0;  // of those that are free; 1-based, 0: none
+  std::uint32_t next = 0;  // of those that are free (FreeList)
 };
 
 class Pool {
@@ -54,9 +55,7 @@ class Pool {
   std::atomic<bool> making_{false};
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint32_t> free_{0};
-  // The first free pair below, and above how often it changed: a pair that was taken and given back
-  // meanwhile does not look like one that stayed.
-  std::atomic<std::uint64_t> first_free_{0};
+  FreeList<Pair> free_pairs_;
   Pair* pair_ = nullptr;  // kMost of them: memory that nobody has touched costs nothing
 };
 

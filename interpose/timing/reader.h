@@ -1,14 +1,12 @@
-// The thread that reads the events of timed calls and of waits for them.
+// Reads the events of timed calls and of waits for them.
 #pragma once
 
 #include <cstdint>
 
 namespace tprof::timing::reader {
 
-bool begin();
-void wake();
-// Reads what the devices are through with, and takes the rest for lost.
-void last_look(std::uint32_t timeout_ms);
+// On own_thread: what the devices are through with. `ending`: the rest is lost.
+std::uint32_t look(bool ending);
 void after_fork();
 
 }  // namespace tprof::timing::reader

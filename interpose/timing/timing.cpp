@@ -5,17 +5,23 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/hash.h"
+#include "interpose/cupti/client.h"
 #include "interpose/driver/events.h"
 #include "interpose/session/session.h"
 #include "interpose/thread/thread.h"
+#include "interpose/timing/cupti_calls.h"
+#include "interpose/timing/cupti_look.h"
+#include "interpose/timing/own_thread.h"
 #include "interpose/timing/pairs.h"
 #include "interpose/timing/reader.h"
+#include "interpose/timing/results.h"
 #include "interpose/timing/waits.h"
 
 namespace tprof::timing {
 namespace {
 
-std::atomic<std::uint32_t> g_every{0};  // 0: nobody reads
+std::atomic<Timer> g_by{Timer::host};  // host: nobody reads
+std::atomic<std::uint32_t> g_every{0};
 std::atomic<std::uint64_t> g_number{0};
 std::atomic<bool> g_window{true};
 
@@ -43,7 +49,7 @@ TimedCall begin_pair(CUstream stream) {
   const bool first = pool->made() == 0 && event_driver::is_in(context);
   if (first && !pool->make_more(number_of(*pool))) give_up();
   Pair* pair = pool->take();
-  if (pool->wants_more()) reader::wake();
+  if (pool->wants_more()) own_thread::wake();
   if (pair == nullptr) return {nullptr, true, TimingLost::no_pair};
   pair->stream = stream;
   const bool recorded = event_driver::record(pair->begin, stream);
@@ -66,16 +72,20 @@ bool end_pair(Pair& pair) {
 }
 
 TimedCall start(CUstream stream, std::uint64_t number) {
-  const std::uint32_t every = g_every.load(std::memory_order_relaxed);
   if (!g_window.load(std::memory_order_relaxed)) return {};
+  if (!by_events()) return cupti_calls::start(stream);
+  const std::uint32_t every = g_every.load(std::memory_order_relaxed);
   if (number == kNoNumber) number = next_number();
   if (every > 1 && mix64(number) % every != 0) return {};
   return begin_pair(stream);
 }
 
 void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
+  if (timed.cupti != 0) return cupti_calls::stop(timed.cupti, of, in_progress);
   if (timed.pair == nullptr) {
-    if (timed.lost) lose(timed.why, of);
+    const bool asked_for =
+        g_window.load(std::memory_order_relaxed) && (by_events() || cupti_calls::wanted());
+    if (timed.lost && asked_for) lose(timed.why, of);
     return;
   }
   Pair& pair = *timed.pair;
@@ -94,33 +104,52 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
 }
 
 void drop(const TimedCall& timed) {
+  if (timed.cupti != 0) return cupti_calls::drop(timed.cupti);
   if (timed.pair != nullptr) g_pools[timed.pair->pool].give_back(*timed.pair);
 }
 
 void set_window(bool open) {
-  g_window.store(open, std::memory_order_relaxed);
+  if (g_window.exchange(open) != open) cupti_look::set_window(open);
 }
 
-void begin(std::uint32_t every) {
-  if (every == 0 || !reader::begin()) return;
-  g_every.store(every, std::memory_order_relaxed);
-  g_on.store(true, std::memory_order_relaxed);
+bool by_events() {
+  return g_by.load(std::memory_order_relaxed) == Timer::events;
+}
+
+void begin(const Timing& timing) {
+  if (timing.by == Timer::host || !results::begin()) return;
+  const bool cupti = timing.by == Timer::cupti;
+  if (!own_thread::begin(cupti ? cupti_look::look : reader::look)) return;
+  g_every.store(timing.every, std::memory_order_relaxed);
+  g_by.store(timing.by, std::memory_order_relaxed);
+  if (!cupti) g_on.store(true, std::memory_order_relaxed);
+}
+
+void settle_in() {
+  if (g_by.load(std::memory_order_relaxed) == Timer::cupti) cupti_look::wait_until_in();
+}
+
+void make_way() {
+  constexpr std::uint32_t kPatienceMs = 200;
+  if (!cupti::leave([] { own_thread::last_look(kPatienceMs); })) return;
+  complain(Trouble::timing, "calls are not timed any more: the program uses CUPTI itself");
 }
 
 void end(std::uint32_t timeout_ms) {
-  if (g_on.exchange(false)) reader::last_look(timeout_ms);
+  if (g_on.exchange(false)) own_thread::last_look(timeout_ms);
 }
 
 void go_on() {
-  g_on.store(g_every.load(std::memory_order_relaxed) != 0, std::memory_order_relaxed);
+  g_on.store(g_by.load(std::memory_order_relaxed) != Timer::host, std::memory_order_relaxed);
 }
 
 void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
-  g_every.store(0, std::memory_order_relaxed);
+  g_by.store(Timer::host, std::memory_order_relaxed);
   g_window.store(true, std::memory_order_relaxed);
   for (Pool& pool : g_pools) pool.forget();
   reader::after_fork();
+  cupti_look::after_fork();
 }
 
 }  // namespace tprof::timing

@@ -1,5 +1,6 @@
-// How long calls take on the device (TPROF_TIMING=events): a pair of timing events on the call's
-// stream, one before and one behind it, read by a thread of its own and added to the ledger.
+// How long calls take on the device, read by a thread of its own and added to the ledger. By events
+// (TPROF_TIMING=events): a pair of them on the call's stream, one before and one behind it. By
+// CUPTI (TPROF_TIMING=cupti): its records of what the call had the device do.
 //
 // The thread that makes the call waits for nothing, allocates nothing and takes no lock: a call for
 // which no pair is free is not timed, and counted as that. (But the first in a context, which makes
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "interpose/format/ledger.h"
+#include "interpose/format/settings.h"
 #include "interpose/thread/extras.h"
 #include "interpose/thread/timed_call.h"
 
@@ -55,8 +57,17 @@ void give_up();
 // Calls are timed only while a window is open (TPROF_SCHEDULE). It is, where nobody says otherwise.
 void set_window(bool open);
 
-// With the session. `every`: one call of so many; 0: none.
-void begin(std::uint32_t every);
+// Only what is on the call's own stream, and not what waits for it.
+[[gnu::cold]] bool by_events();
+
+// With the session.
+void begin(const Timing& timing);
+// Before the first call: by CUPTI calls are timed from when that is there. A second at most, since
+// somebody may be waiting for the caller's locks who has what CUPTI needs.
+void settle_in();
+// The program, or a tool in it, asks for CUPTI, which it gets: calls are not timed any more.
+void make_way();
+
 // At its end: times what the devices have finished, for at most `timeout_ms`, and nothing more.
 void end(std::uint32_t timeout_ms);
 void go_on();       // the process has not ended after all

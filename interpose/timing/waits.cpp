@@ -43,13 +43,14 @@ void called(cudaStream_t stream, const Behind& behind) {
 }
 
 void recorded(cudaEvent_t event, cudaStream_t stream) {
+  if (!by_events()) return;
   const bool captures = graphs::captured_into(stream) != nullptr;
   const Behind b = captures ? Behind{} : known(id_of(stream));
   g_events.put(reinterpret_cast<std::uintptr_t>(event), b);
 }
 
 TimedCall start(cudaStream_t stream, cudaEvent_t event) {
-  if (graphs::captured_into(stream) != nullptr) return {};
+  if (!by_events() || graphs::captured_into(stream) != nullptr) return {};
   const Behind b = known(event);
   const std::uint64_t id = id_of(stream);
   // What is in the stream itself, or came from there, it does not wait for.

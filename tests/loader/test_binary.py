@@ -133,7 +133,7 @@ def test_needs_no_symbol_newer_than_the_oldest_glibc():
 def test_exports_nothing_else_and_without_a_version():
     """A version node would silently intercept nothing for callers that want another version."""
     names = exported() - DYNAMIC_LINKER - LIBC_ENDS - {NVTX_ENTRY}
-    assert names and not [name for name in names if not re.fullmatch(r"(nccl|cuda|cu)[A-Z]\w+", name)]
+    assert names and not [name for name in names if not re.fullmatch(r"(nccl|cuda|cupti|cu)[A-Z]\w+", name)]
     assert "VERDEF" not in readelf("--dynamic")
 
 

@@ -138,7 +138,7 @@ def test_the_list_is_what_the_library_wraps(coverage):
     ).stdout.split()
     names = [f["name"] for f in coverage["functions"]]
     assert sorted(names) == sorted(rows)
-    assert {f["library"] for f in coverage["functions"]} == {"nccl", "cudart", "cuda"}
+    assert {f["library"] for f in coverage["functions"]} == {"nccl", "cudart", "cuda", "cupti"}
     for f in coverage["functions"]:
         assert (f["needs"] == "TPROF_DRIVER=1") == (f["library"] == "cuda"), f
         assert (f["elements"] is None) == (f["buckets"] == []), f

@@ -12,11 +12,11 @@ import re
 import subprocess
 import sys
 
-OURS = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libnccl.so.2", "libcuda.so.1"}
+OURS = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libnccl.so.2", "libcuda.so.1",
+        "libcupti.so.13"}
 CUDA = re.compile(r"lib(cu|nv)")
 NODES = {"NVSHMEM": "libnvshmem_host"}  # the others are named after their library
-PREFIXES = {"curand": "libcurand", "cusparseLt": "libcusparseLt", "cuFile": "libcufile",
-            "cupti": "libcupti"}
+PREFIXES = {"curand": "libcurand", "cusparseLt": "libcusparseLt", "cuFile": "libcufile"}
 
 # What must be more than "return 0": PyTorch keeps handles and asks for one algorithm.
 BODIES = {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/activity.h"
+
 namespace standin {
 
 cudaGraphNode_t add_node(CUgraph_st& graph, Op op, std::vector<cudaGraphNode_t> after, int lane) {
@@ -114,10 +116,12 @@ cudaError_t launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
     }
   }
   const Mark start =
-      submit(stream, {.after = {exec.last}});  // launches of one graph do not overlap
+      submit(stream, {.after = {exec.last}});       // launches of one graph do not overlap
+  const uint32_t correlation = activity::called();  // one call, whatever it executes
   std::vector<Mark> marks;
   for (const auto& step : exec.steps) {
     Op op = step.op;
+    op.correlation = correlation;
     op.after = {start};
     for (size_t before : step.after) op.after.push_back(marks[before]);
     marks.push_back(submit(step.lane == 0 ? stream : *exec.lanes[step.lane], std::move(op)));

@@ -11,11 +11,15 @@
 #include <set>
 #include <thread>
 
+#include "engine/activity.h"
 #include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/schedule.h"
 
 namespace standin {
+
+constinit std::atomic<const activity::Observer*> activity::observer{nullptr};
+
 namespace {
 
 struct Engine {
@@ -60,7 +64,9 @@ void work(const StreamRef& stream) {
       const cudaError_t error = next.op.run();
       if (error != cudaSuccess) set_device_error(error);
     }
-    next.mark->finish();
+    const int64_t ended_ns = now_ns();
+    activity::ran(next.op, *stream, began_ns, ended_ns);
+    next.mark->finish(ended_ns);
     if (schedule::wanted()) {
       const char* what = !next.op.counted.empty() ? next.op.counted[0].key.function
                          : next.op.run            ? "kernel"
@@ -116,8 +122,8 @@ int64_t now_ns() {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-void Completion::finish() {
-  end_ns_ = now_ns();
+void Completion::finish(int64_t end_ns) {
+  end_ns_ = end_ns;
   done_.store(1, std::memory_order_release);
   done_.notify_all();
 }
@@ -191,9 +197,12 @@ Mark submit(CUstream_st& stream, Op op) {
   const bool idle = !pending(stream.tail);
   stream.tail = mark;
   if (!op.run && op.after.empty() && idle) {
-    mark->finish();  // nothing to do and nothing to wait for: no need to wake a thread
+    mark->finish(now_ns());  // nothing to do and nothing to wait for: no need to wake a thread
     return mark;
   }
+  const bool copies = op.type == cudaGraphNodeTypeMemcpy;
+  const bool observed = op.run && (copies || op.type == cudaGraphNodeTypeKernel);
+  if (observed && op.correlation == 0) op.correlation = activity::called();
   if (!stream.started) start_worker(stream);
   const std::lock_guard queue_lock(stream.mutex);
   stream.queue.push_back({std::move(op), mark});

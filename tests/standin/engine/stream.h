@@ -24,7 +24,7 @@ class Completion {
  public:
   // Both out of line: libstdc++ keeps who waits for an atomic in a table of its own, of which a
   // library that exports nothing else has a private copy.
-  void finish();
+  void finish(int64_t end_ns);
   void wait() const;
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   int64_t end_ns() const { return end_ns_; }  // once done
@@ -69,6 +69,7 @@ struct Op {
   Region copied{};
   cudaMemcpyKind kind = cudaMemcpyDefault;
   const char* kernel = "_Z6kernelv";
+  uint32_t correlation = 0;  // the call that it came from, where somebody asks (activity.h)
 };
 
 struct Capture {

@@ -13,7 +13,7 @@ SYMBOLS = pathlib.Path(__file__).resolve().parents[1] / "symbols"
 FOLDER = os.environ["STANDIN_FOLDER"]
 REAL = [pathlib.Path(folder) for folder in os.environ.get("STANDIN_REAL", "").split(":") if folder]
 RUNTIMES = "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"
-LIBRARIES = *RUNTIMES, "libnccl.so.2", "libcuda.so.1"
+LIBRARIES = *RUNTIMES, "libnccl.so.2", "libcuda.so.1", "libcupti.so.13"
 
 
 def exported(path):
@@ -39,8 +39,8 @@ class Exports(unittest.TestCase):
         for soname in LIBRARIES:
             self.assertEqual(set(exported(f"{FOLDER}/{soname}")), listed(soname), soname)
 
-    def test_only_the_runtimes_have_symbol_versions(self):
-        for soname in RUNTIMES:
+    def test_only_the_runtimes_and_cupti_have_symbol_versions(self):
+        for soname in (*RUNTIMES, "libcupti.so.13"):
             self.assertEqual(set(exported(f"{FOLDER}/{soname}").values()), {soname})
         self.assertEqual(set(exported(f"{FOLDER}/libnccl.so.2").values()), {""})
 
@@ -52,7 +52,7 @@ class Exports(unittest.TestCase):
 
     def test_the_lists_are_those_of_the_installed_toolkit(self):
         compared = 0
-        for soname in "libcudart.so.13", "libnccl.so.2":
+        for soname in "libcudart.so.13", "libnccl.so.2", "libcupti.so.13":
             for path in (folder / soname for folder in REAL if (folder / soname).exists()):
                 real = set(exported(path))
                 compared += 1

@@ -1,0 +1,110 @@
+#include "interpose/cupti/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/base/loaded_objects.h"
+#include "interpose/base/text.h"
+
+namespace tprof::cupti {
+namespace {
+
+constexpr int kOldest = 11;
+constexpr int kNewest = 13;
+constexpr int kReleasesOf11 = 8;  // each has a soname of its own
+
+struct Runtime {
+  int major = 0;  // 0: no shared one
+  char folder[1024] = "";
+};
+
+int find_runtime(dl_phdr_info* object, std::size_t, void* data) {
+  auto& runtime = *static_cast<Runtime*>(data);
+  const std::string_view path(object->dlpi_name);
+  const std::string_view file = file_name(path);
+  const std::size_t number = file.find(".so.");
+  if (!file.starts_with("libcudart") || number == std::string_view::npos) return 0;
+  std::from_chars(file.data() + number + 4, file.data() + file.size(), runtime.major);
+  copy_text(runtime.folder, prefix(path, path.size() - file.size()));
+  return 1;
+}
+
+void* open_mapped(const char* soname) {
+  return dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// Beside the runtime: of a wheel of CUDA 13, of one of CUDA 11 or 12, of a toolkit; or wherever the
+// loader looks.
+void* open_new(const Runtime& runtime, const char* soname) {
+  constexpr int kHow = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
+  if (runtime.folder[0] == '/') {
+    for (const char* folder : {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/"}) {
+      char path[1280];
+      const std::string_view made = (FixedText(path) << runtime.folder << folder << soname).view();
+      if (made.size() + 1 >= sizeof path) continue;
+      if (void* handle = dlopen(made.data(), kHow)) return handle;
+    }
+  }
+  return dlopen(soname, kHow);
+}
+
+template <typename Open>
+void* open_of(int major, Open&& open) {
+  char soname[32];
+  if (major != kOldest) {
+    (FixedText(soname) << "libcupti.so.").number(major);
+    return open(soname);
+  }
+  for (int release = kReleasesOf11; release >= 0; --release) {
+    (FixedText(soname) << "libcupti.so.11.").number(release);
+    if (void* handle = open(soname)) return handle;
+  }
+  return nullptr;
+}
+
+// A runtime that is linked in does not tell its version: then what is mapped, and else the newest.
+void* open_library() {
+  Runtime runtime;
+  each_loaded_object(find_runtime, &runtime);
+  for (const bool mapped : {true, false}) {
+    for (int major = kNewest; major >= kOldest; --major) {
+      if (runtime.major != 0 && major != runtime.major) continue;
+      void* handle = open_of(major, [&](const char* soname) {
+        return mapped ? open_mapped(soname) : open_new(runtime, soname);
+      });
+      if (handle != nullptr) return handle;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool load(Library& library) {
+  void* handle = open_library();
+  bool whole = handle != nullptr;
+  const auto find = [&](auto& function, const char* name) {
+    if (!whole) return;
+    void* found = dlsym(handle, name);
+    whole = found != nullptr;
+    std::memcpy(&function, &found, sizeof function);
+  };
+  find(library.subscribe, "cuptiSubscribe");
+  find(library.unsubscribe, "cuptiUnsubscribe");
+  find(library.register_callbacks, "cuptiActivityRegisterCallbacks");
+  find(library.enable, "cuptiActivityEnable");
+  find(library.disable, "cuptiActivityDisable");
+  find(library.flush, "cuptiActivityFlushAll");
+  find(library.next, "cuptiActivityGetNextRecord");
+  find(library.push, "cuptiActivityPushExternalCorrelationId");
+  find(library.pop, "cuptiActivityPopExternalCorrelationId");
+  find(library.time, "cuptiGetTimestamp");
+  dlerror();
+  return whole;
+}
+
+}  // namespace tprof::cupti

@@ -1,0 +1,66 @@
+// The wrappers by which a program becomes a client of CUPTI, which has room for one: we make way
+// before it asks, and for good. Declared without the vendor's header, which the build may lack.
+#include <cstring>
+
+#include "interpose/cupti/abi.h"
+#include "interpose/cupti/buffers.h"
+#include "interpose/hook/wrapper.h"
+#include "interpose/timing/timing.h"
+
+namespace cupti = tprof::cupti;
+
+extern "C" {
+cupti::Result cuptiSubscribe(void** subscriber, void* callback, void* data);
+cupti::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* data, void* parameters);
+cupti::Result cuptiActivityRegisterCallbacks(cupti::Requested requested,
+                                             cupti::Completed completed);
+}
+
+namespace {
+
+constexpr cupti::Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
+
+// A buffer of ours that CUPTI has not given back comes, with their records in it, to whoever takes
+// buffers then; who would free what was never allocated. They get one of their own with the same.
+constinit std::atomic<cupti::Requested> g_requested{nullptr};
+constinit std::atomic<cupti::Completed> g_completed{nullptr};
+void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+               std::size_t valid) {
+  const auto theirs = g_completed.load(std::memory_order_acquire);
+  if (!cupti::buffers::is_ours(buffer)) return theirs(context, stream, buffer, size, valid);
+  std::uint8_t* own = nullptr;
+  std::size_t own_size = 0;
+  std::size_t most_records = 0;
+  g_requested.load(std::memory_order_acquire)(&own, &own_size, &most_records);
+  if (own == nullptr) return;
+  const bool fits = valid <= own_size;
+  if (fits) std::memcpy(own, buffer, valid);
+  theirs(context, stream, own, own_size, fits ? valid : 0);
+}
+
+}  // namespace
+
+TPROF_EXPORT cupti::Result cuptiSubscribe(void** subscriber, void* callback, void* data) {
+  TPROF_REAL(cuptiSubscribe, decltype(&::cuptiSubscribe), kNotInitialized)
+  tprof::timing::make_way();
+  return real(subscriber, callback, data);
+}
+
+TPROF_EXPORT cupti::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* data,
+                                             void* parameters) {
+  TPROF_REAL(cuptiSubscribe_v2, decltype(&::cuptiSubscribe_v2), kNotInitialized)
+  tprof::timing::make_way();
+  return real(subscriber, callback, data, parameters);
+}
+
+TPROF_EXPORT cupti::Result cuptiActivityRegisterCallbacks(cupti::Requested requested,
+                                                          cupti::Completed theirs) {
+  TPROF_REAL(cuptiActivityRegisterCallbacks, decltype(&::cuptiActivityRegisterCallbacks),
+             kNotInitialized)
+  tprof::timing::make_way();
+  if (requested == nullptr || theirs == nullptr || !cupti::buffers::any_out())
+    return real(requested, theirs);
+  g_requested.store(requested, std::memory_order_release);
+  g_completed.store(theirs, std::memory_order_release);
+  return real(requested, completed);
+}

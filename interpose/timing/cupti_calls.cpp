@@ -1,0 +1,85 @@
+#include "interpose/timing/cupti_calls.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "interpose/base/free_list.h"
+#include "interpose/cupti/client.h"
+#include "interpose/thread/thread.h"
+#include "interpose/timing/waits.h"
+
+namespace tprof::timing::cupti_calls {
+namespace {
+
+constinit Call g_call[kPlaces]{};  // memory that nobody has touched costs nothing
+constinit FreeList<Call> g_free{};
+constinit std::atomic<std::uint32_t> g_made{0};
+
+Call* take() {
+  if (Call* call = g_free.take(g_call)) return call;
+  if (made() == kPlaces) return nullptr;
+  const std::uint32_t place = g_made.fetch_add(1, std::memory_order_acq_rel);
+  return place < kPlaces ? &g_call[place] : nullptr;
+}
+
+}  // namespace
+
+std::uint32_t made() {
+  return std::min(g_made.load(std::memory_order_acquire), kPlaces);
+}
+
+Call& call(std::uint32_t place) {
+  return g_call[place];
+}
+
+void give_back(Call& call) {
+  call.whole.store(false, std::memory_order_relaxed);
+  call.id.store(0, std::memory_order_release);
+  g_free.give_back(g_call, call);
+}
+
+bool wanted() {
+  return cupti::state() == cupti::State::in || cupti::state() == cupti::State::over;
+}
+
+TimedCall start(CUstream stream) {
+  if (!wanted()) return {};
+  if (cupti::state() == cupti::State::over) return {nullptr, true, TimingLost::unread};
+  if (!cupti::recording()) return {nullptr, true, TimingLost::no_record};
+  Call* call = take();
+  if (call == nullptr) return {nullptr, true, TimingLost::no_pair};
+  const auto place = static_cast<std::uint64_t>(call - g_call);
+  const std::uint64_t id = ++call->uses << kPlaceBits | place;
+  call->stream = stream;
+  call->stream_id = waits::id_of(stream);
+  call->number = next_number();
+  call->id.store(id, std::memory_order_release);
+  if (cupti::push(id)) return {nullptr, false, {}, id};
+  give_back(*call);
+  return {nullptr, true, TimingLost::device};
+}
+
+void stop(std::uint64_t id, const Calls& of, bool in_progress) {
+  cupti::pop();
+  Call& call = g_call[place_of(id)];
+  const cupti::State state = cupti::state();
+  if (in_progress || state != cupti::State::in) {
+    lose(in_progress                   ? TimingLost::in_progress
+         : state == cupti::State::over ? TimingLost::unread
+                                       : TimingLost::tool,
+         of);
+    return give_back(call);
+  }
+  call.of = of;
+  call.of.key = of_thread(of.key, t_thread.area->kind);
+  call.whole.store(true, std::memory_order_release);
+}
+
+void drop(std::uint64_t id) {
+  cupti::pop();
+  give_back(g_call[place_of(id)]);
+}
+
+}  // namespace tprof::timing::cupti_calls

@@ -1,0 +1,43 @@
+// Where CUPTI's clock is on the host's. It says what the time is now, in the clock of its records;
+// that runs at the pace of CLOCK_REALTIME, which may be set and slewed: so it is asked again and
+// again. How well CUPTI knows a device's clock, it does not tell.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/base/clock.h"
+#include "interpose/cupti/client.h"
+
+namespace tprof::timing {
+
+class CuptiClock {
+ public:
+  // The best of a few looks. False: CUPTI does not tell, and the last answer stays.
+  bool ask() {
+    constexpr int kLooks = 4;
+    bool any = false;
+    for (int i = 0; i < kLooks; ++i) {
+      const std::uint64_t before = now_ns();
+      std::uint64_t theirs = 0;
+      if (!cupti::time(theirs)) break;
+      const std::uint64_t error = (now_ns() - before) / 2 + 1;
+      if (any && error >= error_ns_) continue;
+      any = true;
+      at_ns_ = before + error;
+      error_ns_ = error;
+      ahead_ = theirs - at_ns_;  // modulo 2^64
+    }
+    return any;
+  }
+
+  std::uint64_t on_host(std::uint64_t theirs) const { return theirs - ahead_; }
+  std::uint64_t at_ns() const { return at_ns_; }
+  std::uint64_t error_ns() const { return error_ns_; }
+
+ private:
+  std::uint64_t at_ns_;
+  std::uint64_t error_ns_;
+  std::uint64_t ahead_;
+};
+
+}  // namespace tprof::timing

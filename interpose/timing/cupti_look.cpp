@@ -1,0 +1,322 @@
+#include "interpose/timing/cupti_look.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "interpose/base/background_thread.h"
+#include "interpose/base/complain.h"
+#include "interpose/cupti/buffers.h"
+#include "interpose/cupti/client.h"
+#include "interpose/session/session.h"
+#include "interpose/timing/compute.h"
+#include "interpose/timing/cupti_clock.h"
+#include "interpose/timing/cupti_matches.h"
+#include "interpose/timing/own_thread.h"
+#include "interpose/timing/results.h"
+
+namespace tprof::timing::cupti_look {
+namespace {
+
+constexpr std::uint32_t kFlushMs = 200;
+// By how much CUPTI may be wrong about where a device's clock is on the host's: it does not say.
+constexpr std::uint64_t kSlackNs = 100'000;
+constexpr std::uint64_t kToldNs = 1'000'000'000;  // by then CUPTI has told of what began
+constexpr std::uint64_t kSoonNs = 400'000'000;    // the rest of a call that it told of
+constexpr std::uint64_t kLateNs = 5'000'000'000;  // a call that it did not tell of at all
+constexpr std::uint64_t kLingerNs = 1'000'000'000;
+constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
+constexpr std::uint32_t kLastLookMs = 1000;
+
+std::atomic<bool> g_window{true};
+std::atomic<std::uint32_t> g_tried{0};  // futex: 1: we are CUPTI's client, or will not be
+
+// ncclDevKernel_AllGather_RING_LL and the like, mangled or not; ncclSymkDevKernel_ of symmetric
+// memory.
+bool is_nccl(const char* name) {
+  const char* at = name == nullptr ? nullptr : std::strstr(name, "nccl");
+  return at != nullptr && std::strstr(at, "Kernel") != nullptr;
+}
+
+// The last call of a stream that is known to have begun on the device, of so many streams: of a
+// further one no call is known to be over before the end.
+class Streams {
+ public:
+  void began(std::uint64_t stream, std::uint64_t number) {
+    if (Entry* e = find(stream)) e->number = std::max(e->number, number);
+  }
+  std::uint64_t newest(std::uint64_t stream) {
+    const Entry* e = find(stream);
+    return e == nullptr ? 0 : e->number;
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 1024;
+  struct Entry {
+    std::uint64_t stream;
+    std::uint64_t number;
+  };
+  Entry* find(std::uint64_t stream) {
+    for (std::uint32_t n = 0; n < kMost; ++n) {
+      Entry& e = entry_[(mix64(stream) + n) % kMost];
+      if (e.number == 0) e.stream = stream;
+      if (e.stream == stream) return &e;
+    }
+    return nullptr;
+  }
+  Entry entry_[kMost];
+};
+
+class Looker {
+ public:
+  // In memory that is zero.
+  void begin(Compute* compute) { compute_ = compute; }
+
+  void look(bool ending) {
+    open();
+    if (!clock_.ask() && clock_.at_ns() == 0) return;
+    cupti::flush();
+    read_buffers();
+    const std::uint64_t now = now_ns();
+    const bool closing = closed_ns_ != 0 && now >= closed_ns_ + kLingerNs;
+    const std::uint32_t places = cupti_calls::made();
+    for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
+    for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
+    const std::uint64_t until_ns = now - (ending || closing ? 0 : kToldNs);
+    compute_->settle(until_ns, session::mapping().head());
+    if (closed_ns_ == 0) count_window(until_ns);
+    if (closing) close();
+    if (cupti::state() != cupti::State::in) counted_until_ns_ = 0;
+    tell_clock();
+  }
+
+ private:
+  // Records go on for a while behind a window's end: what was called in it may still have to run.
+  void open() {
+    if (cupti::state() != cupti::State::in) return;
+    const std::uint64_t now = now_ns();
+    if (!g_window.load(std::memory_order_relaxed)) {
+      if (!cupti::recording() || closed_ns_ != 0) return;
+      closed_ns_ = now;
+      return count_window(now);
+    }
+    if (cupti::recording() && closed_ns_ == 0) return;
+    closed_ns_ = 0;
+    if (cupti::recording() || cupti::start_records()) counted_until_ns_ = now;
+  }
+  void close() {
+    closed_ns_ = 0;
+    counted_until_ns_ = 0;
+    cupti::stop_records();
+  }
+
+  void count_window(std::uint64_t until_ns) {
+    if (counted_until_ns_ == 0 || until_ns <= counted_until_ns_) return;
+    session::mapping().head().compute_window_ns.fetch_add(until_ns - counted_until_ns_,
+                                                          std::memory_order_relaxed);
+    counted_until_ns_ = until_ns;
+  }
+
+  // One clock for all devices, as CUPTI has it.
+  void tell_clock() {
+    const std::uint64_t now = now_ns();
+    if (devices_ == told_ && now < tell_again_ns_) return;
+    for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
+      if ((devices_ >> i & 1) == 0) continue;
+      results::add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
+    }
+    told_ = devices_;
+    tell_again_ns_ = now + kTellEveryNs;
+  }
+
+  void read_buffers() {
+    cupti::Buffer buffer;
+    while (cupti::buffers::next(buffer)) {
+      cupti::Record* r = nullptr;
+      while ((r = cupti::next(buffer.data, buffer.valid, r)) != nullptr) read(*r);
+      cupti::buffers::give_back(buffer);
+    }
+  }
+
+  void read(const cupti::Record& r) {
+    using cupti::ActivityKind;
+    switch (r.kind) {
+      case ActivityKind::external: {
+        const auto& e = reinterpret_cast<const cupti::External&>(r);
+        if (e.whose == cupti::kOurs) matches_.is_part(e.call, e.id);
+        break;
+      }
+      case ActivityKind::memcpy:
+        return ran(reinterpret_cast<const cupti::Copy&>(r), Work::copy);
+      case ActivityKind::peer_memcpy:
+        return ran(reinterpret_cast<const cupti::PeerCopy&>(r), Work::copy);
+      case ActivityKind::kernel: {
+        const auto& k = reinterpret_cast<const cupti::Kernel&>(r);
+        return ran(k, is_nccl(k.name) ? Work::nccl : Work::kernel);
+      }
+      default:
+        break;
+    }
+  }
+
+  template <typename R>
+  void ran(const R& r, Work work) {
+    Found found{};
+    found.any = true;
+    if (r.device < kTimedDevices) devices_ |= 1U << r.device;
+    const std::uint64_t start_ns = clock_.on_host(r.start);
+    const std::uint64_t end_ns = clock_.on_host(r.end);
+    found.impossible = r.start == 0 || r.start >= r.end || end_ns > now_ns() + kSlackNs;
+    if (!found.impossible) {
+      found.ran[static_cast<std::size_t>(work)] = {start_ns, end_ns};
+      const std::uint64_t until_ns = closed_ns_ == 0 ? end_ns : std::min(end_ns, closed_ns_);
+      const bool in_window = until_ns > start_ns;
+      if (work == Work::kernel && in_window) compute_->ran(r.device, start_ns, until_ns);
+    }
+    matches_.ran(r.call, found);
+  }
+
+  static bool is_whole(const cupti_calls::Call& call, std::uint64_t& id) {
+    id = call.id.load(std::memory_order_acquire);
+    return id != 0 && call.whole.load(std::memory_order_acquire);
+  }
+
+  void note_begun(const cupti_calls::Call& call) {
+    std::uint64_t id = 0;
+    if (!is_whole(call, id) || !matches_.of(id).any) return;
+    streams_.began(call.stream_id, call.number);
+  }
+
+  // A call may have several kernels: it is over when a later one of its stream has begun. CUPTI may
+  // tell of that one first: it keeps a buffer as long as something in it runs.
+  void settle(cupti_calls::Call& call, bool ending) {
+    std::uint64_t id = 0;
+    if (!is_whole(call, id)) return;
+    const Found& found = matches_.of(id);
+    const bool over = streams_.newest(call.stream_id) > call.number;
+    const std::uint64_t told_ns = found.any ? ended(found) + kSoonNs : call.of.host_ns + kLateNs;
+    if ((!over || now_ns() < told_ns) && !ending) return;
+    count(call, found);
+    cupti_calls::give_back(call);
+  }
+
+  static std::uint64_t ended(const Found& found) {
+    std::uint64_t latest = 0;
+    for (const Ran& ran : found.ran) latest = std::max(latest, ran.end_ns);
+    return latest;
+  }
+
+  void count(const cupti_calls::Call& call, const Found& found) {
+    const cupti::State state = cupti::state();
+    const bool left = state == cupti::State::leaving || state == cupti::State::out;
+    const Ran ran = time_of(std::bit_cast<LedgerKey>(call.of.key), found);
+    if (found.impossible || (ran.any() && ran.start_ns + kSlackNs < call.of.host_ns)) {
+      return lose(TimingLost::impossible, call.of);
+    }
+    if (!ran.any()) {
+      const bool over = streams_.newest(call.stream_id) > call.number;
+      const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
+      return lose(over ? TimingLost::no_record : unread, call.of);
+    }
+    // Within the error a kernel may seem to begin before its call.
+    const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
+    results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
+  }
+
+  // What NCCL copies besides, as when it connects the ranks, is no part of what its kernel does.
+  static Ran time_of(const LedgerKey& key, const Found& found) {
+    const auto of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
+    Ran all{};
+    for (const Ran& ran : found.ran) all.add(ran);
+    if (key.function == kMetaLaunch) return all;
+    const Work mine = is_copy(key.bucket) ? Work::copy : Work::nccl;
+    if (of(mine).any()) return of(mine);
+    return mine == Work::nccl && of(Work::copy).any() ? of(Work::copy) : all;
+  }
+
+  Matches matches_;
+  Streams streams_;
+  CuptiClock clock_;
+  Compute* compute_;
+  std::uint64_t counted_until_ns_;  // of the open window; 0: none is
+  std::uint64_t closed_ns_;  // the window is closed since, and there are records yet; 0: not so
+  std::uint32_t devices_;    // that there were records of, a bit each
+  std::uint32_t told_;       // of which the clock was told
+  std::uint64_t tell_again_ns_;
+};
+
+Looker* g_looker = nullptr;
+
+// Behind the program's own handlers of exit(), and before libcupti is through.
+void at_exit() {
+  own_thread::last_look(kLastLookMs);
+  cupti::close();
+}
+
+// For good: exit() would destroy static ones before we are through.
+template <typename T>
+void* room_for() {
+  void* room = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room == MAP_FAILED ? nullptr : room;
+}
+
+const char* try_to_enter() {
+  static_assert(std::is_trivial_v<Looker>);
+  void* looker = room_for<Looker>();
+  void* compute = room_for<Compute>();
+  if (looker == nullptr || compute == nullptr) return "no memory";
+  if (const char* why = cupti::enter()) return why;
+  g_looker = static_cast<Looker*>(looker);
+  g_looker->begin(new (compute) Compute);
+  g_looker->look(false);
+  const bool wanted = g_window.load(std::memory_order_relaxed);
+  if (cupti::recording() || !wanted || cupti::state() == cupti::State::out) return nullptr;
+  g_looker = nullptr;
+  cupti::leave([] {});
+  return "CUPTI refuses";
+}
+
+void enter() {
+  if (const char* why = try_to_enter()) {
+    complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
+             ". Calls have the host's times only");
+  } else {
+    std::atexit(at_exit);
+    g_on.store(true, std::memory_order_relaxed);
+  }
+  g_tried.store(1, std::memory_order_release);
+  futex_wake(g_tried);
+}
+
+}  // namespace
+
+std::uint32_t look(bool ending) {
+  constexpr std::uint32_t kNeverMs = 1U << 30;
+  if (g_tried.load(std::memory_order_relaxed) == 0) enter();
+  if (g_looker == nullptr) return kNeverMs;
+  g_looker->look(ending);
+  return cupti::state() == cupti::State::in ? kFlushMs : kNeverMs;
+}
+
+void wait_until_in() {
+  constexpr std::uint32_t kPatienceMs = 1000;
+  if (g_tried.load(std::memory_order_acquire) == 0) futex_wait(g_tried, 0, kPatienceMs);
+}
+
+void set_window(bool open) {
+  g_window.store(open, std::memory_order_relaxed);
+  own_thread::wake();
+}
+
+void after_fork() {
+  cupti::after_fork();
+  g_tried.store(0, std::memory_order_relaxed);
+  g_window.store(true, std::memory_order_relaxed);
+  g_looker = nullptr;
+}
+
+}  // namespace tprof::timing::cupti_look

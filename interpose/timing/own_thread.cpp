@@ -1,0 +1,58 @@
+#include "interpose/timing/own_thread.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "interpose/base/background_thread.h"
+#include "interpose/base/clock.h"
+
+namespace tprof::timing::own_thread {
+namespace {
+
+std::atomic<std::uint32_t> g_wake{0};      // futex: counts calls of wake()
+std::atomic<std::uint32_t> g_asked{0};     // how often a last look was asked for
+std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
+std::uint32_t (*g_look)(bool ending);
+
+void* run(void*) {
+  prctl(PR_SET_NAME, "tprof-timing");
+  constexpr int kNice = 10;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  for (;;) {
+    const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
+    const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
+    const bool ending = asked != g_answered.load(std::memory_order_relaxed);
+    const std::uint32_t pause_ms = g_look(ending);
+    if (ending) {
+      g_answered.store(asked, std::memory_order_release);
+      futex_wake(g_answered);
+    }
+    futex_wait(g_wake, seen, pause_ms);
+  }
+}
+
+}  // namespace
+
+bool begin(std::uint32_t (*look)(bool ending)) {
+  g_look = look;
+  return start_background_thread(run);
+}
+
+void wake() {
+  g_wake.fetch_add(1, std::memory_order_release);
+  futex_wake(g_wake);
+}
+
+void last_look(std::uint32_t timeout_ms) {
+  constexpr std::uint32_t kSoonMs = 10;
+  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+  const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
+  wake();
+  while (now_ns() < until) {
+    const std::uint32_t answered = g_answered.load(std::memory_order_acquire);
+    if (answered >= mine) return;
+    futex_wait(g_answered, answered, kSoonMs);
+  }
+}
+
+}  // namespace tprof::timing::own_thread

@@ -1,0 +1,72 @@
+#include "interpose/timing/results.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "interpose/thread/ring.h"
+#include "interpose/thread/transaction.h"
+
+namespace tprof::timing::results {
+namespace {
+
+constinit Thread g_own{};  // its own part of the ledger, and its records
+
+// The ledger's part of what was read, and `fill`'s record with it, if the ring has room.
+template <typename Fill>
+void close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
+  bool in_ring = false;
+  Record& r = next_record(g_own, true, in_ring);
+  if (!in_ring) return;
+  r = {};
+  fill(r);
+  publish(g_own, r, function, true);
+  transaction.close(r);
+}
+
+}  // namespace
+
+bool begin() {
+  return attach_own(g_own);
+}
+
+void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns) {
+  Transaction transaction(g_own);
+  LedgerValues& v = transaction.values(timed(of.key));
+  v.calls += of.calls;
+  v.count += of.count;
+  v.host_ns += ns;
+  v.host_ns_max = std::max(v.host_ns_max, ns / of.calls);
+  if (start_ns == 0) return;
+  close_record(transaction, kMetaDevice, [&](Record& r) {
+    const auto key = std::bit_cast<LedgerKey>(of.key);
+    r.start_ns = start_ns;
+    set_outcome(r, ns, 0);
+    r.stream = reinterpret_cast<std::uintptr_t>(stream);
+    r.seq = of.seq;
+    set_comm(r, key.function == kMetaLaunch ? key.graph : key.comm);
+    r.bucket = key.bucket;
+    set_timed_call(r, key.function, of.calls, of.host_ns, of.tid);
+  });
+}
+
+void add_clock(int device, std::uint64_t at_ns, std::uint64_t error_ns, std::int64_t drift_ppb) {
+  Transaction transaction(g_own);
+  close_record(transaction, kMetaDeviceClock, [&](Record& r) {
+    r.start_ns = at_ns;
+    set_outcome(r, error_ns, 0);
+    r.count = static_cast<std::uint64_t>(drift_ppb);
+    set_comm(r, static_cast<std::uint32_t>(device) + 1);
+  });
+}
+
+void add(const Exposed& found) {
+  Transaction transaction(g_own);
+  LedgerValues& v = transaction.values(beside(found.key, RowKind::waited));
+  v.calls += found.calls;
+  v.count += found.waited_ns;
+  v.host_ns += found.exposed_ns;
+  v.host_ns_max = std::max(v.host_ns_max, found.longest_ns);
+  v.failed += found.late;
+}
+
+}  // namespace tprof::timing::results

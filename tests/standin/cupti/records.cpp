@@ -1,0 +1,252 @@
+#include "cupti/records.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/activity.h"
+#include "engine/model.h"
+
+namespace standin::cupti {
+namespace {
+
+struct State {
+  std::mutex mutex;
+  bool subscribed = std::getenv("STANDIN_CUPTI_TAKEN") != nullptr;
+  bool kind[CUPTI_ACTIVITY_KIND_COUNT] = {};
+  CUpti_BuffersCallbackRequestFunc request = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  uint8_t* buffer = nullptr;
+  std::size_t size = 0, valid = 0, dropped = 0;
+  uint32_t correlation = 0;
+  uint64_t records = 0;  // of device work
+};
+State& state() {
+  static auto& s = *new State;
+  return s;
+}
+
+thread_local std::map<CUpti_ExternalCorrelationKind, std::vector<uint64_t>> external;
+
+// Of the state whose lock the caller has.
+void hand_over(State& s) {
+  if (s.buffer == nullptr || s.complete == nullptr) return;
+  uint8_t* const buffer = s.buffer;
+  const std::size_t size = s.size, valid = s.valid;
+  s.buffer = nullptr;
+  s.complete(nullptr, 0, buffer, size, valid);
+}
+
+template <typename Record>
+void write(State& s, const Record& record) {
+  if (s.buffer != nullptr && s.size - s.valid < sizeof record) hand_over(s);
+  if (s.buffer == nullptr && s.request != nullptr) {
+    std::size_t most = 0;
+    s.size = s.valid = 0;
+    s.request(&s.buffer, &s.size, &most);
+  }
+  if (s.buffer == nullptr || s.size - s.valid < sizeof record) {
+    ++s.dropped;
+    return;
+  }
+  std::memcpy(s.buffer + s.valid, &record, sizeof record);
+  s.valid += sizeof record;
+}
+
+int64_t clock(clockid_t which) {
+  timespec t;
+  clock_gettime(which, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
+
+// The best of many looks: one may be interrupted in the middle.
+int64_t realtime_ahead() {
+  int64_t best = 0, shortest = INT64_MAX;
+  for (int i = 0; i < 32; ++i) {
+    const int64_t before = clock(CLOCK_MONOTONIC), real = clock(CLOCK_REALTIME);
+    const int64_t took = clock(CLOCK_MONOTONIC) - before;
+    if (took >= shortest) continue;
+    shortest = took;
+    best = real - (before + took / 2);
+  }
+  return best;
+}
+
+uint32_t called() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const uint32_t correlation = ++s.correlation;
+  if (!s.kind[CUPTI_ACTIVITY_KIND_RUNTIME] && !s.kind[CUPTI_ACTIVITY_KIND_DRIVER]) {
+    return correlation;
+  }
+  // Of each kind the innermost, and then the record of the call itself.
+  for (const auto& [kind, ids] : external) {
+    if (ids.empty() || !s.kind[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION]) continue;
+    CUpti_ActivityExternalCorrelation r{};
+    r.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+    r.externalKind = kind;
+    r.externalId = ids.back();
+    r.correlationId = correlation;
+    write(s, r);
+  }
+  CUpti_ActivityAPI r{};
+  r.kind = s.kind[CUPTI_ACTIVITY_KIND_RUNTIME] ? CUPTI_ACTIVITY_KIND_RUNTIME
+                                               : CUPTI_ACTIVITY_KIND_DRIVER;
+  r.start = r.end = static_cast<uint64_t>(clock(CLOCK_REALTIME));
+  r.processId = static_cast<uint32_t>(getpid());
+  r.threadId = static_cast<uint32_t>(gettid());
+  r.correlationId = correlation;
+  write(s, r);
+  return correlation;
+}
+
+// STANDIN_CUPTI_IMPOSSIBLE=N: of every N records one has times that can't be, each in another way.
+template <typename Record>
+void spoil(State& s, Record& r) {
+  static const char* const every = std::getenv("STANDIN_CUPTI_IMPOSSIBLE");
+  if (every == nullptr) return;
+  const auto n = static_cast<uint64_t>(std::atoi(every));
+  if (s.records % n != 0) return;
+  const uint64_t start = r.start;
+  switch (s.records / n % 5) {
+    case 0:
+      r.start = r.end = 0;
+      break;
+    case 1:
+      r.end = 0;
+      break;
+    case 2:
+      r.start = r.end;
+      r.end = start;
+      break;
+    case 3:  // an hour before the call
+      r.start -= 3'600'000'000'000;
+      r.end -= 3'600'000'000'000;
+      break;
+    default:  // an hour from now
+      r.start += 3'600'000'000'000;
+      r.end += 3'600'000'000'000;
+  }
+}
+
+template <typename Record>
+void fill(State& s, Record& r, const Op& op, const CUstream_st& stream, int64_t began_ns,
+          int64_t ended_ns) {
+  static const int64_t offset = realtime_ahead();
+  r.start = static_cast<uint64_t>(began_ns + offset);
+  r.end = static_cast<uint64_t>(ended_ns + offset);
+  r.deviceId = static_cast<uint32_t>(stream.device);
+  r.contextId = static_cast<uint32_t>(stream.device) + 1;
+  r.streamId = static_cast<uint32_t>(stream.id);
+  r.correlationId = op.correlation;
+  ++s.records;
+  spoil(s, r);
+  write(s, r);
+}
+
+void ran(const Op& op, const CUstream_st& stream, int64_t began_ns, int64_t ended_ns) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (op.type == cudaGraphNodeTypeMemcpy && s.kind[CUPTI_ACTIVITY_KIND_MEMCPY]) {
+    CUpti_ActivityMemcpy6 r{};
+    r.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    r.bytes = op.copied.bytes();
+    fill(s, r, op, stream, began_ns, ended_ns);
+  }
+  if (op.type == cudaGraphNodeTypeKernel && s.kind[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]) {
+    CUpti_ActivityKernel10 r{};
+    r.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    r.name = op.kernel;
+    fill(s, r, op, stream, began_ns, ended_ns);
+  }
+}
+
+constexpr activity::Observer kObserver = {called, ran};
+
+CUpti_SubscriberHandle handle_of(State& s) {
+  return reinterpret_cast<CUpti_SubscriberHandle>(&s);
+}
+
+}  // namespace
+
+bool subscribe(CUpti_SubscriberHandle* handle) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (s.subscribed) return false;
+  s.subscribed = true;
+  *handle = handle_of(s);
+  return true;
+}
+
+bool unsubscribe(CUpti_SubscriberHandle handle) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (!s.subscribed || handle != handle_of(s)) return false;
+  s.subscribed = false;
+  return true;
+}
+
+void callbacks(CUpti_BuffersCallbackRequestFunc request,
+               CUpti_BuffersCallbackCompleteFunc complete) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.request = request;
+  s.complete = complete;
+}
+
+bool enable(CUpti_ActivityKind kind, bool on) {
+  if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) return false;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.kind[kind] = on;
+  activity::observer = &kObserver;
+  return true;
+}
+
+void flush() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  hand_over(s);
+}
+
+std::size_t take_dropped() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  return std::exchange(s.dropped, 0);
+}
+
+void push(CUpti_ExternalCorrelationKind kind, uint64_t id) {
+  external[kind].push_back(id);
+}
+
+bool pop(CUpti_ExternalCorrelationKind kind, uint64_t* id) {
+  auto& ids = external[kind];
+  if (ids.empty()) return false;
+  if (id != nullptr) *id = ids.back();
+  ids.pop_back();
+  return true;
+}
+
+std::size_t size_of(const CUpti_Activity& record) {
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+      return sizeof(CUpti_ActivityExternalCorrelation);
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace standin::cupti
