@@ -38,9 +38,9 @@ constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns",   "clocks"
                                            "likely_ns", "monotonic_ns", "pieces", "ranks"};
 
 // Keys of strings, by what these are.
-constexpr std::string_view kWordKeys[] = {"bucket", "cat",  "dtype",  "found",
-                                          "host_memory", "kind",   "mode", "ph",
-                                          "reason", "reduce", "s",    "thread"};
+constexpr std::string_view kWordKeys[] = {"bucket",      "cat",    "dtype", "found",
+                                          "host_memory", "kind",   "mode",  "ph",
+                                          "reason",      "reduce", "s",     "thread"};
 constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "marks", "signature"};
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
 constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "object",
@@ -86,9 +86,8 @@ std::string_view names_in(std::string_view line) {
 
 bool is_word_of_the_contract(std::string_view text) {
   constexpr std::string_view kWords[] = {
-      "M",     "X",     "B",        "i",        "b",
-      "e",     "t",     "autograd", "byte",     "byte2",
-      "byte4", "byte8", "close",    "interval", "period", "uncalled_cudart"};
+      "M",    "X",     "B",     "i",     "b",     "e",        "t",      "autograd",
+      "byte", "byte2", "byte4", "byte8", "close", "interval", "period", "uncalled_cudart"};
   const auto named = [&](const auto& info) { return info.name == text; };
   return contains(kWords, text) || text == kGraphCategory || text == kRangeCategory ||
          text == kDeviceCategory || contains(kModeNames, text) || contains(kReduceNames, text) ||

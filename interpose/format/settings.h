@@ -179,7 +179,8 @@ inline constexpr SettingInfo kSettings[] = {
      accept::element_size},
     {"TPROF_STEP", "auto", "auto, nvtx:NAME, call:FUNCTION, call:FUNCTION@COUNT, period, or off",
      "what marks a step, so that each gets a line with its exact counts; auto: numbered NVTX "
-     "ranges of usual names, and with TPROF_SCHEDULE the period where there are none; period: found "
+     "ranges of usual names, and with TPROF_SCHEDULE the period where there are none; period: "
+     "found "
      "from the repeating order of the calls",
      accept::step},
     {"TPROF_SCHEDULE", "off",
