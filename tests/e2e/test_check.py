@@ -24,7 +24,7 @@ def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
 
     def call(ranks, what, *arguments, **variables):
         command = torchrun("diverge.py", ranks, ("--what", what, *arguments))
-        run = start(command, tmp_path / "run", **SOON, **variables)
+        run = start(command, tmp_path / "run", **(SOON | variables))
         return run.stdout, check(run.traces)
 
     return call
@@ -103,7 +103,7 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
 
 def test_a_rank_that_slept_is_named_with_its_collective(diverge):
     """Two seconds in the tenth step: nothing is wrong, and all the others waited."""
-    script, (found, worse) = diverge(4, "sleep", "--rank", "2")
+    script, (found, worse) = diverge(4, "sleep", "--rank", "2", STANDIN_TIMEOUT_S="30")
     assert not worse
     (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]
     assert (note["ranks"], note["severity"]) == ([2], "note")
