@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "steps/order.h"
 
@@ -186,8 +187,9 @@ class Teller {
   void tell_behind() {
     std::vector<Kinds> all;
     for (const Step& s : steps_) {
-      Kinds& kinds = all.emplace_back();
+      Kinds kinds;
       each_behind(s, [&](std::uint32_t place) { kinds.push_back(rank_.calls[place].kind); });
+      all.push_back(std::move(kinds));
     }
     const std::optional<Kinds> most = usual(all);
     if (!most) return;
