@@ -1,12 +1,10 @@
-// Our declarations against the vendor's, where the build has its header: of the newest records, and
-// of the older ones where there is the file that keeps them.
+// Our declarations against the vendor's, where the build has its headers, of which one keeps the
+// older records.
 #include "interpose/cupti/abi.h"
 
-#if __has_include(<cupti.h>)
+#if __has_include(<cupti.h>) && __has_include(<cupti_activity_deprecated.h>)
 #include <cupti.h>
-#if __has_include(<cupti_activity_deprecated.h>)
 #include <cupti_activity_deprecated.h>
-#endif
 
 namespace tprof::cupti {
 namespace {
@@ -38,7 +36,6 @@ static_assert(offsetof(External, whose) ==
               offsetof(External, id) == offsetof(CUpti_ActivityExternalCorrelation, externalId) &&
               offsetof(External, call) ==
                   offsetof(CUpti_ActivityExternalCorrelation, correlationId));
-#if __has_include(<cupti_activity_deprecated.h>)
 SAME_WORK(Copy, CUpti_ActivityMemcpy);
 SAME_WORK(Copy, CUpti_ActivityMemcpy3);
 SAME_WORK(Copy, CUpti_ActivityMemcpy4);
@@ -53,7 +50,6 @@ SAME_KERNEL(CUpti_ActivityKernel6);
 SAME_KERNEL(CUpti_ActivityKernel7);
 SAME_KERNEL(CUpti_ActivityKernel8);
 SAME_KERNEL(CUpti_ActivityKernel9);
-#endif
 #if CUPTI_API_VERSION >= 130000
 SAME_WORK(Copy, CUpti_ActivityMemcpy6);
 SAME_KERNEL(CUpti_ActivityKernel10);
