@@ -45,7 +45,7 @@ std::string phase_table(const stats::Summary& s) {
          "--steps.\n";
 }
 
-std::string rest_table(const stats::Rest& rest) {
+std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
   Table table({{"phase", left},
                {"told by", left},
                {"bucket", left},
@@ -86,7 +86,7 @@ std::string rest_table(const stats::Rest& rest) {
         "  {}: the order tells nothing, as not every call has a line on a thread with a name.\n",
         diagnose::names_of(rest.unordered));
   }
-  return out + how_found(rest.found);
+  return out + how_found(found);
 }
 
 nlohmann::ordered_json to_json(const stats::Rest& rest) {

@@ -9,7 +9,7 @@
 namespace tprof::report {
 
 std::string phase_table(const stats::Summary& summary);
-std::string rest_table(const stats::Rest& rest);
+std::string rest_table(const stats::Rest& rest, const steps::Found& found);
 nlohmann::ordered_json to_json(const stats::Rest& rest);
 
 }  // namespace tprof::report

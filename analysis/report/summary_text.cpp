@@ -246,7 +246,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Call sites", site_table(*s.sites));
   } else if (options.by == By::phase) {
     section("Phases", phase_table(s));
-    if (s.rest) section("What no autograd thread called", rest_table(*s.rest));
+    if (s.rest) section("What no autograd thread called", rest_table(*s.rest, s.found));
   } else if (options.by == By::step && s.steps) {
     section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0) {

@@ -1,9 +1,10 @@
 #include "stats/phase_names.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <vector>
+
+#include "text/text.h"
 
 namespace tprof::stats {
 namespace {
@@ -17,20 +18,6 @@ constexpr std::string_view kLoad[] = {"dataloader", "dataloading"};
 constexpr std::string_view kLoadPairs[][2] = {
     {"batch", "generator"}, {"get", "batch"},  {"load", "data"},  {"data", "loading"},
     {"data", "load"},       {"load", "batch"}, {"next", "batch"}, {"data", "loader"}};
-
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalpha(letter) != 0) {
-      words.back() += static_cast<char>(std::tolower(letter));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
 
 template <typename Words>
 bool any(const std::vector<std::string>& words, const Words& of) {
@@ -61,7 +48,7 @@ bool is_load(const std::vector<std::string>& words) {
 }  // namespace
 
 std::optional<StepPhase> phase_of_name(std::string_view name) {
-  const std::vector<std::string> words = words_of(name);
+  const std::vector<std::string> words = text::words(name);
   const bool forward = any(words, kForward);
   const bool backward = any(words, kBackward);
   if (forward && backward) return std::nullopt;  // both of them, one behind the other

@@ -86,8 +86,8 @@ void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buc
 
 }  // namespace
 
-Rest split_rest(const job::Job& job, const read::Traces& traces) {
-  Rest rest{.found = steps::find(job, traces, [](std::size_t) {})};
+Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Found& found) {
+  Rest rest;
   std::vector<read::Skipped> unreadable;
   const auto lines = diagnose::Lines::of_job(
       job, traces,
@@ -98,12 +98,12 @@ Rest split_rest(const job::Job& job, const read::Traces& traces) {
   for (const Process* p : job.processes) {
     Buckets left = not_autograd(*p);
     const auto* rank = lines.of<RestCalls>(p);
-    const auto steps = rest.found.ranks.find(p);
+    const auto steps = found.ranks.find(p);
     const bool ordered = rank != nullptr && rank->whole();
-    if (!ordered && steps != rest.found.ranks.end()) rest.unordered.push_back(p);
+    if (!ordered && steps != found.ranks.end()) rest.unordered.push_back(p);
     if (rank != nullptr && rank->named()) {
       const Told told =
-          told_of(*rank, ordered && steps != rest.found.ranks.end() ? &steps->second : nullptr);
+          told_of(*rank, ordered && steps != found.ranks.end() ? &steps->second : nullptr);
       if (Buckets behind = left; take(behind, told)) {
         left = behind;
         for (const auto& [key, buckets] : told) add(rest, key, buckets);

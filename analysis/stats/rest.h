@@ -20,14 +20,13 @@ enum class ToldBy { range, thread, order, none };
 inline constexpr std::string_view kToldByNames[] = {"range", "thread", "order", "none"};
 
 struct Rest {
-  steps::Found found{};
   // They add up to the ledgers' calls.
   std::map<std::pair<StepPhase, ToldBy>, Buckets> told{};
   // Ranks of which the order tells nothing: not every call has a line, or threads have no name.
   std::vector<const read::Process*> unordered{};
 };
 
-// Reads the lines twice. Files that can't be read are `other`.
-Rest split_rest(const job::Job& job, const read::Traces& traces);
+// Reads the lines. Files that can't be read are `other`.
+Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Found& found);
 
 }  // namespace tprof::stats

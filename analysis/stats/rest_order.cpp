@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "steps/order.h"
+#include "interpose/format/step_mark.h"
 
 namespace tprof::stats {
 namespace {
@@ -59,8 +59,8 @@ class Teller {
     return !is_copy(b) && b != Bucket::P2P;
   }
   bool gradient(std::uint32_t place) const {
-    return reduces(kind(place).bucket) && kind(place).bytes > steps::kScalarBytes &&
-           kind(place).bytes >= largest_reduction_ / steps::kSmallReduction;
+    return reduces(kind(place).bucket) && kind(place).bytes > kScalarBytes &&
+           kind(place).bytes >= largest_reduction_ / kSmallReduction;
   }
   bool batch(std::uint32_t place) const {
     return kind(place).bucket == Bucket::H2D && kind(place).bytes >= least_batch_;
@@ -97,7 +97,7 @@ class Teller {
         }
       }
     }
-    least_batch_ = std::max(steps::kScalarBytes, largest / steps::kSmallCopy);
+    least_batch_ = std::max(kScalarBytes, largest / kSmallCopy);
   }
 
   void cut(const Places& by_time, const steps::Interval& interval) {

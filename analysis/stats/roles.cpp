@@ -1,12 +1,12 @@
 #include "stats/roles.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include "stats/summary.h"
+#include "text/text.h"
 
 namespace tprof::stats {
 namespace {
@@ -105,15 +105,7 @@ bool across(const CommSummary& c, const std::vector<CommSummary>& comms) {
 }  // namespace
 
 std::string_view role_of_name(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalpha(letter) != 0) {
-      words.back() += static_cast<char>(std::tolower(letter));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
+  const std::vector<std::string> words = text::words(name);
   for (const Word& known : kWords) {
     if (std::ranges::find(words, known.word) != words.end()) return known.role;
   }

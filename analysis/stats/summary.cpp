@@ -105,14 +105,15 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   find_roles(job, s.comms);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.lateness) s.lateness = diagnose::lateness_of(job, traces);
-  if (options.top != 0 || options.lateness) {
+  const bool splits = options.phases && !options.only_steps;
+  if (options.top != 0 || options.lateness || splits) {
     s.found = s.steps ? s.steps->found : steps::find(job, traces, [](std::size_t) {});
   }
   if (s.lateness) add_steps(*s.lateness, job, traces, s.found);
   if (options.top != 0) {
     s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
   }
-  if (options.phases && !options.only_steps) s.rest = split_rest(job, traces);
+  if (splits) s.rest = split_rest(job, traces, s.found);
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);
   s.findings =

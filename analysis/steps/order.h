@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "interpose/format/step_mark.h"
 #include "steps/sequence.h"
 
 namespace tprof::steps {
 
-inline constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
-inline constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm
-inline constexpr std::size_t kFewest = 3;              // occurrences that make a period
-inline constexpr std::uint64_t kScalarBytes = 64;      // what is less is a flag or a scale, no data
+inline constexpr std::size_t kFewest = 3;  // occurrences that make a period
 
 class Order {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace tprof::text {
 namespace {
@@ -104,6 +105,20 @@ std::size_t width_of(std::string_view s) {
 }
 
 }  // namespace
+
+std::vector<std::string> words(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalpha(letter) != 0) {
+      words.back() += static_cast<char>(std::tolower(letter));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
 
 Table::Table(std::vector<std::pair<std::string, Align>> columns) : columns_(std::move(columns)) {}
 

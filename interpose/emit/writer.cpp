@@ -139,7 +139,9 @@ void* run(void*) {
 bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
-  g_sleep_ms = view.head().windows.schedule[0] == 0 ? kSleepMs : kSleepBetweenStepsMs;
+  Schedule windows;
+  parse_schedule(bounded_text(view.head().windows.schedule), windows);
+  g_sleep_ms = windows.by == WindowsBy::steps ? kSleepBetweenStepsMs : kSleepMs;
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
   return start_background_thread(run);
 }

@@ -58,6 +58,11 @@ inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   return mark.name.starts_with("nccl") || mark.name.starts_with("cu");
 }
 
+// What tells gradients and batches of data from the rest, where steps are found without marks.
+inline constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
+inline constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm
+inline constexpr std::uint64_t kScalarBytes = 64;      // what is less is a flag or a scale, no data
+
 // Small letters, without what stands between the words and the number. A name without a number is
 // none of them: "step" may be the optimizer's.
 inline constexpr std::string_view kStepNames[] = {

@@ -166,22 +166,7 @@ class Drain {
     RangeRecord r;
     std::memcpy(&r, &first, sizeof r);
     OpenRange range{};
-    range.start_ns = r.start_ns;
-    range.tid = r.tid;
-    range.domain = r.domain;
-    range.device = r.device;
-    range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(r.length, kMaxRangeName));
-    RangeRecord part = r;
-    for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
-      if (at != 0) {
-        if (p.tail[i] == head) return;  // not written by us
-        const auto next = copy_in_use(view_.ring(t)[p.tail[i] & (t.capacity - 1)]);
-        std::memcpy(&part, &next, sizeof part);
-        if (part.function != kMetaRangeName) return;
-        ++p.tail[i];
-      }
-      std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
-    }
+    if (!read_range(view_.ring(t), t.capacity - 1, head, r, p.tail[i], range)) return;
     if (no_lines()) return;  // a step's
     if (!in_window(view_.head().windows, r.start_ns)) {
       ++p.range_dropped[static_cast<std::size_t>(RangeDropped::window)];

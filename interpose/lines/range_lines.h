@@ -2,6 +2,7 @@
 // others: no name can make one look like a line of ours.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -62,6 +63,29 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
   open_range_line(out, view, range, mark ? 'i' : 'X', range.start_ns, 0);
   mark ? out << ",\"s\":\"t\"" : (out << ",\"dur\":").micros(dur_ns);
   range_args(out, view, range, false);
+}
+
+// A range that has ended, from its first record and those behind it that hold the rest of its name:
+// `next`, the place behind the first, moves past them. False: these are not ours.
+inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
+                       const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
+  range.start_ns = first.start_ns;
+  range.tid = first.tid;
+  range.domain = first.domain;
+  range.device = first.device;
+  range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(first.length, kMaxRangeName));
+  RangeRecord part = first;
+  for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
+    if (at != 0) {
+      if (next == head) return false;
+      const auto r = copy_in_use(ring[next & mask]);
+      std::memcpy(&part, &r, sizeof part);
+      if (part.function != kMetaRangeName) return false;
+      ++next;
+    }
+    std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
+  }
+  return true;
 }
 
 // One that has not ended. `id`: 0 for one that was pushed.

@@ -81,8 +81,11 @@ Config read_config() {
   c.ring_records = static_cast<std::uint32_t>(records);
   copy_text(c.step_mark, in_force(Setting::step));
   const std::string_view schedule = in_force(Setting::schedule);
-  if (schedule != "off") copy_text(c.schedule, schedule);
-  c.cuda_profiler = is_on(Setting::cuda_profiler) && c.schedule[0] != 0;
+  Schedule windows;
+  parse_schedule(schedule, windows);
+  c.windows_by = windows.by;
+  if (windows.by != WindowsBy::off) copy_text(c.schedule, schedule);
+  c.cuda_profiler = is_on(Setting::cuda_profiler) && windows.by == WindowsBy::steps;
   c.redact = in_force(Setting::redact) == "on";
   in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
   name_unknown_settings();

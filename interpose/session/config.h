@@ -23,6 +23,7 @@ struct Config {
   bool all_ranks;                   // TPROF_RANKS is unset, or "all"
   char ranks[kMaxRankList + 1];     // its text
   char step_mark[kMaxStepMark + 1];
+  WindowsBy windows_by;
   char schedule[kMaxSchedule + 1];  // "": off
   bool cuda_profiler;               // at the ends of windows
   bool redact;                      // leave out of the header what looks like a secret

@@ -44,9 +44,8 @@ void switch_profilers_to(bool on) {
 Windows& table() {
   return session::mapping().head().windows;
 }
-bool by_profiler() {
-  Schedule s;
-  return parse_schedule(session::config().schedule, s) && s.by == WindowsBy::profiler;
+WindowsBy by() {
+  return session::config().windows_by;
 }
 
 void set_open(bool on) {
@@ -60,25 +59,25 @@ void set_open(bool on) {
 }  // namespace
 
 void begin() {
-  if (session::config().schedule[0] == 0) return;
+  if (by() == WindowsBy::off) return;
   timing::set_window(false);
-  if (by_profiler()) return set_open(g_switched_on.load(std::memory_order_acquire));
+  if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
   if (session::config().cuda_profiler) {
     g_has_thread.store(start_background_thread(switch_profilers), std::memory_order_relaxed);
   }
 }
 
 void follow() {
-  if (session::config().schedule[0] == 0 || by_profiler()) return;
+  if (by() != WindowsBy::steps) return;
   const std::uint32_t state = table().state.load(std::memory_order_relaxed);
   timing::set_window((state & kWindowTimed) != 0);
   switch_profilers_to((state & kWindowOpen) != 0);
 }
 
 void end() {
-  if (session::config().schedule[0] == 0) return;
+  if (by() == WindowsBy::off) return;
   const Windows& w = table();
-  if (by_profiler()) {
+  if (by() == WindowsBy::profiler) {
     if (w.opened.load(std::memory_order_acquire) == 0) {
       say("TPROF_SCHEDULE=profiler: cudaProfilerStart was not called, so no event has a line");
     }
@@ -94,7 +93,7 @@ void after_fork() {
 
 void switched(bool on) {
   g_switched_on.store(on, std::memory_order_release);
-  if (session::started() && !session::closed() && by_profiler()) set_open(on);
+  if (session::started() && !session::closed() && by() == WindowsBy::profiler) set_open(on);
 }
 
 }  // namespace tprof::windows

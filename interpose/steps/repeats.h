@@ -14,6 +14,7 @@
 
 #include "interpose/base/hash.h"
 #include "interpose/base/pages.h"
+#include "interpose/format/step_mark.h"
 
 namespace tprof {
 
@@ -77,10 +78,7 @@ class Repeats {
   static constexpr std::size_t kMost = 16384;
   static constexpr std::size_t kFirstLook = 32;
   static constexpr std::size_t kBefore[] = {0, 1, 2, 4, 8, 16, 32};
-  static constexpr std::size_t kFewest = 6;              // occurrences that make a period
-  static constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm
-  static constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
-  static constexpr std::uint64_t kScalarBytes = 64;      // a flag or a scale
+  static constexpr std::size_t kFewest = 6;  // occurrences that make a period
 
   bool large(std::size_t i) const {
     const std::uint64_t bytes = text_.data()[i].bytes;

@@ -173,18 +173,7 @@ class Steps {
     RangeRecord r;
     std::memcpy(&r, &first, sizeof r);
     OpenRange range{};
-    range.start_ns = r.start_ns;
-    range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(r.length, kMaxRangeName));
-    RangeRecord part = r;
-    for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
-      if (at != 0) {
-        if (++n == head) return;
-        const auto next = copy_in_use(ring[n & (capacity - 1)]);
-        std::memcpy(&part, &next, sizeof part);
-        if (part.function != kMetaRangeName) return;
-      }
-      std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
-    }
+    if (!read_range(ring, capacity - 1, head, r, ++n, range)) return;
     if (static_cast<RangeKind>(r.kind) != RangeKind::mark) {
       add_range(range, r.start_ns + r.dur_ns);
     } else if (mark_.by == StepBy::range) {

@@ -2,14 +2,14 @@
 makes the records; and what it leaves to others who want CUPTI."""
 
 import collections
-import dataclasses
 import json
 import signal
 
 import pytest
-from lib import figures, random_calls
+from lib import figures
 from lib.build import BUILD, STANDIN
 from lib.launch import start, without_agent
+from lib.rankfile import untimed
 from lib.tool import SCHEMA, tprof
 
 LATENCY_US = 1000
@@ -42,10 +42,6 @@ def ran(folder, file):
 
 def device_lines(file):
     return [line for line in file.lines if line.get("cat") == "DEVICE"]
-
-
-def untimed(file):
-    return sum(file.footer.get("timing_lost", {}).values())
 
 
 def test_each_calls_time_is_what_the_device_spent_on_it_by_its_own_schedule(tmp_path):
@@ -91,23 +87,6 @@ def test_counts_are_the_tallys(tmp_path):
     for file in run.ranks():
         expected = figures.of_tally(run.tallies()[file.header["pid"]])
         assert figures.difference(figures.of_ledger(file), expected) == "", file.path
-
-
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(seed, tmp_path):
-    """Groups, captures, refused calls, batches and several devices among them."""
-    plan = random_calls.plan(seed)
-    plan = dataclasses.replace(plan, settings=plan.settings | {"TPROF_TIMING": "cupti"})
-    played = random_calls.play(plan, tmp_path / "run")
-    assert random_calls.faults(played) == []
-    for file in played.files().values():
-        direct = [row for row in file.ledger_rows() if row["mode"] == "direct"]
-        timed = sum(row["device_timed"] for row in direct)
-        if file.footer["complete"]:
-            # Launches of graphs that have nothing in them are in no row.
-            lost = file.footer.get("timing_lost", {})
-            launches = timed + untimed(file) - sum(row["calls"] for row in direct)
-            assert 0 <= launches <= lost.get("no_record", 0) + lost.get("unread", 0), file.path
 
 
 def test_a_graphs_launch_has_one_time_for_all_that_it_executes(tmp_path):

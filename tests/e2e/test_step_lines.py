@@ -7,8 +7,9 @@ import signal
 import pytest
 from lib import launch, rankfile
 from lib.build import BUILD, LIBTPROF
-from lib.rankfile import lines_of, named
+from lib.rankfile import calls_of, lines_of, named
 from lib.runs import until
+from lib.tally import returned
 from lib.tool import not_as_the_contract_says, told, tprof
 
 STEPS = 6
@@ -26,21 +27,6 @@ def run(folder, *arguments, **env):
 
 def steps_of(file):
     return named(file.lines, "tprof_step")
-
-
-def calls(rows):
-    total = collections.Counter()
-    for row in rows:
-        total[row["name"]] += row["calls"]
-    return total
-
-
-def called(tally):
-    """What the stand-in saw return well, by function."""
-    total = collections.Counter()
-    for row in tally["rows"]:
-        total[row["function"]] += row["returned"]
-    return total
 
 
 def by_key(rows):
@@ -75,17 +61,17 @@ def test_numbered_ranges_give_each_step_its_exact_counts(torch, tmp_path, events
         steps = steps_of(file)
         assert [step["step"] for step in steps] == list(range(STEPS))
         for step in steps:
-            found = calls(step["rows"])
+            found = calls_of(step["rows"])
             assert "lost" not in step and found["ncclReduceScatter"] == 2 * SCATTERS
             # Behind an evaluation the root is still gathered.
             assert 2 * GATHERS - found["ncclAllGather"] == (step["step"] in (2, 4))
-        tally = called(done.tallies()[file.header["pid"]])
-        in_steps = calls(row for step in steps for row in step["rows"])
+        tally = returned(done.tallies()[file.header["pid"]])
+        in_steps = calls_of(row for step in steps for row in step["rows"])
         rest = outside(file)
         assert in_steps["ncclReduceScatter"] == tally["ncclReduceScatter"]
         for function in ("ncclAllGather", "ncclAllReduce", "cudaMemcpyAsync"):
             counted = in_steps[function] + rest[function]
-            assert counted == calls(file.ledger_rows())[function]
+            assert counted == calls_of(file.ledger_rows())[function]
             assert function.startswith("cuda") or counted == tally[function]
         assert rest["ncclAllGather"] >= 3 * 2 * 4  # evaluations are in no range
     report = told("summary", done.traces, "--by", "step")[1]
@@ -100,7 +86,7 @@ def test_a_call_ends_each_step(torch, tmp_path):
         steps = steps_of(file)
         assert [step["step"] for step in steps] == list(range(1, STEPS + 1))
         for step in steps:
-            found = calls(step["rows"])
+            found = calls_of(step["rows"])
             assert (found["ncclAllGather"], found["ncclReduceScatter"]) == (GATHERS, SCATTERS)
             assert found["ncclAllReduce"] == 1
         for before, after in zip(steps, steps[1:]):
@@ -132,10 +118,10 @@ def test_steps_that_nobody_marks_are_found_while_the_program_runs(torch, tmp_pat
         assert made - 12 <= len(steps) < made and all(step["found"] == "period" for step in steps)
         assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
         for step in steps:
-            found = calls(step["rows"])
+            found = calls_of(step["rows"])
             assert {name: found[name] for name in reduced} == reduced
             assert found["ncclAllGather"] >= gathered
-        plain = sum(calls(step["rows"])["ncclAllGather"] == gathered for step in steps)
+        plain = sum(calls_of(step["rows"])["ncclAllGather"] == gathered for step in steps)
         assert plain >= len(steps) // 2
         outside(file)
         numbers.add(len(steps))
@@ -168,6 +154,6 @@ def test_killed_processes_have_the_steps_that_they_wrote(torch, tmp_path):
     for file in rankfile.read_folder(tmp_path / "traces"):
         steps = steps_of(file)
         assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
-        found = [calls(step["rows"])["ncclReduceScatter"] for step in steps]
+        found = [calls_of(step["rows"])["ncclReduceScatter"] for step in steps]
         assert len(steps) > 10 and found == [SCATTERS] * len(steps)
         outside(file)

@@ -7,7 +7,7 @@ import pytest
 from lib import figures, random_calls
 from lib.build import BUILD
 from lib.launch import start
-from lib.rankfile import parsed
+from lib.rankfile import parsed, untimed
 from lib.tool import SCHEMA, tprof
 
 LATENCY_US = 1000
@@ -20,10 +20,6 @@ def trainer(folder, code=0, **settings):
     run = start(command, folder, STANDIN_LATENCY_US=str(LATENCY_US), **settings)
     assert run.code == code, run.stderr
     return run
-
-
-def untimed(file):
-    return sum(file.footer.get("timing_lost", {}).values())
 
 
 def test_every_call_is_timed_and_takes_as_long_as_the_device_was_told_to(tmp_path):
@@ -69,11 +65,11 @@ def test_with_one_queue_to_the_device_nothing_is_timed_and_that_is_said_once(tmp
         assert sum(row["device_timed"] for row in file.ledger_rows()) == 0
 
 
-@pytest.mark.parametrize("seed", range(1, 13))
-def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(seed, tmp_path):
+@pytest.mark.parametrize("timing, seed", [("events", n) for n in range(1, 13)] + [("cupti", n) for n in range(1, 5)])
+def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(timing, seed, tmp_path):
     """Groups, captures, refused calls, batches and several devices among them."""
     plan = random_calls.plan(seed)
-    plan = dataclasses.replace(plan, settings=plan.settings | {"TPROF_TIMING": "events"})
+    plan = dataclasses.replace(plan, settings=plan.settings | {"TPROF_TIMING": timing})
     played = random_calls.play(plan, tmp_path / "run")
     assert random_calls.faults(played) == []
     for file in played.files().values():

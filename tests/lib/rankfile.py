@@ -1,5 +1,6 @@
 """Reads what libtprof.so wrote, by the contract's page alone: one JSON value per line."""
 
+import collections
 import dataclasses
 import json
 import pathlib
@@ -94,3 +95,16 @@ def read_folder(folder: pathlib.Path) -> list[RankFile]:
     foreign = [file.name for file in files if file.suffix != ".json"]
     assert not foreign, f"{folder}: not rank files: {foreign}"
     return sorted((read(file) for file in files), key=lambda file: file.rank)
+
+
+def calls_of(rows: list[dict]) -> collections.Counter:
+    """By function."""
+    total = collections.Counter()
+    for row in rows:
+        total[row["name"]] += row["calls"]
+    return total
+
+
+def untimed(file: RankFile) -> int:
+    """Calls that TPROF_TIMING was to time and that have no time."""
+    return sum(file.footer.get("timing_lost", {}).values())

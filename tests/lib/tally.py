@@ -4,6 +4,7 @@
     tally.py FILE|FOLDER...     prints them as a JSON array
 """
 
+import collections
 import json
 import pathlib
 import struct
@@ -73,6 +74,14 @@ def read_all(folder):
 
 def by_pid(folder):
     return {process["pid"]: process for process in read_all(folder)}
+
+
+def returned(process):
+    """Calls that returned well, by function."""
+    total = collections.Counter()
+    for row in process["rows"]:
+        total[row["function"]] += row["returned"]
+    return total
 
 
 def main():
