@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 
+import gpu_times
 from lib import figures, formulas, launch, rankfile
 
 TIME_LIMIT_S = 300
@@ -50,13 +51,13 @@ class Machine:
     def __init__(self, library: pathlib.Path, out: pathlib.Path, ranks: int, standin: bool):
         self.library, self.out, self.ranks, self.standin = library, out, ranks, standin
 
-    def run(self, name: str, command: list[str], preload: bool) -> Run:
+    def run(self, name: str, command: list[str], preload: bool, settings: dict[str, str]) -> Run:
         traces = self.out / name
         env = {k: v for k, v in os.environ.items() if not k.startswith("TPROF_")}
         env.pop("LD_PRELOAD", None)
         env |= {"TPROF_OUTPUT_DIR": str(traces), "OMP_NUM_THREADS": "1"}
         if preload:
-            env["LD_PRELOAD"] = str(self.library)
+            env |= {"LD_PRELOAD": str(self.library), **settings}
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
         )
@@ -64,8 +65,8 @@ class Machine:
         stderr.write_text(done.stderr)
         return Run(done.returncode, done.stdout, stderr, traces)
 
-    def train(self, name: str, script: str, *args: str, preload: bool = True) -> Run:
-        return self.run(name, launch.without_agent(script, self.ranks, args), preload)
+    def train(self, name: str, script: str, *args: str, preload: bool = True, **settings: str) -> Run:
+        return self.run(name, launch.without_agent(script, self.ranks, args), preload, settings)
 
 
 def check_same(plain: Run, traced: Run) -> None:
@@ -106,8 +107,8 @@ def tally(file: rankfile.RankFile, function: str) -> dict[int, int]:
 def plain_python(machine: Machine) -> str:
     code = "import torch; x = torch.ones(64, 64).cuda(); print(float((x @ x).sum()))"
     command = [sys.executable, "-c", code]
-    plain = machine.run("python-plain", command, preload=False)
-    check_same(plain, machine.run("python", command, preload=True))
+    plain = machine.run("python-plain", command, preload=False, settings={})
+    check_same(plain, machine.run("python", command, preload=True, settings={}))
     return f"both print {plain.stdout.strip()}"
 
 
@@ -181,26 +182,82 @@ def cuda_graph(machine: Machine) -> str:
     return f"all-gathers: {wanted}"
 
 
-def step_time(machine: Machine) -> str:
-    """Runs with and without take turns, so that a drift of the machine's speed hits both."""
+def profiled(machine: Machine, name: str, preload: bool, **settings: str) -> tuple[Run, list[list[gpu_times.Work]]]:
+    """A run under torch.profiler, and what its device did on each rank."""
+    out = machine.out / f"{name}-kineto"
+    out.mkdir()
+    size = () if machine.standin else ("--width", "2048", "--hidden", "8192", "--depth", "8", "--steps", "20")
+    run = machine.train(name, "kineto.py", "--out", str(out), *size, preload=preload, **settings)
+    require(run.code == 0, f"exits {run.code}, see {run.stderr}")
+    return run, [gpu_times.of_kineto(out / f"kineto-{rank}.json") for rank in range(machine.ranks)]
+
+
+def times_beside_cuptis(machine: Machine) -> str:
+    """Timing events and CUPTI look at the same calls: of the same run, Kineto's kernels."""
+    run, kinetos = profiled(machine, "events", True, TPROF_TIMING="events", TPROF_SCHEDULE="profiler")
+    texts = []
+    for file, work in zip(run.ranks(), kinetos):
+        ours, theirs = gpu_times.of_ledger(file.ledger_rows()), gpu_times.by_bucket(work)
+        lost = file.footer.get("timing_lost", {})
+        for bucket in gpu_times.NAMES.values():
+            calls = theirs[bucket].calls
+            # What NCCL does on one rank is no kernel.
+            require(
+                machine.ranks == 1 or 0 <= calls - ours[bucket].calls <= sum(lost.values()),
+                f"{file.path}: {bucket} {ours[bucket].calls} timed, {lost} not, of {calls} that ran",
+            )
+        hidden, whole = gpu_times.hidden_and_whole(work)
+        exposed = sum(ours[bucket].exposed_ns for bucket in gpu_times.NAMES.values())
+        texts.append(
+            f"rank {file.rank}: {gpu_times.compared(ours, theirs)}; exposed {exposed / 1e6:.2f} ms,"
+            f" by kernels {(whole - hidden) / 1e6:.2f} of {whole / 1e6:.2f}"
+        )
+    return "; ".join(texts) + " (reported, not judged)"
+
+
+def overlap(machine: Machine) -> str:
+    """Whether timing events take communication out from under computation."""
     if machine.standin:
         return "not measured on the stand-in"
-    seconds: dict[bool, list[float]] = {False: [], True: []}
+    shares: dict[str, list[float]] = {"without": [], "events": []}
     for turn in range(PAIRS):
-        for preload in (False, True):
-            name = f"steps-{turn}-{'traced' if preload else 'plain'}"
-            run = machine.train(name, "demo_gpt.py", "--steps", "40", preload=preload)
+        for how in shares:
+            _, kinetos = profiled(machine, f"overlap-{turn}-{how}", how != "without", TPROF_TIMING="events")
+            hidden, whole = (sum(part) for part in zip(*map(gpu_times.hidden_and_whole, kinetos)))
+            shares[how].append(hidden / whole if whole else 0)
+    said = (f"{how} {100 * statistics.median(share):.1f} %" for how, share in shares.items())
+    return f"NCCL's kernels under others: {', '.join(said)} of their time, median of {PAIRS} (reported, not judged)"
+
+
+# What a user may ask for, beside nothing at all; the goals are shares of a step.
+STEP_SETTINGS = {
+    "host": ("host", "0.1 %"), "events": ("events", "0.5 %"), "events:16": ("events:16", "0.1 %"), "cupti": ("cupti", "2 %"),
+}  # fmt: skip
+
+
+def step_time(machine: Machine) -> str:
+    """Runs with and without take turns, so that a drift of the machine's speed hits all."""
+    if machine.standin:
+        return "not measured on the stand-in"
+    medians: dict[str, list[float]] = {"without": []} | {how: [] for how in STEP_SETTINGS}
+    for turn in range(PAIRS):
+        for how, seen in medians.items():
+            timing = STEP_SETTINGS.get(how, ("host", ""))[0]
+            name = f"steps-{turn}-{how.replace(':', '-')}"
+            run = machine.train(name, "demo_gpt.py", "--steps", "60", preload=how != "without", TPROF_TIMING=timing)
             require(run.code == 0, f"exits {run.code}, see {run.stderr}")
             steps = [float(ms) for ms in re.findall(r"([0-9.]+) ms", run.stdout)]
-            # The first half is warm-up.
-            seconds[preload].append(statistics.median(steps[len(steps) // 2 :]))
-    plain, traced = seconds[False], seconds[True]
-    ratios = sorted(b / a for a, b in zip(plain, traced))
-    return (
-        f"median step {statistics.median(plain):.2f} ms without, {statistics.median(traced):.2f} ms"
-        f" with; ratio {statistics.median(ratios):.3f}, of {PAIRS} pairs {ratios[0]:.3f} to"
-        f" {ratios[-1]:.3f} (reported, not judged)"
-    )
+            # The first third is warm-up.
+            seen.append(statistics.median(steps[len(steps) // 3 :]))
+    plain = medians.pop("without")
+    texts = []
+    for how, seen in medians.items():
+        ratios = sorted(b / a - 1 for a, b in zip(plain, seen))
+        texts.append(
+            f"{how} {100 * statistics.median(ratios):+.2f} % ({100 * ratios[0]:+.2f} to {100 * ratios[-1]:+.2f},"
+            f" goal < {STEP_SETTINGS[how][1]})"
+        )
+    return f"median step {statistics.median(plain):.2f} ms without; {', '.join(texts)}; {PAIRS} turns (reported, not judged)"
 
 
 CHECKS = {
@@ -211,6 +268,8 @@ CHECKS = {
     "DDP": unchanged("ddp.py"),
     "DataLoader with pinned memory": unchanged("dataloader.py"),
     "CUDA graph": cuda_graph,
+    "times beside CUPTI's": times_beside_cuptis,
+    "overlap": overlap,
     "step time": step_time,
 }
 
@@ -230,7 +289,11 @@ def main() -> int:
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--standin", action="store_true")
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
     args = parser.parse_args()
+    if unknown := set(args.checks) - set(CHECKS):
+        parser.error(f"no check {', '.join(sorted(unknown))}; there are {', '.join(CHECKS)}")
+    chosen = {name: check for name, check in CHECKS.items() if not args.checks or name in args.checks}
 
     import torch  # after the arguments: it takes seconds
 
@@ -244,14 +307,14 @@ def main() -> int:
     print(f"gpu-check: {describe(torch, args.standin)}; {machine.ranks} ranks")
 
     failed = 0
-    for name, check in CHECKS.items():
+    for name, check in chosen.items():
         try:
             verdict, text = "ok", check(machine)
         except Exception as error:  # whatever it is, the next check still runs
             verdict, text = "FAILED", f"{type(error).__name__}: {error}"
             failed += 1
         print(f"{verdict:6} {name}: {text}", flush=True)
-    print(f"gpu-check: {len(CHECKS) - failed} of {len(CHECKS)} ok; output and traces in {args.out}")
+    print(f"gpu-check: {len(chosen) - failed} of {len(chosen)} ok; output and traces in {args.out}")
     return 1 if failed else 0
 
 

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from lib.build import BUILD, GOLDEN, REPO
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, generate, tprof
+from lib.tool import CONTRACT, SCHEMA, generate, tprof
 
 NAME = "Gromit"  # in every place where a trace can say whose it is
 
@@ -135,13 +135,13 @@ def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tmp_path):
 def sample(rule):
     """Some value that the schema's rule allows, with every property that it names."""
     while "$ref" in rule and "properties" not in rule:
-        rule = SCHEMA.schema["$defs"][rule["$ref"].rsplit("/", 1)[1]]
+        rule = CONTRACT["$defs"][rule["$ref"].rsplit("/", 1)[1]]
     if "const" in rule or "enum" in rule:
         return rule.get("const", (rule.get("enum") or [None])[0])
     if "anyOf" in rule or "oneOf" in rule and "properties" not in rule:
         return sample((rule.get("anyOf") or rule["oneOf"])[0])
     if "properties" in rule:
-        base = SCHEMA.schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else {}
+        base = CONTRACT["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else {}
         properties = base.get("properties", {}) | rule["properties"]
         return {key: sample(inner) for key, inner in properties.items()}
     kind = rule.get("type", "string")
@@ -156,7 +156,7 @@ def sample(rule):
 
 def test_every_key_of_the_contract_passes(tmp_path):
     """So that a key added to the contract is not lost here."""
-    contract = SCHEMA.schema
+    contract = CONTRACT
     header, rest = [], []
     for name, rule in contract["$defs"].items():
         if not name.startswith("line_") or name in ("line_merged", "line_flow"):  # merge's

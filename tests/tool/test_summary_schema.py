@@ -2,19 +2,19 @@
 
 import json
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from lib import loops
 from lib.build import GOLDEN
 from lib.clocks import clock_job
 from lib.tool import told
 
-SCHEMA = jsonschema.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
+SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
 
 
 def report(folder, *more):
     found = told("summary", folder, *more)[1]
-    assert [f"{error.json_path}: {error.message[:200]}" for error in SCHEMA.iter_errors(found)] == []
+    assert [f"{error.instance_path}: {error.message[:200]}" for error in SCHEMA.iter_errors(found)] == []
     return found
 
 

@@ -22,6 +22,8 @@ struct State {
   bool kind[CUPTI_ACTIVITY_KIND_COUNT] = {};
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  CUpti_TimestampCallbackFunc clock = nullptr;  // whose times records are to have; null: ours
+  int64_t clock_since[2] = {};                  // our time and that clock's when it was given
   uint8_t* buffer = nullptr;
   std::size_t size = 0, valid = 0, dropped = 0;
   uint32_t correlation = 0;
@@ -78,6 +80,17 @@ int64_t realtime_ahead() {
   return best;
 }
 
+// In the client's clock, which may tick in another unit. From two looks at both, as far apart as
+// they can be.
+uint64_t time_for_client(const State& s, int64_t real_ns) {
+  if (s.clock == nullptr) return static_cast<uint64_t>(real_ns);
+  const int64_t now_ns = clock(CLOCK_REALTIME), theirs = static_cast<int64_t>(s.clock());
+  const double ticks_per_ns = static_cast<double>(theirs - s.clock_since[1]) /
+                              static_cast<double>(now_ns - s.clock_since[0]);
+  return static_cast<uint64_t>(
+      theirs - static_cast<int64_t>(static_cast<double>(now_ns - real_ns) * ticks_per_ns));
+}
+
 uint32_t called() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -98,7 +111,7 @@ uint32_t called() {
   CUpti_ActivityAPI r{};
   r.kind = s.kind[CUPTI_ACTIVITY_KIND_RUNTIME] ? CUPTI_ACTIVITY_KIND_RUNTIME
                                                : CUPTI_ACTIVITY_KIND_DRIVER;
-  r.start = r.end = static_cast<uint64_t>(clock(CLOCK_REALTIME));
+  r.start = r.end = time_for_client(s, clock(CLOCK_REALTIME));
   r.processId = static_cast<uint32_t>(getpid());
   r.threadId = static_cast<uint32_t>(gettid());
   r.correlationId = correlation;
@@ -139,8 +152,8 @@ template <typename Record>
 void fill(State& s, Record& r, const Op& op, const CUstream_st& stream, int64_t began_ns,
           int64_t ended_ns) {
   static const int64_t offset = realtime_ahead();
-  r.start = static_cast<uint64_t>(began_ns + offset);
-  r.end = static_cast<uint64_t>(ended_ns + offset);
+  r.start = time_for_client(s, began_ns + offset);
+  r.end = time_for_client(s, ended_ns + offset);
   r.deviceId = static_cast<uint32_t>(stream.device);
   r.contextId = static_cast<uint32_t>(stream.device) + 1;
   r.streamId = static_cast<uint32_t>(stream.id);
@@ -157,6 +170,9 @@ void ran(const Op& op, const CUstream_st& stream, int64_t began_ns, int64_t ende
     CUpti_ActivityMemcpy6 r{};
     r.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
     r.bytes = op.copied.bytes();
+    r.copyKind = op.kind == cudaMemcpyHostToDevice   ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD
+                 : op.kind == cudaMemcpyDeviceToHost ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH
+                                                     : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
     fill(s, r, op, stream, began_ns, ended_ns);
   }
   if (op.type == cudaGraphNodeTypeKernel && s.kind[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]) {
@@ -198,6 +214,15 @@ void callbacks(CUpti_BuffersCallbackRequestFunc request,
   const std::lock_guard lock(s.mutex);
   s.request = request;
   s.complete = complete;
+}
+
+void client_clock(CUpti_TimestampCallbackFunc callback) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.clock = callback;
+  if (callback == nullptr) return;
+  s.clock_since[0] = clock(CLOCK_REALTIME);
+  s.clock_since[1] = static_cast<int64_t>(callback());
 }
 
 bool enable(CUpti_ActivityKind kind, bool on) {

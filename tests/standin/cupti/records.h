@@ -14,6 +14,7 @@ bool unsubscribe(CUpti_SubscriberHandle handle);
 
 void callbacks(CUpti_BuffersCallbackRequestFunc request,
                CUpti_BuffersCallbackCompleteFunc complete);
+void client_clock(CUpti_TimestampCallbackFunc callback);  // that records' times are of
 bool enable(CUpti_ActivityKind kind, bool on);
 
 // Hands over what was written. The buffer that was requested last stays here until then, whoever

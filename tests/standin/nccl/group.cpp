@@ -3,7 +3,12 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "engine/model.h"
 
@@ -51,6 +56,28 @@ ncclResult_t run_in_background(std::vector<Setup> setups) {
   return ncclInProgress;
 }
 
+// As the library's own are named, mangled.
+const char* kernel_of(const char* function) {
+  static const auto& names = *new std::map<std::string_view, std::string>([] {
+    std::map<std::string_view, std::string> mangled;
+    for (const auto& [called, kernel] : std::initializer_list<std::pair<const char*, std::string>>{
+             {"ncclAllGather", "AllGather_RING_LL"},
+             {"ncclReduceScatter", "ReduceScatter_Sum_f32_RING_LL"},
+             {"ncclAllReduce", "AllReduce_Sum_f32_RING_LL"},
+             {"ncclReduce", "Reduce_Sum_f32_RING_LL"},
+             {"ncclBroadcast", "Broadcast_RING_LL"},
+             {"ncclBcast", "Broadcast_RING_LL"},
+             {"", "SendRecv"}}) {
+      const std::string name = "ncclDevKernel_" + kernel;
+      mangled[called] =
+          "_Z" + std::to_string(name.size()) + name + "24ncclDevKernelArgsStorageILm4096EE";
+    }
+    return mangled;
+  }());
+  const auto found = names.find(function);
+  return (found == names.end() ? names.at("") : found->second).c_str();
+}
+
 // One piece of work per communicator and stream, in the order of the calls.
 void launch(const std::vector<Call>& calls) {
   const std::lock_guard lock(engine_mutex());
@@ -59,7 +86,7 @@ void launch(const std::vector<Call>& calls) {
     if (taken[first]) continue;
     const Call& head = calls[first];
     Op op{.type = cudaGraphNodeTypeKernel, .order = head.comm->order};
-    op.kernel = "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE";
+    op.kernel = kernel_of(head.key.function);
     std::vector<Task> tasks;
     bool hang_device = false;
     for (size_t i = first; i < calls.size(); ++i) {

@@ -1,0 +1,95 @@
+"""Times on the device: ours by timing events beside Kineto's, which has them from CUPTI."""
+
+import collections
+import dataclasses
+import json
+import pathlib
+
+NAMES = {"AllGather": "ALLGATHER", "ReduceScatter": "RESHARDING", "AllReduce": "ALLREDUCE"}
+COPIES = {"HtoD": "H2D", "DtoH": "D2H"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What the device did from `start` to `end`, in ns."""
+
+    bucket: str  # of ours; COMPUTE: a kernel that is not NCCL's
+    start: int
+    end: int
+
+
+def of_kineto(path: pathlib.Path) -> list[Work]:
+    found = []
+    for event in json.loads(path.read_text())["traceEvents"]:
+        if event.get("cat") not in ("kernel", "gpu_memcpy"):
+            continue
+        name = event["name"]
+        names = COPIES if event["cat"] == "gpu_memcpy" else NAMES
+        bucket = next((ours for theirs, ours in names.items() if theirs in name), None)
+        if event["cat"] == "kernel" and not name.startswith("nccl"):
+            bucket = "COMPUTE"
+        if bucket:
+            start = round(1000 * event["ts"])
+            found.append(Work(bucket, start, start + round(1000 * event["dur"])))
+    return found
+
+
+def union(work: list[Work]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted((w.start, w.end) for w in work):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def covered(work: Work, by: list[tuple[int, int]]) -> int:
+    """How many ns of it lie within intervals that do not overlap."""
+    return sum(max(0, min(work.end, end) - max(work.start, start)) for start, end in by)
+
+
+def hidden_and_whole(work: list[Work]) -> tuple[int, int]:
+    """Time of NCCL's kernels under kernels that compute, and all of it: ns, summed over kernels."""
+    compute = union([w for w in work if w.bucket == "COMPUTE"])
+    nccl = [w for w in work if w.bucket in NAMES.values()]
+    return sum(covered(w, compute) for w in nccl), sum(w.end - w.start for w in nccl)
+
+
+@dataclasses.dataclass
+class Sums:
+    calls: int = 0
+    ns: int = 0
+    exposed_ns: int = 0
+
+    def mean(self) -> float:
+        return self.ns / self.calls if self.calls else 0
+
+
+def by_bucket(work: list[Work]) -> dict[str, Sums]:
+    sums: dict[str, Sums] = collections.defaultdict(Sums)
+    for w in work:
+        sums[w.bucket].calls += 1
+        sums[w.bucket].ns += w.end - w.start
+    return sums
+
+
+def of_ledger(rows: list[dict]) -> dict[str, Sums]:
+    sums: dict[str, Sums] = collections.defaultdict(Sums)
+    for row in rows:
+        if row["mode"] != "direct" or not row["device_timed"]:
+            continue
+        sums[row["bucket"]].calls += row["device_timed"]
+        sums[row["bucket"]].ns += row["device_ns"]
+        sums[row["bucket"]].exposed_ns += row.get("exposed_ns", 0)
+    return sums
+
+
+def compared(ours: dict[str, Sums], theirs: dict[str, Sums]) -> str:
+    """What a call of each bucket took on average, ours less theirs."""
+    texts = []
+    for bucket in (*NAMES.values(), *COPIES.values()):
+        a, b = ours.get(bucket, Sums()), theirs.get(bucket, Sums())
+        if a.calls and b.calls:
+            texts.append(f"{bucket} {(a.mean() - b.mean()) / 1000:+.1f} us of {b.mean() / 1000:.1f} ({a.calls} calls)")
+    return ", ".join(texts) or "nothing that both timed"

@@ -1,0 +1,44 @@
+"""FSDP2 under torch.profiler, some steps of it: times on the device as Kineto has them from CUPTI.
+
+Writes OUT/kineto-RANK.json. cudaProfilerStart and Stop stand around the same steps.
+"""
+
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+from common import Mlp, batches, start, train_step
+from torch.distributed.fsdp import fully_shard
+from torch.profiler import ProfilerActivity, profile
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", required=True)
+parser.add_argument("--width", type=int, default=64)
+parser.add_argument("--hidden", type=int, default=256)
+parser.add_argument("--depth", type=int, default=2)
+parser.add_argument("--warm-up", type=int, default=2)
+parser.add_argument("--steps", type=int, default=4)
+args = parser.parse_args()
+
+device = start()
+model = Mlp(args.width, args.hidden, args.depth).cuda()
+for block in model.blocks:
+    fully_shard(block)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+
+def train(steps):
+    for batch in batches(args.width, steps):
+        train_step(model, optimizer, batch, device)
+    torch.cuda.synchronize()
+
+
+train(args.warm_up)
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    torch.cuda.profiler.start()
+    train(args.steps)
+    torch.cuda.profiler.stop()
+profiler.export_chrome_trace(os.path.join(args.out, f"kineto-{dist.get_rank()}.json"))
+dist.destroy_process_group()

@@ -1,0 +1,40 @@
+"""Beside unmodified PyTorch's own profiler (Kineto), a client of CUPTI, in the same run."""
+
+import collections
+import json
+
+import pytest
+from lib import launch
+from lib.rankfile import untimed
+
+STEPS, BLOCKS = 4, 2
+# FSDP2: each unit once forward, all but the root again backward; each unit reduced once.
+GATHERS, SCATTERS = STEPS * (2 * BLOCKS + 1), STEPS * (BLOCKS + 1)
+
+
+def kernels(path):
+    events = json.loads(path.read_text())["traceEvents"]
+    return collections.Counter(e["name"].split("_")[1] for e in events if e.get("cat") == "kernel" and "nccl" in e["name"])
+
+
+@pytest.mark.parametrize("timing", ["events", "cupti"])
+def test_pytorchs_profiler_has_all_that_ran_and_ours_times_what_it_may(torch, timing, tmp_path):
+    command = launch.without_agent("kineto.py", 2, ("--out", str(tmp_path), "--steps", str(STEPS)))
+    settings = {"TPROF_SCHEDULE": "profiler"} if timing == "events" else {}
+    done = launch.start(command, tmp_path, TPROF_TIMING=timing, **settings)
+    assert done.code == 0, done.stderr
+    for file in done.ranks():
+        ran = kernels(tmp_path / f"kineto-{file.rank}.json")
+        assert ran == {"AllGather": GATHERS, "ReduceScatter": SCATTERS}
+        timed = collections.Counter()
+        for row in file.ledger_rows():
+            timed[row["name"]] += row["device_timed"]
+        seen = timed["ncclAllGather"] + timed["ncclReduceScatter"]
+        if timing == "events":
+            # In the window that the program opens around the same steps.
+            assert 0 <= GATHERS + SCATTERS - seen <= untimed(file)
+        else:
+            # Until the profiler takes CUPTI: two steps before it, as far as they were read.
+            assert seen <= 2 * (GATHERS + SCATTERS) // STEPS
+    made_way = "tprof: calls are not timed any more: the program uses CUPTI itself"
+    assert done.words_of_ours() == ([made_way] * 2 if timing == "cupti" else [])
