@@ -75,15 +75,15 @@ std::string named(const stats::StepRange& steps) {
 std::string how_found(const steps::Found& found) {
   if (found.how == steps::How::none) return "  Not known: " + found.why + ".\n";
   const std::size_t n = found.steps.size();
-  std::string out =
-      found.how == steps::How::mark
-          ? fmt::format("  {} steps, marked by the program.\n", thousands(n))
-      : found.whole_steps
-          ? fmt::format("  {} steps, found from what repeats.\n", thousands(n))
-          : fmt::format(
-                "  {} repeats, each a step or one micro-batch of a step: what the program "
-                "calls does not tell.\n",
-                thousands(n));
+  std::string out = found.how == steps::How::mark
+                        ? fmt::format("  {} steps, marked by the program.\n", thousands(n))
+                    : found.whole_steps
+                        ? fmt::format("  {} steps, found from what repeats.\n", thousands(n))
+                        : fmt::format(
+                              "  {} repeats, each a step, or one micro-batch of a step or of an "
+                              "evaluation: what the program "
+                              "calls does not tell.\n",
+                              thousands(n));
   for (const std::string& sentence : found.unknown) out += "  " + sentence + ".\n";
   return out;
 }
