@@ -8,12 +8,14 @@ from figures import Figure
 from place import Place
 
 REPETITIONS = 15
+# That CUPTI never tells of: as many as we have room for.
+REPETITIONS_WITHOUT_RECORDS = 5
 ON = {"TPROF_DRIVER": "1", "TPROF_DLSYM": "1"}
 
 
-def client(place: Place, **env: str) -> dict[str, list[float]]:
+def client(place: Place, repetitions: int = REPETITIONS, **env: str) -> dict[str, list[float]]:
     done = subprocess.run(
-        [place.build / "bench_opt_in", str(REPETITIONS)],
+        [place.build / "bench_opt_in", str(repetitions)],
         env=place.environment(place.empty_folder("traces"), **env),
         stdout=subprocess.PIPE,
         text=True,
@@ -45,6 +47,19 @@ def figures(place: Place) -> Iterator[Figure]:
     yield Figure(
         "ncclAllGather, TPROF_TIMING=events without the driver's part", "ns CPU", timed[name],
         "floor", timed["floor"], compare="ratio", limit=12,
+    )  # fmt: skip
+    recorded = client(
+        place, REPETITIONS_WITHOUT_RECORDS, TPROF_TIMING="cupti", TPROF_DLSYM="1",
+        LD_LIBRARY_PATH=str(place.build / "tests/bench/opt_in"),
+    )  # fmt: skip
+    yield Figure(
+        "ncclAllGather, TPROF_TIMING=cupti without CUPTI's part", "ns CPU", recorded[name],
+        "floor", recorded["floor"], compare="ratio", limit=8,
+    )  # fmt: skip
+    between = client(place, TPROF_SCHEDULE="wait=1000000,active=1", TPROF_STEP="period", TPROF_DLSYM="1")
+    yield Figure(
+        "ncclAllGather, TPROF_SCHEDULE, steps that are looked for", "ns CPU", between[name],
+        "floor", between["floor"], compare="ratio", limit=2,
     )  # fmt: skip
     yield difference(f"{wait}, TPROF_TIMING=events, for no call", timed[wait], "bare", off[f"bare {wait}"], 60)
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
