@@ -231,6 +231,7 @@ Footer footer(const object& args) {
   Footer f;
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
+  if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
   if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));
   if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   const object coverage = object_of(args, "coverage");

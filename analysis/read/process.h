@@ -157,6 +157,7 @@ struct Compute {
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
+  std::uint64_t steps_dropped = 0;                      // that ended and have no line
   std::optional<Compute> compute;                       // nothing: not known
   std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;

@@ -174,6 +174,8 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   Found found{.how = How::mark, .whole_steps = true, .exact = true};
   std::set<std::int64_t> numbers;
   std::vector<const Process*> lost;
+  std::vector<const Process*> without_line;
+  std::uint64_t dropped = 0;
   std::uint64_t launches = 0;
   for (const auto& [rank, calls] : ranks) {
     if (calls->lines.empty()) return std::nullopt;
@@ -188,10 +190,17 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
     }
     found.lines[rank] = calls->lines;
     if (!whole) lost.push_back(rank);
+    if (!rank->footer || rank->footer->steps_dropped == 0) continue;
+    without_line.push_back(rank);
+    dropped += rank->footer->steps_dropped;
   }
   found.steps.assign(numbers.begin(), numbers.end());
   name_fewer(found);
   if (!lost.empty()) found.unknown.push_back(names(lost) + ": calls of some steps may be missing");
+  if (dropped != 0) {
+    found.unknown.push_back(fmt::format("{}: {} steps ended without a line", names(without_line),
+                                        text::thousands(dropped)));
+  }
   if (launches != 0) found.unknown.push_back("what CUDA graphs replayed is in no step");
   return found;
 }

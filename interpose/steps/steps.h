@@ -79,25 +79,23 @@ class Steps {
     if (!wanted()) return;
     const std::uint64_t quota = view_.head().quota / kStepQuotaDivisor;
     const std::uint64_t lost = records_lost();
-    lost_open_ = lost_open_ || lost != lost_before_;
+    if (lost != lost_before_) lost_until_ns_ = now_ns();
     lost_before_ = lost;
     StepInterval step;
-    bool any = false;
     while (steps_.take(std::min(began_ns_, oldest_open_ns_), step)) {
-      any = true;
       const bool whole = rows_.take(step, totals_);
       std::uint64_t launches = 0;
       for (const Total& t : totals_) {
         if (t.key.function == kMetaLaunch) launches += t.values.calls;
       }
       const std::size_t before = out.size();
-      step_line(out, view_, step, totals_, launches, lost_open_ || !whole, finds_);
+      step_line(out, view_, step, totals_, launches, step.from_ns <= lost_until_ns_ || !whole,
+                finds_);
       const std::uint64_t bytes = out.size() - before;
       const bool fits = quota == 0 || p.step_bytes + bytes <= quota;
       fits ? void(p.step_bytes += bytes) : out.cut(before);
       ++(fits ? p.step_lines : p.steps_dropped);
     }
-    if (any) lost_open_ = false;
   }
 
  private:
@@ -197,7 +195,7 @@ class Steps {
   std::uint64_t began_ns_ = 0;
   std::uint64_t oldest_open_ns_ = 0;
   std::uint64_t lost_before_ = 0;
-  bool lost_open_ = false;
+  std::uint64_t lost_until_ns_ = 0;  // calls may be missing from what began before
   bool by_marks_ = false;
   bool finds_ = false;
 };

@@ -137,6 +137,20 @@ def test_without_a_mark_there_is_no_step(tmp_path, mark):
     assert not any(steps_of(file) for file in done.ranks())
 
 
+def test_steps_that_the_quota_leaves_without_a_line_are_counted_and_said(tmp_path):
+    steps = {"TPROF_STEP": "call:ncclReduceScatter", "TPROF_QUOTA": "16K"}
+    done = launch.start([BUILD / "native_trainer", "--ranks", 2, "--steps", 20], tmp_path, **steps)
+    assert done.code == 0, done.stderr
+    without = 0
+    for file in done.ranks():
+        dropped = file.footer["steps_dropped"]
+        ended = returned(done.tallies()[file.header["pid"]])["ncclReduceScatter"]
+        assert len(steps_of(file)) + dropped == ended
+        without += dropped
+    report = told("summary", done.traces, "--by", "step")[1]
+    assert f"ranks 0,1: {without} steps ended without a line" in report["steps_unknown"]
+
+
 def test_killed_processes_have_the_steps_that_they_wrote(torch, tmp_path):
     command = launch.without_agent("loops.py", RANKS, ("fsdp2", "--steps", "100000"))
 

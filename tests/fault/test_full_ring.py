@@ -1,6 +1,10 @@
 """Lines may be missing, and then they are counted; the ledger never misses a call."""
 
+import collections
+import itertools
+
 from lib import runs
+from lib.rankfile import named
 
 
 def test_a_million_calls_through_the_smallest_ring(tmp_path):
@@ -11,6 +15,30 @@ def test_a_million_calls_through_the_smallest_ring(tmp_path):
     lines = traced.only_rank_file()
     runs.assert_exact(lines, counts)
     assert set(runs.footer(lines)["dropped"]) == {"ring"}
+
+
+def test_a_step_from_which_calls_are_missing_says_so(tmp_path):
+    """What is missing shows in the numbers of the collectives that have lines."""
+    steps = {"TPROF_RING": "64", "TPROF_STEP": "call:ncclReduceScatter@512"}
+    traced = runs.run(tmp_path, runs.client("calls", 1_000_000, 1), **steps)
+    lines = traced.only_rank_file()
+    assert runs.footer(lines)["dropped"]["ring"] > 1000
+    numbered = collections.defaultdict(list)
+    for event in runs.events(lines):
+        if event["cat"] != "P2P" and event["args"].get("seq") is not None:
+            numbered[event["args"]["comm"]].append((event["ts"], event["args"]["seq"]))
+    gaps = [
+        (before, after)
+        for calls in numbered.values()
+        for (before, n), (after, m) in itertools.pairwise(sorted(calls))
+        if m > n + 1
+    ]
+    found = named(lines, "tprof_step")
+    within = [
+        sum(step["ts"] <= before and after < step["ts"] + step["dur"] for before, after in gaps) for step in found
+    ]
+    assert any(within)
+    assert all(step.get("lost") for step, missing in zip(found, within) if missing)
 
 
 def test_more_threads_than_areas(tmp_path):
