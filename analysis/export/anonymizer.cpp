@@ -30,7 +30,7 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
-    "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step"};
+    "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -45,15 +45,17 @@ constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "mark
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
 constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "object",
                                              "path"};
-constexpr std::string_view kOtherKeys[] = {"files", "function", "handle", "name", "ring"};
+constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle", "name", "ring"};
 // And the kind of the pseudonym.
+// clang-format off
 constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
-    {"boot_id", "boot"},  {"file", "source"},
-    {"symbol", "symbol"}, {"command", "command"},
-    {"domain", "domain"}, {"host", "host"},
-    {"pci", "pci"},       {"phase", "phase"},
-    {"run_id", "run"},    {"rendezvous", "rendezvous"},
-    {"uuid", "GPU"}};
+    {"boot_id", "boot"},      {"file", "source"},
+    {"symbol", "symbol"},     {"command", "command"},
+    {"domain", "domain"},     {"host", "host"},
+    {"category", "category"}, {"pci", "pci"},
+    {"phase", "phase"},       {"run_id", "run"},
+    {"uuid", "GPU"},          {"rendezvous", "rendezvous"}};
+// clang-format on
 
 constexpr std::string_view kMetadataLines[] = {
     "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
@@ -106,6 +108,9 @@ bool consists_of(std::string_view text, std::string_view others) {
 bool is_hash(std::string_view text) {
   return consists_of(text, "") && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
+bool is_color(std::string_view text) {
+  return text.size() == 7 && text[0] == '#' && is_hash(text.substr(1));
+}
 bool is_function(std::string_view text) {
   return (text.starts_with("nccl") || text.starts_with("cu")) && consists_of(text, "_");
 }
@@ -142,6 +147,7 @@ std::string Anonymizer::replaced(std::string_view text, std::string_view key) {
   if (contains(kVersionKeys, key)) return kept_if(consists_of(text, "/.+-"), "version");
   if (contains(kLibraryKeys, key)) return library_path(names_, text);
   if (key == "function") return kept_if(is_function(text), key);
+  if (key == "color") return kept_if(is_color(text), key);
   if (key == "files") return kept_if(is_rank_file_name(text), "file");
   if (key == "process") return process_title(names_, text);
   if (key == "handle") return "0x" + std::to_string(names_.number(key, text));

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kMaxRangeName = 128;  // bytes; longer ones are c
 inline constexpr std::uint32_t kMaxOpenRanges = 32;  // on a thread, one in the other
 inline constexpr std::uint32_t kMaxStartedRanges = 64;
 inline constexpr std::uint32_t kMaxRangeDomains = 64;
+inline constexpr std::uint32_t kMaxRangeCategories = 256;  // that have a name, of all domains
 inline constexpr std::uint8_t kDefaultDomain = 0;
 inline constexpr std::uint8_t kUnknownDomain = 255;  // there were more than the table holds
 
@@ -30,6 +31,31 @@ struct RangeDomain {
 };
 static_assert(sizeof(RangeDomain) == 64);
 
+// The name of a category, the first that it was given.
+struct RangeCategory {
+  std::uint32_t category;
+  std::uint8_t domain;
+  char name[59];  // cut where it is longer
+};
+static_assert(sizeof(RangeCategory) == 64 && std::is_trivially_copyable_v<RangeCategory>);
+
+// What a range has besides its name, if the program gave it any: `given` says which.
+struct RangeAttributes {
+  std::uint64_t payload;   // its bits, by RangePayload
+  std::uint32_t category;  // never 0
+  std::uint32_t color;     // 0xAARRGGBB
+};
+static_assert(sizeof(RangeAttributes) == 16);
+enum class RangePayload : std::uint8_t { none, positive, integer, real };
+inline constexpr std::uint8_t kGivenCategory = 1;
+inline constexpr std::uint8_t kGivenColor = 2;
+constexpr std::uint8_t given_payload(RangePayload payload) {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(payload) << 2);
+}
+constexpr RangePayload payload_of(std::uint8_t given) {
+  return static_cast<RangePayload>(given >> 2 & 3);
+}
+
 // It is open where `start_ns` is not 0 and the transaction that closes it, if there is one, is not
 // yet committed. Filled from the end: `start_ns` makes it visible.
 struct OpenRange {
@@ -40,32 +66,44 @@ struct OpenRange {
   std::uint8_t domain;
   std::uint8_t device;
   std::uint8_t length;
-  std::uint8_t reserved;
+  std::uint8_t given;          // of the attributes; 0: they are not filled
+  RangeAttributes attributes;  // directly before the name: see range_bytes()
   char name[kMaxRangeName];
+  char unused[16];  // records are copied whole
 };
-static_assert(sizeof(OpenRange) == 160 && std::is_trivially_copyable_v<OpenRange>);
+static_assert(sizeof(OpenRange) == 192 && std::is_trivially_copyable_v<OpenRange>);
+static_assert(offsetof(OpenRange, name) ==
+              offsetof(OpenRange, attributes) + sizeof(RangeAttributes));
 
-// A range that has ended takes as many records as its name needs, one behind the other, of the same
-// transaction: kMetaRange, then kMetaRangeName. Each is a Record in its first 24 bytes and in
-// `function`.
+// A range that has ended takes as many records as its attributes, where it has any, and its name
+// need, one behind the other, of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
+// Record in its first 24 bytes and in `function`.
 struct RangeRecord {
-  static constexpr std::uint32_t kNameBytes = 32;
+  static constexpr std::uint32_t kBytes = 32;
 
   std::uint64_t start_ns;
   std::uint64_t txn;
   std::uint64_t dur_ns : 48;
   std::uint64_t length : 8;  // of the whole name
   std::uint64_t kind : 8;    // RangeKind
-  char name[kNameBytes];     // this record's part of it
+  char bytes[kBytes];        // this record's part of attributes and name
   std::uint32_t tid;         // that began it
   std::uint8_t function;
   std::uint8_t domain;
   std::uint8_t device;
-  std::uint8_t reserved;
+  std::uint8_t given;
 };
 
-constexpr std::uint32_t range_records(std::uint32_t name_bytes) {
-  return name_bytes == 0 ? 1 : (name_bytes + RangeRecord::kNameBytes - 1) / RangeRecord::kNameBytes;
+// What the records of a range hold: how much it is, and where it begins in an OpenRange.
+constexpr std::uint32_t range_bytes(const OpenRange& range) {
+  return range.length + (range.given != 0 ? std::uint32_t{sizeof(RangeAttributes)} : 0);
+}
+constexpr std::size_t range_bytes_at(const OpenRange& range) {
+  return range.given != 0 ? offsetof(OpenRange, attributes) : offsetof(OpenRange, name);
+}
+constexpr std::uint32_t range_records(const OpenRange& range) {
+  const std::uint32_t bytes = range_bytes(range);
+  return bytes == 0 ? 1 : (bytes + RangeRecord::kBytes - 1) / RangeRecord::kBytes;
 }
 
 static_assert(sizeof(RangeRecord) == 64 && std::is_trivially_copyable_v<RangeRecord>);

@@ -41,7 +41,7 @@ enum MetaFunction : std::uint8_t {
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
   kMetaDevice = 246,        // the device's time of a call: see set_timed_call
   kMetaRange = 247,         // an NVTX range or mark: see ranges.h
-  kMetaRangeName = 248,     // the next bytes of its name
+  kMetaRangeMore = 248,     // the next bytes of it
   kMetaRangeLane = 249,     // ranges of the ring's thread follow: count = tid, name as below
   kMetaThread = 250,        // the ring's thread from here on: count = tid, name in stream and seq
   kMetaGroup = 251,         // an outermost ncclGroupEnd: count = calls

@@ -229,6 +229,8 @@ struct Head {
   std::atomic<std::uint64_t> compute_window_ns;
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
   RangeDomain range_domain[kMaxRangeDomains];
+  std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
+  RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
   CommitBlock commit[2];
 };

@@ -160,7 +160,7 @@ class Drain {
     return true;
   }
 
-  // Its name may go on in the records behind it.
+  // It may go on in the records behind it.
   void range(Text& out, Progress& p, const Record& first, const ThreadArea& t, std::uint32_t i,
              std::uint64_t head) {
     RangeRecord r;
@@ -202,7 +202,7 @@ class Drain {
       p.tid[i] = tid;
       return thread_name_line(out, view_, tid, name);
     }
-    if (r.function == kMetaRangeName) return;  // of a damaged file
+    if (r.function == kMetaRangeMore) return;  // of a damaged file
     if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
     if (no_lines() || !in_window(view_.head().windows, r.start_ns)) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "interpose/base/real.h"
 #include "interpose/lines/lines.h"
 
 namespace tprof {
@@ -32,6 +33,36 @@ inline void open_range_line(Text& out, const View& view, const OpenRange& range,
   timestamp(out, view, ts_ns);
 }
 
+// Empty where it has none.
+inline std::string_view category_name(const View& view, std::uint8_t domain,
+                                      std::uint32_t category) {
+  const Head& head = view.head();
+  const std::uint32_t known = head.range_categories.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < std::min(known, kMaxRangeCategories); ++i) {
+    const RangeCategory& entry = head.range_category[i];
+    if (entry.category == category && entry.domain == domain) return bounded_text(entry.name);
+  }
+  return {};
+}
+
+inline void color(Text& out, std::uint32_t argb) {
+  char text[] = "\"#rrggbb\"";
+  for (int i = 7; i > 1; --i, argb >>= 4) text[i] = "0123456789abcdef"[argb & 15];
+  out << text;
+}
+
+inline void payload(Text& out, RangePayload type, std::uint64_t bits) {
+  double real = 0;
+  std::memcpy(&real, &bits, sizeof real);
+  if (type == RangePayload::real) {
+    put_real(out, real);
+  } else if (type == RangePayload::integer) {
+    out << static_cast<std::int64_t>(bits);
+  } else {
+    out << bits;
+  }
+}
+
 inline void range_args(Text& out, const View& view, const OpenRange& range, bool unfinished) {
   out << ",\"args\":{";
   Comma comma;
@@ -46,6 +77,15 @@ inline void range_args(Text& out, const View& view, const OpenRange& range, bool
     known ? key("domain").string(bounded_text(domain->name)) : key("domain") << "null";
   }
   if (range.device != 0) key("device") << std::uint32_t{range.device};
+  const RangeAttributes& given = range.attributes;
+  if ((range.given & kGivenCategory) != 0) {
+    const std::string_view name = category_name(view, range.domain, given.category);
+    name.empty() ? key("category") << given.category : key("category").string(name);
+  }
+  if ((range.given & kGivenColor) != 0) color(key("color"), given.color);
+  if (payload_of(range.given) != RangePayload::none) {
+    payload(key("payload"), payload_of(range.given), given.payload);
+  }
   out << "}},\n";
 }
 
@@ -65,7 +105,7 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
   range_args(out, view, range, false);
 }
 
-// A range that has ended, from its first record and those behind it that hold the rest of its name:
+// A range that has ended, from its first record and those behind it that hold the rest of it:
 // `next`, the place behind the first, moves past them. False: these are not ours.
 inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
                        const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
@@ -74,16 +114,18 @@ inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t hea
   range.domain = first.domain;
   range.device = first.device;
   range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(first.length, kMaxRangeName));
+  range.given = first.given;
+  char* const to = reinterpret_cast<char*>(&range) + range_bytes_at(range);
   RangeRecord part = first;
-  for (std::uint32_t at = 0; at < range.length; at += RangeRecord::kNameBytes) {
+  for (std::uint32_t at = 0; at < range_bytes(range); at += RangeRecord::kBytes) {
     if (at != 0) {
       if (next == head) return false;
       const auto r = copy_in_use(ring[next & mask]);
       std::memcpy(&part, &r, sizeof part);
-      if (part.function != kMetaRangeName) return false;
+      if (part.function != kMetaRangeMore) return false;
       ++next;
     }
-    std::memcpy(range.name + at, part.name, RangeRecord::kNameBytes);
+    std::memcpy(to + at, part.bytes, RangeRecord::kBytes);
   }
   return true;
 }

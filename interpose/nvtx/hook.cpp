@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "interpose/api/functions.h"
+#include "interpose/nvtx/attributes.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/nvtx/range_names.h"
 #include "interpose/nvtx/ranges.h"
@@ -112,7 +113,7 @@ nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text)
 // The answer is the level of the range for NCCL's only: for others it is what it is without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
-  if (g_all) ranges::push(number_of(domain), message(event));
+  if (g_all) ranges::push(number_of(domain), message(event), attributes_of(event));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop(nvtxDomainHandle_t domain) {
@@ -122,19 +123,20 @@ int pop(nvtxDomainHandle_t domain) {
 }
 
 nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return is_nccl(domain) ? 0 : ranges::start(number_of(domain), message(event));
+  if (is_nccl(domain)) return 0;
+  return ranges::start(number_of(domain), message(event), attributes_of(event));
 }
 void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
   ranges::end(range);
 }
 void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event));
+  if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event), attributes_of(event));
 }
 
 // Of the default domain, by which NVTX began.
 template <typename Text>
 int push_plain(Text text) {
-  ranges::push(kDefaultDomain, message(text));
+  ranges::push(kDefaultDomain, message(text), attributes_of(text));
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 int pop_plain() {
@@ -143,14 +145,23 @@ int pop_plain() {
 }
 template <typename Text>
 nvtxRangeId_t start_plain(Text text) {
-  return ranges::start(kDefaultDomain, message(text));
+  return ranges::start(kDefaultDomain, message(text), attributes_of(text));
 }
 void end_plain(nvtxRangeId_t range) {
   ranges::end(range);
 }
 template <typename Text>
 void mark_plain(Text text) {
-  ranges::mark(kDefaultDomain, message(text));
+  ranges::mark(kDefaultDomain, message(text), attributes_of(text));
+}
+
+template <typename Text>
+void name_category(std::uint32_t category, Text name) {
+  range_names::name_category(kDefaultDomain, category, message(name));
+}
+template <typename Text>
+void name_category_of(nvtxDomainHandle_t domain, std::uint32_t category, Text name) {
+  if (!is_nccl(domain)) range_names::name_category(number_of(domain), category, message(name));
 }
 
 struct Callbacks {
@@ -182,6 +193,8 @@ void register_core(Callbacks table) {
   table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
   table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
   table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
+  table.set<nvtxNameCategoryA_impl_fntype>(NVTX_CBID_CORE_NameCategoryA, name_category<Text>);
+  table.set<nvtxNameCategoryW_impl_fntype>(NVTX_CBID_CORE_NameCategoryW, name_category<Wide>);
 }
 
 void register_domains(Callbacks table, bool all) {
@@ -197,6 +210,10 @@ void register_domains(Callbacks table, bool all) {
   table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
   table.set<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
   table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
+  table.set<nvtxDomainNameCategoryA_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryA,
+                                                 name_category_of<const char*>);
+  table.set<nvtxDomainNameCategoryW_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryW,
+                                                 name_category_of<const wchar_t*>);
 }
 
 }  // namespace

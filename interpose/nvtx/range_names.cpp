@@ -1,5 +1,6 @@
 #include "interpose/nvtx/range_names.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -18,6 +19,14 @@ constexpr std::uint32_t kProbe = 32;
 std::atomic<std::uint32_t> g_place[kPlaces];  // of a name in g_bytes, by its hash
 
 std::atomic<const Name*> g_domain[kMaxRangeDomains];  // the first is the default domain: no name
+std::atomic<const Name*> g_category[kMaxRangeCategories];  // of each the bytes of its RangeCategory
+
+// Where they lie they are not aligned.
+RangeCategory category_in(const Name& bytes) {
+  RangeCategory category;
+  std::memcpy(&category, bytes.text, sizeof category);
+  return category;
+}
 
 const Name* name_at(std::uint32_t place) {
   return reinterpret_cast<const Name*>(g_bytes + place);
@@ -99,6 +108,29 @@ std::string_view domain_name(std::uint8_t domain) {
   const Name* name =
       domain < kMaxRangeDomains ? g_domain[domain].load(std::memory_order_acquire) : nullptr;
   return name == nullptr ? std::string_view() : name->view();
+}
+
+void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name) {
+  if (name.empty() || domain == kUnknownDomain) return;
+  RangeCategory entry{};
+  entry.category = category;
+  entry.domain = domain;
+  std::memcpy(entry.name, name.data(), std::min(name.size(), sizeof entry.name - 1));
+  const Name* mine = intern({reinterpret_cast<const char*>(&entry), sizeof entry});
+  if (mine == nullptr) return;
+  for (auto& place : g_category) {
+    const Name* at = place.load(std::memory_order_acquire);
+    if (at == nullptr && place.compare_exchange_strong(at, mine, std::memory_order_acq_rel)) return;
+    const RangeCategory known = category_in(*at);
+    if (known.category == category && known.domain == domain) return;
+  }
+}
+
+bool category(std::uint32_t place, RangeCategory& to) {
+  const Name* name =
+      place < kMaxRangeCategories ? g_category[place].load(std::memory_order_acquire) : nullptr;
+  if (name != nullptr) to = category_in(*name);
+  return name != nullptr;
 }
 
 }  // namespace tprof::range_names

@@ -1,5 +1,6 @@
-// What NVTX's users register once and then name by handles: domains and strings. Kept for the whole
-// process, from before its session begins, in bounded memory and without a lock.
+// What NVTX's users register once and then name by handles or numbers: domains, strings and
+// categories. Kept for the whole process, from before its session begins, in bounded memory and
+// without a lock.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,10 @@ bool is_name(const void* pointer);
 // The number of a domain; kUnknownDomain where there is no room for more.
 std::uint8_t domain(std::string_view name);
 std::string_view domain_name(std::uint8_t domain);
+
+// The first name of a category is kept, where there is room.
+void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name);
+// One after the other, from 0. False: there are no more.
+bool category(std::uint32_t place, RangeCategory& to);
 
 }  // namespace tprof::range_names

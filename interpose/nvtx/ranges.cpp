@@ -66,12 +66,26 @@ void publish_domain(std::uint8_t domain) {
   to.known.store(1, std::memory_order_release);
 }
 
+void publish_categories() {
+  Head& head = session::mapping().head();
+  std::uint32_t known = head.range_categories.load(std::memory_order_relaxed);
+  std::uint32_t named = known;
+  // Another thread may do the same: both write the same bytes.
+  for (RangeCategory next; range_names::category(named, next); ++named) {
+    head.range_category[named] = next;
+  }
+  while (known < named && !head.range_categories.compare_exchange_weak(known, named)) {
+  }
+}
+
 bool is_open(const OpenRange& range) {
   return range.start_ns != 0 && range.closed == 0;
 }
 
-void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_view name) {
+void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_view name,
+          const Attributes& attributes) {
   publish_domain(domain);
+  if ((attributes.given & kGivenCategory) != 0) publish_categories();
   shared(range.start_ns).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   range.closed = 0;
@@ -79,6 +93,8 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
   range.domain = domain;
   range.device = static_cast<std::uint8_t>(t.device);
   range.length = static_cast<std::uint8_t>(name.size());
+  range.given = attributes.given;
+  if (attributes.given != 0) range.attributes = attributes.values;
   std::memcpy(range.name, name.data(), name.size());
   shared(range.start_ns).store(now_ns(), std::memory_order_release);
 }
@@ -127,7 +143,8 @@ void count_drop(Transaction& transaction, RangeDropped reason) {
 
 void write_records(Thread& t, const OpenRange& range, RangeKind kind, std::uint64_t dur_ns,
                    std::uint64_t transaction) {
-  const std::uint32_t records = range_records(range.length);
+  const std::uint32_t records = range_records(range);
+  const char* bytes = reinterpret_cast<const char*>(&range) + range_bytes_at(range);
   const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
   RangeRecord r;
   r.start_ns = range.start_ns;
@@ -138,10 +155,10 @@ void write_records(Thread& t, const OpenRange& range, RangeKind kind, std::uint6
   r.tid = range.tid;
   r.domain = range.domain;
   r.device = range.device;
-  r.reserved = 0;
+  r.given = range.given;
   for (std::uint32_t i = 0; i < records; ++i) {
-    r.function = i == 0 ? kMetaRange : kMetaRangeName;
-    std::memcpy(r.name, range.name + i * RangeRecord::kNameBytes, RangeRecord::kNameBytes);
+    r.function = i == 0 ? kMetaRange : kMetaRangeMore;
+    std::memcpy(r.bytes, bytes + i * RangeRecord::kBytes, RangeRecord::kBytes);
     std::memcpy(&t.ring[(head + i) & t.mask], &r, sizeof r);
   }
   publish_records(t, records);
@@ -160,7 +177,7 @@ void close(Thread& t, OpenRange& range, RangeKind kind, std::uint64_t end_ns) {
   const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
                      marks_step(head, {range.name, range.length});
   Transaction transaction(t);
-  if (lines && has_room(t, range_records(range.length))) {
+  if (lines && has_room(t, range_records(range))) {
     write_records(t, range, kind, end_ns - range.start_ns, transaction.number());
   } else if (lines) {
     count_drop(transaction, RangeDropped::ring);
@@ -194,7 +211,7 @@ std::atomic<std::uint32_t> g_generation{0};
 
 }  // namespace
 
-void push(std::uint8_t domain, std::string_view name) {
+void push(std::uint8_t domain, std::string_view name, const Attributes& attributes) {
   if (within_a_call()) return;
   Thread* t = present();
   RangeLevels& levels = t_thread.ranges;
@@ -208,7 +225,7 @@ void push(std::uint8_t domain, std::string_view name) {
     return;
   }
   name_lane(*t);
-  fill(t->area->range[levels.known++], *t, domain, name);
+  fill(t->area->range[levels.known++], *t, domain, name, attributes);
 }
 
 void pop(std::uint8_t domain) {
@@ -233,7 +250,7 @@ void pop(std::uint8_t domain) {
   while (levels.known != 0 && !is_open(stack[levels.known - 1])) --levels.known;
 }
 
-std::uint64_t start(std::uint8_t domain, std::string_view name) {
+std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes& attributes) {
   if (within_a_call()) return 0;
   Thread* t = present();
   if (t == nullptr) return 0;
@@ -243,7 +260,7 @@ std::uint64_t start(std::uint8_t domain, std::string_view name) {
     if (!g_started[i].compare_exchange_strong(free, 1, std::memory_order_acquire)) continue;
     OpenRange& range = session::mapping().head().started_range[i];
     range.closer = 0;
-    fill(range, *t, domain, name);
+    fill(range, *t, domain, name, attributes);
     const std::uint64_t number =
         number_of(t->session, g_generation.fetch_add(1, std::memory_order_relaxed), i);
     g_started[i].store(number, std::memory_order_release);
@@ -270,7 +287,7 @@ void end(std::uint64_t number) {
   g_started[place].store(0, std::memory_order_release);
 }
 
-void mark(std::uint8_t domain, std::string_view name) {
+void mark(std::uint8_t domain, std::string_view name, const Attributes& attributes) {
   if (within_a_call()) return;
   Thread* t = present();
   if (t == nullptr) return;
@@ -281,7 +298,7 @@ void mark(std::uint8_t domain, std::string_view name) {
   }
   name_lane(*t);
   OpenRange range{};
-  fill(range, *t, domain, name);
+  fill(range, *t, domain, name, attributes);
   close(*t, range, RangeKind::mark, range.start_ns);
 }
 

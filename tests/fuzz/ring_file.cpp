@@ -66,9 +66,12 @@ std::vector<std::byte> ring_of_a_killed_process() {
     const test::AsThread thread(first);
     const std::uint8_t domain = range_names::domain("domain");
     ranges::push(0, "step");
-    ranges::push(domain, "a name that takes more than one of the ring's records");
+    range_names::name_category(domain, 7, "category");
+    const std::uint8_t all = kGivenCategory | kGivenColor | given_payload(RangePayload::real);
+    const ranges::Attributes attributes{all, {.payload = 1, .category = 7, .color = 0xff102030}};
+    ranges::push(domain, "a name that takes more than one of the ring's records", attributes);
     ranges::pop(domain);
-    ranges::mark(0, "mark");
+    ranges::mark(0, "mark", attributes);
     ranges::start(domain, "started");
   }
   auto progress = std::make_unique<Progress>();
@@ -110,6 +113,7 @@ std::vector<Place> places(const std::vector<std::byte>& file) {
     all.push_back({area.ring, sizeof(Record), area.capacity});
     all.push_back({area.level[0], sizeof(LedgerRow), ledger_level_rows(0)});
   }
+  all.push_back({offsetof(Head, range_category), sizeof(RangeCategory), 2});
   return all;
 }
 

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -19,6 +21,7 @@ namespace {
 
 struct Seen {
   std::map<std::string, int> ended;
+  std::map<std::string, nlohmann::json> arguments;  // of those
   std::vector<std::string> open;
   std::uint64_t dropped = 0;
 
@@ -46,6 +49,7 @@ Seen recover(const View& live, std::string lines = "") {
     const auto json = nlohmann::json::parse(line.substr(0, line.rfind(',')));
     if (!json.contains("cat") || json["cat"] != "NVTX" || json["ph"] == "e") continue;
     ++seen.ended[json["name"].get<std::string>()];
+    seen.arguments[json["name"].get<std::string>()] = json["args"];
   }
   each_open_range(view,
                   [&](const OpenRange& r, bool) { seen.open.emplace_back(r.name, r.length); });
@@ -71,6 +75,28 @@ void drain(const View& view, std::string& file) {
   }
 }
 
+// Attributes that follow from a number, of every kind and none: what goes with a name is its own.
+ranges::Attributes attributes_of(std::uint64_t n) {
+  ranges::Attributes a;
+  a.given = static_cast<std::uint8_t>(n % 16);
+  a.values = {n, static_cast<std::uint32_t>(n) + 1, static_cast<std::uint32_t>(n)};
+  return a;
+}
+
+// What the arguments of its line are then.
+nlohmann::json arguments_of(std::uint64_t n) {
+  nlohmann::json args = nlohmann::json::object();
+  char color[16];
+  std::snprintf(color, sizeof color, "#%06x", static_cast<unsigned>(n));
+  if ((n & 1) != 0) args["category"] = n + 1;
+  if ((n & 2) != 0) args["color"] = color;
+  double real = 0;
+  std::memcpy(&real, &n, sizeof real);
+  if ((n & 12) == 12) args["payload"] = real;
+  if ((n & 12) == 4 || (n & 12) == 8) args["payload"] = n;
+  return args;
+}
+
 struct Counts {
   std::atomic<std::uint64_t> entered, begun;
 };
@@ -92,7 +118,7 @@ void push_and_pop(Counts& counts) {
     const std::string outer = name_of(2 * n, 8);
     const std::string inner = name_of(2 * n + 1, 20 + 24 * n);
     begin([&] { ranges::push(0, outer); });
-    begin([&] { ranges::push(1, inner); });
+    begin([&] { ranges::push(1, inner, attributes_of(15)); });
     ranges::pop(n % 2 == 0 ? 1 : 0);  // or crosswise
     ranges::pop(n % 2 == 0 ? 0 : 1);
   }
@@ -118,8 +144,8 @@ TEST_CASE("killed anywhere between drains, every range that ended has exactly on
     const std::size_t who = random() % 2;
     const AsThread as(*threads[who]);
     if (random() % 2 == 0 && open[who].size() < 20) {
-      open[who].push_back(name_of(made_names++, random() % (kMaxRangeName + 1)));
-      ranges::push(0, open[who].back());
+      open[who].push_back(name_of(made_names, random() % (kMaxRangeName + 1)));
+      ranges::push(0, open[who].back(), attributes_of(made_names++));
     } else if (!open[who].empty()) {
       ++made[open[who].back()];
       open[who].pop_back();
@@ -133,6 +159,9 @@ TEST_CASE("killed anywhere between drains, every range that ended has exactly on
     expected.insert(expected.end(), open[1].begin(), open[1].end());
     REQUIRE(seen.open == expected);
     REQUIRE(seen.dropped == 0);
+    for (const auto& [name, arguments] : seen.arguments) {
+      CHECK(arguments == arguments_of(std::stoul(name)));
+    }
   }
   CHECK(made.size() > 300);
 }
@@ -173,6 +202,9 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
       ++there;
       wrong += std::string_view(r.name, r.length).find_first_not_of("0123456789 nstaredp") !=
                std::string_view::npos;
+      const RangeAttributes& a = r.attributes;
+      wrong += r.domain == 1 && (r.given != 15 || a.payload != 15 || a.category != 16);
+      wrong += r.domain == 0 && r.given != 0;
     });
     view.each_row([&](const LedgerRow& row, const ThreadArea& owner) {
       if (key_of(row).function == kMetaRangeDropped) there += read_row(row, owner.committed).calls;
@@ -194,6 +226,25 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
   CHECK(steps > 3000);
   CHECK(begun == 45);
   CHECK(last == 45);
+}
+
+TEST_CASE("the first name of a category stays, and there are 256 of them") {
+  RangeCategory entry;
+  std::uint32_t first = 0;
+  while (range_names::category(first, entry)) ++first;
+  for (std::uint32_t n = first; n < 300; ++n) {
+    range_names::name_category(9, n, "name " + std::to_string(n));
+    range_names::name_category(9, n, "another");
+    range_names::name_category(kUnknownDomain, n, "of no domain");
+    range_names::name_category(8, n, "");
+  }
+  std::uint32_t found = first;
+  for (; range_names::category(found, entry); ++found) {
+    CHECK(entry.category == found);
+    CHECK(entry.domain == 9);
+    CHECK(bounded_text(entry.name) == "name " + std::to_string(found));
+  }
+  CHECK(found == kMaxRangeCategories);
 }
 
 TEST_CASE("names are cut between characters, and wide ones become UTF-8") {

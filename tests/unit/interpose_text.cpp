@@ -1,10 +1,13 @@
 // format/text.h and format/pages.h against nlohmann::json and printf.
+#include <bit>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "catch2.h"
+#include "interpose/base/real.h"
 #include "interpose/base/text.h"
 
 using namespace tprof;
@@ -76,6 +79,20 @@ TEST_CASE("numbers are printed as printf prints them") {
                                printed(" %d", static_cast<std::int32_t>(s)) +
                                printed(" \"%016llx\"", static_cast<unsigned long long>(v)) +
                                printed(" 0x%llx", static_cast<unsigned long long>(v)));
+  }
+}
+
+TEST_CASE("a real number is read again as the same, and is null where JSON has none") {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    const auto v = std::bit_cast<double>(random());
+    Text text;
+    const auto read = nlohmann::json::parse(put_real(text, v).view());
+    CHECK((std::isfinite(v) ? read.get<double>() == v : read.is_null()));
+  }
+  for (const auto& [v, as] : {std::pair(0.1, "0.1"), {2.0, "2"}, {-1e300, "-1e+300"}, {0.0, "0"}}) {
+    Text text;
+    CHECK(put_real(text, v).view() == as);
   }
 }
 
