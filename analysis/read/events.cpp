@@ -104,6 +104,13 @@ Range range_of(const object& line, const object& args, Range::Phase phase) {
   r.thread = integer_in(line, "tid", 0, kLatestNs) - std::int64_t{kRangeLane};
   r.ts_ns = time_ns(line, "ts");
   if (r.phase == Range::Phase::closed) r.dur_ns = time_ns(line, "dur");
+  if (const auto category = find(args, "category"); category && category->is_string()) {
+    r.category_name = short_text(text(args, "category"));
+  } else if (category) {
+    r.category = integer_in(args, "category", 1, UINT32_MAX);
+  }
+  r.color = short_text(text_or_empty(args, "color"));
+  if (find(args, "payload")) r.payload = number(args, "payload");
   if (find(line, "id2")) r.id = short_text(text_or_empty(object_of(line, "id2"), "local"));
   return r;
 }

@@ -52,6 +52,10 @@ struct Range {
   std::int64_t ts_ns = 0;
   std::int64_t dur_ns = 0;  // closed
   std::string id{};
+  std::int64_t category = 0;  // 0: none, or it has a name
+  std::string category_name{};
+  std::string color{};                   // "#rrggbb"; empty: none
+  std::optional<long double> payload{};  // of integers of 64 bits, with all digits on x86 and Arm
 };
 
 // The device's time of a call, or of calls that have it together.

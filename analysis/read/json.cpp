@@ -58,6 +58,15 @@ std::uint64_t count(const object& o, std::string_view key) {
   return required<std::uint64_t>(o, key, "a count");
 }
 
+long double number(const object& o, std::string_view key) {
+  const auto found = find(o, key);
+  std::int64_t whole = 0;
+  std::uint64_t positive = 0;
+  if (found && found->get(whole) == simdjson::SUCCESS) return static_cast<long double>(whole);
+  if (found && found->get(positive) == simdjson::SUCCESS) return static_cast<long double>(positive);
+  return required<double>(o, key, "a number");
+}
+
 bool flag(const object& o, std::string_view key) {
   return find(o, key) && required<bool>(o, key, "true or false");
 }

@@ -46,6 +46,48 @@ bool only_apart(const RangeTotal& total) {
   return total.apart != 0 && total.apart == total.time.count && total.open == 0;
 }
 
+// A number where it has no name; empty: none.
+std::string category(const RangeKey& key) {
+  return key.category == 0 ? text::printable(key.category_name) : std::to_string(key.category);
+}
+
+std::string figure(long double v) {
+  return fmt::format("{:.15g}", static_cast<double>(v));
+}
+
+void payload_cells(const stats::Payloads& p, std::vector<std::string>& cells) {
+  if (p.count == 0) return void(cells.insert(cells.end(), 5, "-"));
+  cells.insert(cells.end(), {thousands(p.count), figure(p.sum),
+                             fmt::format("{:.6g}", static_cast<double>(p.mean())), figure(p.min),
+                             figure(p.max)});
+}
+
+std::string shown_name(const RangeKey& key) {
+  return shortened(text::printable(key.name)) + (key.mark ? " (mark)" : "");
+}
+
+nlohmann::ordered_json category_json(const RangeKey& key) {
+  if (key.category != 0) return key.category;
+  if (!key.category_name.empty()) return key.category_name;
+  return nullptr;
+}
+
+nlohmann::ordered_json whole_or_real(long double v) {
+  constexpr long double kPast = 18446744073709551616.0L;  // 2^64
+  if (v != std::floor(v) || v >= kPast || v < -kPast / 2) return static_cast<double>(v);
+  if (v < 0) return static_cast<std::int64_t>(v);
+  return static_cast<std::uint64_t>(v);
+}
+
+nlohmann::ordered_json to_json(const stats::Payloads& p) {
+  if (p.count == 0) return nullptr;
+  return {{"count", p.count},
+          {"sum", whole_or_real(p.sum)},
+          {"mean", whole_or_real(p.mean())},
+          {"min", whole_or_real(p.min)},
+          {"max", whole_or_real(p.max)}};
+}
+
 std::string notes(const stats::RangeTotals& totals, bool open) {
   std::string out =
       "  Inside: calls that the thread of a range began while it was open (PyTorch's backward runs "
@@ -74,15 +116,20 @@ std::string range_table(const stats::RangeTotals& totals) {
   const std::vector<const Entry*> all = by_time(totals);
   Inside any{};
   bool domains = false;
+  bool categories = false;
   bool open = false;
+  bool payloads = false;
   for (const Entry* e : all) {
     stats::add(any, e->second.inside);
     domains = domains || !e->first.domain.empty();
+    categories = categories || !category(e->first).empty();
     open = open || e->second.open != 0;
+    payloads = payloads || e->second.payloads.count != 0;
   }
   using enum Table::Align;
   std::vector<std::pair<std::string, Table::Align>> columns = {{"range", left}};
   if (domains) columns.emplace_back("domain", left);
+  if (categories) columns.emplace_back("category", left);
   columns.emplace_back("ranks", left);
   for (const char* name : {"count", "total", "mean", "std", "min", "max"}) {
     columns.emplace_back(name, right);
@@ -93,12 +140,18 @@ std::string range_table(const stats::RangeTotals& totals) {
     columns.emplace_back(kBuckets[b].name, right);
     columns.emplace_back("bytes", right);
   }
+  if (payloads) {
+    for (const char* name :
+         {"payloads", "payload sum", "payload mean", "payload min", "payload max"}) {
+      columns.emplace_back(name, right);
+    }
+  }
   Table table(columns);
   for (std::size_t i = 0; i < std::min(all.size(), kRangesShown); ++i) {
     const auto& [key, total] = *all[i];
-    std::vector<std::string> cells = {shortened(text::printable(key.name)) +
-                                      (key.mark ? " (mark)" : "")};
+    std::vector<std::string> cells = {shown_name(key)};
     if (domains) cells.push_back(text::printable(key.domain));
+    if (categories) cells.push_back(category(key));
     cells.push_back(text::ranges({total.ranks.begin(), total.ranks.end()}));
     cells.push_back(thousands(total.time.count));
     if (key.mark || total.time.count == 0) {
@@ -116,6 +169,7 @@ std::string range_table(const stats::RangeTotals& totals) {
       cells.push_back(none ? "-" : thousands(moved.calls));
       cells.push_back(none || moved.calls == 0 ? "-" : text::bytes(moved.bytes));
     }
+    if (payloads) payload_cells(total.payloads, cells);
     table.row(std::move(cells));
   }
   std::string out = table.str();
@@ -135,6 +189,9 @@ nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
     Json j = {{"name", key.name},
               {"domain", key.domain.empty() ? Json() : Json(key.domain)},
               {"mark", key.mark},
+              {"category", category_json(key)},
+              {"color", total.color.value_or("").empty() ? Json() : Json(*total.color)},
+              {"payload", to_json(total.payloads)},
               {"ranks", total.ranks},
               {"count", total.time.count},
               {"open", total.open},

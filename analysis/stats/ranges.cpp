@@ -68,8 +68,13 @@ class ThreadCalls {
 RangeTotal& total_of(std::map<RangeKey, RangeTotal>& ranges, RangeKey key) {
   const auto known = ranges.find(key);
   if (known != ranges.end()) return known->second;
-  if (ranges.size() >= RangeTotals::kMaxNames) key = {"", "(other names)", key.mark};
+  if (ranges.size() >= RangeTotals::kMaxNames)
+    key = {.domain = "", .name = "(other names)", .mark = key.mark};
   return ranges[std::move(key)];
+}
+
+void add_color(RangeTotal& total, const std::string& color) {
+  total.color = !total.color || *total.color == color ? color : "";
 }
 
 // Of a process, which may be several ranks: a thread's calls need not be those of the rank whose
@@ -87,9 +92,12 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
     if (process.started_ns.size() < kMaxStarted) process.started_ns.try_emplace(r.id, r.ts_ns);
     return;
   }
-  RangeTotal& total =
-      total_of(process.totals, {r.domain ? *r.domain : "", r.name, r.phase == Phase::mark});
+  RangeTotal& total = total_of(
+      process.totals,
+      {r.domain ? *r.domain : "", r.name, r.phase == Phase::mark, r.category, r.category_name});
   total.ranks.insert(rank);
+  if (r.payload) total.payloads.add(*r.payload);
+  if (!r.color.empty()) add_color(total, r.color);
   const auto thread = process.threads.find(r.thread);
   const bool has_calls = thread != process.threads.end();
   Inside inside{};
@@ -149,6 +157,8 @@ void merge(RangeTotals& to, const ProcessRanges& process) {
     total.apart += more.apart;
     total.vague += more.vague;
     total.ranks.insert(more.ranks.begin(), more.ranks.end());
+    total.payloads.add(more.payloads);
+    if (more.color) add_color(total, *more.color);
     add(total.inside, more.inside);
   }
 }
@@ -186,6 +196,22 @@ void Spread::add(const Spread& other) {
 
 double Spread::std_ns() const {
   return count == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count));
+}
+
+void Payloads::add(long double payload) {
+  add({.count = 1, .sum = payload, .min = payload, .max = payload});
+}
+
+void Payloads::add(const Payloads& other) {
+  if (other.count == 0) return;
+  min = count == 0 ? other.min : std::min(min, other.min);
+  max = count == 0 ? other.max : std::max(max, other.max);
+  sum += other.sum;
+  count += other.count;
+}
+
+long double Payloads::mean() const {
+  return count == 0 ? 0 : sum / static_cast<long double>(count);
 }
 
 RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ namespace tprof::stats {
 struct RangeKey {
   std::string domain;  // empty: the default domain, or one that is not known
   std::string name;
-  bool mark = false;  // a moment: it has no duration, and nothing lies within it
+  bool mark = false;          // a moment: it has no duration, and nothing lies within it
+  std::int64_t category = 0;  // 0: none, or it has a name
+  std::string category_name{};
 
   auto operator<=>(const RangeKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -49,6 +52,18 @@ class Spread {
   double squares_ = 0;  // of the distances to the mean
 };
 
+// Numbers that the program gave to ranges.
+struct Payloads {
+  void add(long double payload);
+  void add(const Payloads& other);
+
+  std::uint64_t count = 0;
+  long double sum = 0;
+  long double min = 0;
+  long double max = 0;
+  long double mean() const;
+};
+
 struct RangeTotal {
   Spread time;              // of those that ended; of marks only the count
   std::uint64_t open = 0;   // that had not ended with the trace
@@ -58,6 +73,8 @@ struct RangeTotal {
   // Calls that the thread of the range began while it was open. A call within two ranges is in
   // both. Calls that were executed and have a line, graph launches not.
   Inside inside{};
+  Payloads payloads{};
+  std::optional<std::string> color{};  // nothing: none has one; empty: they differ
 };
 
 struct RangeTotals {

@@ -12,6 +12,7 @@ from lib.rankfile import parsed
 # Of one line of a rank file or merged trace.
 CONTRACT = json.loads((GOLDEN / "line.schema.json").read_text())
 SCHEMA = jsonschema_rs.Draft202012Validator(CONTRACT)
+SUMMARY_SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
 
 
 def tprof(*arguments: object, **options) -> subprocess.CompletedProcess:

@@ -114,6 +114,29 @@ def test_ranges_of_two_domains_are_two(tmp_path):
     assert {(r["name"], r["domain"]) for r in json.loads(result.stdout)["ranges"]} == {("a", None), ("a", "mine")}
 
 
+def test_payloads_of_64_bits_keep_their_digits_and_null_is_none(tmp_path):
+    payloads = [2**63 - 1, None, 2**63, -(2**63)]
+    lines = [pushed("a", 1 + i, 1, payload=payload) for i, payload in enumerate(payloads)]
+    lines += [pushed("b", 9, 1, payload=1.5), pushed("b", 11, 1, payload=2)]
+    found = ranges_of(with_lines(tmp_path, lines))
+    assert found["a"]["payload"] == {
+        "count": 3, "sum": 2**63 - 1, "mean": (2**63 - 1) / 3, "min": -(2**63), "max": 2**63,
+    }  # fmt: skip
+    assert found["b"]["payload"] == {"count": 2, "sum": 3.5, "mean": 1.75, "min": 1.5, "max": 2}
+
+
+def test_a_category_named_by_a_number_is_not_the_one_of_that_number(tmp_path):
+    lines = [pushed("a", 1, 1, category=7), pushed("a", 3, 1, category="7"), pushed("a", 5, 1)]
+    result = tprof("summary", with_lines(tmp_path, lines), "--by", "range", "--json")
+    assert [r["category"] for r in json.loads(result.stdout)["ranges"]] == [None, "7", 7]
+
+
+@pytest.mark.parametrize("wrong", [{"category": 0}, {"category": 2**32}, {"payload": "1"}, {"color": 1}])
+def test_attributes_that_no_program_can_give_are_refused(tmp_path, wrong):
+    done = tprof("summary", with_lines(tmp_path, [pushed("a", 1, 1, **wrong)]), "--by", "range")
+    assert done.returncode == 2 and next(iter(wrong)) in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_started_ranges_have_times_and_nothing_is_said_of_their_calls(tmp_path):
     line = {"cat": "NVTX", "name": "free", "pid": 0, "tid": LANE + 7, "id2": {"local": "3"}}
     lines = [copy(2), line | {"ph": "b", "ts": 1, "args": {}}, line | {"ph": "e", "ts": 3, "args": {}}]

@@ -1,0 +1,258 @@
+"""Category, colour and payload of the program's NVTX ranges: in its lines and tables as it gave them."""
+
+import collections
+import ctypes
+import itertools
+import json
+import math
+import signal
+from fractions import Fraction
+
+import pytest
+from lib.build import BUILD, LIBTPROF
+from lib.launch import start
+from lib.rankfile import lines_of
+from lib.tool import SCHEMA, SUMMARY_SCHEMA, merged, not_as_the_contract_says, told, tprof
+
+# nvtxPayloadType_t: 64 bits without and with a sign, double, 32 bits, float; and others.
+NONE, UINT64, INT64, DOUBLE, UINT32, INT32, FLOAT, NEWER = range(8)
+REAL = (DOUBLE, FLOAT)
+VALUES = [
+    (NONE, "0"), (UINT64, "0"), (UINT64, str(2**64 - 1)), (INT64, str(-(2**63))), (DOUBLE, "0.1"), (DOUBLE, "-1e300"),
+    (DOUBLE, "12"), (DOUBLE, "4.9406564584124654e-324"), (UINT32, str(2**32 - 1)), (INT32, str(-(2**31))),
+    (FLOAT, "2.5"), (FLOAT, "0.1"), (DOUBLE, "nan"), (DOUBLE, "-inf"), (NEWER, "0"),
+]  # fmt: skip
+
+
+def as_the_program_has_it(kind, value):
+    """None: no payload. NaN stands for all that is no number of JSON's."""
+    if kind in (NONE, NEWER):
+        return None
+    if kind not in REAL:
+        return int(value)
+    number = ctypes.c_float(float(value)).value if kind == FLOAT else float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def event(what, name, domain="", category=0, color="", payload=(NONE, "0"), size="", version=3):
+    return "\t".join(map(str, (what, domain, f"{category:x}", color, *payload, size, version, name)))
+
+
+def run(folder, script, **variables):
+    folder.mkdir(exist_ok=True)
+    (folder / "script").write_text("\n".join(script) + "\n")
+    ours = {"RANK": "0", "WORLD_SIZE": "1", "NVTX_INJECTION64_PATH": str(LIBTPROF)}
+    done = start([BUILD / "nvtx_attributes", folder / "script"], folder, libraries=None, **(ours | variables))
+    assert done.stderr == ""
+    return done
+
+
+def ranges(folder):
+    """Of the merged trace, whether the processes closed or not, and as the schema says."""
+    found = merged(folder / "traces", folder / "merged.json")
+    assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
+    return [line for line in found if line.get("cat") == "NVTX"]
+
+
+def attributes(line):
+    return {key: value for key, value in line["args"].items() if key in ("category", "color", "payload")}
+
+
+def same(found, made):
+    """A payload that is no number is null; all others are equal to the last bit."""
+    made = {key: None if value != value else value for key, value in made.items()}
+    return found == made and all(type(found[key]) is not bool for key in found)
+
+
+def by_range(folder):
+    found = told("summary", folder / "traces", "--by", "range")[1]
+    assert [error.message[:300] for error in SUMMARY_SCHEMA.iter_errors(found)] == []
+    return found["ranges"]
+
+
+# Every way to make a range with every payload; names whose ends lie on both sides of the ends of records, with
+# attributes (16 bytes) and without.
+LENGTHS = itertools.cycle([6, 15, 16, 17, 31, 32, 33, 48, 49, 112, 113, 127, 128])
+CATEGORIES = itertools.cycle([0, 1, 2, 0xFFFFFFFF, 1, 0, 0xFFFFFFFF])
+COLORS = itertools.cycle(["", "ff00ff00", "0", "80abcdef"])
+NAMED = {("", 1): "weights", ("", 0xFFFFFFFF): "wide one", ("cu dom", 1): "other"}
+WAYS = itertools.product(["push", "mark", "start"], ["", "cu dom"], VALUES)
+MADE = [
+    ("".join(itertools.islice(itertools.cycle(f"{n:04d} "), length)), what, domain, category, color, payload)
+    for n, ((what, domain, payload), length, category, color) in enumerate(zip(WAYS, LENGTHS, CATEGORIES, COLORS))
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attributes") / "run"
+    script = [
+        f"category\t{domain}\t{number:x}\t{'W' if 'wide' in name else 'A'}\t{name}"
+        for (domain, number), name in NAMED.items()
+    ]
+    script.append("category\t\t1\tA\ttoo late")
+    end = {"push": "pop\t{}", "start": "end"}
+    for name, what, domain, category, color, payload in MADE:
+        script.append(event(what, name, domain, category, color, payload))
+        if what in end:
+            script.append(end[what].format(domain))
+    run(folder, script)
+    return folder
+
+
+def expected(domain, category, color, payload):
+    made = {}
+    if category != 0:
+        made["category"] = NAMED.get((domain, category), category)
+    if color:
+        made["color"] = "#" + color.zfill(8)[2:]
+    value = as_the_program_has_it(*payload)
+    return made if value is None else made | {"payload": value}
+
+
+def test_every_range_has_what_its_event_said_to_the_last_bit(folder):
+    phases = {"push": "X", "mark": "i", "start": "be"}
+    found = collections.defaultdict(list)
+    for line in ranges(folder):
+        found[line["name"]].append(line)
+    assert len(MADE) == len(found) == 90
+    for name, what, domain, *rest in MADE:
+        assert "".join(line["ph"] for line in found[name]) == phases[what]
+        for line in found[name]:
+            assert line["args"].get("domain", "") == domain
+            assert same(attributes(line), expected(domain, *rest)), (line, rest)
+
+
+# Of even numbers always the same, of odd ones not.
+COLORS_OF_TWO = ["ff000000", "ff112233", "ff000000", "", "", "ff445566", "ff000000", ""]
+
+
+def test_the_table_has_them_by_name_and_category(tmp_path):
+    """Names and categories that come often, with sums by fractions."""
+    script, counts, payloads, colors = [], collections.Counter(), {}, collections.defaultdict(set)
+    for n, (kind, value) in enumerate(VALUES * 4):
+        name, category, color = f"layer {n % 2}", n % 3, COLORS_OF_TWO[n % 8]
+        if kind in (UINT64, INT64):
+            value = str(int(value) // 2**8)  # so that the sums are exact
+        script += [event("push", name, "", category, color, (kind, value)), "pop\t"]
+        key = name, [None, "weights", 2][category]
+        counts[key] += 1
+        number = as_the_program_has_it(kind, value)
+        if number is not None and number == number and abs(number) < 1e200:
+            payloads.setdefault(key, []).append(Fraction(number))
+        elif number is not None and number == number:
+            script[-2] = event("push", name, "", category, color)
+        if color:
+            colors[key].add("#" + color[2:])
+    run(tmp_path, ["category\t\t1\tA\tweights", *script])
+    found = {(row["name"], row["category"]): row for row in by_range(tmp_path)}
+    assert {key: row["count"] for key, row in found.items()} == counts
+    assert len(found) == 6 and {len(values) for values in colors.values()} == {1, 2}
+    for key, row in found.items():
+        values = payloads[key]
+        figures = {"sum": sum(values), "mean": sum(values) / len(values), "min": min(values), "max": max(values)}
+        assert row["payload"].pop("count") == len(values)
+        assert row["payload"] == pytest.approx({name: float(value) for name, value in figures.items()}, rel=1e-15)
+        assert row["color"] == (colors[key].pop() if len(colors[key]) == 1 else None)
+    header, *rows = (
+        line for line in tprof("summary", tmp_path / "traces", "--by", "range").stdout.splitlines()
+        if line.lstrip().startswith(("range ", "layer "))
+    )  # fmt: skip
+    assert "category" in header and "payload mean" in header and sum("weights" in row for row in rows) == 2
+
+
+def test_a_table_of_ranges_without_attributes_has_no_columns_for_them(tmp_path):
+    run(tmp_path, [event("push", "plain"), "pop\t"])
+    (row,) = by_range(tmp_path)
+    assert (row["category"], row["color"], row["payload"]) == (None, None, None)
+    text = tprof("summary", tmp_path / "traces", "--by", "range").stdout
+    assert "category" not in text and "payload" not in text
+
+
+def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
+    """Also where the file was closed by `tprof recover`."""
+    first = {"category": 1, "color": "ff102030", "payload": (INT64, "-7")}
+    second = {"category": 2, "payload": (DOUBLE, "0.25")}
+    long = "a name that takes more than one record of 32 bytes"
+    done = run(tmp_path, [
+        "category\t\t1\tA\tdata", "category\tmine\t2\tA\tother",
+        event("push", "ended", **first), "pop\t",
+        event("push", "outer", **first), event("push", "plain"), event("push", long, "mine", **second),
+        event("start", "loading", "mine", **second), "kill",
+    ])  # fmt: skip
+    assert done.code == -signal.SIGKILL
+    of_first = {"category": "data", "color": "#102030", "payload": -7}
+    of_second = {"category": "other", "payload": 0.25}
+    made = [
+        ("X", "ended", of_first), ("B", "outer", of_first), ("B", "plain", {}), ("B", long, of_second),
+        ("b", "loading", of_second),
+    ]  # fmt: skip
+    assert [(x["ph"], x["name"], attributes(x)) for x in ranges(tmp_path)] == made
+    rows = by_range(tmp_path)
+    assert tprof("recover", tmp_path / "traces").returncode == 0
+    assert [(x["ph"], x["name"], attributes(x)) for x in ranges(tmp_path)] == made
+    assert by_range(tmp_path) == rows
+    open_ones = {row["name"]: (row["open"], row["category"], row["payload"]["sum"]) for row in rows if row["payload"]}
+    assert open_ones == {
+        "ended": (0, "data", -7), "outer": (1, "data", -7), long: (1, "other", 0.25), "loading": (1, "other", 0.25),
+    }  # fmt: skip
+
+
+def test_a_forked_child_has_the_names_of_categories_from_before(tmp_path):
+    run(tmp_path, [
+        "category\t\t1\tA\tdata", event("push", "before", category=1), "pop\t", "fork",
+        "category\t\t2\tA\tlater", event("push", "behind", category=1, payload=(UINT32, "5")), "pop\t",
+        event("mark", "later", category=2),
+    ])  # fmt: skip
+    of_process = collections.defaultdict(list)
+    for line in ranges(tmp_path):
+        of_process[line["pid"]].append((line["name"], attributes(line)))
+    behind = [("behind", {"category": "data", "payload": 5}), ("later", {"category": "later"})]
+    parent = [("before", {"category": "data"}), *behind]
+    assert sorted(of_process.values(), key=len) == [behind, parent]
+    (row,) = (row for row in by_range(tmp_path) if row["name"] == "behind")
+    assert row["payload"] == {"count": 2, "sum": 10, "mean": 5, "min": 5, "max": 5}
+
+
+def test_events_of_other_sizes_and_versions(tmp_path):
+    """Of one that says that it ends before the payload does nothing is taken but the message."""
+    given = {"category": 1, "color": "ff102030", "payload": (UINT64, "3")}
+    script = [event("mark", f"{size}", **given, size=size) for size in (0, 16, 31, 32, 48, 96)]
+    script += [event("mark", f"version {version}", **given, version=version) for version in (1, 2, 3, 4)]
+    run(tmp_path, script)
+    taken = {"category": 1, "color": "#102030", "payload": 3}
+    found = {line["name"]: attributes(line) for line in ranges(tmp_path)}
+    assert found == (
+        {"0": {}, "16": {}, "31": {}, "32": taken, "48": taken, "96": taken}
+        | {f"version {version}": taken for version in (1, 2, 3, 4)}
+    )  # fmt: skip
+
+
+def test_names_of_categories_are_bounded_and_the_first_one_stays(tmp_path):
+    script = [f"category\t\t{n:x}\tA\tname {n} {'long' * 30}" for n in range(1, 301)]
+    script += ["category\t\t3\tA\tanother", "category\tmine\t3\tA\tof a domain behind the 256th"]
+    script += [event("mark", "m", category=n) for n in (3, 256, 257)] + [event("mark", "m", "mine", category=3)]
+    run(tmp_path, script)
+    names = [attributes(line)["category"] for line in ranges(tmp_path)]
+    assert names == [f"name {n} {'long' * 30}"[:58] for n in (3, 256)] + [257, 3]
+
+
+def test_a_category_that_is_named_after_its_first_range_has_a_number_before(tmp_path):
+    named = [event("mark", "m", category=9), "category\t\t8\tA\tnamed", event("mark", "n", category=8)]
+    run(tmp_path, [*named])
+    assert [attributes(line)["category"] for line in ranges(tmp_path)] == [9, "named"]
+    assert {row["name"]: row["category"] for row in by_range(tmp_path)} == {"m": 9, "n": "named"}
+
+
+def test_anonymised_ranges_keep_numbers_and_colours_and_no_name(tmp_path):
+    run(tmp_path, [
+        "category\t\t1\tA\tsecret", event("mark", "x", "", 1, "ff112233", (DOUBLE, "1.5")),
+        event("mark", "y", "", 7),
+    ])  # fmt: skip
+    assert tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "public").returncode == 0
+    (file,) = (tmp_path / "public").glob("*.json")
+    found = [json.loads(line) for line in lines_of(file) if '"cat":"NVTX"' in line]
+    assert all(SCHEMA.is_valid(line) for line in found) and "secret" not in file.read_text()
+    assert [line["args"] for line in found] == [
+        {"category": "category-1", "color": "#112233", "payload": 1.5}, {"category": 7},
+    ]  # fmt: skip
