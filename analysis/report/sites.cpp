@@ -22,14 +22,6 @@ using text::thousands;
 constexpr std::size_t kSitesShown = 60;
 constexpr std::size_t kLongest = 72;
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-std::string text_of(const SiteFrame& f) {
-  return fmt::format("{}:{} {}", file_name(f.file), f.line, f.function);
-}
-
 // The name of a C++ function without its arguments.
 std::string readable(const std::string& symbol) {
   int status = 0;

@@ -1,5 +1,7 @@
 #include "stats/sites.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "diagnose/lines.h"
@@ -30,32 +32,17 @@ struct SiteCalls : diagnose::Collector {
   using Collector::Collector;
   using Op = std::pair<Bucket, std::string>;
 
-  void metadata(const read::Line& line, const read::Process&) override {
-    if (!line.text.starts_with(kSiteLine)) return;
-    read::object top;
-    if (parser.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
-      throw read::BadInput(rank_.file, line.offset, "expected one JSON object on this line");
-    }
-    try {
-      const read::object args = read::object_of(top, "args");
-      if (sites.size() < SiteTotals::kMaxSites) {
-        sites[read::integer(args, "site")] = site_of(args);
-      }
-    } catch (const read::Malformed& e) {
-      throw read::BadInput(rank_.file, line.offset, e.what());
-    }
-  }
+  void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
 
   void call(const read::Event& e) override {
     if (e.unfinished || e.captured || e.failed) return;
-    const std::int64_t number = sites.contains(e.site) ? e.site : 0;
+    const std::int64_t number = sites.find(e.site) != nullptr ? e.site : 0;
     const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
     calls[{number, {e.bucket, e.name}}] += {
         .calls = 1, .count = e.count, .bytes = e.bytes, .host_ns = host_ns, .host_ns_max = host_ns};
   }
 
-  simdjson::dom::parser parser;
-  std::map<std::int64_t, SiteKey> sites;
+  SiteLines sites;
   std::map<std::pair<std::int64_t, Op>, read::Amounts> calls;
 };
 
@@ -65,13 +52,39 @@ bool contains(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-const SiteFrame* program_frame(const SiteKey& site) {
-  for (const SiteFrame& f : site.frames) {
-    const bool installed = contains(f.file, "site-packages/") || contains(f.file, "dist-packages/");
-    const bool standard = contains(f.file, "/lib/python") || f.file.starts_with('<');
-    if (!installed && !standard) return &f;
+void SiteLines::add(const read::Process& process, const read::Line& line) {
+  if (!line.text.starts_with(kSiteLine)) return;
+  read::object top;
+  if (parser_.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
+    throw read::BadInput(process.file, line.offset, "expected one JSON object on this line");
   }
-  return nullptr;
+  try {
+    const read::object args = read::object_of(top, "args");
+    if (sites_.size() < kMost) sites_[read::integer(args, "site")] = site_of(args);
+  } catch (const read::Malformed& e) {
+    throw read::BadInput(process.file, line.offset, e.what());
+  }
+}
+
+const SiteKey* SiteLines::find(std::int64_t number) const {
+  const auto found = sites_.find(number);
+  return found == sites_.end() ? nullptr : &found->second;
+}
+
+std::string text_of(const SiteFrame& frame) {
+  return fmt::format("{}:{} {}", frame.file.substr(frame.file.rfind('/') + 1), frame.line,
+                     frame.function);
+}
+
+bool of_program(const SiteFrame& frame) {
+  const bool installed =
+      contains(frame.file, "site-packages/") || contains(frame.file, "dist-packages/");
+  return !installed && !contains(frame.file, "/lib/python") && !frame.file.starts_with('<');
+}
+
+const SiteFrame* program_frame(const SiteKey& site) {
+  const auto own = std::ranges::find_if(site.frames, of_program);
+  return own == site.frames.end() ? nullptr : &*own;
 }
 
 SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
@@ -90,10 +103,9 @@ SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
     totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
     for (const auto& [key, amounts] : rank->calls) {
       const auto& [number, op] = key;
-      const auto site = rank->sites.find(number);
+      const SiteKey* site = rank->sites.find(number);
       const bool room = totals.calls.size() < SiteTotals::kMaxSites;
-      const bool known = site != rank->sites.end() && room;
-      totals.calls[{known ? site->second : SiteKey{}, op}] += amounts;
+      totals.calls[{site != nullptr && room ? *site : SiteKey{}, op}] += amounts;
     }
   }
   return totals;

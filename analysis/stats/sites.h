@@ -1,6 +1,8 @@
 // Calls by the place in the program that they came from (TPROF_CALLSITE).
 #pragma once
 
+#include <simdjson.h>
+
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -33,16 +35,34 @@ struct SiteKey {
   bool known() const { return !object.empty() || !frames.empty(); }
 };
 
+// The sites of one process, by their numbers.
+class SiteLines {
+ public:
+  static constexpr std::size_t kMost = 20'000;
+
+  // Takes a line that tells a site. Throws BadInput.
+  void add(const read::Process& process, const read::Line& line);
+  const SiteKey* find(std::int64_t number) const;  // null: not known
+
+ private:
+  simdjson::dom::parser parser_;
+  std::map<std::int64_t, SiteKey> sites_;
+};
+
 struct SiteTotals {
-  static constexpr std::size_t kMaxSites = 20'000;  // all that come later have none
+  static constexpr std::size_t kMaxSites = SiteLines::kMost;  // all that come later have none
 
   // Calls that were executed when called and have a line, by function.
   std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
   bool all_lines = true;  // every call has a line, as far as its bucket gets any
 };
 
-// The frame that is the program's own: the innermost that is in no installed package and not
-// Python's own. Null: there is none.
+std::string text_of(const SiteFrame& frame);  // "train.py:12 step"
+
+// Whether it is in no installed package and not Python's own.
+bool of_program(const SiteFrame& frame);
+
+// The innermost frame that is the program's own. Null: there is none.
 const SiteFrame* program_frame(const SiteKey& site);
 
 // Reads all lines, each file once. Throws BadInput for a line that can't be read.
