@@ -130,7 +130,8 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank"},
         {"--by", &o.by,
-         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; rank: who "
+         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; rank: "
+         "who "
          "came "
          "last",
          "WHAT", false,
@@ -139,8 +140,8 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
                {"size", report::By::size},   {"op", report::By::op},
                {"comm", report::By::comm},   {"dtype", report::By::dtype},
                {"range", report::By::range}, {"phase", report::By::phase},
-               {"step", report::By::step},   {"site", report::By::site},
-               {"rank", report::By::rank}};
+               {"step", report::By::step},   {"layer", report::By::layer},
+               {"site", report::By::site},   {"rank", report::By::rank}};
            option->transform(CLI::CheckedTransformer(dimensions).description(""));
          }},
         {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},

@@ -19,6 +19,7 @@ int summary(const Options& o) {
   stats::SummaryOptions options = {.read_lines = o.lines,
                                    .phases = o.by == report::By::phase,
                                    .ranges = o.by == report::By::range,
+                                   .layers = o.by == report::By::layer,
                                    .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step,
                                    .lateness = o.by == report::By::rank,

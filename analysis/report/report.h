@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range, phase, step, site, rank };
+enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank };
 
 struct TextOptions {
   By by = By::size;

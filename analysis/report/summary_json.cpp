@@ -1,6 +1,7 @@
 #include "diagnose/ends.h"
 #include "report/findings.h"
 #include "report/lateness.h"
+#include "report/layers.h"
 #include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -117,6 +118,7 @@ std::string to_json(const stats::Summary& s) {
   }
   if (s.rest) j["rest"] = to_json(*s.rest);
   if (s.steps) add_steps(j, *s.steps);
+  if (s.layers) j["layers"] = to_json(*s.layers);
   if (s.ranges) j["ranges"] = to_json(*s.ranges);
   if (s.sites) j["sites"] = to_json(*s.sites);
   if (s.lateness) j["lateness"] = to_json(*s.lateness);

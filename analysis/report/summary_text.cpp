@@ -5,6 +5,7 @@
 
 #include "report/findings.h"
 #include "report/lateness.h"
+#include "report/layers.h"
 #include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -137,6 +138,7 @@ std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
     case By::phase:
     case By::site:
     case By::step:
+    case By::layer:
     case By::rank:
       break;
   }
@@ -242,6 +244,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Who came last", to_text(*s.lateness, s.found));
   } else if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
+  } else if (s.layers) {
+    section("Layers", layer_table(*s.layers));
   } else if (s.sites) {
     section("Call sites", site_table(*s.sites));
   } else if (options.by == By::phase) {

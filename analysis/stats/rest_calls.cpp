@@ -28,6 +28,11 @@ std::uint32_t RestCalls::thread_of(std::int64_t tid) {
   return found->second;
 }
 
+const std::vector<std::uint32_t>* RestCalls::calls_of(std::int64_t tid) const {
+  const auto found = tids_.find(tid);
+  return found == tids_.end() ? nullptr : &threads[found->second].calls;
+}
+
 void RestCalls::thread(const read::ThreadName& t) {
   if (threads.size() < kMaxThreads) threads[thread_of(t.thread)].name = t.name;
 }
@@ -42,7 +47,8 @@ void RestCalls::call(const read::Event& e) {
       numbers_.try_emplace({e.bucket, e.comm.value_or(-1), e.count, e.bytes, e.dtype},
                            static_cast<std::uint32_t>(kinds.size()));
   if (added) {
-    kinds.push_back({e.bucket, e.comm.value_or(-1), e.count, e.bytes, amounts_of(e).elements});
+    kinds.push_back(
+        {e.bucket, e.comm.value_or(-1), e.count, e.bytes, amounts_of(e).elements, e.dtype});
   }
   const std::uint32_t by = thread_of(e.thread);
   threads[by].calls.push_back(static_cast<std::uint32_t>(calls.size()));
@@ -55,11 +61,10 @@ void RestCalls::range(const read::Range& r) {
   const bool open = r.phase == read::Range::Phase::open && r.id.empty();
   if (r.phase != read::Range::Phase::closed && !open) return;
   const std::optional<StepPhase> phase = phase_of_name(r.name);
-  const auto tid = tids_.find(r.thread);
-  if (!phase || tid == tids_.end()) return;
+  const std::vector<std::uint32_t>* of_thread = calls_of(r.thread);
+  if (!phase || of_thread == nullptr) return;
   const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : r.ts_ns + r.dur_ns;
-  const std::vector<std::uint32_t>& of_thread = threads[tid->second].calls;
-  for (auto i = of_thread.rbegin(); i != of_thread.rend(); ++i) {
+  for (auto i = of_thread->rbegin(); i != of_thread->rend(); ++i) {
     RankCall& call = calls[*i];
     if (call.ts_ns < r.ts_ns) break;
     if (call.ts_ns < end && !call.range) call.range = phase;

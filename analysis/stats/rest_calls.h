@@ -22,6 +22,7 @@ struct CallKind {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
+  std::string dtype{};
 };
 
 struct RankCall {
@@ -59,6 +60,10 @@ struct RestCalls : diagnose::Collector {
   std::vector<RankCall> calls;
   std::vector<Thread> threads;
   bool all = true;  // false: there were more than kMost
+
+ protected:
+  // In their order; null: none.
+  const std::vector<std::uint32_t>* calls_of(std::int64_t tid) const;
 
  private:
   // Calls of autograd threads: in the lines, and in the ledger those that get lines.

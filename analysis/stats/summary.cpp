@@ -106,7 +106,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
   if (options.lateness) s.lateness = diagnose::lateness_of(job, traces);
   const bool splits = options.phases && !options.only_steps;
-  if (options.top != 0 || options.lateness || splits) {
+  if (options.top != 0 || options.lateness || options.layers || splits) {
     s.found = s.steps ? s.steps->found : steps::find(job, traces, [](std::size_t) {});
   }
   if (s.lateness) add_steps(*s.lateness, job, traces, s.found);
@@ -114,6 +114,10 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
     s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
   }
   if (splits) s.rest = split_rest(job, traces, s.found);
+  if (options.layers) {
+    s.layers = find_layers(job, traces, s.found, options.only_steps.value_or(StepRange{}),
+                           s.buckets, s.comms);
+  }
   if (options.ranges) s.ranges = range_totals(job, traces);
   if (options.sites) s.sites = site_totals(job, traces);
   s.findings =

@@ -10,6 +10,7 @@
 #include "diagnose/lateness.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/layers.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
 #include "stats/rest.h"
@@ -44,6 +45,7 @@ struct Summary {
   Ops ops;
   std::vector<CommSummary> comms;
   std::optional<RangeTotals> ranges;           // nothing: not asked for
+  std::optional<Layers> layers;                // nothing: not asked for
   std::optional<SiteTotals> sites;             // nothing: not asked for
   std::optional<StepTotals> steps;             // nothing: not asked for
   std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
@@ -61,6 +63,7 @@ struct SummaryOptions {
   bool read_lines = false;                // for what only event lines tell
   bool phases = false;                    // of other threads than autograd's, from event lines
   bool ranges = false;                    // NVTX, from event lines too
+  bool layers = false;                    // from event lines too
   bool sites = false;                     // from event lines too
   bool steps = false;                     // from event lines too
   bool lateness = false;                  // from event lines too

@@ -21,6 +21,7 @@ parser.add_argument("--no-sync", action="store_true", help="gradients are reduce
 parser.add_argument("--eval-every", type=int, help="steps between two evaluations of two batches")
 parser.add_argument("--clip", action="store_true", help="clip_grad_norm_ before each optimizer step")
 parser.add_argument("--ranges", help="name of an NVTX range around each step: its number follows it")
+parser.add_argument("--emit-nvtx", action="store_true", help="PyTorch's own ranges around what it does")
 parser.add_argument("--profile", type=int, nargs=2, help="cudaProfilerStart before one step, Stop behind another")
 args = parser.parse_args()
 
@@ -110,7 +111,8 @@ for step in range(args.steps):
     if args.profile and step == args.profile[0]:
         torch.cuda.profiler.start()
     around = torch.cuda.nvtx.range(f"{args.ranges}{step}") if args.ranges else contextlib.nullcontext()
-    with around:
+    emitted = torch.autograd.profiler.emit_nvtx() if args.emit_nvtx else contextlib.nullcontext()
+    with around, emitted:
         for i, batch in enumerate(batches(64, args.accumulate)):
             trained.micro_batch(batch.to(device), last=i + 1 == args.accumulate)
         trained.update()

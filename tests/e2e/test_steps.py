@@ -6,6 +6,7 @@ import collections
 import pytest
 from lib import formulas, launch
 from lib.build import LIBTPROF
+from lib.layers import OPS, layers_of, rows_of
 from lib.tool import told
 
 STEPS = 6
@@ -68,6 +69,7 @@ def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
 
 
     check_phases(name, run)
+    check_layers(name, run)
 
 
 def check_phases(name, run):
@@ -96,6 +98,30 @@ def check_phases(name, run):
     assert rest["load", "H2D"] <= 2 * passes
     if "--clip" in arguments and LOOPS[name][1] == 1:
         assert rest["optimizer", "ALLREDUCE"] == 2 * STEPS
+
+
+def check_layers(name, run):
+    """Units, or buckets, and their calls follow from the model and the loop too."""
+    layers = layers_of(run.traces)
+    arguments = LOOPS[name][0]
+    passes = 2 * STEPS * (4 if "--accumulate" in arguments else 1)
+    made = dict.fromkeys(OPS, 0)
+    if name.startswith("zero"):  # nothing is gathered but in the first step, and ZeRO-1 has no backward pass of its own
+        assert layers["groups"] == [] and layers["why"]
+    elif name.startswith("ddp"):
+        # The first backward pass of each rank reduces all at once.
+        assert rows_of(layers) == []
+        assert {tuple(calls.items()) for _, calls in rows_of(layers, "bucket")} == {
+            tuple((made | {"reduced": passes - 2}).items())
+        }
+    else:
+        model, shard = formulas.Model(), formulas.shard_flat if name.startswith("fsdp1") else formulas.shard_by_rows
+        scattered = 2 * STEPS if "--no-sync" in arguments else passes
+        kept = 2 * ((STEPS - 1) // 2) if "--eval-every" in arguments else 0  # the root, by an evaluation before a step
+        root = made | {"forward": passes - kept, "scattered": scattered}
+        block = made | {"forward": passes, "backward": passes, "scattered": scattered}
+        units = [(shard(model.root(), 2), root), *[(shard(model.block(), 2), block)] * formulas.DEPTH]
+        assert (rows_of(layers), rows_of(layers, "bucket")) == (units, [])
 
 
 def calls_of(report):

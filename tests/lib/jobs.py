@@ -21,6 +21,7 @@ DTYPES = {
     "int8": (0, 1), "uint8": (1, 1), "int32": (2, 4), "uint32": (3, 4), "int64": (4, 8),
     "uint64": (5, 8), "float16": (6, 2), "float32": (7, 4), "float64": (8, 8), "bfloat16": (9, 2),
 }  # fmt: skip
+THREADS = {7: "python", 8: "pt_autograd_0"}
 REDUCTIONS = {None: 0, "sum": 1, "prod": 2, "max": 3, "min": 4, "avg": 5, "custom": 6}
 BUCKETS = {
     "ncclAllGather": "ALLGATHER", "ncclReduceScatter": "RESHARDING", "ncclAllReduce": "ALLREDUCE",
@@ -88,6 +89,7 @@ class Op:
     reduce: str | None = None
     peer: int | None = None  # root, or the other end, as a rank of the communicator
     captured: bool = False
+    autograd: bool = False  # called by PyTorch's thread for the backward pass
 
     @property
     def collective(self):
@@ -200,7 +202,7 @@ def event_args(op, place, size, unfinished):
 
 
 @functools.cache
-def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many):
+def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many, autograd):
     """JSON. `place`: the communicator's number, or a copy's device."""
     element = DTYPES[dtype][1] if dtype in DTYPES else 1
     copies = BUCKETS[function] in ("H2D", "D2H")
@@ -210,7 +212,7 @@ def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, un
         "bytes_class": bytes_class, "mode": mode, "calls": calls + too_many, "count": count,
         "elements": size // element, "bytes": size, "host_ns": 5000 * calls,
         "host_ns_max": 5000, "device_ns": 0, "device_timed": 0, "failed": 0,
-        "unfinished": unfinished,
+        "unfinished": unfinished, **({"thread": "autograd"} if autograd else {}),
     })  # fmt: skip
 
 
@@ -286,6 +288,10 @@ class _RankFile:
                 "nranks": len(members), "rank": members.index(self.rank), "device": self.rank % 8,
                 "parent": None,
             })  # fmt: skip
+        if any(op.autograd for op in self.plan.ops):
+            for tid, name in THREADS.items():
+                args = json_of({"name": name})
+                yield f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}'
 
     def _event(self, op, unfinished=False):
         start = op.at * STEP_NS + self.rank % 7
@@ -298,7 +304,7 @@ class _RankFile:
             place = (self.number[op.comm], seq)
         modes = ["captured", "replayed"] if op.captured else ["direct"]
         for mode in modes:
-            key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode)
+            key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode, op.autograd)
             row = self.rows.setdefault(key, [0, 0, 0, 0])
             times = self.plan.launches if mode == "replayed" else 1
             ended = self.plan.end != "snapshot"  # who runs is inside a call for now only
@@ -312,7 +318,7 @@ class _RankFile:
         args = event_args(op, place, size, unfinished)
         return (
             f'{{"name":"{op.function}","cat":"{BUCKETS[op.function]}","ph":{phase},'
-            f'"pid":{self.rank},"tid":7,"ts":{micros(start)}{duration},"args":{args}}}'
+            f'"pid":{self.rank},"tid":{8 if op.autograd else 7},"ts":{micros(start)}{duration},"args":{args}}}'
         )
 
     def _clock(self, step_ns=0):
@@ -322,12 +328,12 @@ class _RankFile:
 
     def _ledger(self, reason, error={}):
         rows, comms = [], []
-        for (function, dtype, comm, bytes_class, mode), row in sorted(self.rows.items(), key=str):
+        for (function, dtype, comm, bytes_class, mode, autograd), row in sorted(self.rows.items(), key=str):
             if mode == "replayed" and self.plan.launches == 0:
                 continue
             place = self.rank % 8 if comm is None else self.number[comm]
             too_many = error.get(function, 0)
-            rows.append(ledger_row(function, dtype, place, bytes_class, mode, *row, too_many))
+            rows.append(ledger_row(function, dtype, place, bytes_class, mode, *row, too_many, autograd))
         for comm in self.plan.order:
             sum_, marks = signature(tuple(self.calls[comm]))
             comms.append({

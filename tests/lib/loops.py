@@ -4,6 +4,7 @@ What a loop does is written down from what frameworks do (their collectives per 
 the truth beside it while it is written: nothing of it is looked up in the order of the calls.
 """
 
+import contextlib
 import dataclasses
 import random
 
@@ -23,6 +24,13 @@ class Loop:
         self.at = 1
         self.steps: list[int] = []  # where each begins
         self.micro_batches: list[int] = []
+        self.autograd = False  # whose thread calls now
+
+    @contextlib.contextmanager
+    def backward(self):
+        self.autograd = True
+        yield
+        self.autograd = False
 
     def step(self):
         self.steps.append(self.at)
@@ -53,7 +61,7 @@ class Loop:
         self.at += 1
 
     def _call(self, function, count, comm, reduce=None):
-        op = jobs.Op(function, self.at, count, comm=comm, dtype="float32", reduce=reduce)
+        op = jobs.Op(function, self.at, count, comm, "float32", reduce, autograd=self.autograd)
         self._add(self.job.comms[comm], op)
 
     def _add(self, ranks, op):

@@ -27,6 +27,13 @@ def told(*arguments: object) -> tuple[int, dict]:
     return done.returncode, json.loads(done.stdout)
 
 
+def summary_of(folder: pathlib.Path, *more: object) -> dict:
+    """What `summary` says, in the form that the contract gives it."""
+    found = told("summary", folder, *more)[1]
+    assert [f"{error.instance_path}: {error.message[:200]}" for error in SUMMARY_SCHEMA.iter_errors(found)] == []
+    return found
+
+
 def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
     """What `check` finds, and that its exit status says so."""
     code, found = told("check", traces, *options)

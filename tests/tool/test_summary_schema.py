@@ -6,13 +6,8 @@ import pytest
 from lib import loops
 from lib.build import GOLDEN
 from lib.clocks import clock_job
-from lib.tool import SUMMARY_SCHEMA, told
-
-
-def report(folder, *more):
-    found = told("summary", folder, *more)[1]
-    assert [f"{error.instance_path}: {error.message[:200]}" for error in SUMMARY_SCHEMA.iter_errors(found)] == []
-    return found
+from lib.tool import SUMMARY_SCHEMA
+from lib.tool import summary_of as report
 
 
 def timed_and_waited(rank):
@@ -51,7 +46,7 @@ def test_times_are_there_where_they_were_taken_and_null_elsewhere(tmp_path):
     assert {op["name"]: op["exposed_ns"] for op in found["ops"]} == {"cudaMemcpyAsync": 700, "ncclAllGather": None}
 
 
-@pytest.mark.parametrize("by", ["step", "phase", "rank", "range", "site"])
+@pytest.mark.parametrize("by", ["step", "phase", "rank", "range", "site", "layer"])
 def test_of_a_job_whose_steps_repeat(tmp_path, by):
     found = report(loops.fsdp(loops.Shape()).job.write(tmp_path / "job"), "--by", by, "--top", "3")
     assert found.get("steps_found") == ("period" if by == "step" else None)
