@@ -26,7 +26,7 @@ constexpr std::string_view kKeys[] = {
     "drift_ppb", "dropped", "dur", "elements", "env", "epoch", "error_ns", "exposed_ns",
     "exposed_ns_max", "failed", "forked_from", "frames", "functions", "graph", "group",
     "host_ns", "host_ns_max", "id2", "in_place", "late", "launcher", "launches", "line",
-    "local_rank", "missed", "nccl_version", "nranks", "offset", "parent", "partial", "peer",
+    "local_rank", "missed", "native", "native_cut", "nccl_version", "nranks", "offset", "offsets", "parent", "partial", "peer",
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
@@ -47,15 +47,12 @@ constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_pat
                                              "path"};
 constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle", "name", "ring"};
 // And the kind of the pseudonym.
-// clang-format off
 constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
-    {"boot_id", "boot"},      {"file", "source"},
-    {"symbol", "symbol"},     {"command", "command"},
-    {"domain", "domain"},     {"host", "host"},
-    {"category", "category"}, {"pci", "pci"},
-    {"phase", "phase"},       {"run_id", "run"},
-    {"uuid", "GPU"},          {"rendezvous", "rendezvous"}};
-// clang-format on
+    {"boot_id", "boot"},  {"build_id", "build"}, {"category", "category"},
+    {"file", "source"},   {"symbol", "symbol"},  {"command", "command"},
+    {"domain", "domain"}, {"host", "host"},      {"pci", "pci"},
+    {"phase", "phase"},   {"run_id", "run"},     {"rendezvous", "rendezvous"},
+    {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
     "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",

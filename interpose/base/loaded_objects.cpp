@@ -1,5 +1,9 @@
 #include "interpose/base/loaded_objects.h"
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
 #include <atomic>
 
 #include "interpose/base/fork.h"
@@ -42,6 +46,17 @@ bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void
   if (!from_callback) g_lock.unlock();
   t_inside = from_callback;
   return true;
+}
+
+std::string_view program_path(const void* within, std::span<char> buffer) {
+  // A loader that was itself executed, with the program as its argument, knows that.
+  if (getauxval(AT_BASE) == 0) {
+    Dl_info info{};
+    if (dladdr(within, &info) == 0 || info.dli_fname == nullptr) return {};
+    return info.dli_fname;
+  }
+  const ssize_t n = readlink("/proc/self/exe", buffer.data(), buffer.size());
+  return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
 }
 
 }  // namespace tprof

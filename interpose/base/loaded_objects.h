@@ -9,11 +9,17 @@
 #include <link.h>
 
 #include <cstddef>
+#include <span>
+#include <string_view>
 
 namespace tprof {
 
 // dl_iterate_phdr. False, and nothing was called, in a child that was forked while a thread of its
 // parent was in here.
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
+
+// Of the program, which the loader knows by no path; `within` is an address in it. Empty: not
+// known.
+std::string_view program_path(const void* within, std::span<char> buffer);
 
 }  // namespace tprof

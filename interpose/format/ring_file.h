@@ -216,6 +216,7 @@ struct Head {
   Table comms;
   Table graphs;
   Table sites;
+  Table site_objects;
   std::uint32_t functions;
   std::atomic<std::uint32_t> libraries;
   Function function[kMaxFunctions];  // by function number

@@ -168,8 +168,8 @@ inline constexpr SettingInfo kSettings[] = {
      "by CUPTI's records of kernels and copies, until the program wants CUPTI itself",
      accept::timing},
     {"TPROF_CALLSITE", "off", "off, native, python or both",
-     "where in the program each call comes from: the calling library and function, Python's stack, "
-     "or both",
+     "where in the program each call comes from: the calling library and function with the native "
+     "stack, Python's stack, or both",
      accept::call_site},
     {"TPROF_QUOTA", "64MiB", "bytes such as 64MiB, or 0 for no limit",
      "event lines per process; after that the counts only", accept::bytes},

@@ -8,17 +8,42 @@
 
 namespace tprof {
 
-inline constexpr std::uint32_t kMaxSiteFrames = 40;  // Python frames that are looked at
+inline constexpr std::uint32_t kMaxSiteFrames = 40;    // Python frames that are looked at
+inline constexpr std::uint32_t kMaxNativeFrames = 24;  // native frames that are kept
+
+// A library or program that calls came through.
+struct SiteObject {
+  char path[471];  // empty: not known
+  std::uint8_t build_id_size;
+  std::uint8_t build_id[40];
+};
+static_assert(sizeof(SiteObject) == 512);
+
+// An address that a call returns to: a number in the table of objects (0: not known), and the
+// distance from where the object begins in memory.
+struct SiteAddress {
+  static constexpr unsigned kOffsetBits = 48;
+
+  std::uint64_t packed;
+
+  std::uint32_t object() const { return static_cast<std::uint32_t>(packed >> kOffsetBits); }
+  std::uint64_t offset() const { return packed & ((std::uint64_t{1} << kOffsetBits) - 1); }
+};
+constexpr SiteAddress site_address(std::uint32_t object, std::uint64_t offset) {
+  return {std::uint64_t{object} << SiteAddress::kOffsetBits | offset};
+}
 
 // Texts end with a NUL or with their field.
 struct Site {
-  std::uint64_t key;     // equal for equal sites of this process
-  std::uint64_t offset;  // of the return address, from where its object begins
-  char object[240];  // path of the object that made the call; empty: not asked for, or not known
-  char symbol[256];  // the exported one before the return address, as the linker has it
+  std::uint64_t key;                    // equal for equal sites of this process
+  SiteAddress caller;                   // of no object: not asked for, or not known
+  std::uint16_t frames;                 // native ones
+  bool frames_cut;                      // there were more, or it is not known what called the last
+  SiteAddress frame[kMaxNativeFrames];  // innermost first
+  char symbol[256];  // the exported one before the caller's address, as the linker has it
   // Innermost first: function, file and line, each ended by kSiteField, and kSiteFrame behind them.
   // Frames that find no room are left out.
-  char python[3584];
+  char python[3624];
 };
 inline constexpr char kSiteField = '\x1f';
 inline constexpr char kSiteFrame = '\x1e';

@@ -62,6 +62,9 @@ class View {
   }
   const Communicator* comm(std::uint32_t i) const { return entry<Communicator>(head().comms, i); }
   const Site* site(std::uint32_t i) const { return entry<Site>(head().sites, i); }
+  const SiteObject* site_object(std::uint32_t i) const {
+    return entry<SiteObject>(head().site_objects, i);
+  }
   const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
 
   // That a record or a row of the ledger names.

@@ -44,19 +44,52 @@ inline void site_frames(Text& out, std::string_view frames) {
   }
 }
 
+// {"object":"/usr/lib/libc.so.6","build_id":"93c0…","offsets":[161930,162021]}: frames in a row
+// that are of one object.
+inline void native_frames(Text& out, const View& view, const Site& site) {
+  Comma comma;
+  const std::uint32_t n = std::min<std::uint32_t>(site.frames, kMaxNativeFrames);
+  for (std::uint32_t i = 0; i < n;) {
+    const std::uint32_t number = site.frame[i].object();
+    out << comma.next() << '{';
+    if (const SiteObject* object = view.site_object(number)) {
+      out << "\"object\":";
+      out.string(bounded_text(object->path)) << ',';
+      const std::size_t size =
+          std::min<std::size_t>(object->build_id_size, sizeof object->build_id);
+      if (size != 0) out << "\"build_id\":\"";
+      for (std::size_t b = 0; b < size; ++b) {
+        out << "0123456789abcdef"[object->build_id[b] >> 4]
+            << "0123456789abcdef"[object->build_id[b] & 15];
+      }
+      if (size != 0) out << "\",";
+    }
+    out << "\"offsets\":[" << site.frame[i].offset();
+    while (++i < n && site.frame[i].object() == number) out << ',' << site.frame[i].offset();
+    out << "]}";
+  }
+}
+
 // Where the calls come from whose lines have this number.
 inline void site_line(Text& out, const View& view, std::uint32_t number) {
   const Site* site = view.site(number);
   if (site == nullptr) return;
   open_line(out, view, "tprof_site", 'M', 0) << ",\"args\":{\"site\":" << number;
-  if (site->object[0] != '\0') {
+  if (const SiteObject* object = view.site_object(site->caller.object())) {
     out << ",\"object\":";
-    out.string(bounded_text(site->object)) << ",\"offset\":" << site->offset;
+    out.string(bounded_text(object->path)) << ",\"offset\":" << site->caller.offset();
   }
   if (site->symbol[0] != '\0') (out << ",\"symbol\":").string(bounded_text(site->symbol));
   out << ",\"frames\":[";
   site_frames(out, bounded_text(site->python));
-  out << "]}},\n";
+  out << ']';
+  if (site->frames != 0) {
+    out << ",\"native\":[";
+    native_frames(out, view, *site);
+    out << ']';
+  }
+  if (site->frames_cut) out << ",\"native_cut\":true";
+  out << "}},\n";
 }
 
 inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,

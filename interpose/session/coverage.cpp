@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -83,9 +82,9 @@ bool defines(const void* address) {
 // The path of an object; `buffer` for the program's, which the loader knows by how it was called.
 std::string_view path_of(const Object& object, std::span<char> buffer) {
   if (object.path != nullptr && std::strchr(object.path, '/') != nullptr) return object.path;
-  const ssize_t n = readlink("/proc/self/exe", buffer.data(), buffer.size());
-  return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
+  return program_path(object.base, buffer);
 }
+
 void note(Head& head, Note what, const Object& object) {
   char program[256];
   const std::string_view path = path_of(object, program);

@@ -9,7 +9,10 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/resolve/binding.h"
+#include "interpose/sites/known_rules.h"
+#include "interpose/sites/objects.h"
 #include "interpose/sites/python.h"
+#include "interpose/sites/walk.h"
 #include "interpose/thread/tables.h"
 
 namespace tprof::sites {
@@ -37,28 +40,64 @@ Place* place_of(std::uint64_t key) {
   return nullptr;
 }
 
-void describe_caller(const void* caller, Site& site) {
-  Dl_info where{};
-  // The call is before the address that it returns to, which may be another function's.
-  const auto* call = static_cast<const char*>(caller) - 1;
-  if (resolve::is_ours(call)) return;  // of a pointer that dlsym gave: not known
-  if (dladdr(call, &where) == 0 || where.dli_fname == nullptr) return;
-  copy_text(site.object, where.dli_fname);
-  site.offset = static_cast<std::uint64_t>(static_cast<const char*>(caller) -
-                                           static_cast<const char*>(where.dli_fbase));
-  if (where.dli_sname != nullptr) copy_text(site.symbol, where.dli_sname);
+// What a call is known by.
+struct Seen {
+  const void* caller;
+  python::Frame python[kMaxSiteFrames];
+  std::size_t python_frames;
+  std::uintptr_t address[kMaxNativeFrames];
+  native::Stack stack;
+};
+
+std::uint64_t key_of(const Seen& seen) {
+  std::uint64_t key = g_native ? mix64(reinterpret_cast<std::uintptr_t>(seen.caller)) : 1;
+  for (std::size_t i = 0; i < seen.stack.frames; ++i) {
+    key = (key ^ seen.address[i]) * 0x9e3779b97f4a7c15ULL;
+    key ^= key >> 32;
+  }
+  for (std::size_t i = 0; i < seen.python_frames; ++i) {
+    key = mix64(key ^ python::identity(seen.python[i]));
+  }
+  return std::max<std::uint64_t>(key, 1);
 }
 
-std::uint16_t add(std::uint64_t key, const void* caller, const python::Frame* frames,
-                  std::size_t n) {
+bool known(std::uint64_t key, std::uint16_t& site) {
+  const Place* place = place_of(key);
+  if (place == nullptr || place->key.load(std::memory_order_acquire) != key) return false;
+  site = place->site.load(std::memory_order_relaxed);
+  return true;
+}
+
+void describe_native(const Seen& seen, Site& site) {
+  std::uintptr_t address[kMaxNativeFrames + 1] = {reinterpret_cast<std::uintptr_t>(seen.caller)};
+  SiteAddress at[kMaxNativeFrames + 1] = {};
+  std::copy_n(seen.address, seen.stack.frames, address + 1);
+  locate(address, seen.stack.frames + 1, at);
+  site.frames_cut = seen.stack.cut;
+  for (; site.frames < seen.stack.frames; ++site.frames) {
+    site.frame[site.frames] = at[site.frames + 1];
+    if (site.frame[site.frames].object() != 0) continue;
+    site.frames_cut = true;  // made while the program runs: nobody could tell what it is
+    break;
+  }
+  const auto* call = static_cast<const char*>(seen.caller) - 1;
+  if (resolve::is_ours(call))
+    return;  // of a pointer that dlsym gave: the first frame is the caller
+  site.caller = at[0];
+  Dl_info where{};
+  if (dladdr(call, &where) != 0 && where.dli_sname != nullptr)
+    copy_text(site.symbol, where.dli_sname);
+}
+
+std::uint16_t add(std::uint64_t key, const Seen& seen) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   Site site{};
   site.key = key;
-  if (g_native) describe_caller(caller, site);
+  if (g_native) describe_native(seen, site);
   FixedText text(site.python);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!python::describe(frames[i], text, sizeof site.python - 1)) break;
+  for (std::size_t i = 0; i < seen.python_frames; ++i) {
+    if (!python::describe(seen.python[i], text, sizeof site.python - 1)) break;
   }
   const LockGuard guard(g_lock);
   Place* place = place_of(key);
@@ -74,20 +113,30 @@ std::uint16_t add(std::uint64_t key, const void* caller, const python::Frame* fr
   return number;
 }
 
+// Where stacks differ all the time (a recursion), they would leave no room for places.
+constexpr std::uint32_t kPlacesWithStacks = 3 * (kTableChunks * kChunkEntries / 4);
+
+[[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
+  if (g_native && native::forget_unloaded()) {
+    seen.stack = native::walk(seen.address, kMaxNativeFrames);
+  }
+  if (View::entries(session::mapping().head().sites) >= kPlacesWithStacks)
+    seen.stack = {0, g_native};
+  std::uint16_t site = 0;
+  const std::uint64_t key = key_of(seen);
+  return known(key, site) ? site : add(key, seen);
+}
+
 }  // namespace
 
 std::uint16_t site_of(const void* caller) {
-  python::Frame frames[kMaxSiteFrames];
-  const std::size_t n = g_python ? python::frames(frames, kMaxSiteFrames) : 0;
-  std::uint64_t key = g_native ? reinterpret_cast<std::uintptr_t>(caller) : 1;
-  for (std::size_t i = 0; i < n; ++i) key = mix64(key ^ python::identity(frames[i]));
-  if (n == 0 && !g_native) return 0;
-  key = std::max<std::uint64_t>(key, 1);
-  const Place* place = place_of(key);
-  if (place != nullptr && place->key.load(std::memory_order_acquire) == key) {
-    return place->site.load(std::memory_order_relaxed);
-  }
-  return add(key, caller, frames, n);
+  Seen seen;
+  seen.caller = caller;
+  seen.python_frames = g_python ? python::frames(seen.python, kMaxSiteFrames) : 0;
+  if (g_native) seen.stack = native::walk(seen.address, kMaxNativeFrames);
+  if (seen.python_frames == 0 && !g_native) return 0;
+  std::uint16_t site = 0;
+  return known(key_of(seen), site) ? site : new_site(seen);
 }
 
 void begin(CallSite what) {

@@ -1,9 +1,11 @@
 // Where calls come from (TPROF_CALLSITE): the number that goes into a call's record, and the table
 // entry behind it.
 //
-// A site that was seen before costs a look into a table (70 instructions) and, for Python, a walk
-// over the thread's frames (115 ns for 14); a new one takes a lock and the loader's, and is written
-// down.
+// A site that was seen before costs a look into a table (70 instructions) and a walk over the
+// thread's frames: native ones 10 ns each (235 ns for 24), Python's 115 ns for 14. A new one takes
+// a lock and the loader's (of its list of objects, and dladdr's), and is written down: a
+// constructor that the loader runs may make calls itself, but not wait for another thread's first
+// call from somewhere.
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,7 @@
 // Prints JSON: {variant: [CPU nanoseconds a call, one figure a repetition]}. Nothing is recorded of
 // the first repetitions.
 #include <cuda.h>
+#include <execinfo.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <functional>
@@ -69,6 +70,23 @@ void ranges() {
   }
 }
 
+// From under more frames than are walked through.
+constexpr int kFrames = 24;  // interpose/format/sites.h
+[[gnu::noinline]] void deep(int frames, const std::function<void()>& calls) {
+  if (frames == 0) {
+    calls();
+  } else {
+    deep(frames - 1, calls);
+  }
+  asm volatile("");  // a call that something follows is no jump
+}
+
+// What glibc has to walk through the same frames.
+void backtraces() {
+  void* to[kFrames];
+  for (std::uint64_t i = 0; i < kCalls; ++i) asm volatile("" ::"r"(backtrace(to, kFrames)));
+}
+
 struct Measured {
   const char* name;
   std::function<void()> calls;
@@ -124,6 +142,9 @@ int main(int argc, char** argv) {
            gather(bytes, bytes, 16, ncclInt8, comm, nullptr);
          }
        }},
+      {"ncclAllGather, 24 frames deep",
+       [&] { deep(kFrames, [&] { caller.calls(Variant::all_gather, kCalls); }); }},
+      {"backtrace() of 24 frames", [] { deep(kFrames, backtraces); }},
       {"bare cudaStreamWaitEvent", waits(bare_wait)},
       {"cudaStreamWaitEvent", waits(&cudaStreamWaitEvent)},
       {"bare driver copy", copies(bare_copy)},

@@ -62,6 +62,14 @@ def figures(place: Place) -> Iterator[Figure]:
         "floor", between["floor"], compare="ratio", limit=2,
     )  # fmt: skip
     yield difference(f"{wait}, TPROF_TIMING=events, for no call", timed[wait], "bare", off[f"bare {wait}"], 60)
+    # Of which backtrace() is what a program has at hand: ours must be far from it.
+    name = "ncclAllGather, 24 frames deep"
+    stacks = client(place, TPROF_CALLSITE="native")
+    yield difference(f"{name}, TPROF_CALLSITE=native", stacks[name], "off", off[name], 400)
+    yield Figure(
+        f"{name}, TPROF_CALLSITE=native", "ns CPU", stacks[name], "backtrace()",
+        stacks["backtrace() of 24 frames"], compare="ratio", limit=0.5,
+    )  # fmt: skip
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
     name = "driver copy, linked"
     yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)

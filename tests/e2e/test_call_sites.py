@@ -170,6 +170,11 @@ def test_fsdp_calls_come_from_fsdp_and_from_the_line_that_trains(tmp_path):
             site = sites[event["args"]["site"]]
             assert site["object"].endswith("/libtorch_cuda.so")
             assert "ProcessGroupNCCL" in site["symbol"]
+            # The stack goes from there to the interpreter, or to where autograd's thread began.
+            objects = [run["object"] for run in site["native"]]
+            assert objects[0] == site["object"] and site["native"][0]["offsets"][0] == site["offset"]
+            assert sum(len(run["offsets"]) for run in site["native"]) > 5
+            assert any(x.endswith(("/libtorch_cpu.so", "/libtorch_python.so")) for x in objects)
             files = {pathlib.Path(f["file"]).name for f in site["frames"]}
             assert "distributed_c10d.py" in files
             forward = event["cat"] == "ALLGATHER" and "common.py" in files

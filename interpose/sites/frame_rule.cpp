@@ -1,0 +1,77 @@
+#include "interpose/sites/frame_rule.h"
+
+#include <cstring>
+
+#include "interpose/base/loaded_objects.h"
+#include "interpose/sites/frame_description.h"
+
+namespace tprof::native {
+namespace {
+
+// .eh_frame_hdr as all linkers write it: version, encodings, then the number of entries and a
+// sorted table of (code, description), each 32 bits from the beginning of this section.
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kCount32 = 0x03;
+constexpr std::uint8_t kFromHere32 = 0x1b;
+constexpr std::uint8_t kFromIndex32 = 0x3b;
+
+struct Entry {
+  std::int32_t code;
+  std::int32_t description;
+};
+
+Entry entry(const std::uint8_t* index, std::uint32_t i) {
+  Entry e;
+  std::memcpy(&e, index + 12 + i * sizeof e, sizeof e);
+  return e;
+}
+
+struct Search {
+  std::uintptr_t address;
+  Rule rule;
+};
+
+int in_object(dl_phdr_info* info, std::size_t, void* data) {
+  auto& search = *static_cast<Search*>(data);
+  bool here = false;
+  std::uintptr_t index = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& p = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + p.p_vaddr;
+    here = here || (p.p_type == PT_LOAD && search.address - begin < p.p_memsz);
+    if (p.p_type == PT_GNU_EH_FRAME) index = begin;
+  }
+  if (!here) return 0;
+  if (index == 0) return 1;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+  search.rule = rule_in(reinterpret_cast<const std::uint8_t*>(index), search.address);
+  return 1;
+}
+
+}  // namespace
+
+Rule rule_in(const std::uint8_t* index, std::uintptr_t address) {
+  if (index[0] != kVersion || index[1] != kFromHere32 || index[2] != kCount32 ||
+      index[3] != kFromIndex32) {
+    return {};
+  }
+  std::uint32_t count = 0;
+  std::memcpy(&count, index + 8, sizeof count);
+  const auto from_index =
+      static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(index));
+  std::uint32_t begin = 0;  // the last entry that is not behind it
+  for (std::uint32_t end = count; end - begin > 1;) {
+    const std::uint32_t middle = begin + (end - begin) / 2;
+    (entry(index, middle).code <= from_index ? begin : end) = middle;
+  }
+  if (count == 0 || entry(index, begin).code > from_index) return {};
+  return rule_of_description(index + entry(index, begin).description, address);
+}
+
+Rule rule_at(std::uintptr_t address) {
+  Search search{address, {}};
+  each_loaded_object(in_object, &search);
+  return search.rule;
+}
+
+}  // namespace tprof::native
