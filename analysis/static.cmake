@@ -1,6 +1,6 @@
 # The tool needs nothing of the system that it runs on, not even a C library of a certain age, if all
-# that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson` and `zlib` to
-# what to link.
+# that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson`, `zlib`
+# and `libdw` to what to link.
 include(CheckCXXSourceCompiles)
 set(missing)
 
@@ -23,7 +23,23 @@ if(NOT TPROF_ZLIB_STATIC)
   list(APPEND missing zlib)
 endif()
 
+# With what it needs itself: from Debian 13 and Ubuntu 24.04 on also zstd, which its package brings.
+find_library(TPROF_ZSTD_STATIC NAMES libzstd.a)
+set(libdw dw elf)
+set(libdw_static libdw.a libelf.a libbz2.a liblzma.a)
+if(TPROF_ZSTD_STATIC)
+  list(APPEND libdw_static ${TPROF_ZSTD_STATIC})
+endif()
+list(TRANSFORM libdw_static REPLACE "^lib(.*[.]a)$" "-l:lib\\1")
+set(CMAKE_REQUIRED_LIBRARIES ${libdw_static} ${zlib})
 set(CMAKE_REQUIRED_LINK_OPTIONS -static-pie)
+check_cxx_source_compiles("#include <elfutils/libdw.h>
+int main() { return dwarf_begin_elf(nullptr, DWARF_C_READ, nullptr) != nullptr; }" TPROF_DW_STATIC)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(NOT TPROF_DW_STATIC)
+  list(APPEND missing libdw)
+endif()
+
 check_cxx_source_compiles("#include <iostream>\nint main() { std::cout << 1; }" TPROF_STATIC_LIBC)
 unset(CMAKE_REQUIRED_LINK_OPTIONS)
 if(NOT TPROF_STATIC_LIBC)
@@ -47,6 +63,7 @@ if(TPROF_SANITIZE OR missing)
   endif()
 else()
   set(TPROF_STATIC ON)
+  set(libdw ${libdw_static})
   set(fmt fmt::fmt-header-only)
   if(TPROF_FMT_ONCE)
     add_library(fmt_once STATIC fmt.cpp)

@@ -1,12 +1,10 @@
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "report/places.h"
+#include "symbols/readable.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -22,19 +20,31 @@ using text::thousands;
 constexpr std::size_t kSitesShown = 60;
 constexpr std::size_t kLongest = 72;
 
-// The name of a C++ function without its arguments.
-std::string readable(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-  const std::string text = status == 0 ? name.get() : symbol;
-  return text.substr(0, text.find('('));
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
 }
 
-// What made the call: the innermost frame of Python, or the function of the library.
-std::string caller(const SiteKey& site) {
-  if (!site.symbol.empty()) return site.object + " " + readable(site.symbol);
+std::string text_of(const symbols::Place& p) {
+  if (p.file.empty()) return p.function;
+  return fmt::format("{}:{} {}", file_name(p.file), p.line, p.function);
+}
+
+// What is known of a native frame: of what was inlined, all.
+std::vector<std::string> texts_of(const symbols::Frame& frame, const symbols::Names& names) {
+  std::vector<std::string> texts;
+  for (const symbols::Place& p : names.of(frame)) texts.push_back(frame.object + " " + text_of(p));
+  if (texts.empty()) texts.push_back(fmt::format("{}+0x{:x}", frame.object, frame.offset));
+  return texts;
+}
+
+// What made the call: the innermost frame, native or Python's.
+std::string caller(const SiteKey& site, const symbols::Names& names) {
+  if (!site.native.empty() && !names.of(site.native[0]).empty()) {
+    return texts_of(site.native[0], names)[0];
+  }
+  if (!site.symbol.empty()) return site.object + " " + symbols::readable(site.symbol);
   if (!site.object.empty()) return fmt::format("{}+0x{:x}", site.object, site.offset);
+  if (!site.native.empty()) return texts_of(site.native[0], names)[0];
   return site.frames.empty() ? "-" : text_of(site.frames[0]);
 }
 
@@ -51,6 +61,38 @@ std::string cut(const std::string& text) {
   return printable(text.substr(0, end)) + "...";
 }
 
+// The native stacks of the sites that moved most, as far as it can be read at a glance.
+std::string stack_lists(const stats::SiteTotals& totals) {
+  constexpr std::size_t kStacks = 5;
+  constexpr std::size_t kFrames = 12;
+  using Entry = const std::pair<const std::pair<SiteKey, std::pair<Bucket, std::string>>, Amounts>;
+  std::vector<Entry*> sites;
+  for (Entry& entry : totals.calls) {
+    if (!entry.first.first.native.empty()) sites.push_back(&entry);
+  }
+  std::ranges::stable_sort(sites, std::ranges::greater(), [](const Entry* e) {
+    return std::pair(e->second.bytes, e->second.calls);
+  });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(sites.size(), kStacks); ++i) {
+    const auto& [key, amounts] = *sites[i];
+    const SiteKey& site = key.first;
+    out += fmt::format("  {}, {} {}, {}, came through\n", printable(key.second.second),
+                       thousands(amounts.calls), amounts.calls == 1 ? "call" : "calls",
+                       text::bytes(amounts.bytes));
+    std::vector<std::string> lines;
+    for (const symbols::Frame& frame : site.native) {
+      for (std::string& line : texts_of(frame, totals.names)) lines.push_back(std::move(line));
+    }
+    for (std::size_t f = 0; f < std::min(lines.size(), kFrames); ++f) {
+      out += fmt::format("    {}\n", cut(lines[f]));
+    }
+    if (lines.size() > kFrames || site.native_cut) out += "    ...\n";
+  }
+  if (sites.size() > kStacks) out += "  and others (all of them: --json)\n";
+  return out;
+}
+
 struct Row {
   std::string place;
   std::string caller;
@@ -65,10 +107,11 @@ std::vector<Row> rows_of(const stats::SiteTotals& totals) {
   std::map<Shown, Amounts> sums;
   for (const auto& [key, amounts] : totals.calls) {
     const auto& [site, op] = key;
-    sums[{site.known() ? place(site) : "(not known)", caller(site), op.first, op.second}] +=
-        amounts;
+    sums[{site.known() ? place(site) : "(not known)", caller(site, totals.names), op.first,
+          op.second}] += amounts;
   }
   std::vector<Row> rows;
+  rows.reserve(sums.size());
   for (const auto& [shown, amounts] : sums) {
     rows.push_back(
         {std::get<0>(shown), std::get<1>(shown), std::get<2>(shown), std::get<3>(shown), amounts});
@@ -110,6 +153,7 @@ std::string site_table(const stats::SiteTotals& totals) {
       "  in the program: the innermost Python frame outside of installed packages, else the "
       "outermost "
       "that is known; - where Python was not running.\n";
+  out += stack_lists(totals);
   if (!totals.all_lines) out += "  Not every call has a line: these are lower bounds.\n";
   return out;
 }
@@ -123,10 +167,23 @@ nlohmann::ordered_json to_json(const stats::SiteTotals& totals) {
     for (const SiteFrame& f : site.frames) {
       frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
     }
+    Json native = Json::array();
+    for (const symbols::Frame& frame : site.native) {
+      Json places = Json::array();
+      for (const symbols::Place& p : totals.names.of(frame)) {
+        places.push_back({{"function", or_null(p.function)},
+                          {"file", or_null(p.file)},
+                          {"line", p.file.empty() ? Json() : Json(p.line)}});
+      }
+      native.push_back(
+          {{"object", frame.object}, {"offset", frame.offset}, {"places", std::move(places)}});
+    }
     all.push_back({{"object", or_null(site.object)},
                    {"offset", site.object.empty() ? Json() : Json(site.offset)},
                    {"symbol", or_null(site.symbol)},
                    {"frames", std::move(frames)},
+                   {"native", std::move(native)},
+                   {"native_cut", site.native_cut},
                    {"bucket", bucket_name(op.first)},
                    {"name", op.second},
                    {"calls", a.calls},

@@ -14,10 +14,28 @@ namespace {
 constexpr std::size_t kMaxFrames = 64;
 constexpr std::string_view kSiteLine = "{\"name\":\"tprof_site\"";
 
-SiteKey site_of(const read::object& args) {
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+void native_frames(const read::object& args, SiteKey& site, symbols::Names& names) {
+  if (!read::find(args, "native")) return;
+  site.native_cut = read::flag(args, "native_cut");
+  for (const read::object& run : read::objects_of(args, "native")) {
+    const std::string path = read::text(run, "object");
+    symbols::Frame frame{file_name(path), read::text_or_empty(run, "build_id")};
+    names.may_be_at(path, frame.object, frame.build_id);
+    for (const read::element& offset : read::array_of(run, "offsets")) {
+      if (site.native.size() == kMaxFrames) return;
+      if (offset.get(frame.offset) != simdjson::SUCCESS) throw read::Malformed("offsets");
+      site.native.push_back(frame);
+    }
+  }
+}
+
+SiteKey site_of(const read::object& args, symbols::Names& names) {
   SiteKey site;
-  const std::string object = read::text_or_empty(args, "object");
-  site.object = object.substr(object.rfind('/') + 1);
+  site.object = file_name(read::text_or_empty(args, "object"));
   if (read::find(args, "offset")) site.offset = read::count(args, "offset");
   site.symbol = read::text_or_empty(args, "symbol");
   for (const read::object& f : read::objects_of(args, "frames")) {
@@ -25,6 +43,7 @@ SiteKey site_of(const read::object& args) {
     site.frames.push_back({read::text_or_empty(f, "function"), read::text_or_empty(f, "file"),
                            read::integer_or(f, "line", 0)});
   }
+  native_frames(args, site, names);
   return site;
 }
 
@@ -60,7 +79,7 @@ void SiteLines::add(const read::Process& process, const read::Line& line) {
   }
   try {
     const read::object args = read::object_of(top, "args");
-    if (sites_.size() < kMost) sites_[read::integer(args, "site")] = site_of(args);
+    if (sites_.size() < kMost) sites_[read::integer(args, "site")] = site_of(args, names_);
   } catch (const read::Malformed& e) {
     throw read::BadInput(process.file, line.offset, e.what());
   }
@@ -97,17 +116,22 @@ SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
       [](std::size_t) {}, unreadable);
   if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
   SiteTotals totals;
+  std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
     const auto* rank = lines.of<SiteCalls>(p);
     if (rank == nullptr) continue;
     totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
+    totals.names.add(rank->sites.names());
     for (const auto& [key, amounts] : rank->calls) {
       const auto& [number, op] = key;
       const SiteKey* site = rank->sites.find(number);
       const bool room = totals.calls.size() < SiteTotals::kMaxSites;
-      totals.calls[{site != nullptr && room ? *site : SiteKey{}, op}] += amounts;
+      const bool known = site != nullptr && room;
+      totals.calls[{known ? *site : SiteKey{}, op}] += amounts;
+      if (known) frames.insert(site->native.begin(), site->native.end());
     }
   }
+  totals.names.find(frames);
   return totals;
 }
 

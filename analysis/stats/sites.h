@@ -12,6 +12,7 @@
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/totals.h"
+#include "symbols/frames.h"
 
 namespace tprof::stats {
 
@@ -29,10 +30,12 @@ struct SiteKey {
   std::uint64_t offset = 0;
   std::string symbol;               // empty: not known
   std::vector<SiteFrame> frames{};  // Python's, innermost first
+  std::vector<symbols::Frame> native{};
+  bool native_cut = false;  // there were more
 
   auto operator<=>(const SiteKey&) const = default;  // NOLINT(modernize-use-nullptr)
 
-  bool known() const { return !object.empty() || !frames.empty(); }
+  bool known() const { return !object.empty() || !frames.empty() || !native.empty(); }
 };
 
 // The sites of one process, by their numbers.
@@ -42,11 +45,13 @@ class SiteLines {
 
   // Takes a line that tells a site. Throws BadInput.
   void add(const read::Process& process, const read::Line& line);
-  const SiteKey* find(std::int64_t number) const;  // null: not known
+  const SiteKey* find(std::int64_t number) const;         // null: not known
+  const symbols::Names& names() const { return names_; }  // of native frames
 
  private:
   simdjson::dom::parser parser_;
   std::map<std::int64_t, SiteKey> sites_;
+  symbols::Names names_;
 };
 
 struct SiteTotals {
@@ -55,6 +60,7 @@ struct SiteTotals {
   // Calls that were executed when called and have a line, by function.
   std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
   bool all_lines = true;  // every call has a line, as far as its bucket gets any
+  symbols::Names names;   // of native frames
 };
 
 std::string text_of(const SiteFrame& frame);  // "train.py:12 step"

@@ -1,0 +1,10 @@
+// The name of a C++ function without its arguments; any other as it stands.
+#pragma once
+
+#include <string>
+
+namespace tprof::symbols {
+
+std::string readable(const std::string& symbol);
+
+}  // namespace tprof::symbols
