@@ -36,11 +36,14 @@ constexpr Layout kLayouts[] = {
     {"3.11.", 56, 8, 32, 48, 56, kNone, 184, 1, 112, 128, 72, 48},
     {"3.12.", 56, 0, 0, 8, 56, 70, 192, 1, 112, 128, 68, 40},
     {"3.13.", 72, kNone, 0, 8, 56, 70, 200, 1, 112, 128, 68, 40},
+    {"3.14.", 72, kNone, 0, 8, 56, 74, 208, 1, 112, 128, 68, 40},
 };
-constexpr char kOwnedByC = 3;      // a frame that stands for C code between Python's
-constexpr int kType = 8;           // PyObject: ob_type
-constexpr int kTextLength = 16;    // str
-constexpr int kTextState = 32;     // str
+constexpr char kOwnedByC = 3;  // and above: a frame that stands for C code between Python's
+constexpr std::uintptr_t kTag =
+    3;                           // bits of a frame's reference that say who counts it, from 3.14 on
+constexpr int kType = 8;         // PyObject: ob_type
+constexpr int kTextLength = 16;  // str
+constexpr int kTextState = 32;   // str
 constexpr unsigned kAscii = 0x60;  // compact and ASCII: the characters lie behind the head
 
 using ThreadState = const char* (*)();
@@ -104,8 +107,10 @@ std::size_t frames(Frame* to, std::size_t most) {
   if (l.cframe_frame != kNone && frame != nullptr) frame = read<const char*>(frame, l.cframe_frame);
   std::size_t n = 0;
   for (; frame != nullptr && n < most; frame = read<const char*>(frame, l.frame_back)) {
-    if (l.frame_owner != kNone && read<char>(frame, l.frame_owner) == kOwnedByC) continue;
-    const auto* code = read<const char*>(frame, l.frame_code);
+    if (l.frame_owner != kNone && read<char>(frame, l.frame_owner) >= kOwnedByC) continue;
+    const std::uintptr_t reference = read<std::uintptr_t>(frame, l.frame_code);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an object, where it is not tagged
+    const auto* code = reinterpret_cast<const char*>(reference & ~kTag);
     if (!is_code(code)) continue;
     const int at =
         l.code_begin != kNone

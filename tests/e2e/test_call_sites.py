@@ -14,7 +14,7 @@ from lib.launch import start, without_agent
 from lib.tool import not_as_the_contract_says, told, tprof
 
 SCRIPT = CLIENTS / "call_sites.py"
-KNOWN = {"3.8", "3.9", "3.10", "3.11", "3.12", "3.13"}
+KNOWN = {"3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"}
 
 
 def interpreters() -> dict[str, pathlib.Path]:
