@@ -29,6 +29,9 @@ inline OwnFile own_file(int fd) {
   return {fd, fd < 0 ? FileId{} : file_of(fd)};
 }
 
+// A new file at a path where there was none; without it, errno says why.
+OwnFile create_file(const char* path, std::uint32_t mode);
+
 // How many names a file has; -1: not known.
 long names_of(int fd);
 

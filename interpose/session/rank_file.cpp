@@ -50,32 +50,9 @@ bool make_directory(char* path) {
   return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-// The lowest numbers are the program's: one that has closed its standard input expects 0 from its
-// next open(), and scripts count on 3 and 4. Not far above them either: from 64 on the kernel has
-// to make the table of files larger, which takes a process with threads 10 ms.
-int out_of_the_way(int fd) {
-  constexpr int kAboveThePrograms = 40;
-  for (const int lowest : {kAboveThePrograms, STDERR_FILENO + 1}) {
-    const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
-    if (high < 0) continue;
-    close(fd);
-    return high;
-  }
-  if (fd > STDERR_FILENO) return fd;
-  close(fd);
-  errno = EMFILE;
-  return -1;
-}
-
-// At its path, where there was none before.
 bool create(NamedFile& file, mode_t mode) {
-  int fd = open(file.path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (fd >= 0) {
-    fd = out_of_the_way(fd);
-    if (fd < 0) unlink(file.path);
-  }
-  static_cast<OwnFile&>(file) = own_file(fd);
-  return fd >= 0;
+  static_cast<OwnFile&>(file) = create_file(file.path, mode);
+  return file.fd >= 0;
 }
 
 // rank-00003.json, rank-00003.r1.json, ...; node7-4711.json where the rank is unknown.
