@@ -39,6 +39,7 @@ Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
     : view_(view),
       file_(own_file(fd)),
       drain_(view_),
+      files_(view_, fd),
       snapshot_(snapshot, view.head().base_real_ns),
       last_ledger_ns_(now_ns()),
       ledger_every_ns_(kFirstLedgerNs),
@@ -63,20 +64,50 @@ void Output::drain_rest(std::uint64_t until_ns) {
   if (more)
     complain(Trouble::time, "no time to write all lines at exit, the rest is counted as dropped");
   while (more) more = drain(last_, false);
+  complete_windows(Which::all);
 }
 
 // Writes a batch; with `written` false it counts as lost.
 bool Output::drain(const std::uint64_t* last, bool written) {
   begin();
   std::uint64_t events = 0;
-  const bool more = !drain_.run(text_, next_, events, last);
+  const bool more = !drain_.run(text_, next_, events, last, files_.texts());
   written ? flush(events) : lose(events);
+  if (drain_.file_wanted()) complete_windows(Which::oldest);
   return more;
+}
+
+// Apart from all else, so that a kill leaves a file as it was or complete with the same lines.
+void Output::complete_windows(Which which) {
+  const std::uint32_t opened = view_.head().windows.opened.load(std::memory_order_acquire);
+  if (files_.texts() == nullptr || opened == progress_.windows) return;
+  constexpr std::uint64_t kLateNs = 1'000'000'000;  // for calls that return behind the end
+  const std::uint64_t now = now_ns();
+  for (;;) {
+    WindowFile* oldest = nullptr;
+    begin();
+    for (WindowFile& file : next_.window_file) {
+      if (file.window == 0 || file.complete != 0) continue;
+      const std::uint64_t to_ns =
+          window_of(view_, file.window).to_ns.load(std::memory_order_acquire);
+      if (which == Which::late && (to_ns > now || now - to_ns < kLateNs)) continue;
+      if (oldest == nullptr || file.window < oldest->window) oldest = &file;
+    }
+    if (oldest == nullptr) break;
+    files_.complete(*oldest, static_cast<std::size_t>(oldest - next_.window_file));
+    oldest->complete = 1;
+    commit(next_);
+    if (which == Which::oldest) break;
+  }
+  begin();
+  drain_.windows(text_, next_, which == Which::oldest ? WindowLines::complete : WindowLines::ended);
+  if (text_.size() != 0) flush(0);
 }
 
 void Output::tick() {
   const ClockAnchor clock = clock_anchor();
   view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
+  complete_windows(Which::late);
   if (snapshot_.due(view_, clock.mono_ns)) snapshot(clock.mono_ns);
   const std::uint64_t made = transactions();
   const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
@@ -106,6 +137,10 @@ void Output::ledger(const ClockAnchor& clock) {
 // As recovery would end the file, had the process died now.
 void Output::snapshot(std::uint64_t now_ns) {
   begin();
+  for (WindowFile& file : next_.window_file) {
+    file.complete = file.window;  // nothing more is said of it
+    file.lines = kLinesUnknown;   // there may be more by the time that this is read
+  }
   drain_.open_calls(text_, next_, false);
   LastCalls last;
   last.add_threads(view_);
@@ -146,7 +181,7 @@ bool Output::end() {
 
 // As of the last ledger, with what communicators add to it and behind it.
 std::uint64_t Output::closing_bytes() const {
-  return closing_bytes_ + std::uint64_t{next_.comms} * kClosingBytesOfComm;
+  return closing_bytes_ + std::uint64_t{next_.tables.comms} * kClosingBytesOfComm;
 }
 
 void Output::reopen() {
@@ -163,17 +198,20 @@ void Output::cut_back() {
 
 void Output::flush(std::uint64_t events) {
   const std::uint64_t end_offset = progress_.offset + text_.size();
-  const bool ours = text_.size() == 0 || still_ours();
-  const bool fits = text_.size() == 0 || (ours && reserve(end_offset + closing_bytes()));
-  if (fits && !text_.failed() && write_all(file_.fd, text_.view(), progress_.offset)) {
+  const bool empty = text_.size() == 0 && files_.empty();
+  const bool ours = empty || still_ours();
+  const bool fits = empty || (ours && reserve(end_offset + closing_bytes()));
+  if (fits && !text_.failed() && files_.write(next_) &&
+      write_all(file_.fd, text_.view(), progress_.offset)) {
     next_.offset = end_offset;
     const bool moved = std::memcmp(next_.tail, progress_.tail, sizeof next_.tail) != 0;
-    if (text_.size() != 0 || moved) commit(next_);
+    if (!empty || moved) commit(next_);
     return;
   }
   if (ours) {
     complain(trouble_of(errno), "cannot write the trace, counting goes on: ", std::strerror(errno));
   }
+  if (fits) files_.cut_back(progress_, next_);
   if (fits) cut_back();  // part of it may be there; else the next batch is written over it
   lose(events);
 }
@@ -190,12 +228,11 @@ void Output::lose(std::uint64_t events) {
   next_.step_lines = progress_.step_lines;
   next_.step_bytes = progress_.step_bytes;
   // The tables' lines come again with the next batch.
-  next_.comms = progress_.comms;
-  next_.graphs = progress_.graphs;
-  next_.sites = progress_.sites;
+  next_.tables = progress_.tables;
   next_.windows = progress_.windows;
-  next_.world = progress_.world;
-  next_.streams = progress_.streams;
+  next_.window_files = progress_.window_files;
+  next_.window_lines = progress_.window_lines;
+  std::memcpy(next_.window_file, progress_.window_file, sizeof next_.window_file);
   commit(next_);
 }
 

@@ -5,6 +5,7 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/text.h"
 #include "interpose/emit/snapshot.h"
+#include "interpose/emit/window_files.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
 #include "interpose/steps/steps.h"
@@ -41,6 +42,9 @@ class Output {
 
   bool ended() const { return progress_.closed != 0; }
 
+  // In a forked child: the files are the parent's.
+  void leave() { files_.leave(); }
+
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
 
  private:
@@ -48,9 +52,12 @@ class Output {
   void begin() {
     next_ = progress_;
     text_.clear();
+    files_.clear();
   }
   void ledger(const ClockAnchor& clock);
   bool drain(const std::uint64_t* last, bool written);
+  enum class Which { oldest, late, all };
+  void complete_windows(Which which);
   void snapshot(std::uint64_t now_ns);
   void flush(std::uint64_t events);
   void cut_back();
@@ -64,6 +71,7 @@ class Output {
   View view_;
   OwnFile file_;
   Drain<Steps> drain_;
+  WindowFiles files_;
   Sums sums_;
   Snapshot snapshot_;
   Text text_;

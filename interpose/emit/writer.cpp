@@ -179,6 +179,7 @@ void go_on() {
 }
 
 void after_fork() {
+  if (g_output != nullptr) g_output->leave();
   g_output = nullptr;
   for (auto* word : {&g_leaving, &g_asked, &g_answered}) {
     word->store(0, std::memory_order_relaxed);

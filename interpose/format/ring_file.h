@@ -113,8 +113,10 @@ struct ThreadArea {
   std::atomic<std::uint64_t> backed;
   // Offsets of ledger levels, 0: none. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
-  std::atomic<std::uint32_t> tid;  // owner, 0: free for another thread of its kind
-  ThreadKind kind;                 // of every owner
+  std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind
+  ThreadKind kind;                   // of every owner
+  std::atomic<std::uint32_t> named;  // tid of the owner whose name this is
+  char name[16];
   // Written by the writer after a commit: the recording thread may reuse records below it.
   alignas(64) std::atomic<std::uint64_t> tail;
   // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so
@@ -151,30 +153,56 @@ inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mix
                                                    "impossible", "tool"};
 inline constexpr std::size_t kTimingLostCount = 10;
 
+// Which entries of the tables have their line in a file.
+struct TableLines {
+  std::uint32_t comms;
+  std::uint32_t graphs;
+  std::uint32_t sites;
+  std::uint32_t streams;  // kMaxStreams + 1: there were more
+  std::int32_t world;     // of the largest communicator named by a tprof_identity line
+  std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
+};
+
+// A window's file (TPROF_WINDOW_FILES) that is not complete: beside the one that is open, the one
+// before it, since calls may return behind their window's end. Lines that come later than that go
+// to the rank file.
+inline constexpr std::uint32_t kWindowFiles = 2;
+struct WindowFile {
+  std::uint32_t window;   // from 1; 0: none is being written here
+  std::uint32_t attempt;  // of its name, where there was such a file
+  std::int64_t step;      // the window's first, -1: not by steps
+  std::uint64_t offset;   // bytes of it that are whole
+  std::uint64_t lines;    // of calls and launches
+  std::uint64_t lines_bytes;
+  std::uint64_t range_bytes;
+  std::uint32_t complete;  // 1: it has its end and its name; its tprof_window line is to come
+  TableLines tables;
+  std::uint64_t thread_named[kMaxThreads / 64];
+  std::uint64_t range_lane_named[kMaxThreads / 64];
+};
+
 // How far the rank file has got: everything the writer knows, so that whoever takes over from it
 // (recovery) goes on exactly where it stopped.
 struct Progress {
   std::uint64_t offset;                  // bytes of the rank file that are whole
-  std::uint64_t lines_bytes;             // of event lines, against the quota
+  std::uint64_t lines_bytes;             // of its event lines, against the quota
   std::uint64_t dropped[kDroppedCount];  // `ring` is in the ledger: unused here
   std::uint64_t self_ns;                 // CPU time of the writer
-  std::uint32_t comms;                   // communicators that have their line
-  std::uint32_t graphs;
-  std::uint32_t sites;
-  std::uint32_t streams;      // kMaxStreams + 1: there were more
-  std::uint32_t closed;       // 1: ledger and footer are written
-  std::int32_t world;         // of the largest communicator named by a tprof_identity line
-  std::uint64_t range_lines;  // NVTX ranges that have a line
-  std::uint64_t range_bytes;  // of those lines, against their own quota
+  TableLines tables;
+  std::uint32_t closed;                             // 1: ledger and footer are written
+  std::uint64_t range_lines;                        // NVTX ranges that have a line
+  std::uint64_t range_bytes;                        // of those lines, against their own quota
   std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
   std::uint64_t step_lines;                         // steps that have a line
   std::uint64_t step_bytes;                         // of those lines, against their own quota
   std::uint64_t steps_dropped;                      // steps that have none, though they ended
   std::uint32_t windows;                            // that have a line
+  std::uint32_t window_files;                       // that were begun
+  std::uint64_t window_lines;                       // of calls and launches, in these
+  WindowFile window_file[kWindowFiles];
   std::uint64_t tail[kMaxThreads];
-  std::uint32_t tid[kMaxThreads];                   // thread of the records at `tail`
-  std::uint64_t stream[kMaxStreams];                // handles that have a number: index + 1
-  std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
+  std::uint32_t tid[kMaxThreads];     // thread of the records at `tail`
+  std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
 };
 
 // Two blocks in turn; the higher even generation is in force. Odd: being written.
@@ -196,6 +224,7 @@ struct Head {
   char rank_file[256];        // name in its directory
   char directory[1024];       // absolute
   // What lines need.
+  std::uint64_t header_bytes;  // with which the rank file begins
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
   std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0
   bool rank_known;             // by the launcher; else from the largest communicator

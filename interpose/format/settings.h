@@ -136,6 +136,7 @@ enum class Setting : std::uint8_t {
   copy_element_size,
   step,
   schedule,
+  window_files,
   cuda_profiler,
   run_id,
   ring,
@@ -172,7 +173,8 @@ inline constexpr SettingInfo kSettings[] = {
      "stack, Python's stack, or both",
      accept::call_site},
     {"TPROF_QUOTA", "64MiB", "bytes such as 64MiB, or 0 for no limit",
-     "event lines per process; after that the counts only", accept::bytes},
+     "event lines per process (with TPROF_WINDOW_FILES per file); after that the counts only",
+     accept::bytes},
     {"TPROF_RANKS", "all", "ranks such as 0-7,64, or all",
      "ranks that write event lines; the others keep their counts", accept::ranks},
     {"TPROF_COPY_ELEMENT_SIZE", "1", "1, 2, 4 or 8", "bytes that count as one element of a copy",
@@ -188,6 +190,10 @@ inline constexpr SettingInfo kSettings[] = {
      "steps with event lines and device times, as torch.profiler.schedule has them; profiler: "
      "between cudaProfilerStart and cudaProfilerStop; the counts are those of the whole run",
      accept::schedule},
+    {"TPROF_WINDOW_FILES", "0", "0 or 1",
+     "1: the lines of each of TPROF_SCHEDULE's windows in a file of its own, complete when the "
+     "window has ended; TPROF_QUOTA holds for each",
+     accept::any},
     {"TPROF_CUDA_PROFILER", "0", "0 or 1",
      "1: cuProfilerStart and cuProfilerStop at the ends of TPROF_SCHEDULE's windows, for nsys "
      "--capture-range=cudaProfilerApi",

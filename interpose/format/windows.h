@@ -30,6 +30,7 @@ inline constexpr std::uint32_t kWindowOpen = 2;
 
 struct Windows {
   char schedule[kMaxSchedule + 1];    // TPROF_SCHEDULE; "": off
+  bool files;                         // TPROF_WINDOW_FILES
   std::atomic<std::uint32_t> opened;  // so far: the last one is window[(opened - 1) % kMaxWindows]
   std::atomic<std::uint32_t> state;   // of these
   std::atomic<std::uint64_t> steps;   // that were seen, where windows are by steps
@@ -57,17 +58,19 @@ inline bool is_open(const Window* w) {
   return w != nullptr && w->to_ns.load(std::memory_order_acquire) == kNotYet;
 }
 
-// Whether what began at `ns` gets a line.
-inline bool in_window(const Windows& w, std::uint64_t ns) {
+// The window in which what began at `ns` did, from 1; 0: in none, so that it gets no line. Where
+// all get one, kAlways.
+inline constexpr std::uint32_t kAlways = UINT32_MAX;
+inline std::uint32_t window_at(const Windows& w, std::uint64_t ns) {
   if (w.schedule[0] == 0) [[likely]]
-    return true;
+    return kAlways;
   const std::uint32_t opened = w.opened.load(std::memory_order_acquire);
   for (std::uint32_t n = opened; n != 0 && opened - n < kMaxWindows; --n) {
     const Window& window = w.window[(n - 1) % kMaxWindows];
     if (ns < window.from_ns.load(std::memory_order_acquire)) continue;
-    return ns < window.to_ns.load(std::memory_order_acquire);
+    return ns < window.to_ns.load(std::memory_order_acquire) ? n : 0;
   }
-  return false;
+  return 0;
 }
 
 }  // namespace tprof

@@ -45,8 +45,13 @@ class Drain {
 
   // Appends the lines of all closed records to `out` and moves `p` past them. `events`: how many
   // event lines are among them. Stops at 1 MiB of text, returns false when there may be more.
-  // `last`: for each thread, how many of its records are wanted; null: all.
-  bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr) {
+  // `last`: for each thread, how many of its records are wanted; null: all. `files`: the texts of
+  // the windows' files in `p`; null: all goes to `out`. Stops too where a window begins and there
+  // is no place for its file: see `file_wanted`.
+  bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr,
+           Text* files = nullptr) {
+    files_ = files;
+    file_wanted_ = false;
     sink_.begin(p, last != nullptr);
     tables(out, p);  // of all that its lines may name
     for (std::uint32_t i = 0; i < view_.threads(); ++i) {
@@ -59,10 +64,20 @@ class Drain {
     return true;
   }
 
+  // The oldest of the windows' files has to be completed before the drain goes on.
+  bool file_wanted() const { return file_wanted_; }
+
+  // The lines of windows: where these have files they come when the files are complete, and not
+  // with the other tables.
+  void windows(Text& out, Progress& p, WindowLines far) const {
+    if (view_.head().windows.files) window_lines(out, view_, p, far);
+  }
+
   // Lines of the calls and ranges that are still open. `last`: nobody will close them any more, nor
   // end the captures that are still going on.
   void open_calls(Text& out, Progress& p, bool last) {
     tables(out, p, last);
+    windows(out, p, last ? WindowLines::all : WindowLines::ended);
     each_open_call(view_, [&](const Record& r, const ThreadArea& t) {
       if (view_.function(r.function) != nullptr) {
         const std::uint32_t stream = stream_number(out, p, r.stream);
@@ -108,33 +123,120 @@ class Drain {
   }
 
   void tables(Text& out, Progress& p, bool last = false) {
-    communicators(out, p.comms, p.world);
-    const std::uint32_t sites = View::entries(view_.head().sites);
-    while (p.sites < sites) site_line(out, view_, ++p.sites);
-    const std::uint32_t graphs = View::entries(view_.head().graphs);
-    window_lines(out, view_, p.windows, last);
-    for (; p.graphs < graphs; ++p.graphs) {
-      const Graph* g = view_.graph(p.graphs + 1);
-      if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
-      graph_line(out, view_, sums_, p.graphs + 1);
+    if (!view_.head().windows.files) {
+      window_lines(out, view_, p, last ? WindowLines::all : WindowLines::ended);
     }
+    tables(out, p.tables, last);
+  }
+
+  void tables(Text& out, TableLines& t, bool last) {
+    communicators(out, t.comms, t.world);
+    const std::uint32_t sites = View::entries(view_.head().sites);
+    while (t.sites < sites) site_line(out, view_, ++t.sites);
+    const std::uint32_t graphs = View::entries(view_.head().graphs);
+    for (; t.graphs < graphs; ++t.graphs) {
+      const Graph* g = view_.graph(t.graphs + 1);
+      if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
+      graph_line(out, view_, sums_, t.graphs + 1);
+    }
+  }
+
+  // Where the lines of one record go.
+  struct Place {
+    Text& out;
+    TableLines& tables;
+    WindowFile* file;  // null: the rank file
+    std::uint64_t& lines_bytes;
+    std::uint64_t& range_bytes;
+  };
+  Place place(Text& out, Progress& p, std::uint32_t window) const {
+    WindowFile* file = files_ == nullptr ? nullptr : file_of_window(p, window);
+    if (file == nullptr || file->complete != 0) {
+      return {out, p.tables, nullptr, p.lines_bytes, p.range_bytes};
+    }
+    return {files_[file - p.window_file], file->tables, file, file->lines_bytes, file->range_bytes};
+  }
+
+  // A file for the window that the record began in, if it is to have one. False: not before another
+  // is complete.
+  bool has_file(Progress& p, const Record& r) {
+    if (files_ == nullptr) return true;
+    const std::uint32_t window = window_of_record(r);
+    if (window <= p.windows || file_of_window(p, window) != nullptr) return true;
+    for (WindowFile& file : p.window_file) {
+      if (file.window != 0) continue;
+      file = {};
+      file.window = window;
+      file.step = window_of(view_, window).first_step.load(std::memory_order_relaxed);
+      ++p.window_files;
+      return true;
+    }
+    for (const WindowFile& file : p.window_file) {
+      file_wanted_ = file_wanted_ || file.complete == 0;
+    }
+    return !file_wanted_;
+  }
+
+  // 0: its line, if it gets one, is no window's.
+  std::uint32_t window_of_record(const Record& r) const {
+    switch (r.function) {
+      case kMetaVoid:
+      case kMetaThread:
+      case kMetaRangeLane:
+      case kMetaRangeMore:
+      case kMetaDeviceClock:
+        return 0;
+      default:
+        // A device time is where its call is.
+        return no_lines() ? 0
+                          : window_at(view_.head().windows,
+                                      r.function == kMetaDevice ? r.count : r.start_ns);
+    }
+  }
+
+  // What a viewer calls the lane of thread `i`, in a file that does not know it yet.
+  void name_lane(const Place& at, const Progress& p, std::uint32_t i, bool ranges) const {
+    if (at.file == nullptr) return;
+    std::uint64_t& named = (ranges ? at.file->range_lane_named : at.file->thread_named)[i / 64];
+    const std::uint64_t bit = std::uint64_t{1} << i % 64;
+    const ThreadArea* t = view_.thread(i);
+    const std::uint32_t tid = p.tid[i];
+    if ((named & bit) != 0 || t == nullptr || tid == 0) return;
+    if (t->named.load(std::memory_order_acquire) != tid) return;
+    char name[kThreadNameBytes + 1] = {};
+    std::memcpy(name, t->name, kThreadNameBytes);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (t->named.load(std::memory_order_relaxed) != tid) return;
+    named |= bit;
+    ranges ? range_lane_line(at.out, view_, tid, name) : thread_name_line(at.out, view_, tid, name);
   }
 
   // A short number for a handle of 14 digits; the default stream's is 0.
   std::uint32_t stream_number(Text& out, Progress& p, std::uint64_t handle) {
     if (handle == 0) return 0;
-    const std::uint32_t known = p.streams < kMaxStreams ? p.streams : kMaxStreams;
+    std::uint32_t& streams = p.tables.streams;
+    const std::uint32_t known = streams < kMaxStreams ? streams : kMaxStreams;
     for (std::uint32_t i = 0; i < known; ++i) {
       if (p.stream[i] == handle) return i + 1;
     }
     if (known == kMaxStreams) {
-      p.streams = kMaxStreams + 1;
+      streams = kMaxStreams + 1;
       return kStreamUnknown;
     }
     p.stream[known] = handle;
-    p.streams = known + 1;
-    stream_line(out, view_, p.streams, handle);
-    return p.streams;
+    streams = known + 1;
+    stream_line(out, view_, streams, handle);
+    return streams;
+  }
+  // The same; a window's file too gets the lines of all streams that have a number.
+  std::uint32_t stream_number(Text& out, Progress& p, const Place& at, std::uint64_t handle) {
+    const std::uint32_t number = stream_number(out, p, handle);
+    if (at.file == nullptr) return number;
+    const std::uint32_t known = p.tables.streams < kMaxStreams ? p.tables.streams : kMaxStreams;
+    for (std::uint32_t& n = at.tables.streams; n < known; ++n) {
+      stream_line(at.out, view_, n + 1, p.stream[n]);
+    }
+    return number;
   }
 
   bool thread(Text& out, Progress& p, const ThreadArea& t, std::uint32_t i, std::uint64_t& events,
@@ -148,7 +250,7 @@ class Drain {
     while (p.tail[i] < head && p.tail[i] < last) {
       const auto r = copy_in_use(ring[p.tail[i] & (capacity - 1)]);
       if (r.txn == 0 || r.txn > committed) break;
-      if (out.size() >= kBatchBytes) return false;
+      if (size_of(out) >= kBatchBytes || !has_file(p, r)) return false;
       ++p.tail[i];
       if (r.function == kMetaRange) {
         range(out, p, r, t, i, head);
@@ -168,13 +270,16 @@ class Drain {
     OpenRange range{};
     if (!read_range(view_.ring(t), t.capacity - 1, head, r, p.tail[i], range)) return;
     if (no_lines()) return;  // a step's
-    if (!in_window(view_.head().windows, r.start_ns)) {
+    const std::uint32_t window = window_of_record(first);
+    if (window == 0) {
       ++p.range_dropped[static_cast<std::size_t>(RangeDropped::window)];
       return;
     }
-    const std::size_t before = out.size();
-    range_line(out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
-    const bool fits = within_quota(out, before, p.range_bytes, kRangeQuotaDivisor);
+    const Place at = place(out, p, window);
+    name_lane(at, p, i, true);
+    const std::size_t before = at.out.size();
+    range_line(at.out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
+    const bool fits = within_quota(at.out, before, at.range_bytes, kRangeQuotaDivisor);
     ++(fits ? p.range_lines : p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)]);
   }
 
@@ -200,50 +305,81 @@ class Drain {
       std::memcpy(name, &r.stream, kThreadNameBytes);
       if (r.function == kMetaRangeLane) return range_lane_line(out, view_, tid, name);
       p.tid[i] = tid;
+      for (WindowFile& file : p.window_file) {
+        const std::uint64_t others = ~(std::uint64_t{1} << i % 64);
+        file.thread_named[i / 64] &= others;
+        file.range_lane_named[i / 64] &= others;
+      }
       return thread_name_line(out, view_, tid, name);
     }
     if (r.function == kMetaRangeMore) return;  // of a damaged file
     if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
-    if (no_lines() || !in_window(view_.head().windows, r.start_ns)) {
+    const std::uint32_t window = window_of_record(r);
+    if (window == 0) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
       return;
     }
     tables(out, p);  // a communicator's line comes before its first use, and a stream's
-    const std::uint32_t stream = r.function == kMetaGroup ? 0 : stream_number(out, p, r.stream);
-    const std::size_t before = out.size();
+    const Place at = place(out, p, window);
+    if (at.file != nullptr) tables(at.out, at.tables, false);
+    const std::uint32_t stream = r.function == kMetaGroup ? 0 : stream_number(out, p, at, r.stream);
+    name_lane(at, p, i, false);
+    const std::size_t before = at.out.size();
     if (r.function == kMetaGroup) {
-      group_line(out, view_, r, p.tid[i]);
+      group_line(at.out, view_, r, p.tid[i]);
     } else if (r.function == kMetaLaunch) {
-      launch_line(out, view_, r, p.tid[i], stream);
+      launch_line(at.out, view_, r, p.tid[i], stream);
     } else {
-      call_line(out, view_, r, p.tid[i], stream, false);
+      call_line(at.out, view_, r, p.tid[i], stream, false);
     }
-    const bool fits = within_quota(out, before, p.lines_bytes, 1);
+    const bool fits = within_quota(at.out, before, at.lines_bytes, 1);
     if (r.function == kMetaGroup) return;
     ++(fits ? events : p.dropped[static_cast<std::size_t>(Dropped::quota)]);
+    if (!fits || at.file == nullptr) return;
+    ++at.file->lines;
+    ++p.window_lines;
   }
 
   // Beside the line of a call, and no event: behind the quota it is left out and counted nowhere.
   void device(Text& out, Progress& p, const Record& r) {
-    const std::size_t before = out.size();
     if (r.function == kMetaDeviceClock) {
+      const std::size_t before = out.size();
       device_clock_line(out, view_, r);
-    } else {
-      if (no_lines() || !in_window(view_.head().windows, r.count)) return;  // with its call
-      tables(out, p);
-      const std::uint32_t stream = stream_number(out, p, r.stream);
-      const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
-      std::uint64_t& named = p.device_lane[lane / 64];
-      if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view_, lane);
-      named |= std::uint64_t{1} << lane % 64;
-      device_line(out, view_, r, stream);
+      within_quota(out, before, p.lines_bytes, 1);
+      return;
     }
-    within_quota(out, before, p.lines_bytes, 1);
+    const std::uint32_t window = window_of_record(r);
+    if (window == 0) return;  // with its call
+    tables(out, p);
+    const Place at = place(out, p, window);
+    if (at.file != nullptr) tables(at.out, at.tables, false);
+    const std::uint32_t stream = stream_number(out, p, at, r.stream);
+    const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
+    name_device_lane(out, p.tables, lane);
+    if (at.file != nullptr) name_device_lane(at.out, at.tables, lane);
+    const std::size_t before = at.out.size();
+    device_line(at.out, view_, r, stream);
+    within_quota(at.out, before, at.lines_bytes, 1);
+  }
+
+  void name_device_lane(Text& out, TableLines& tables, std::uint32_t lane) const {
+    std::uint64_t& named = tables.device_lane[lane / 64];
+    if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view_, lane);
+    named |= std::uint64_t{1} << lane % 64;
+  }
+
+  std::size_t size_of(const Text& out) const {
+    std::size_t size = out.size();
+    if (files_ == nullptr) return size;
+    for (std::uint32_t i = 0; i < kWindowFiles; ++i) size += files_[i].size();
+    return size;
   }
 
   View view_;
   Sink sink_;
   Sums sums_;
+  Text* files_ = nullptr;
+  bool file_wanted_ = false;
 };
 
 }  // namespace tprof

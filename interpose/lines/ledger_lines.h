@@ -224,6 +224,9 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   drops(out, p.dropped, kDroppedNames);
   if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
   if (p.steps_dropped != 0) out << ",\"steps_dropped\":" << p.steps_dropped;
+  if (p.window_files != 0) {
+    out << ",\"windows\":{\"files\":" << p.window_files << ",\"lines\":" << p.window_lines << '}';
+  }
   std::uint64_t untimed[kTimingLostCount];
   std::uint64_t lost = 0;
   for (std::size_t i = 0; i < kTimingLostCount; ++i) {
@@ -250,7 +253,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   out << ']';
   missed_array(out, view);
   out << ",\"unseen\":";
-  notes_array(out, head, false, p.streams > kMaxStreams);
+  notes_array(out, head, false, p.tables.streams > kMaxStreams);
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")

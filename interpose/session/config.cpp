@@ -85,6 +85,10 @@ Config read_config() {
   parse_schedule(schedule, windows);
   c.windows_by = windows.by;
   if (windows.by != WindowsBy::off) copy_text(c.schedule, schedule);
+  c.window_files = is_on(Setting::window_files) && windows.by != WindowsBy::off;
+  if (is_on(Setting::window_files) && !c.window_files) {
+    say("TPROF_WINDOW_FILES: without TPROF_SCHEDULE there are no windows");
+  }
   c.cuda_profiler = is_on(Setting::cuda_profiler) && windows.by == WindowsBy::steps;
   c.redact = in_force(Setting::redact) == "on";
   in_force(Setting::nvtx);  // in force since before: only for what there is to say of it

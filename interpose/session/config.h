@@ -25,6 +25,7 @@ struct Config {
   char step_mark[kMaxStepMark + 1];
   WindowsBy windows_by;
   char schedule[kMaxSchedule + 1];  // "": off
+  bool window_files;                // lines of windows go to files of their own
   bool cuda_profiler;               // at the ends of windows
   bool redact;                      // leave out of the header what looks like a secret
 };

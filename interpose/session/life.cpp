@@ -91,6 +91,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.copy_element_size = config().copy_element_size;
   copy_text(head.step_mark, config().step_mark);
   copy_text(head.windows.schedule, config().schedule);
+  head.windows.files = config().window_files;
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);
   head.sites.entry_size = sizeof(Site);
@@ -187,6 +188,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   Text header;
   header_lines(header, mapping().view(), config(), process, g_file, anchor.bracket_ns, libraries);
   // Before the header is there: a file with one has a ring that can be read.
+  mapping().head().header_bytes = header.size();
   Progress begin{};
   begin.offset = header.size();
   commit_progress(mapping().head(), begin);

@@ -106,6 +106,10 @@ void push_thread_marker(Thread& t, std::uint32_t tid) {
   Record& r = next_record(t, true, in_ring);
   if (!in_ring) return;
   fill_thread_name(r, tid);
+  t.area->named.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(t.area->name, &r.stream, sizeof t.area->name);
+  t.area->named.store(tid, std::memory_order_release);
   publish(t, r, kMetaThread, true);
   Transaction transaction(t);
   transaction.close(r);

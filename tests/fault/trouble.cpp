@@ -15,6 +15,7 @@
 //                          first two times)
 //   TROUBLE=hours:N        the wall clock is that many hours behind
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
+//   TROUBLE=windows        there is no room for windows' files, but for their first lines
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
 // CLOCK_MONOTONIC.
@@ -159,6 +160,12 @@ int unlink(const char* path) noexcept {
   return between_moments([&] { return real(path); });
 }
 
+int rename(const char* from, const char* to) noexcept {
+  const auto real = next<int(const char*, const char*)>("rename");
+  if (!ours(from)) return real(from, to);
+  return between_moments([&] { return real(from, to); });
+}
+
 int ftruncate(int fd, off_t size) noexcept {
   const auto real = next<int(int, off_t)>("ftruncate");
   if (!ours(fd)) return real(fd, size);
@@ -205,6 +212,10 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
     return -1;
   }
   char path[4096];
+  if (wants("windows") && at != 0 && path_of(fd, path).ends_with(".part")) {
+    errno = ENOSPC;
+    return -1;
+  }
   const bool snapshot = wants("snapshot:") && path_of(fd, path).ends_with(".snapshot");
   const char* what = snapshot ? "snapshot:" : "kill:";
   moment(what);

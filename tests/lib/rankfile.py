@@ -90,11 +90,27 @@ def read(path: pathlib.Path) -> RankFile:
 
 
 def read_folder(folder: pathlib.Path) -> list[RankFile]:
-    """All rank files of a run, in order of rank; anything else in the folder is an error."""
+    """All rank files of a run, in order of rank; anything else in the folder, but for windows' files,
+    is an error."""
     files = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [file.name for file in files if file.suffix != ".json"]
     assert not foreign, f"{folder}: not rank files: {foreign}"
-    return sorted((read(file) for file in files), key=lambda file: file.rank)
+    found = [read(file) for file in files if not is_window(file)]
+    return sorted(found, key=lambda file: file.rank)
+
+
+def is_window(path: pathlib.Path) -> bool:
+    """Whether it is a window's file (TPROF_WINDOW_FILES)."""
+    with path.open() as file:
+        return any('"tprof_header"' in line and '"window":{' in line for _, line in zip(range(4), file))
+
+
+def windows_of(path: pathlib.Path) -> dict[str, RankFile]:
+    """The windows' files of a rank file that are there, by name, in the order of the windows."""
+    found = [read(file) for file in path.parent.glob(f"{path.stem}.*.json") if is_window(file)]
+    assert all(file.header["window"]["of"] == path.name for file in found)
+    found.sort(key=lambda file: file.header["window"]["number"])
+    return {file.path.name: file for file in found}
 
 
 def calls_of(rows: list[dict]) -> collections.Counter:

@@ -1,10 +1,12 @@
 // emit/output.h: what is still in the rings when a process ends.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -41,6 +43,48 @@ struct Closing {
   std::string path = (std::filesystem::temp_directory_path() / "tprof-output-XXXXXX").string();
   int fd = mkstemp(path.data());
   Output output;
+};
+
+// A process with windows that have files, in a folder of its own.
+struct InWindows {
+  InWindows() {
+    Head& head = World::view().head();
+    copy_text(head.directory, folder);
+    copy_text(head.rank_file, "rank-00000.json");
+    copy_text(head.windows.schedule, "profiler");
+    head.windows.files = true;
+    std::ofstream(folder + "/rank-00000.json") << kHeader;
+    head.header_bytes = kHeader.size();
+    fd = open((folder + "/rank-00000.json").c_str(), O_RDWR);
+    output.emplace(World::view(), fd, kHeader.size());
+  }
+  ~InWindows() {
+    close(fd);
+    std::filesystem::remove_all(folder);
+  }
+  InWindows(const InWindows&) = delete;
+  InWindows& operator=(const InWindows&) = delete;
+
+  static void begin(std::int64_t step) {
+    open_window(World::view().head().windows, now_ns(), step);
+  }
+  static void end() { last_window(World::view().head().windows)->to_ns = now_ns(); }
+
+  // Lines of calls; -1: there is no such file.
+  int calls_in(const std::string& name) const {
+    std::ifstream in(folder + "/" + name);
+    if (!in) return -1;
+    int n = 0;
+    for (std::string line; std::getline(in, line);) n += line.find("\"ph\":\"X\"") != line.npos;
+    return n;
+  }
+
+  static constexpr std::string_view kHeader =
+      "[\n{\"name\":\"tprof_header\",\"args\":{\"rank\":0}},\n";
+  std::string folder =
+      mkdtemp((std::filesystem::temp_directory_path() / "tprof-windows-XXXXXX").string().data());
+  int fd = -1;
+  std::optional<Output> output;
 };
 
 void reduce(Thread& t, ncclComm_t comm, std::uint64_t calls) {
@@ -100,4 +144,36 @@ TEST_CASE("a thread that goes on calling does not keep the exit waiting") {
   stop = true;
   caller.join();
   CHECK(closing.event_lines() == kRing);
+}
+
+TEST_CASE("a call that returns when its window's file is complete has its line in the rank file") {
+  World world;
+  Thread& t = world.thread(1, 1024);
+  Thread& late = world.thread(2, 1024);
+  ncclComm_t comm = world.communicator(2);
+  InWindows files;
+  InWindows::begin(5);
+  reduce(t, comm, 3);
+  all_reduce(late, comm, 10, ncclFloat32, ncclSum, [&] {
+    InWindows::end();
+    files.output->drain_batch();
+    CHECK(files.calls_in("rank-00000.step-5.json.part") == 3);
+    // Steps are numbered anew: the name is taken. Only the third window needs a place.
+    for (const std::int64_t step : {5, 9}) {
+      InWindows::begin(step);
+      reduce(t, comm, 2);
+      InWindows::end();
+    }
+    while (files.output->drain_batch()) {
+    }
+    CHECK(files.calls_in("rank-00000.step-5.json") == 3);
+    CHECK(files.calls_in("rank-00000.step-5.r1.json.part") == 2);
+    return ncclSuccess;
+  });
+  files.output->drain_rest(UINT64_MAX);
+  CHECK(files.output->end());
+  CHECK(files.calls_in("rank-00000.step-5.json") == 3);
+  CHECK(files.calls_in("rank-00000.step-5.r1.json") == 2);
+  CHECK(files.calls_in("rank-00000.step-9.json") == 2);
+  CHECK(files.calls_in("rank-00000.json") == 1);
 }

@@ -1,0 +1,49 @@
+// The files that windows have of their own (TPROF_WINDOW_FILES). One caller at a time.
+#pragma once
+
+#include <cstddef>
+
+#include "interpose/base/disk_space.h"
+#include "interpose/lines/window_lines.h"
+
+namespace tprof {
+
+class WindowFiles {
+ public:
+  // `rank_file`: begins with the lines that windows' files begin with.
+  WindowFiles(const View& view, int rank_file) : view_(view), rank_file_(rank_file) {}
+
+  // For the drain: what follows the files of the same places in Progress. Null: there are none.
+  Text* texts() { return view_.head().windows.files ? text_ : nullptr; }
+  void clear();
+  bool empty() const;
+
+  // Writes the texts, and moves the offsets of `next`. A file that `next` has and that is not there
+  // yet is made. False: not all could be written; cut_back() is next.
+  bool write(Progress& next);
+  // To what is whole. `next`: what could not be written.
+  void cut_back(const Progress& committed, const Progress& next);
+
+  // Its end and its name. Where that fails it keeps the other name: readers know both.
+  void complete(const WindowFile& file, std::size_t i);
+
+  // Gives them back unless the program has closed them.
+  void leave();
+
+ private:
+  struct Path {
+    char text[1300];
+  };
+  void put_path(Path& path, const WindowFile& file, std::string_view end) const;
+  bool create(WindowFile& file, std::size_t i);
+  bool read_header();
+
+  View view_;
+  int rank_file_;
+  OwnFile file_[kWindowFiles];
+  Text text_[kWindowFiles];
+  Text header_;  // the rank file's
+  Text first_;   // a file's first lines
+};
+
+}  // namespace tprof
