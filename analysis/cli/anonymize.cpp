@@ -61,7 +61,7 @@ Written write_copy(const read::Trace& trace, const fs::path& file,
           return;
         }
       } catch (const read::Malformed& e) {
-        throw read::BadInput(trace.source.file, line.offset, e.what());
+        throw read::BadInput(block.file, line.offset, e.what());
       }
       text.resize(before);
       ++written.left_out;

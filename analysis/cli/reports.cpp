@@ -50,6 +50,14 @@ int summary(const Options& o) {
 
 int check(const Options& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
+  for (const read::Trace& trace : traces.traces) {
+    const std::string& of = trace.processes.front().header.window_of;
+    if (of.empty()) continue;
+    throw read::BadInput(trace.source.file,
+                         "the file of a window, which does not tell what ranks "
+                         "have done before: give its rank file, " +
+                             of);
+  }
   const job::Job job = one_job(traces, o.choice);
   const diagnose::Diagnosed diagnosed = [&] {
     Progress progress("checking", traces.traces.size());

@@ -23,6 +23,8 @@ constexpr Kind kOverflown{"overflow", Severity::error};
 constexpr Kind kDroppedUnasked{"dropped", Severity::warning};
 constexpr Kind kDroppedBySetting{"dropped", Severity::note};
 // They are no counts: whatever the reason, nothing is wrong with the trace.
+constexpr Kind kWindowAlone{"window_alone", Severity::note};
+constexpr Kind kWindowsNotHere{"missing_windows", Severity::note};
 constexpr Kind kDroppedRanges{"dropped_ranges", Severity::note};
 
 using Counts = std::map<std::string, std::uint64_t>;
@@ -98,7 +100,7 @@ void add_dropped(const Case& c, Counts read::Footer::*counts, const char* what, 
       all += lines;
     }
   }
-  if (processes.empty()) return;
+  if (all == 0) return;
   const auto* why = std::ranges::find_if(
       kReasons, [&](const Reason& reason) { return reasons.contains(reason.name); });
   const bool known = why != std::end(kReasons);
@@ -115,8 +117,32 @@ void dropped(const Case& c, Findings& found) {
               found);
 }
 
+void missing_windows(const Case& c, Findings& found) {
+  const Processes alone =
+      select(c.job.processes, [](const Process& p) { return !p.header.window_of.empty(); });
+  if (!alone.empty()) {
+    add(found, kWindowAlone, alone,
+        names_of(alone) + ": the file of a window alone: the counts are those of its lines",
+        "the rank file has those of the whole run: " + alone[0]->header.window_of);
+  }
+  const Processes without = select(
+      c.job.processes, [](const Process& p) { return p.lane == 0 && p.windows_missing != 0; });
+  if (without.empty()) return;
+  std::uint64_t missing = 0;
+  std::uint64_t all = 0;
+  for (const Process* p : without) {
+    missing += p->windows_missing;
+    all += p->footer ? p->footer->window_files : 0;
+  }
+  add(found, kWindowsNotHere, without,
+      fmt::format("{}: {} of {} files of windows are not here: their lines are in nothing that is "
+                  "made of lines; the counts are those of the whole run",
+                  names_of(without), text::thousands(missing), text::thousands(all)));
+}
+
 }  // namespace
 
+extern const Diagnosis kMissingWindows{kCheck | kSummary, missing_windows};
 extern const Diagnosis kWithoutEffect{kCheck | kSummary, calls_without_effect};
 extern const Diagnosis kOverflow{kSummary, overflows};
 extern const Diagnosis kDropped{kCheck | kSummary, dropped};

@@ -8,6 +8,7 @@
 
 #include "diagnose/agreement.h"
 #include "read/error.h"
+#include "read/window_files.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -52,10 +53,15 @@ bool counts_device_time(const read::Process& p) {
 bool has_device_times(const read::Process& p) {
   if (!counts_device_time(p)) return false;
   try {
-    const read::Source source{.file = p.file, .rest = {}};
+    read::Source source{.file = p.file, .rest = {}};
+    if (read::has_window_files(p.header)) source.windows_of = p.header.base_time_ns;
     read::BlockReader blocks(source);
     read::Block block;
-    return blocks.next(block) && block.text.find("\n{\"cat\":\"DEVICE\",") != std::string::npos;
+    for (std::size_t seen = 0; seen < read::BlockReader::kBlockBytes && blocks.next(block);) {
+      if (block.text.find("\n{\"cat\":\"DEVICE\",") != std::string::npos) return true;
+      seen += block.text.size();
+    }
+    return false;
   } catch (const read::BadInput&) {
     return false;  // whoever reads its lines says so
   }

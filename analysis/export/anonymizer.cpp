@@ -13,6 +13,7 @@
 #include "interpose/format/record.h"
 #include "interpose/format/ring_file.h"
 #include "read/metadata.h"
+#include "read/window_files.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -30,7 +31,8 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
-    "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload"};
+    "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
+    "lines", "number", "windows"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -45,7 +47,8 @@ constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "mark
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
 constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "object",
                                              "path"};
-constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle", "name", "ring"};
+constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle",
+                                           "name",  "of",    "ring"};
 // And the kind of the pseudonym.
 constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
     {"boot_id", "boot"},  {"build_id", "build"}, {"category", "category"},
@@ -78,6 +81,7 @@ std::string_view names_in(std::string_view line) {
   if (line == "process_name") return "process";
   if (line == "thread_name") return "thread";
   if (line == "tprof_comm") return "name";
+  if (line == "tprof_window") return "window";
   const bool rows = line == "tprof_footer" || line == "tprof_graph" || line == "tprof_ledger" ||
                     line == "tprof_step";
   return rows ? "function" : "text";
@@ -145,7 +149,11 @@ std::string Anonymizer::replaced(std::string_view text, std::string_view key) {
   if (contains(kLibraryKeys, key)) return library_path(names_, text);
   if (key == "function") return kept_if(is_function(text), key);
   if (key == "color") return kept_if(is_color(text), key);
-  if (key == "files") return kept_if(is_rank_file_name(text), "file");
+  if (key == "file" && names_are_ == "window") {  // a file that is not here: else it is taken apart
+    const bool plain = is_rank_file_name(read::stem_of_rank_file(text) + ".json");
+    return plain ? std::string(text) : names_.of("file", text) + ".window-0.json";
+  }
+  if (key == "files" || key == "of") return kept_if(is_rank_file_name(text), "file");
   if (key == "process") return process_title(names_, text);
   if (key == "handle") return "0x" + std::to_string(names_.number(key, text));
   for (const auto& [name, kind] : kNameKeys) {

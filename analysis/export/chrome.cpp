@@ -126,7 +126,7 @@ void edit(const Part& part, Slot& slot) {
         for (const Member* m : lanes_for(member, line, slot.parser)) put(line, *m);
       }
     } catch (const read::Malformed& e) {
-      throw read::BadInput(part.trace->source.file, line.offset, e.what());
+      throw read::BadInput(slot.block.file, line.offset, e.what());
     }
   });
 }

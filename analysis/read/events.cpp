@@ -222,7 +222,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         const Process& owner = lane_of_call(*process, e->comm, e->device);
         if (deliver && (!reader.wanted || reader.wanted(owner))) deliver(owner, *e);
       } catch (const Malformed& e) {
-        throw BadInput(trace.source.file, line.offset, e.what());
+        throw BadInput(block.file, line.offset, e.what());
       }
     });
   }

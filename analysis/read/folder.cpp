@@ -4,9 +4,12 @@
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "read/error.h"
+#include "read/window_files.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
@@ -16,6 +19,12 @@ namespace {
 bool looks_like_trace(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   return entry.is_regular_file() && (name.ends_with(".json") || name.ends_with(".json.gz"));
+}
+
+// rank-00003 of rank-00003.json.gz
+std::string stem_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.substr(0, name.size() - (name.ends_with(".gz") ? 8 : 5));
 }
 
 // "no rank files": and perhaps the folder of runs was given instead of a run's.
@@ -57,6 +66,24 @@ Outcome load_one(const TraceFile& file) {
   }
 }
 
+// A window's file that was named beside its rank file, which brings its lines.
+void leave_out_windows(std::vector<Outcome>& outcomes) {
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> whole;
+  const auto id = [](const Outcome& o) {
+    const Header& h = o.trace->processes.front().header;
+    return std::tuple(h.boot_id, h.pid, h.base_time_ns);
+  };
+  const auto is_window = [](const Outcome& o) {
+    return !o.trace->processes.front().header.window_of.empty();
+  };
+  for (const Outcome& o : outcomes) {
+    if (o.trace && !o.trace->merged && !is_window(o)) whole.insert(id(o));
+  }
+  for (Outcome& o : outcomes) {
+    if (o.trace && !o.trace->merged && is_window(o) && whole.contains(id(o))) o.trace.reset();
+  }
+}
+
 }  // namespace
 
 std::vector<TraceFile> files_in(const fs::path& folder) {
@@ -64,6 +91,12 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (looks_like_trace(entry)) files.push_back({entry.path(), false});
   }
+  // Windows' files come with their rank file, and alone for themselves.
+  std::set<std::string> stems;
+  for (const TraceFile& file : files) stems.insert(stem_of(file.path));
+  std::erase_if(files, [&](const TraceFile& file) {
+    return stems.contains(stem_of_rank_file(stem_of(file.path) + ".json"));
+  });
   std::ranges::sort(files, {}, &TraceFile::path);
   return files;
 }
@@ -100,6 +133,7 @@ Traces load_all(const std::vector<TraceFile>& files,
     for (std::size_t i = 1; i < std::min(wanted, files.size()); ++i) threads.emplace_back(work);
     work();
   }
+  leave_out_windows(outcomes);
   Traces result;
   std::exception_ptr first_error;
   for (Outcome& outcome : outcomes) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "read/error.h"
+#include "read/window_files.h"
 
 namespace tprof::read {
 namespace {
@@ -24,9 +25,23 @@ std::size_t longest_line(std::uint64_t file_size) {
 
 }  // namespace
 
+struct BlockReader::Window {
+  Source source;
+  BlockReader reader;
+
+  explicit Window(Source from, std::size_t block_bytes)
+      : source(std::move(from)), reader(source, block_bytes) {}
+};
+
+BlockReader::~BlockReader() = default;
+
 // gzread passes a file through that is not gzipped, with one copy less when it reads in big pieces.
 BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     : source_(source), block_bytes_(block_bytes) {
+  if (source.cut == 0) {  // there may be no such file yet
+    longest_line_ = longest_line(source.rest.size());
+    return;
+  }
   errno = 0;
   file_.reset(gzopen(source.file.c_str(), "rbe"));
   if (!file_) throw BadInput(source.file, std::strerror(errno == 0 ? ENOMEM : errno));
@@ -63,6 +78,49 @@ std::size_t BlockReader::read(char* to, std::size_t n) {
 }
 
 bool BlockReader::next(Block& block) {
+  if (window_) {
+    if (window_->reader.next(block)) {
+      leave_events(block);
+      return true;
+    }
+    window_.reset();
+  }
+  if (!later_.text.empty()) {
+    block.text.reserve(later_.text.size() + simdjson::SIMDJSON_PADDING);
+    block.text.assign(later_.text);
+    block.offset = later_.offset;
+    later_.text.clear();
+  } else if (!next_of_file(block)) {
+    return false;
+  }
+  block.file = source_.file;
+  if (source_.windows_of) stop_at_window(block);
+  return true;
+}
+
+void BlockReader::stop_at_window(Block& block) {
+  constexpr std::string_view kLine = "{\"name\":\"tprof_window\"";
+  std::string& text = block.text;
+  for (std::size_t begin = text.find(kLine); begin != text.npos; begin = text.find(kLine, begin)) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const auto named = begin == 0 || text[begin - 1] == '\n' ? named_window(line) : std::nullopt;
+    auto source = named ? window_source(source_, named->file) : std::nullopt;
+    if (source) {
+      // The lines are here: who copies them has them in one file.
+      const Span file = file_in(line);
+      text.replace(begin + file.begin, file.size, file.size, ' ');
+      later_.text.assign(text, end);
+      later_.offset = block.offset + end;
+      text.resize(end);
+      window_ = std::make_unique<Window>(std::move(*source), block_bytes_);
+      return;
+    }
+    begin = end;
+  }
+}
+
+bool BlockReader::next_of_file(Block& block) {
   std::string& text = block.text;
   text.assign(carry_);  // and not swapped: a block that is used again keeps its room
   carry_.clear();

@@ -8,11 +8,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tprof::read {
+
+// What a process has not written yet: lines that follow the first `cut` bytes of a file.
+struct Rest {
+  std::uint64_t cut = 0;
+  std::string rest{};
+};
 
 // Where the lines come from.
 struct Source {
@@ -20,6 +28,10 @@ struct Source {
   // Bytes of the file that count: what lies behind was being written when the process died.
   std::uint64_t cut = std::numeric_limits<std::uint64_t>::max();
   std::string rest;  // lines that follow the cut
+  // Set: the base_time_ns of the process whose windows may have files beside this one. Their events
+  // then come with the windows' lines.
+  std::optional<std::int64_t> windows_of{};
+  std::map<std::string, Rest> unfinished{};  // of these files, by name
 };
 
 // Whole lines (each with its newline) and where they begin. `text` has the spare capacity that
@@ -27,11 +39,15 @@ struct Source {
 struct Block {
   std::string text;
   std::uint64_t offset = 0;
+  std::filesystem::path file{};  // that they are in
 };
 
 class BlockReader {
  public:
   explicit BlockReader(const Source& source, std::size_t block_bytes = kBlockBytes);
+  BlockReader(const BlockReader&) = delete;
+  BlockReader& operator=(const BlockReader&) = delete;
+  ~BlockReader();
 
   // False at the end. Throws BadInput for a line that is too long for what the file is, for data
   // behind `]` and for what can't be read.
@@ -43,6 +59,8 @@ class BlockReader {
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
  private:
+  bool next_of_file(Block& block);
+  void stop_at_window(Block& block);
   std::size_t read(char* to, std::size_t n);
   void look_for_the_end(std::string_view block);
 
@@ -59,6 +77,10 @@ class BlockReader {
   bool array_ = false;        // `[` is the first line; what else it may be, the caller says
   bool ended_ = false;        // `]` was read
   std::string carry_;
+  // The rest of a block, behind the line of a window whose events come first.
+  Block later_;
+  struct Window;
+  std::unique_ptr<Window> window_;
 };
 
 struct Line {

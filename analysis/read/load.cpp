@@ -11,6 +11,8 @@
 #include "read/metadata.h"
 #include "read/process.h"
 #include "read/ring_file.h"
+#include "read/window_alone.h"
+#include "read/window_files.h"
 
 namespace tprof::read {
 namespace {
@@ -247,7 +249,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   const auto ring = header.ring.empty() ? std::optional<RingFile>()
                                         : RingFile::open(ring_path(file.path(), header));
   if (!ring || !ring->belongs_to(header)) return with_snapshot(file, head, header);
-  Replay rest = replay(*ring);
+  Replay rest = replay(*ring, file.path());
   if (file.ended()) return std::nullopt;  // it may have closed meanwhile
   const std::uint64_t size = std::filesystem::file_size(file.path());
   if (size < rest.cut) {
@@ -256,6 +258,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
                        " bytes were written: it is a copy, or was cut");
   }
   Trace whole = with_rest({file.path(), rest.cut, std::move(rest.lines)}, head, ring->path());
+  whole.source.unfinished = std::move(rest.windows);
   if (rest.running) whole.processes[0].end = End::running;
   return whole;
 }
@@ -270,7 +273,9 @@ Trace load_file(const std::filesystem::path& path, Merged merged) {
   if (!header) return all();
   if (auto ends = closed(file, head)) return std::move(*ends);
   if (!file.ended()) {
-    if (auto open = unclosed(file, head, *header)) return std::move(*open);
+    const bool alone = !header->window_of.empty();
+    auto open = alone ? std::nullopt : unclosed(file, head, *header);
+    if (open) return std::move(*open);
   }
   return all();
 }
@@ -283,6 +288,14 @@ std::filesystem::path ring_path(const std::filesystem::path& rank_file, const He
 
 Trace load(const std::filesystem::path& file, Merged merged) {
   Trace trace = load_file(file, merged);
+  if (!trace.merged && !trace.processes.front().header.window_of.empty()) {
+    count_lines_of_window(trace);
+  }
+  if (!trace.merged && has_window_files(trace.processes.front().header)) {
+    Process& p = trace.processes.front();
+    trace.source.windows_of = p.header.base_time_ns;
+    if (p.footer && p.footer->window_files != 0) count_missing_windows(trace.source, p);
+  }
   std::vector<Process> lanes;
   for (Process& p : trace.processes) {
     std::vector<Process> ranks = lanes_of(std::move(p));

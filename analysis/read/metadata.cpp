@@ -104,6 +104,7 @@ Header header(const object& args) {
   h.config = settings(args, "config");
   h.env = settings(args, "env");
   h.ring = text_or_empty(args, "ring");
+  if (find(args, "window")) h.window_of = text(object_of(args, "window"), "of");
   return h;
 }
 
@@ -232,6 +233,7 @@ Footer footer(const object& args) {
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
   if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
+  if (find(args, "windows")) f.window_files = count(object_of(args, "windows"), "files");
   if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));
   if (find(args, "base_time_ns")) f.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
   const object coverage = object_of(args, "coverage");
@@ -306,12 +308,16 @@ void MetadataParser::dispatch(const Line& line) {
     p.ledgers[l.epoch] = std::move(l);
   } else if (name == "tprof_footer") {
     p.footer = footer(object_of(top, "args"));
+    if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // not known
     if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
       throw Malformed(
           "expected the footer of the process whose header begins this file, found another "
           "process's: were files put together? Give them one by one");
   } else if (name == "tprof_clock") {
     p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
+  } else if (name == "tprof_window" && merged_) {
+    if (!find(object_of(top, "args"), "file")) return;
+    ++p.windows_missing;  // what was there has no file any more
   } else if (name == "tprof_identity") {
     const object args = object_of(top, "args");
     identity(args, p.header);

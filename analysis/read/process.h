@@ -59,7 +59,8 @@ struct Header {
   std::vector<std::int64_t> devices;
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> env;
-  std::string ring;  // path of the ring file, empty: none
+  std::string ring;         // path of the ring file, empty: none
+  std::string window_of{};  // of a window's file: name of the rank file; empty: it is that
 };
 
 struct Comm {
@@ -154,10 +155,14 @@ struct Compute {
   std::uint64_t window_ns = 0;
 };
 
+// Why there is no line where one was written: the window's file is not beside the rank file.
+inline constexpr std::string_view kNotHere = "elsewhere";
+
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::uint64_t steps_dropped = 0;                      // that ended and have no line
+  std::uint64_t window_files = 0;                       // that windows have of their own
   std::optional<Compute> compute;                       // nothing: not known
   std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;
@@ -187,7 +192,8 @@ struct Process {
   std::map<std::int64_t, Ledger> ledgers;  // the last of each epoch
   std::optional<Footer> footer;
   End end = End::lost;
-  bool cut = false;       // the last line of the file is not whole
+  std::uint64_t windows_missing = 0;  // files of windows that are not here
+  bool cut = false;                   // the last line of the file is not whole
   bool snapshot = false;  // End::running as of its last ledger: whether it still does is not known
   // A process that holds several ranks (ncclCommInitAll, one thread a GPU) is as many of these, one
   // behind the other, each with its part of the counts. What is the whole process's (header, clock,

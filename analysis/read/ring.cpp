@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 
 #include "interpose/lines/drain.h"
@@ -59,24 +60,112 @@ bool overwritten(const View& view, const Progress& from) {
   return false;
 }
 
+// The lines of windows' files: each is completed, since nobody else will do it, or as it is now.
+class Windows {
+ public:
+  Windows(const View& view, std::filesystem::path rank_file)
+      : view_(view), rank_file_(std::move(rank_file)) {}
+
+  Text* texts() { return view_.head().windows.files ? text_ : nullptr; }
+
+  // A file that has its name, or is not here, gets no more lines. Not so of a living process, which
+  // may have named it since it told us how far it was.
+  void begin(Progress& p, bool running) const {
+    for (WindowFile& file : p.window_file) {
+      const bool begun = file.window != 0 && file.offset != 0;
+      if (!running && begun && !std::filesystem::exists(path(file, kUnfinishedFile))) {
+        file.complete = 1;
+      }
+    }
+  }
+
+  void take() {
+    for (std::size_t i = 0; i < kWindowFiles; ++i) {
+      lines_[i].append(text_[i].view());
+      text_[i].clear();
+    }
+  }
+
+  void complete_oldest(Progress& p) {
+    WindowFile* oldest = nullptr;
+    for (WindowFile& file : p.window_file) {
+      const bool open = file.window != 0 && file.complete == 0;
+      if (open && (oldest == nullptr || file.window < oldest->window)) oldest = &file;
+    }
+    if (oldest != nullptr) complete(*oldest, lines_[oldest - p.window_file]);
+  }
+  void complete_all(Progress& p) {
+    for (std::uint32_t i = 0; i < kWindowFiles; ++i) complete_oldest(p);
+  }
+
+  std::map<std::string, Rest> files() && { return std::move(files_); }
+
+ private:
+  std::string name_of(const WindowFile& file) const {
+    char name[320];
+    FixedText text(name);
+    window_file_name(text, view_, file);
+    return std::filesystem::path(name).filename().string();
+  }
+  std::filesystem::path path(const WindowFile& file, std::string_view end) const {
+    return rank_file_.parent_path() / (name_of(file) + std::string(end));
+  }
+
+  void complete(WindowFile& file, std::string& lines) {
+    Text text;
+    if (file.offset == 0) {
+      while (file.attempt < 1000 && std::filesystem::exists(path(file, ""))) ++file.attempt;
+      window_file_header(text, view_, header(), file);
+    }
+    std::string rest(text.view());
+    text.clear();
+    window_file_end(text, view_, file);
+    rest.append(lines).append(text.view());
+    files_[name_of(file)] = {file.offset, std::move(rest)};
+    lines.clear();
+    file.complete = 1;
+  }
+
+  std::string header() const {
+    std::string bytes(std::min<std::uint64_t>(view_.head().header_bytes, std::uint64_t{1} << 24),
+                      '\0');
+    std::ifstream in(rank_file_, std::ios::binary);
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+    return bytes;
+  }
+
+  View view_;
+  std::filesystem::path rank_file_;
+  Text text_[kWindowFiles];
+  std::string lines_[kWindowFiles];
+  std::map<std::string, Rest> files_;
+};
+
 // The lines of the records that have none yet, with `progress` moved past them. False: a living
 // process has written over them meanwhile, having given them their lines itself.
 bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool running,
-               std::string& lines) {
+               std::string& lines, Windows& windows) {
   const auto from = std::make_unique<Progress>(progress);
   Text text;
   std::uint64_t events = 0;
+  windows.begin(progress, running);
+  drain.windows(text, progress, WindowLines::complete);
   for (bool more = true; more;) {
-    more = !drain.run(text, progress, events);
+    more = !drain.run(text, progress, events, nullptr, windows.texts());
     lines.append(text.view());
     text.clear();
+    windows.take();
+    if (!drain.file_wanted()) continue;
+    windows.complete_oldest(progress);
+    drain.windows(text, progress, WindowLines::complete);
   }
   return !running || !overwritten(view, *from);
 }
 
 }  // namespace
 
-Replay replay(const RingFile& ring) {
+Replay replay(const RingFile& ring, const std::filesystem::path& rank_file) {
   const View view = ring.view();
   Replay result;
   result.running = ring.running();
@@ -87,13 +176,18 @@ Replay replay(const RingFile& ring) {
   constexpr int kAttempts = 20;
   Drain drain(view);
   std::unique_ptr<Progress> progress;
+  std::unique_ptr<Windows> windows;
   bool drained = false;
   for (int i = 0; i <= kAttempts && !drained; ++i) {
     result.lines.clear();
     progress = committed_progress(ring);
     result.cut = progress->offset;
-    drained = i < kAttempts && drain_all(view, drain, *progress, result.running, result.lines);
+    windows = std::make_unique<Windows>(view, rank_file);
+    drained =
+        i < kAttempts && drain_all(view, drain, *progress, result.running, result.lines, *windows);
   }
+  windows->complete_all(*progress);
+  result.windows = std::move(*windows).files();
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "interpose/format/view.h"
+#include "read/lines.h"
 #include "read/process.h"
 
 namespace tprof::read {
@@ -56,10 +58,11 @@ struct Replay {
   std::uint64_t cut = 0;  // bytes of the rank file that the lines below follow
   std::string lines;      // as the writer would have written them: events, ledger, footer
   bool running = false;   // the process lives: calls that are open may still return
+  std::map<std::string, Rest> windows;  // files that are not complete, by name: the same of these
 };
 
 // Throws BadInput where no state was ever committed: the process died while it started.
-Replay replay(const RingFile& ring);
+Replay replay(const RingFile& ring, const std::filesystem::path& rank_file);
 
 // The ring file of a process of this user and this machine, since its last start, that is dead.
 struct LeftRing {

@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
+#include "interpose/lines/window_lines.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
+#include "read/window_files.h"
 
 namespace tprof::recover {
 namespace fs = std::filesystem;
@@ -22,19 +23,16 @@ namespace {
 
 class File {
  public:
-  explicit File(const fs::path& path)
-      : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) {
+  explicit File(const fs::path& path, int flags = 0)
+      : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0666)) {
     if (fd_ < 0) fail();
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() { close(fd_); }
 
-  // The lines that the rank file lacks, and its end.
-  void end_with(const read::Source& source) {
-    const std::string lines = source.rest + "]\n";
-    std::string_view text = lines;
-    std::uint64_t offset = source.cut;
+  // What it lacks behind the first `offset` bytes.
+  void end_with(std::string_view text, std::uint64_t offset) {
     while (!text.empty()) {
       const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
@@ -62,8 +60,25 @@ bool of_another_host(const read::Header& header) {
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
+// Of windows, as the rank file's lines have them.
+void name_files(const read::Source& source) {
+  if (source.windows_of) read::name_window_files(source);
+}
+
 std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+// Windows' files first, but for their names: they say that a file is whole, and then nothing is
+// added to it. So this too can be done again.
+void write_rest(const read::Source& source, File& rank_file) {
+  for (const auto& [name, rest] : source.unfinished) {
+    const fs::path part = source.file.parent_path() / (name + std::string(kUnfinishedFile));
+    if (rest.cut != 0 && !fs::exists(part)) continue;  // it was removed
+    File(part, rest.cut == 0 ? O_CREAT : 0).end_with(rest.rest, rest.cut);
+  }
+  rank_file.end_with(source.rest + "]\n", source.cut);
+  name_files(source);
 }
 
 void remove_left(const fs::path& left) {
@@ -79,6 +94,9 @@ Result recover(const fs::path& rank_file, bool force) {
   const read::Trace trace = read::load(rank_file);
   if (trace.merged || trace.processes.empty()) return {true, "a merged trace"};
   const read::Process& process = trace.processes.front();
+  if (!process.header.window_of.empty()) {
+    return {true, "the file of a window: its rank file is " + process.header.window_of};
+  }
   const fs::path ring_path = read::ring_path(rank_file, process.header);
 
   const fs::path snapshot = read::snapshot_path(rank_file);
@@ -92,7 +110,7 @@ Result recover(const fs::path& rank_file, bool force) {
                           process.header.host, where, process.header.pid)};
     }
     File file(rank_file);
-    file.end_with(trace.source);
+    write_rest(trace.source, file);
     remove_left(snapshot);
     return {false, "recovered from its snapshot: the counts are as of then"};
   }
@@ -118,12 +136,13 @@ Result recover(const fs::path& rank_file, bool force) {
     return {false, "still running, or being recovered by another: left alone"};
   }
   // It may have died between the end of its file and the removal of its ring, as may have we.
-  if (trace.source.cut == std::numeric_limits<std::uint64_t>::max()) {
+  if (trace.source.cut == read::Source{}.cut) {
+    name_files(trace.source);
     remove_left(ring_path);
     remove_left(snapshot);
     return {true, "closed; its ring file was left over and is removed"};
   }
-  file.end_with(trace.source);
+  write_rest(trace.source, file);
   remove_left(ring_path);
   remove_left(snapshot);
   const bool partial = process.end == read::End::partial;

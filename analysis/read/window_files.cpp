@@ -1,0 +1,177 @@
+#include "read/window_files.h"
+
+#include <fcntl.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "interpose/format/settings.h"
+#include "interpose/lines/window_lines.h"
+#include "read/error.h"
+#include "read/json.h"
+#include "read/load.h"
+#include "read/metadata.h"
+
+namespace tprof::read {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kWindowLine = "{\"name\":\"tprof_window\"";
+constexpr std::string_view kFile = ",\"file\":\"";
+constexpr std::string_view kEnd = ".json";
+
+// What stands between `from` and the number at the end of the name is taken off.
+bool take_number(std::string_view& name, std::string_view from) {
+  const std::size_t at = name.rfind(from);
+  if (at == std::string_view::npos || at + from.size() == name.size()) return false;
+  const std::string_view number = name.substr(at + from.size());
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  if (!std::ranges::all_of(number, is_digit)) return false;
+  name = name.substr(0, at);
+  return true;
+}
+
+// A name is trusted as far as what the file says of itself.
+bool is_of(const Source& source, std::int64_t base_time_ns) {
+  const std::optional<Header> header = beginning_of(source.file).header;
+  return header && !header->window_of.empty() && header->base_time_ns == base_time_ns;
+}
+
+// Calls f(window, line) for each window of the rank file that has a file.
+template <typename F>
+void each_named_window(const Source& rank_file, F&& f) {
+  const Source lines{rank_file.file, rank_file.cut, rank_file.rest};  // without the windows' files
+  BlockReader reader(lines);
+  for (Block block; reader.next(block);) {
+    each_line(block, [&](const Line& line) {
+      if (const auto window = named_window(line.text)) f(*window, line.text);
+    });
+  }
+}
+
+}  // namespace
+
+bool has_window_files(const Header& header) {
+  const auto set = header.config.find(std::string(info(Setting::window_files).name));
+  return header.window_of.empty() && set != header.config.end() && !is_off(set->second);
+}
+
+std::optional<NamedWindow> named_window(std::string_view line) {
+  if (!line.starts_with(kWindowLine) || line.find(kFile) == line.npos) return std::nullopt;
+  line = line.substr(0, line.rfind('}') + 1);  // without its comma
+  simdjson::dom::parser parser;
+  object top;
+  NamedWindow window;
+  try {
+    if (parser.parse(line.data(), line.size()).get(top) != simdjson::SUCCESS) return std::nullopt;
+    const object args = object_of(top, "args");
+    window.file = text(args, "file");
+    if (find(args, "lines")) window.lines = count(args, "lines");
+  } catch (const Malformed&) {
+    return std::nullopt;
+  }
+  if (stem_of_rank_file(window.file).empty() || window.file.find('/') != std::string::npos) {
+    return std::nullopt;
+  }
+  return window;
+}
+
+Span file_in(std::string_view line) {
+  constexpr std::string_view kLines = ",\"lines\":";
+  const std::size_t begin = line.find(kFile);
+  if (begin == std::string_view::npos) return {};
+  std::size_t end = line.find('"', begin + kFile.size());
+  end = end == std::string_view::npos ? begin : end + 1;
+  if (line.substr(end).starts_with(kLines)) {
+    end = std::min(line.find_first_not_of("0123456789", end + kLines.size()), line.size());
+  }
+  return {begin, end - begin};
+}
+
+std::optional<Source> window_source(const Source& rank_file, const std::string& name) {
+  const fs::path whole = rank_file.file.parent_path() / name;
+  const auto left = rank_file.unfinished.find(name);
+  const bool unwritten = left != rank_file.unfinished.end();
+  if (unwritten && left->second.cut == 0) return Source{whole, 0, left->second.rest};
+  std::error_code error;
+  for (const std::string_view end :
+       {std::string_view(), kUnfinishedFile, std::string_view(".gz")}) {
+    Source source{whole.string() + std::string(end), Source{}.cut, {}};
+    if (!fs::is_regular_file(source.file, error) || !is_of(source, *rank_file.windows_of)) continue;
+    if (unwritten) {
+      source.cut = left->second.cut;
+      source.rest = left->second.rest;
+    }
+    return source;
+  }
+  return std::nullopt;
+}
+
+// With line breaks over it, so that the others stay where they are.
+void leave_events(Block& block) {
+  std::string& text = block.text;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const bool group = line.starts_with("{\"name\":\"tprof_group\"");
+    const bool other = line.starts_with("{\"name\":\"process_") ||
+                       line.starts_with("{\"name\":\"thread_name\"") || !line.starts_with('{');
+    if (!group && (other || is_metadata(line)))
+      std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(begin), end - begin, '\n');
+    begin = end + 1;
+  }
+}
+
+void count_missing_windows(const Source& rank_file, Process& process) {
+  std::uint64_t lines = 0;
+  each_named_window(rank_file, [&](const NamedWindow& window, std::string_view) {
+    if (window_source(rank_file, window.file)) return;
+    ++process.windows_missing;
+    lines = saturated_sum(lines, window.lines);
+  });
+  if (process.windows_missing != 0 && process.footer) {
+    process.footer->dropped[std::string(kNotHere)] += lines;
+  }
+}
+
+std::string stem_of_rank_file(std::string_view name) {
+  if (!name.ends_with(kEnd)) return {};
+  name.remove_suffix(kEnd.size());
+  take_number(name, ".r");
+  const bool window = take_number(name, ".step-") || take_number(name, ".window-");
+  return window ? std::string(name) : std::string();
+}
+
+void name_window_files(const Source& rank_file) {
+  each_named_window(rank_file, [&](const NamedWindow& window, std::string_view line) {
+    const fs::path whole = rank_file.file.parent_path() / window.file;
+    const fs::path part = whole.string() + std::string(kUnfinishedFile);
+    std::error_code error;
+    if (fs::exists(whole, error) || !fs::exists(part, error)) return;
+    if (!is_of({part, Source{}.cut, {}}, *rank_file.windows_of)) return;
+    std::fstream file(part, std::ios::in | std::ios::out | std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!text.ends_with("\n]\n")) {
+      const std::size_t lines = text.rfind('\n') + 1;
+      std::string end(line);
+      const Span named = file_in(line);
+      end.erase(named.begin, named.size) += "\n]\n";
+      file.clear();
+      file.seekp(static_cast<std::streamoff>(lines));
+      file << end;
+      file.close();
+      if (!file) throw BadInput(part, "cannot write its end");
+      fs::resize_file(part, lines + end.size(), error);
+    }
+    fs::rename(part, whole, error);
+    if (error) throw BadInput(part, "cannot be renamed: " + error.message());
+  });
+}
+
+}  // namespace tprof::read
