@@ -119,17 +119,22 @@ def test_lines_are_those_of_active_steps_and_the_counts_those_of_all(torch, tmp_
     assert worse_than_notes(done.traces) == []
 
 
-def test_without_marks_windows_go_by_what_repeats(torch, tmp_path):
-    done = run(tmp_path, "--steps", "24", TPROF_SCHEDULE="wait=1,active=2,repeat=2")
+def test_without_marks_windows_go_by_what_repeats_each_in_a_file_of_its_own(torch, tmp_path):
+    done = run(tmp_path, "--steps", "24", TPROF_SCHEDULE="wait=1,active=2,repeat=2", TPROF_WINDOW_FILES="1")
     windows = []
     for file in done.ranks():
         assert not_as_the_contract_says(lines_of(file.path)) == []
         found = spans(file, "tprof_window")
         windows.append([(w["first_step"], w["last_step"]) for *_, w in found])
+        of_windows = rankfile.windows_of(file.path)
+        assert [w["file"] for *_, w in found] == list(of_windows) and file.events == []
         per_window = collections.Counter()
-        for event in file.events:
-            (window,) = within(event["ts"], found)
-            per_window[window["first_step"], event["name"]] += 1
+        for name, of_window in of_windows.items():
+            assert not_as_the_contract_says(lines_of(of_window.path)) == []
+            for event in of_window.events:
+                (window,) = within(event["ts"], found)
+                assert name == f"{file.path.stem}.step-{window['first_step']}.json" == window["file"]
+                per_window[window["first_step"], event["name"]] += 1
         # FSDP2's formulas: five reductions a step, nine gathers.
         scatters, gathers = ([per_window[w["first_step"], name] for *_, w in found]
                              for name in ("ncclReduceScatter", "ncclAllGather"))  # fmt: skip
@@ -139,16 +144,19 @@ def test_without_marks_windows_go_by_what_repeats(torch, tmp_path):
 
 def test_the_programs_own_switch_opens_and_closes_the_window(torch, tmp_path):
     done = run(
-        tmp_path, *RANGES, "--profile", "3", "5", TPROF_SCHEDULE="profiler", TPROF_TIMING="events", **BY_RANGE
-    )
+        tmp_path, *RANGES, "--profile", "3", "5", TPROF_SCHEDULE="profiler", TPROF_WINDOW_FILES="1",
+        TPROF_TIMING="events", **BY_RANGE,
+    )  # fmt: skip
     assert done.words_of_ours() == []
     for file in done.ranks():
+        ((name, of_window),) = rankfile.windows_of(file.path).items()
+        assert name == f"{file.path.stem}.window-1.json" and {"DEVICE", "NVTX"} <= {e["cat"] for e in of_window.events}
         assert not_as_the_contract_says(lines_of(file.path)) == []
         ((start, end, window),) = spans(file, "tprof_window")
         assert "first_step" not in window
         steps = {step["step"]: (ts, step) for ts, _, step in spans(file, "tprof_step")}
         assert steps[2][0] < start < steps[3][0] and steps[5][0] < end < steps[6][0]
-        lines = [event for event in file.events if event["cat"] not in ("NVTX", "DEVICE")]
+        lines = [event for event in of_window.events if event["cat"] not in ("NVTX", "DEVICE")]
         assert all(start <= event["ts"] < end for event in lines)
         in_window = collections.Counter()
         for n in range(3, 6):
