@@ -17,6 +17,7 @@ RANKS = (512, 4096, 10_000)
 # one's.
 KINDS = {"closed": (0, 1), "killed": (1, 2), "lost": (1, 2), "hung": (1, 2), "sizes": (1, 2)}
 KINDS |= {"group_sizes": (1, 2)}
+INCOMPLETE = ("killed", "lost")  # that is all `summary` judges
 CHECK_S, CHECK_MIB = 60, 1024  # of 10,000 healthy ranks; of fewer ranks in proportion
 LEDGERS_S = 5
 RUN_S = 1  # what `tprof run` adds to a command in a folder that holds this job
@@ -37,7 +38,7 @@ def of_job(place: Place, ranks: int, kind: str) -> Iterator[Figure]:
     commands = {
         "check": (["check", folder], status, CHECK_S),
         "check --no-lines": (["check", "--no-lines", folder], status, LEDGERS_S),
-        "summary": (["summary", folder], status, LEDGERS_S),
+        "summary": (["summary", folder], int(kind in INCOMPLETE), LEDGERS_S),
     }
     if kind == "hung":
         del commands["summary"]
