@@ -39,14 +39,19 @@ void Order::find_gradients() {
   for (std::size_t i = 0; i < text_.size(); ++i) gradients_ += gradient(i) ? 1U : 0U;
 }
 
-// Batches of data are among the largest copies that come again and again while it trains.
+// Batches of data are among the largest copies that come again and again while it trains. Those
+// that are as large as what is then gathered of this rank are parameters that lie in the host's
+// memory.
 void Order::find_batches() {
+  for (const Symbol& symbol : sequence_.symbols) {
+    if (symbol.given != 0) given_.insert(symbol.given);
+  }
   std::size_t first = 0;
   while (first < text_.size() && !gradient(first)) ++first;
   std::map<std::uint32_t, std::size_t> times;
   std::uint64_t largest = 0;
   for (std::size_t i = first; i < text_.size(); ++i) {
-    if (copies_in(text_[i]) && ++times[text_[i]] == kFewest - 1) {
+    if (may_be_data(text_[i]) && ++times[text_[i]] == kFewest - 1) {
       largest = std::max(largest, symbol(i).bytes);
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "interpose/format/step_mark.h"
@@ -26,7 +27,7 @@ class Order {
   }
   bool gradient(std::size_t i) const { return gradient_[text_[i]]; }  // a reduction of some
   bool data_in(std::size_t i) const {
-    return copies_in(text_[i]) && symbol(i).bytes >= batch_bytes_;
+    return may_be_data(text_[i]) && symbol(i).bytes >= batch_bytes_;
   }
   std::size_t gradients() const { return gradients_; }  // in all of it
   bool any_data() const { return any_data_; }
@@ -43,6 +44,10 @@ class Order {
   }
 
  private:
+  bool may_be_data(std::uint32_t symbol) const {
+    return copies_in(symbol) && !given_.contains(sequence_.symbols[symbol].bytes);
+  }
+
   void find_gradients();
   void find_batches();
   void hash();
@@ -51,6 +56,7 @@ class Order {
   std::vector<std::uint32_t> text_;
   std::vector<std::size_t> place_;  // of each symbol of the text: the operation
   std::vector<bool> gradient_;      // by symbol
+  std::set<std::uint64_t> given_;   // sizes of shards
   std::size_t gradients_ = 0;
   std::uint64_t batch_bytes_ = kScalarBytes;
   bool any_data_ = false;

@@ -1,6 +1,9 @@
 #include "steps/sequence.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "interpose/format/dtypes.h"
 
 namespace tprof::steps {
 namespace {
@@ -20,6 +23,11 @@ Symbol::Kind kind_of(const read::Event& e) {
   }
 }
 
+std::uint64_t given_of(const read::Event& e) {
+  const auto* type = std::ranges::find(kDtypes, e.dtype, &DtypeInfo::name);
+  return e.bucket == Bucket::ALLGATHER && type != std::end(kDtypes) ? e.count * type->size : 0;
+}
+
 }  // namespace
 
 void Sequence::add(const read::Event& e) {
@@ -34,7 +42,8 @@ void Sequence::add(const read::Event& e) {
   const auto next = static_cast<std::uint32_t>(symbols.size());
   const auto [number, added] = numbers_.try_emplace(
       {name, e.comm.value_or(-1), e.count, e.dtype, e.peer.value_or(-1)}, next);
-  if (added) symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes});
+  if (added)
+    symbols.push_back({kind_of(e), e.name, e.comm.value_or(-1), e.count, e.bytes, given_of(e)});
   operations.push_back({e.ts_ns, e.seq, number->second});
 }
 

@@ -19,6 +19,7 @@ struct Symbol {
   std::int64_t comm = -1;  // -1: a copy
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t given = 0;  // bytes of its own that a rank gives an all-gather; else 0
 };
 
 struct Operation {

@@ -147,6 +147,22 @@ def test_ranks_that_were_killed_apart_have_the_same_steps(tmp_path):
     assert calls == [14] * 6 + [7] * 2  # of the rank that was still there
 
 
+@pytest.mark.parametrize("steps", [3, 4, 9])
+def test_parameters_that_lie_in_the_hosts_memory_are_no_batches(tmp_path, steps):
+    """FSDP with CPU offload: each unit's shard comes to the device before it is gathered."""
+    loop, shard = loops.Loop([[0, 1]]), 16544
+    for step in range(steps):
+        loop.step()
+        loop.micro_batch(size=4096)
+        for unit in range(8):
+            loop.copy("cudaMemcpyAsync", 4 * shard)
+            loop.gather(shard)
+            if unit >= 4:
+                loop.scatter(shard)
+        loop.copy("cudaMemcpy", 4 + step % 2)
+    assert check(loop, tmp_path / "job", allow_unknown=steps < 4) in ("steps", None)
+
+
 def test_what_does_not_repeat_has_no_steps(tmp_path):
     report = found(jobs.healthy(4, 300, seed=1).write(tmp_path / "random"))
     assert (report["steps_found"], report["steps"]) == (None, None)
