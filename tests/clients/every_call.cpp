@@ -1,7 +1,6 @@
 // Calls every function that a tracer may wrap, on libraries that have no GPU, and prints what each
 // returned. Nothing here can succeed that needs a device: the point is that every error code, and
 // the runtime's sticky last error, is the library's own.
-#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -34,6 +33,10 @@ decltype(cudaEventRecordWithFlags) cudaEventRecordWithFlags_ptsz;
 decltype(cudaStreamWaitEvent) cudaStreamWaitEvent_ptsz;
 decltype(cudaStreamSynchronize) cudaStreamSynchronize_ptsz;
 }
+
+// As in cuda_profiler_api.h, which not every build has.
+extern "C" cudaError_t cudaProfilerStart();
+extern "C" cudaError_t cudaProfilerStop();
 
 namespace {
 

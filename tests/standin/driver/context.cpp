@@ -1,6 +1,4 @@
 // Devices, contexts, versions and errors.
-#include <cudaProfiler.h>
-
 #include <cstdio>
 
 #include "driver/entry.h"
@@ -12,6 +10,10 @@
 #include "engine/stream.h"
 
 using namespace standin;
+
+// As in cudaProfiler.h, which not every build has.
+extern "C" CUresult cuProfilerStart();
+extern "C" CUresult cuProfilerStop();
 
 namespace {
 
