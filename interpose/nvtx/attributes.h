@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/ranges.h"
 
 namespace tprof {
 

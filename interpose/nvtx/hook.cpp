@@ -10,8 +10,8 @@
 #include "interpose/api/functions.h"
 #include "interpose/nvtx/attributes.h"
 #include "interpose/nvtx/missed.h"
-#include "interpose/nvtx/range_names.h"
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/range_names.h"
+#include "interpose/ranges/ranges.h"
 #include "interpose/resolve/binding.h"
 #include "interpose/session/config.h"
 

@@ -24,7 +24,7 @@
 #include "interpose/graphs/graphs.h"
 #include "interpose/lines/drain.h"
 #include "interpose/nvtx/missed.h"
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/ranges.h"
 #include "interpose/resolve/resolve.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/header.h"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "interpose/nvtx/range_names.h"
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/range_names.h"
+#include "interpose/ranges/ranges.h"
 #include "support/fuzz.h"
 #include "support/tool_run.h"
 #include "unit/interpose_world.h"

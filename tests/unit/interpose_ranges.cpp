@@ -1,4 +1,4 @@
-// nvtx/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
+// ranges/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <random>
 
 #include "catch2.h"
-#include "interpose/nvtx/range_names.h"
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/range_names.h"
+#include "interpose/ranges/ranges.h"
 #include "interpose_single_step.h"
 #include "interpose_world.h"
 

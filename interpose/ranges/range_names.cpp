@@ -1,4 +1,4 @@
-#include "interpose/nvtx/range_names.h"
+#include "interpose/ranges/range_names.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,11 +1,11 @@
-#include "interpose/nvtx/ranges.h"
+#include "interpose/ranges/ranges.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "interpose/base/held_signals.h"
-#include "interpose/nvtx/range_names.h"
+#include "interpose/ranges/range_names.h"
 #include "interpose/thread/ring.h"
 #include "interpose/thread/thread.h"
 
