@@ -7,6 +7,7 @@
 
 #include "export/line_editor.h"
 #include "interpose/format/buckets.h"
+#include "interpose/format/counters.h"
 #include "interpose/format/coverage.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/format/ledger.h"
@@ -50,12 +51,20 @@ constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_pat
 constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle",
                                            "name",  "of",    "ring"};
 // And the kind of the pseudonym.
-constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
-    {"boot_id", "boot"},  {"build_id", "build"}, {"category", "category"},
-    {"file", "source"},   {"symbol", "symbol"},  {"command", "command"},
-    {"domain", "domain"}, {"host", "host"},      {"pci", "pci"},
-    {"phase", "phase"},   {"run_id", "run"},     {"rendezvous", "rendezvous"},
-    {"uuid", "GPU"}};
+constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {{"boot_id", "boot"},
+                                                                       {"build_id", "build"},
+                                                                       {"category", "category"},
+                                                                       {"file", "source"},
+                                                                       {"symbol", "symbol"},
+                                                                       {"command", "command"},
+                                                                       {"domain", "domain"},
+                                                                       {"error", "error"},
+                                                                       {"host", "host"},
+                                                                       {"pci", "pci"},
+                                                                       {"phase", "phase"},
+                                                                       {"run_id", "run"},
+                                                                       {"rendezvous", "rendezvous"},
+                                                                       {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
     "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
@@ -88,14 +97,29 @@ std::string_view names_in(std::string_view line) {
 }
 
 bool is_word_of_the_contract(std::string_view text) {
-  constexpr std::string_view kWords[] = {
-      "M",    "X",     "B",     "i",     "b",     "e",        "t",      "autograd",
-      "byte", "byte2", "byte4", "byte8", "close", "interval", "period", "uncalled_cudart"};
+  constexpr std::string_view kWords[] = {"M",
+                                         "X",
+                                         "B",
+                                         "C",
+                                         "i",
+                                         "b",
+                                         "e",
+                                         "t",
+                                         "autograd",
+                                         "byte",
+                                         "byte2",
+                                         "byte4",
+                                         "byte8",
+                                         "close",
+                                         "interval",
+                                         "period",
+                                         "uncalled_cudart"};
   const auto named = [&](const auto& info) { return info.name == text; };
   return contains(kWords, text) || text == kGraphCategory || text == kRangeCategory ||
-         text == kDeviceCategory || contains(kModeNames, text) || contains(kReduceNames, text) ||
-         contains(kHostMemoryNames, text) || contains(kNoteNames, text) ||
-         std::ranges::any_of(kBuckets, named) || std::ranges::any_of(kDtypes, named);
+         text == kCounterCategory || text == kDeviceCategory || contains(kModeNames, text) ||
+         contains(kReduceNames, text) || contains(kHostMemoryNames, text) ||
+         contains(kNoteNames, text) || std::ranges::any_of(kBuckets, named) ||
+         std::ranges::any_of(kDtypes, named);
 }
 
 // All of it letters, digits and `others`, and not so long that it could be more than it is.
@@ -205,8 +229,20 @@ void Anonymizer::put_object(simdjson::ondemand::object object, std::string_view 
   out += '}';
 }
 
+// Its keys are the program's.
+void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out) {
+  out += '{';
+  for (auto member : values) {
+    put_key(names_.of("value", value_of(member.unescaped_key())), out);
+    put_token(value_of(member.value()).raw_json_token(), out);
+  }
+  out += '}';
+}
+
 // False: it is not the contract's.
-bool Anonymizer::put_line(simdjson::ondemand::object line, bool range, std::string& out) {
+bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text,
+                          std::string& out) {
+  const bool range = read::is_named_by_program(text);
   bool ours = range;
   out += '{';
   for (auto member : line) {
@@ -222,6 +258,9 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, bool range, std::stri
       names_are_ = range ? "range" : "function";
       out += '"' + (metadata ? std::string(name) : replaced(name, key)) + '"';
       names_are_ = names_in(metadata ? name : "");
+    } else if (key == "args" && read::is_counter(text)) {
+      put_key(key, out);
+      put_counter(value_of(value.get_object()), out);
     } else if (is_known(key)) {
       put_key(key, out);
       put_value(value, key, out);
@@ -240,7 +279,7 @@ bool Anonymizer::edit(const read::Line& line, std::string& out) {
   simdjson::ondemand::document document;
   if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
   names_are_ = "text";
-  const bool ours = put_line(value_of(document.get_object()), read::is_range(line.text), out);
+  const bool ours = put_line(value_of(document.get_object()), line.text, out);
   if (!ours) out.resize(before);
   return ours;
 }

@@ -49,7 +49,8 @@ class Anonymizer {
  private:
   using Value = simdjson::ondemand::value;
 
-  bool put_line(simdjson::ondemand::object line, bool range, std::string& out);
+  bool put_line(simdjson::ondemand::object line, std::string_view text, std::string& out);
+  void put_counter(simdjson::ondemand::object values, std::string& out);
   void put_value(Value value, std::string_view key, std::string& out);
   void put_object(simdjson::ondemand::object object, std::string_view key, std::string& out);
   std::string replaced(std::string_view text, std::string_view key);

@@ -94,7 +94,7 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
     for (const Member* m = first; m <= &last; ++m) all.push_back(m);
     return all;
   }
-  if (read::is_metadata(line.text)) return {first};
+  if (read::is_metadata(line.text) || read::is_counter(line.text)) return {first};
   const bool range = read::is_range(line.text);
   read::object event;
   if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {

@@ -76,7 +76,7 @@ void append_micros(std::string& out, std::int64_t ns) {
 
 LineEditor::Places LineEditor::find(const read::Line& line) {
   Places places;
-  const bool range = read::is_range(line.text);  // named by the program: its name says nothing
+  const bool named = read::is_named_by_program(line.text);
   const bool device = read::is_device_time(line.text);
   simdjson::ondemand::document document;
   const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
@@ -94,7 +94,7 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
     const std::string_view key = value_of(field.unescaped_key());
     auto value = value_of(field.value());
     if (key == "name") {
-      once(places.name, key, range ? "\"\"" : token(value));
+      once(places.name, key, named ? "\"\"" : token(value));
     } else if (key == "pid") {
       once(places.pid, key, token(value));
     } else if (key == "ts") {

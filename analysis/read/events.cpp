@@ -111,6 +111,9 @@ Range range_of(const object& line, const object& args, Range::Phase phase) {
   }
   r.color = short_text(text_or_empty(args, "color"));
   if (find(args, "payload")) r.payload = number(args, "payload");
+  if (find(args, "elements")) r.elements = count(args, "elements");
+  if (find(args, "bytes")) r.bytes = count(args, "bytes");
+  r.error = short_text(text_or_empty(args, "error"));
   if (find(line, "id2")) r.id = short_text(text_or_empty(object_of(line, "id2"), "local"));
   return r;
 }
@@ -184,7 +187,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool range = is_range(line.text);
       const bool timed = is_device_time(line.text);
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
-      if (is_flow(line.text) || (timed && !reader.device_time)) return;
+      if (is_flow(line.text) || is_counter(line.text) || (timed && !reader.device_time)) return;
       if (range && !wanted_range) return;
       const bool event = !range && !timed;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;

@@ -40,7 +40,7 @@ struct Event {
 // the last. Null: the line stands before all of them.
 const Process* owner_at(const Trace& trace, std::uint64_t offset);
 
-// One line of an NVTX range.
+// One line of an NVTX range, or of a scope of the API.
 struct Range {
   // closed: pushed and popped. open: not ended with the trace. started, ended: the two lines of
   // one that was started by itself, or popped from under another; both have its `id`.
@@ -56,6 +56,9 @@ struct Range {
   std::string category_name{};
   std::string color{};                   // "#rrggbb"; empty: none
   std::optional<long double> payload{};  // of integers of 64 bits, with all digits on x86 and Arm
+  std::uint64_t elements = 0;            // that a scope told, 0: none
+  std::uint64_t bytes = 0;
+  std::string error{};  // the type of the exception that left it; empty: none
 };
 
 // The device's time of a call, or of calls that have it together.

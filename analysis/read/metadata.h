@@ -18,9 +18,17 @@ namespace tprof::read {
 inline bool is_metadata(std::string_view line) {
   return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
-// Of an NVTX range: its name is the program's, and may be any.
+// Of an NVTX range or scope: its name is the program's, and may be any.
 inline bool is_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",");
+}
+// What a counter of the program's is: not of its names, its values' keys neither, is anything ours.
+inline bool is_counter(std::string_view line) {
+  return line.starts_with("{\"cat\":\"COUNTER\",");
+}
+// Of both the name says nothing of the line.
+inline bool is_named_by_program(std::string_view line) {
+  return is_range(line) || is_counter(line);
 }
 // The writer puts its phase next: most ranges are no further looked at.
 inline bool is_closed_range(std::string_view line) {
@@ -35,7 +43,7 @@ inline bool is_flow(std::string_view line) {
   return line.starts_with("{\"cat\":\"FLOW\",");
 }
 inline bool begins_as_a_line(std::string_view line) {
-  return line.starts_with("{\"name\":\"") || is_range(line) || is_device_time(line) ||
+  return line.starts_with("{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
          is_flow(line);
 }
 

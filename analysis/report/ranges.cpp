@@ -88,10 +88,15 @@ nlohmann::ordered_json to_json(const stats::Payloads& p) {
           {"max", whole_or_real(p.max)}};
 }
 
-std::string notes(const stats::RangeTotals& totals, bool open) {
+std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
   std::string out =
       "  Inside: calls that the thread of a range began while it was open (PyTorch's backward runs "
       "on threads of its own), nested ranges included.\n";
+  if (told) {
+    out +=
+        "  elements, own bytes: as the program's scopes told them; errors: an exception left "
+        "the scope.\n";
+  }
   if (open) out += "  open: not ended with the trace; their time is in no figure.\n";
   std::uint64_t vague = 0;
   for (const auto& [key, total] : totals.ranges) vague += total.vague;
@@ -111,7 +116,7 @@ std::string range_table(const stats::RangeTotals& totals) {
     return "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path "
            "of "
            "libtprof.so.\n" +
-           (totals.dropped == 0 ? std::string() : notes(totals, false));
+           (totals.dropped == 0 ? std::string() : notes(totals, false, false));
   }
   const std::vector<const Entry*> all = by_time(totals);
   Inside any{};
@@ -119,12 +124,18 @@ std::string range_table(const stats::RangeTotals& totals) {
   bool categories = false;
   bool open = false;
   bool payloads = false;
+  bool elements = false;
+  bool bytes = false;
+  bool errors = false;
   for (const Entry* e : all) {
     stats::add(any, e->second.inside);
     domains = domains || !e->first.domain.empty();
     categories = categories || !category(e->first).empty();
     open = open || e->second.open != 0;
     payloads = payloads || e->second.payloads.count != 0;
+    elements = elements || e->second.elements != 0;
+    bytes = bytes || e->second.bytes != 0;
+    errors = errors || e->second.errors != 0;
   }
   using enum Table::Align;
   std::vector<std::pair<std::string, Table::Align>> columns = {{"range", left}};
@@ -135,6 +146,9 @@ std::string range_table(const stats::RangeTotals& totals) {
     columns.emplace_back(name, right);
   }
   if (open) columns.emplace_back("open", right);
+  if (errors) columns.emplace_back("errors", right);
+  if (elements) columns.emplace_back("elements", right);
+  if (bytes) columns.emplace_back("own bytes", right);
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (any[b].calls == 0) continue;
     columns.emplace_back(kBuckets[b].name, right);
@@ -162,6 +176,9 @@ std::string range_table(const stats::RangeTotals& totals) {
                                  text::duration(total.time.max_ns)});
     }
     if (open) cells.push_back(thousands(total.open));
+    if (errors) cells.push_back(thousands(total.errors));
+    if (elements) cells.push_back(thousands(total.elements));
+    if (bytes) cells.push_back(total.bytes == 0 ? "-" : text::bytes(total.bytes));
     for (std::size_t b = 0; b < kBucketCount; ++b) {
       if (any[b].calls == 0) continue;
       const stats::Moved& moved = total.inside[b];
@@ -176,7 +193,7 @@ std::string range_table(const stats::RangeTotals& totals) {
   if (all.size() > kRangesShown) {
     out += fmt::format("  and {} more names (all of them: --json)\n", all.size() - kRangesShown);
   }
-  return out + notes(totals, open);
+  return out + notes(totals, open, elements || bytes || errors);
 }
 
 nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
@@ -195,6 +212,9 @@ nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
               {"ranks", total.ranks},
               {"count", total.time.count},
               {"open", total.open},
+              {"errors", total.errors},
+              {"elements", total.elements},
+              {"bytes", total.bytes},
               {"total_ns", time(total.time.total_ns)},
               {"mean_ns", time(std::llround(total.time.mean_ns))},
               {"std_ns", time(std::llround(total.time.std_ns()))},

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "interpose/format/ranges.h"
 #include "text/text.h"
 
 namespace tprof::stats {
@@ -57,6 +58,15 @@ std::optional<StepPhase> phase_of_name(std::string_view name) {
   if (is_optimizer(words)) return StepPhase::optimizer;
   if (is_load(words)) return StepPhase::load;
   return std::nullopt;
+}
+
+std::optional<StepPhase> phase_of_range(const read::Range& range) {
+  if (range.domain != kScopeDomain || range.category_name != kScopePhase) {
+    return phase_of_name(range.name);
+  }
+  const auto* said = std::ranges::find(kStepPhaseNames, range.name);
+  if (said == std::end(kStepPhaseNames)) return std::nullopt;
+  return static_cast<StepPhase>(said - kStepPhaseNames);
 }
 
 }  // namespace tprof::stats

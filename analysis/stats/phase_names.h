@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "read/events.h"
+
 namespace tprof::stats {
 
 // load: batches of data. other: told by nothing.
@@ -16,5 +18,8 @@ inline constexpr std::size_t kStepPhaseCount = std::size(kStepPhaseNames);
 // "DataLoader", "Optimizer.step#AdamW.step" (PyTorch), "DeepSpeedEngine.forward" (DeepSpeed),
 // "forward-compute", "batch-generator" (Megatron). Nothing: the name is of no phase, or of several.
 std::optional<StepPhase> phase_of_name(std::string_view name);
+
+// The program's own word for it (tprof_phase), else by the name.
+std::optional<StepPhase> phase_of_range(const read::Range& range);
 
 }  // namespace tprof::stats

@@ -97,6 +97,9 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
       {r.domain ? *r.domain : "", r.name, r.phase == Phase::mark, r.category, r.category_name});
   total.ranks.insert(rank);
   if (r.payload) total.payloads.add(*r.payload);
+  total.elements = read::saturated_sum(total.elements, r.elements);
+  total.bytes = read::saturated_sum(total.bytes, r.bytes);
+  total.errors += r.error.empty() ? 0 : 1;
   if (!r.color.empty()) add_color(total, r.color);
   const auto thread = process.threads.find(r.thread);
   const bool has_calls = thread != process.threads.end();
@@ -158,6 +161,9 @@ void merge(RangeTotals& to, const ProcessRanges& process) {
     total.vague += more.vague;
     total.ranks.insert(more.ranks.begin(), more.ranks.end());
     total.payloads.add(more.payloads);
+    total.elements = read::saturated_sum(total.elements, more.elements);
+    total.bytes = read::saturated_sum(total.bytes, more.bytes);
+    total.errors += more.errors;
     if (more.color) add_color(total, *more.color);
     add(total.inside, more.inside);
   }

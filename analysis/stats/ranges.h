@@ -74,6 +74,9 @@ struct RangeTotal {
   // both. Calls that were executed and have a line, graph launches not.
   Inside inside{};
   Payloads payloads{};
+  std::uint64_t elements = 0;  // that scopes told
+  std::uint64_t bytes = 0;
+  std::uint64_t errors = 0;            // of `time`: an exception left them
   std::optional<std::string> color{};  // nothing: none has one; empty: they differ
 };
 

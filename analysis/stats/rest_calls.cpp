@@ -60,7 +60,7 @@ void RestCalls::call(const read::Event& e) {
 void RestCalls::range(const read::Range& r) {
   const bool open = r.phase == read::Range::Phase::open && r.id.empty();
   if (r.phase != read::Range::Phase::closed && !open) return;
-  const std::optional<StepPhase> phase = phase_of_name(r.name);
+  const std::optional<StepPhase> phase = phase_of_range(r);
   const std::vector<std::uint32_t>* of_thread = calls_of(r.thread);
   if (!phase || of_thread == nullptr) return;
   const std::int64_t end = open ? std::numeric_limits<std::int64_t>::max() : r.ts_ns + r.dur_ns;

@@ -33,6 +33,8 @@ std::atomic<std::uint32_t> g_leaving{0};
 std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to close it
 std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
 std::atomic<bool> g_closed{false};         // the last of them well
+std::atomic<std::uint32_t> g_flushes_asked{0};
+std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
 
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;
@@ -101,6 +103,18 @@ bool close_held(Output& output) {
   return output.end();
 }
 
+// Until `done` has reached `wanted`. False: not in time.
+bool wait_for(std::atomic<std::uint32_t>& done, std::uint32_t wanted, std::uint32_t timeout_ms) {
+  constexpr std::uint32_t kLookAgainMs = 20;
+  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+  for (;;) {
+    const std::uint32_t seen = done.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(seen - wanted) >= 0) return true;
+    if (now_ns() >= until) return false;
+    futex_wait(done, seen, kLookAgainMs);
+  }
+}
+
 Duties g_duties{};
 std::uint32_t g_sleep_ms = kSleepMs;
 
@@ -121,6 +135,7 @@ void* run(void*) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     close_as_asked();
     g_duties.whenever_it_wakes();
+    const std::uint32_t flushes = g_flushes_asked.load(std::memory_order_acquire);
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
       // exit() can stop us anywhere: what it has closed is its own to write over.
@@ -128,6 +143,9 @@ void* run(void*) {
       if (hold.output()->ended()) hold.output()->reopen();
       more = hold.output()->drain_batch();
       if (!more) hold.output()->tick();
+    }
+    if (g_flushes_done.exchange(flushes, std::memory_order_release) != flushes) {
+      futex_wake(g_flushes_done);
     }
     g_duties.before_it_sleeps();
     futex_wait(g_wake, seen, g_sleep_ms);
@@ -160,17 +178,16 @@ bool close_file(std::uint32_t timeout_ms) {
 }
 
 bool close_on_its_thread(std::uint32_t timeout_ms) {
-  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
   g_leaving.fetch_add(1, std::memory_order_release);
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
-  while (now_ns() < until) {
-    const std::uint32_t answered = g_answered.load(std::memory_order_acquire);
-    if (answered >= mine) return g_closed.load(std::memory_order_relaxed);
-    constexpr std::uint32_t kLookAgainMs = 20;
-    futex_wait(g_answered, answered, kLookAgainMs);
-  }
-  return false;
+  return wait_for(g_answered, mine, timeout_ms) && g_closed.load(std::memory_order_relaxed);
+}
+
+bool flush(std::uint32_t timeout_ms) {
+  const std::uint32_t mine = g_flushes_asked.fetch_add(1, std::memory_order_release) + 1;
+  wake();
+  return wait_for(g_flushes_done, mine, timeout_ms);
 }
 
 void go_on() {
@@ -181,7 +198,7 @@ void go_on() {
 void after_fork() {
   if (g_output != nullptr) g_output->leave();
   g_output = nullptr;
-  for (auto* word : {&g_leaving, &g_asked, &g_answered}) {
+  for (auto* word : {&g_leaving, &g_asked, &g_answered, &g_flushes_asked, &g_flushes_done}) {
     word->store(0, std::memory_order_relaxed);
   }
 }

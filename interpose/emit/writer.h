@@ -20,6 +20,10 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
 
 void wake();
 
+// All that was recorded before is in the file, as far as the disk takes it: waits for the thread to
+// say so. False: not in time.
+bool flush(std::uint32_t timeout_ms);
+
 // Writes what is left and closes the array, on the calling thread: at exit it has to wait anyway,
 // and the writer's own, at nice 10, may be kept from running by the program's threads. May be
 // called again, when calls came after. False: it failed, or another's write took `timeout_ms`.

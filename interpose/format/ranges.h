@@ -1,10 +1,11 @@
-// The program's NVTX ranges, as they lie in the mapped file: open ones in a stack of their
-// thread's, closed ones in its ring.
+// The program's NVTX ranges and the scopes of its API (user/tprof.h), as they lie in the mapped
+// file: open ones in a stack of their thread's, closed ones in its ring.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace tprof {
@@ -14,10 +15,16 @@ inline constexpr std::uint32_t kRangeLane = 1U << 22;
 inline constexpr char kRangeCategory[] = "NVTX";
 
 inline constexpr std::uint32_t kMaxRangeName = 128;  // bytes; longer ones are cut
+inline constexpr std::uint32_t kMaxRangeError = 48;  // bytes of it, of an exception's type
 inline constexpr std::uint32_t kMaxOpenRanges = 32;  // on a thread, one in the other
 inline constexpr std::uint32_t kMaxStartedRanges = 64;
 inline constexpr std::uint32_t kMaxRangeDomains = 64;
 inline constexpr std::uint32_t kMaxRangeCategories = 256;  // that have a name, of all domains
+// Of the API's: their domain, the category of those that say what phase of a step it is, and what a
+// step is called, with its number behind it.
+inline constexpr std::string_view kScopeDomain = "tprof";
+inline constexpr std::string_view kScopePhase = "phase";
+inline constexpr std::string_view kScopeStep = "step";
 inline constexpr std::uint8_t kDefaultDomain = 0;
 inline constexpr std::uint8_t kUnknownDomain = 255;  // there were more than the table holds
 
@@ -49,12 +56,21 @@ static_assert(sizeof(RangeAttributes) == 16);
 enum class RangePayload : std::uint8_t { none, positive, integer, real };
 inline constexpr std::uint8_t kGivenCategory = 1;
 inline constexpr std::uint8_t kGivenColor = 2;
+inline constexpr std::uint8_t kGivenAmounts = 16;
+inline constexpr std::uint8_t kGivenError = 32;  // behind the name and a NUL
 constexpr std::uint8_t given_payload(RangePayload payload) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(payload) << 2);
 }
 constexpr RangePayload payload_of(std::uint8_t given) {
   return static_cast<RangePayload>(given >> 2 & 3);
 }
+
+// What a scope handled, 0: not told.
+struct RangeAmounts {
+  std::uint64_t elements;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(RangeAmounts) == sizeof(RangeAttributes));
 
 // It is open where `start_ns` is not 0 and the transaction that closes it, if there is one, is not
 // yet committed. Filled from the end: `start_ns` makes it visible.
@@ -65,18 +81,38 @@ struct OpenRange {
   std::uint32_t tid;       // that began it
   std::uint8_t domain;
   std::uint8_t device;
-  std::uint8_t length;
+  std::uint8_t length;         // of the name, with what stands behind it
   std::uint8_t given;          // of the attributes; 0: they are not filled
-  RangeAttributes attributes;  // directly before the name: see range_bytes()
+  RangeAmounts amounts;        // directly before the attributes, and these
+  RangeAttributes attributes;  // before the name: see range_bytes()
   char name[kMaxRangeName];
   char unused[16];  // records are copied whole
 };
-static_assert(sizeof(OpenRange) == 192 && std::is_trivially_copyable_v<OpenRange>);
+static_assert(sizeof(OpenRange) == 208 && std::is_trivially_copyable_v<OpenRange>);
+static_assert(offsetof(OpenRange, attributes) ==
+              offsetof(OpenRange, amounts) + sizeof(RangeAmounts));
 static_assert(offsetof(OpenRange, name) ==
               offsetof(OpenRange, attributes) + sizeof(RangeAttributes));
 
-// A range that has ended takes as many records as its attributes, where it has any, and its name
-// need, one behind the other, of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
+constexpr std::string_view range_text(const OpenRange& range) {
+  return {range.name, range.length < kMaxRangeName ? range.length : kMaxRangeName};
+}
+// Of one that an exception left, its name ends before the error's.
+constexpr std::string_view range_name(const OpenRange& range) {
+  const std::string_view text = range_text(range);
+  const bool both = (range.given & kGivenError) != 0;
+  const std::size_t end = both ? text.find('\0') : std::string_view::npos;
+  return {text.data(), end == std::string_view::npos ? text.size() : end};
+}
+constexpr std::string_view range_error(const OpenRange& range) {
+  const std::string_view text = range_text(range);
+  const std::size_t from = range_name(range).size() + 1;
+  return from > text.size() ? std::string_view()
+                            : std::string_view(text.data() + from, text.size() - from);
+}
+
+// A range that has ended takes as many records as what it has of amounts, attributes and name
+// needs, one behind the other, of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
 // Record in its first 24 bytes and in `function`.
 struct RangeRecord {
   static constexpr std::uint32_t kBytes = 32;
@@ -94,12 +130,15 @@ struct RangeRecord {
   std::uint8_t given;
 };
 
-// What the records of a range hold: how much it is, and where it begins in an OpenRange.
-constexpr std::uint32_t range_bytes(const OpenRange& range) {
-  return range.length + (range.given != 0 ? std::uint32_t{sizeof(RangeAttributes)} : 0);
-}
+// What the records of a range hold: where it begins in an OpenRange, and how much it is.
 constexpr std::size_t range_bytes_at(const OpenRange& range) {
-  return range.given != 0 ? offsetof(OpenRange, attributes) : offsetof(OpenRange, name);
+  return (range.given & kGivenAmounts) != 0 ? offsetof(OpenRange, amounts)
+         : range.given != 0                 ? offsetof(OpenRange, attributes)
+                                            : offsetof(OpenRange, name);
+}
+constexpr std::uint32_t range_bytes(const OpenRange& range) {
+  return static_cast<std::uint32_t>(offsetof(OpenRange, name) - range_bytes_at(range)) +
+         range.length;
 }
 constexpr std::uint32_t range_records(const OpenRange& range) {
   const std::uint32_t bytes = range_bytes(range);

@@ -38,6 +38,7 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaCounter = 244,       // what a counter is from here on: see counters.h
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
   kMetaDevice = 246,        // the device's time of a call: see set_timed_call
   kMetaRange = 247,         // an NVTX range or mark: see ranges.h

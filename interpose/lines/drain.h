@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "interpose/lines/counter_lines.h"
 #include "interpose/lines/device_lines.h"
 #include "interpose/lines/ledger_lines.h"
 #include "interpose/lines/lines.h"
@@ -254,6 +255,8 @@ class Drain {
       ++p.tail[i];
       if (r.function == kMetaRange) {
         range(out, p, r, t, i, head);
+      } else if (r.function == kMetaCounter) {
+        counter(out, p, r, t, i, head);
       } else {
         sink_.record(r, t);
         record(out, p, r, i, events);
@@ -269,6 +272,22 @@ class Drain {
     std::memcpy(&r, &first, sizeof r);
     OpenRange range{};
     if (!read_range(view_.ring(t), t.capacity - 1, head, r, p.tail[i], range)) return;
+    told(out, p, first, i, [&](Text& to) {
+      range_line(to, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
+    });
+  }
+  void counter(Text& out, Progress& p, const Record& first, const ThreadArea& t, std::uint32_t i,
+               std::uint64_t head) {
+    RangeRecord r;
+    std::memcpy(&r, &first, sizeof r);
+    Counter counter{};
+    if (!read_counter(view_.ring(t), t.capacity - 1, head, r, p.tail[i], counter)) return;
+    told(out, p, first, i, [&](Text& to) { counter_line(to, view_, counter, r.start_ns, r.tid); });
+  }
+
+  // A line of what the program told, by `put`, if it may have one.
+  template <typename Put>
+  void told(Text& out, Progress& p, const Record& first, std::uint32_t i, Put&& put) {
     if (no_lines()) return;  // a step's
     const std::uint32_t window = window_of_record(first);
     if (window == 0) {
@@ -278,7 +297,7 @@ class Drain {
     const Place at = place(out, p, window);
     name_lane(at, p, i, true);
     const std::size_t before = at.out.size();
-    range_line(at.out, view_, range, static_cast<RangeKind>(r.kind), r.dur_ns, p.range_lines + 1);
+    put(at.out);
     const bool fits = within_quota(at.out, before, at.range_bytes, kRangeQuotaDivisor);
     ++(fits ? p.range_lines : p.range_dropped[static_cast<std::size_t>(RangeDropped::quota)]);
   }

@@ -1,5 +1,5 @@
-// The lines of NVTX ranges. A range is named by the program, so its lines begin otherwise than all
-// others: no name can make one look like a line of ours.
+// The lines of NVTX ranges and scopes. They are named by the program, so their lines begin
+// otherwise than all others: no name can make one look like a line of ours.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline void range_lane_line(Text& out, const View& view, std::uint32_t tid,
 inline void open_range_line(Text& out, const View& view, const OpenRange& range, char phase,
                             std::uint64_t ts_ns, std::uint64_t id) {
   out << "{\"cat\":\"" << kRangeCategory << "\",\"ph\":\"" << phase << "\",\"name\":";
-  const std::string_view name = prefix({range.name, sizeof range.name}, range.length);
+  const std::string_view name = range_name(range);
   out.string(name.empty() ? "(no name)" : name)
       << ",\"pid\":" << view.head().line_pid << ",\"tid\":" << kRangeLane + range.tid;
   if (id != 0) out << ",\"id2\":{\"local\":\"" << id << "\"}";
@@ -86,6 +86,11 @@ inline void range_args(Text& out, const View& view, const OpenRange& range, bool
   if (payload_of(range.given) != RangePayload::none) {
     payload(key("payload"), payload_of(range.given), given.payload);
   }
+  if ((range.given & kGivenAmounts) != 0) {
+    if (range.amounts.elements != 0) key("elements") << range.amounts.elements;
+    if (range.amounts.bytes != 0) key("bytes") << range.amounts.bytes;
+  }
+  if ((range.given & kGivenError) != 0) key("error").string(range_error(range));
   out << "}},\n";
 }
 
@@ -105,19 +110,13 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
   range_args(out, view, range, false);
 }
 
-// A range that has ended, from its first record and those behind it that hold the rest of it:
-// `next`, the place behind the first, moves past them. False: these are not ours.
-inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
-                       const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
-  range.start_ns = first.start_ns;
-  range.tid = first.tid;
-  range.domain = first.domain;
-  range.device = first.device;
-  range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(first.length, kMaxRangeName));
-  range.given = first.given;
-  char* const to = reinterpret_cast<char*>(&range) + range_bytes_at(range);
+// The bytes of a first record and of those behind it that hold the rest: `next`, the place behind
+// the first, moves past them. False: these are not ours.
+inline bool read_bytes(const Record* ring, std::uint64_t mask, std::uint64_t head,
+                       const RangeRecord& first, std::uint64_t& next, char* to,
+                       std::uint32_t bytes) {
   RangeRecord part = first;
-  for (std::uint32_t at = 0; at < range_bytes(range); at += RangeRecord::kBytes) {
+  for (std::uint32_t at = 0; at < bytes; at += RangeRecord::kBytes) {
     if (at != 0) {
       if (next == head) return false;
       const auto r = copy_in_use(ring[next & mask]);
@@ -128,6 +127,19 @@ inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t hea
     std::memcpy(to + at, part.bytes, RangeRecord::kBytes);
   }
   return true;
+}
+
+// A range that has ended.
+inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
+                       const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
+  range.start_ns = first.start_ns;
+  range.tid = first.tid;
+  range.domain = first.domain;
+  range.device = first.device;
+  range.length = static_cast<std::uint8_t>(std::min<std::uint64_t>(first.length, kMaxRangeName));
+  range.given = first.given;
+  char* const to = reinterpret_cast<char*>(&range) + range_bytes_at(range);
+  return read_bytes(ring, mask, head, first, next, to, range_bytes(range));
 }
 
 // One that has not ended. `id`: 0 for one that was pushed.

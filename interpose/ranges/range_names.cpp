@@ -44,12 +44,16 @@ std::uint32_t put(std::string_view text) {
 
 }  // namespace
 
-std::string_view cut(const char* text) {
-  std::size_t n = strnlen(text, kMaxRangeName + 1);
-  if (n > kMaxRangeName) {
-    for (n = kMaxRangeName; n > kMaxRangeName - 4 && (text[n] & 0xc0) == 0x80;) --n;
+std::size_t cut(std::string_view text, std::size_t most) {
+  std::size_t n = std::min(text.size(), most);
+  if (n < text.size()) {
+    while (n > 0 && most - n < 3 && (text[n] & 0xc0) == 0x80) --n;
   }
-  return {text, n};
+  return n;
+}
+
+std::string_view cut(const char* text) {
+  return {text, cut({text, strnlen(text, kMaxRangeName + 1)}, kMaxRangeName)};
 }
 
 std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]) {
@@ -110,13 +114,25 @@ std::string_view domain_name(std::uint8_t domain) {
   return name == nullptr ? std::string_view() : name->view();
 }
 
-void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name) {
-  if (name.empty() || domain == kUnknownDomain) return;
+namespace {
+
+RangeCategory category_of(std::uint8_t domain, std::uint32_t category, std::string_view name) {
   RangeCategory entry{};
   entry.category = category;
   entry.domain = domain;
   std::memcpy(entry.name, name.data(), std::min(name.size(), sizeof entry.name - 1));
-  const Name* mine = intern({reinterpret_cast<const char*>(&entry), sizeof entry});
+  return entry;
+}
+
+const Name* intern_category(const RangeCategory& entry) {
+  return intern({reinterpret_cast<const char*>(&entry), sizeof entry});
+}
+
+}  // namespace
+
+void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name) {
+  if (name.empty() || domain == kUnknownDomain) return;
+  const Name* mine = intern_category(category_of(domain, category, name));
   if (mine == nullptr) return;
   for (auto& place : g_category) {
     const Name* at = place.load(std::memory_order_acquire);
@@ -124,6 +140,23 @@ void name_category(std::uint8_t domain, std::uint32_t category, std::string_view
     const RangeCategory known = category_in(*at);
     if (known.category == category && known.domain == domain) return;
   }
+}
+
+std::uint32_t category_number(std::uint8_t domain, std::string_view name) {
+  for (std::uint32_t i = 0; i < kMaxRangeCategories; ++i) {
+    const RangeCategory wanted = category_of(domain, i + 1, name);
+    const Name* at = g_category[i].load(std::memory_order_acquire);
+    if (at == nullptr) {
+      const Name* mine = intern_category(wanted);
+      if (mine == nullptr) return 0;
+      if (g_category[i].compare_exchange_strong(at, mine, std::memory_order_acq_rel)) return i + 1;
+    }
+    const RangeCategory known = category_in(*at);
+    if (known.domain == domain && std::memcmp(known.name, wanted.name, sizeof known.name) == 0) {
+      return known.category;
+    }
+  }
+  return 0;
 }
 
 bool category(std::uint32_t place, RangeCategory& to) {

@@ -12,6 +12,8 @@ namespace tprof::range_names {
 
 // `text` up to the first 128 bytes, cut between characters.
 std::string_view cut(const char* text);
+// How much of `text` that is for `most` bytes.
+std::size_t cut(std::string_view text, std::size_t most);
 
 // The same as UTF-8, written to `to`.
 std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]);
@@ -32,6 +34,8 @@ std::string_view domain_name(std::uint8_t domain);
 
 // The first name of a category is kept, where there is room.
 void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name);
+// The number of the category of that name in `domain`, which gets one if it has none; 0: no room.
+std::uint32_t category_number(std::uint8_t domain, std::string_view name);
 // One after the other, from 0. False: there are no more.
 bool category(std::uint32_t place, RangeCategory& to);
 

@@ -5,55 +5,12 @@
 #include <cstring>
 
 #include "interpose/base/held_signals.h"
+#include "interpose/base/text.h"
 #include "interpose/ranges/range_names.h"
-#include "interpose/thread/ring.h"
-#include "interpose/thread/thread.h"
+#include "interpose/ranges/recording.h"
 
 namespace tprof::ranges {
 namespace {
-
-// Within a wrapper or in a signal handler that interrupts one, ranges are not the program's own.
-bool within_a_call() {
-  return !t_thread.at_rest();
-}
-
-// Its fields that readers go by.
-std::atomic_ref<std::uint64_t> shared(std::uint64_t& field) {
-  return std::atomic_ref(field);
-}
-
-// They are in an area that is no longer the thread's.
-void forget(RangeLevels& levels) {
-  levels.unknown += levels.known + levels.beyond;
-  levels.known = levels.beyond = 0;
-}
-
-// The thread has another area, in which may be what an earlier thread left open.
-[[gnu::cold, gnu::noinline]] void begin_in_area(Thread& t) {
-  t.ranges.areas = t.areas;
-  t.ranges.lane_named = false;
-  forget(t.ranges);
-  if (t.shared) return;
-  for (OpenRange& range : t.area->range) {
-    shared(range.start_ns).store(0, std::memory_order_relaxed);
-  }
-}
-
-// The calling thread, if what it does now can be recorded.
-Thread* present() {
-  Thread& t = t_thread;
-  const std::uint32_t number = session::number();
-  if (number == session::kOff) return nullptr;
-  if (t.session != number) [[unlikely]] {
-    if (!session::started() || session::closed() || !attach(t)) {
-      forget(t.ranges);
-      return nullptr;
-    }
-  }
-  if (t.ranges.areas != t.areas) [[unlikely]]
-    begin_in_area(t);
-  return &t;
-}
 
 void publish_domain(std::uint8_t domain) {
   if (domain == kDefaultDomain || domain == kUnknownDomain) return;
@@ -95,57 +52,34 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
   range.length = static_cast<std::uint8_t>(name.size());
   range.given = attributes.given;
   if (attributes.given != 0) range.attributes = attributes.values;
+  if ((attributes.given & kGivenAmounts) != 0) range.amounts = attributes.amounts;
   std::memcpy(range.name, name.data(), name.size());
-  shared(range.start_ns).store(now_ns(), std::memory_order_release);
+  shared(range.start_ns)
+      .store(attributes.at_ns != 0 ? attributes.at_ns : now_ns(), std::memory_order_release);
 }
 
-// Ranges leave half of the ring to calls, and wake the writer when they have a quarter.
-bool has_room(Thread& t, std::uint32_t records) {
-  if (t.ring == nullptr) return false;
-  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
-  const std::uint64_t used = head - t.area->tail.load(std::memory_order_acquire) + records;
-  const auto fits = [&] { return used <= (t.mask + 1) / 2; };
-  while ((!fits() || head + records > t.mask + 1) && grow_ring(t)) {
+// What only its end tells. Readers of an open range may see some of it.
+[[gnu::cold, gnu::noinline]] void complete(OpenRange& range, const End& end) {
+  if (end.amounts.elements != 0 || end.amounts.bytes != 0) {
+    if (range.given == 0) range.attributes = {};
+    if ((range.given & kGivenAmounts) == 0) range.amounts = {};
+    range.given |= kGivenAmounts;
+    range.amounts.elements += end.amounts.elements;
+    range.amounts.bytes += end.amounts.bytes;
   }
-  return fits();
+  if (end.error.empty()) return;
+  if (range.given == 0) range.attributes = {};
+  const std::string_view error = prefix(end.error, kMaxRangeError);
+  const std::size_t name =
+      range_names::cut({range.name, range.length}, kMaxRangeName - 1 - error.size());
+  range.name[name] = '\0';
+  std::memcpy(range.name + name + 1, error.data(), error.size());
+  range.length = static_cast<std::uint8_t>(name + 1 + error.size());
+  range.given |= kGivenError;
 }
 
-void publish_records(Thread& t, std::uint32_t records) {
-  ThreadArea& area = *t.area;
-  const std::uint64_t head = area.head.load(std::memory_order_relaxed) + records;
-  area.head.store(head, std::memory_order_release);
-  const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
-  if (head - tail < area.capacity / 4 || tail == t.ranges.woken_at) return;
-  t.ranges.woken_at = tail;
-  session::wake_writer();
-}
-
-// Tells readers the name of the lane, before its first range.
-void name_lane(Thread& t) {
-  if (t.ranges.lane_named || !has_room(t, 1)) return;
-  const KeepErrno keep_errno;
-  after_publishing();
-  Record& r = t.ring[t.area->head.load(std::memory_order_relaxed) & t.mask];
-  fill_thread_name(r, t.area->tid.load(std::memory_order_relaxed));
-  r.function = kMetaRangeLane;
-  publish_records(t, 1);
-  Transaction transaction(t);
-  transaction.close(r);
-  t.ranges.lane_named = true;
-}
-
-void count_drop(Transaction& transaction, RangeDropped reason) {
-  ++transaction
-        .values(key_words(kMetaRangeDropped, Bucket{}, 0, Mode::direct,
-                          static_cast<std::int8_t>(reason), 0, 0))
-        .calls;
-}
-
-void write_records(Thread& t, const OpenRange& range, RangeKind kind, std::uint64_t dur_ns,
-                   std::uint64_t transaction) {
-  const std::uint32_t records = range_records(range);
-  const char* bytes = reinterpret_cast<const char*>(&range) + range_bytes_at(range);
-  const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
+void write_range(Thread& t, const OpenRange& range, RangeKind kind, std::uint64_t dur_ns,
+                 std::uint64_t transaction) {
   RangeRecord r;
   r.start_ns = range.start_ns;
   r.txn = transaction;
@@ -153,15 +87,12 @@ void write_records(Thread& t, const OpenRange& range, RangeKind kind, std::uint6
   r.length = range.length;
   r.kind = static_cast<std::uint8_t>(kind);
   r.tid = range.tid;
+  r.function = kMetaRange;
   r.domain = range.domain;
   r.device = range.device;
   r.given = range.given;
-  for (std::uint32_t i = 0; i < records; ++i) {
-    r.function = i == 0 ? kMetaRange : kMetaRangeMore;
-    std::memcpy(r.bytes, bytes + i * RangeRecord::kBytes, RangeRecord::kBytes);
-    std::memcpy(&t.ring[(head + i) & t.mask], &r, sizeof r);
-  }
-  publish_records(t, records);
+  write_records(t, r, reinterpret_cast<const char*>(&range) + range_bytes_at(range),
+                range_records(range));
 }
 
 // Where nobody wants lines, the end of a step is wanted all the same.
@@ -172,29 +103,30 @@ bool marks_step(const Head& head, std::string_view name) {
 }
 
 // The range has its records and is no longer open, or neither.
-void close(Thread& t, OpenRange& range, RangeKind kind, std::uint64_t end_ns) {
+void close(Thread& t, OpenRange& range, RangeKind kind, const End& end) {
   const Head& head = session::mapping().head();
+  const bool more = end.amounts.elements != 0 || end.amounts.bytes != 0 || !end.error.empty();
+  if (more) [[unlikely]]
+    complete(range, end);
   const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
-                     marks_step(head, {range.name, range.length});
+                     marks_step(head, range_name(range));
+  const std::uint64_t end_ns = std::max(end.at_ns, range.start_ns);
   Transaction transaction(t);
   if (lines && has_room(t, range_records(range))) {
-    write_records(t, range, kind, end_ns - range.start_ns, transaction.number());
+    write_range(t, range, kind, end_ns - range.start_ns, transaction.number());
   } else if (lines) {
     count_drop(transaction, RangeDropped::ring);
   }
   shared(range.closed).store(transaction.number(), std::memory_order_release);
 }
 
-void drop(Thread& t, RangeDropped reason) {
-  Transaction transaction(t);
-  count_drop(transaction, reason);
-}
-
-// The innermost open range of `domain`, kMaxOpenRanges where there is none.
-std::uint32_t innermost(const Thread& t, std::uint8_t domain) {
+// The innermost open range of `domain`, and of `name` if there is one, kMaxOpenRanges where there
+// is none.
+std::uint32_t innermost(const Thread& t, std::uint8_t domain, std::string_view name) {
   for (std::uint32_t i = t.ranges.known; i > 0; --i) {
     const OpenRange& range = t.area->range[i - 1];
-    if (range.domain == domain && is_open(range)) return i - 1;
+    if (range.domain != domain || !is_open(range)) continue;
+    if (name.empty() || range_name(range) == name) return i - 1;
   }
   return kMaxOpenRanges;
 }
@@ -228,26 +160,29 @@ void push(std::uint8_t domain, std::string_view name, const Attributes& attribut
   fill(t->area->range[levels.known++], *t, domain, name, attributes);
 }
 
-void pop(std::uint8_t domain) {
-  if (within_a_call()) return;
-  const std::uint64_t now = now_ns();
+bool pop(std::uint8_t domain, const End& how) {
+  if (within_a_call()) return true;
+  End end = how;
+  if (end.at_ns == 0) end.at_ns = now_ns();
   Thread* t = present();
   RangeLevels& levels = t_thread.ranges;
   const DepthGuard guard(t_thread);
   if (levels.beyond != 0) {
     --levels.beyond;
     if (t != nullptr) drop(*t, RangeDropped::open);
-    return;
+    return true;
   }
-  const std::uint32_t popped = t == nullptr ? kMaxOpenRanges : innermost(*t, domain);
+  const std::uint32_t popped = t == nullptr ? kMaxOpenRanges : innermost(*t, domain, end.name);
   if (popped == kMaxOpenRanges) {
-    if (levels.unknown != 0) --levels.unknown;
-    return;
+    if (levels.unknown == 0) return false;
+    --levels.unknown;
+    return true;
   }
   OpenRange* stack = t->area->range;
   const bool on_top = popped + 1 == levels.known;
-  close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, now);
+  close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, end);
   while (levels.known != 0 && !is_open(stack[levels.known - 1])) --levels.known;
+  return true;
 }
 
 std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes& attributes) {
@@ -270,21 +205,25 @@ std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes
   return 0;
 }
 
-void end(std::uint64_t number) {
-  if (number == 0 || within_a_call()) return;
-  const std::uint64_t now = now_ns();
+bool end(std::uint64_t number, const End& how) {
+  if (number == 0 || within_a_call()) return true;
+  End end = how;
+  if (end.at_ns == 0) end.at_ns = now_ns();
   Thread* t = present();
+  const std::uint64_t session = number >> 40;  // from 1
+  if (t == nullptr || (session != 0 && session != t->session)) return true;
   const std::uint64_t place = (number & 0xff) - 1;
-  if (t == nullptr || number >> 40 != t->session || place >= kMaxStartedRanges) return;
+  if (session == 0 || place >= kMaxStartedRanges) return false;
   const DepthGuard guard(*t);
-  if (!g_started[place].compare_exchange_strong(number, 1, std::memory_order_acquire)) return;
+  if (!g_started[place].compare_exchange_strong(number, 1, std::memory_order_acquire)) return false;
   name_lane(*t);
   Head& head = session::mapping().head();
   OpenRange& range = head.started_range[place];
   range.closer = static_cast<std::uint64_t>(reinterpret_cast<const char*>(t->area) -
                                             reinterpret_cast<const char*>(&head));
-  close(*t, range, RangeKind::free, now);
+  close(*t, range, RangeKind::free, end);
   g_started[place].store(0, std::memory_order_release);
+  return true;
 }
 
 void mark(std::uint8_t domain, std::string_view name, const Attributes& attributes) {
@@ -299,7 +238,7 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
   name_lane(*t);
   OpenRange range{};
   fill(range, *t, domain, name, attributes);
-  close(*t, range, RangeKind::mark, range.start_ns);
+  close(*t, range, RangeKind::mark, {.at_ns = range.start_ns});
 }
 
 void after_fork() {

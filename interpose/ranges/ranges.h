@@ -1,4 +1,5 @@
-// The program's NVTX ranges. They never start a session, and never take what a call needs.
+// The program's NVTX ranges and scopes. They never start a session, and never take what a call
+// needs.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +9,33 @@
 
 namespace tprof::ranges {
 
-// What the program gave besides the name; `values` count where `given` says so.
+// What the program gave besides the name; `values` and `amounts` count where `given` says so.
 struct Attributes {
   std::uint8_t given = 0;
   RangeAttributes values{};
+  RangeAmounts amounts{};
+  std::uint64_t at_ns = 0;  // CLOCK_MONOTONIC, when it began; 0: now
+};
+
+// How one ends. `name`: the innermost of that name; empty: of any. `amounts` are added to those
+// that it began with. `error`: the type of the exception that left it, empty: none.
+struct End {
+  std::string_view name{};
+  RangeAmounts amounts{};
+  std::string_view error{};
+  std::uint64_t at_ns = 0;
 };
 
 // `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 40
 // ns.
 void push(std::uint8_t domain, std::string_view name, const Attributes& attributes = {});
-void pop(std::uint8_t domain);
+// False: none is open that it could be.
+bool pop(std::uint8_t domain, const End& end = {});
 
 // A number for end(), which any thread may call; 0: none is kept.
 std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes& attributes = {});
-void end(std::uint64_t number);
+// False: it has ended before, or never began. (Of 0, and what another process began, true.)
+bool end(std::uint64_t number, const End& end = {});
 
 void mark(std::uint8_t domain, std::string_view name, const Attributes& attributes = {});
 

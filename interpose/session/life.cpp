@@ -34,6 +34,7 @@
 #include "interpose/sites/sites.h"
 #include "interpose/thread/ring.h"
 #include "interpose/timing/timing.h"
+#include "interpose/user/user.h"
 
 // What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
@@ -111,6 +112,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
 void leave_parents_session() {
   remember_process();
   ranges::after_fork();
+  user::after_fork();
   resolve::after_fork();
   coverage::after_fork();
   memory::after_fork();

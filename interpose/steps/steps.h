@@ -113,8 +113,7 @@ class Steps {
 
   void add_range(const OpenRange& r, std::uint64_t to_ns) {
     std::int64_t number = -1;
-    const std::string_view text = prefix({r.name, sizeof r.name}, r.length);
-    if (!is_step(mark_, text, number)) return;
+    if (!is_step(mark_, range_name(r), number)) return;
     if (finds_) steps_.abandon();
     finds_ = false;
     steps_.add(number, r.start_ns, to_ns);
@@ -176,8 +175,7 @@ class Steps {
       add_range(range, r.start_ns + r.dur_ns);
     } else if (mark_.by == StepBy::range) {
       std::int64_t number = -1;
-      const std::string_view text = prefix({range.name, sizeof range.name}, range.length);
-      if (!is_step(mark_, text, number)) return;
+      if (!is_step(mark_, range_name(range), number)) return;
       by_marks_ = true;
       steps_.cut(number, r.start_ns);
     }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interpose/user/tprof.h"
 #include "ring_watch.h"
 #include "variants.h"
 
@@ -67,6 +68,14 @@ void ranges() {
   for (std::uint64_t i = 0; i < kRanges; ++i) {
     nvtxRangePushA("layers.17.attention");
     nvtxRangePop();
+  }
+}
+
+// The same by the program's own API.
+void scopes() {
+  for (std::uint64_t i = 0; i < kRanges; ++i) {
+    tprof_push("layers.17.attention");
+    tprof_pop(nullptr);
   }
 }
 
@@ -154,6 +163,7 @@ int main(int argc, char** argv) {
       {"dlsym", lookups(ours, "strlen")},
       {"NVTX range of NCCL's", nccl_ranges},
       {"NVTX range", ranges},
+      {"scope", scopes},
   };
   constexpr std::size_t kMeasured = std::size(all);
   std::vector<double> ns[kMeasured];

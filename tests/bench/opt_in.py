@@ -39,6 +39,10 @@ def figures(place: Place) -> Iterator[Figure]:
         "recorded NVTX range", "ns CPU", heard["NVTX range"], "floor", heard["floor"],
         compare="ratio", limit=2,
     )  # fmt: skip
+    yield Figure(
+        "scope (tprof_push, tprof_pop)", "ns CPU", heard["scope"], "floor", heard["floor"],
+        compare="ratio", limit=2,
+    )  # fmt: skip
     wait = "cudaStreamWaitEvent"
     yield difference(f"{wait}, TPROF_TIMING=host", off[wait], "bare", off[f"bare {wait}"], 5)
     # Our own part: these events cost the driver nothing, and are over at once.

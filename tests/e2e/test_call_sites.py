@@ -11,19 +11,11 @@ import pytest
 from lib import rankfile
 from lib.build import BUILD, CLIENTS
 from lib.launch import start, without_agent
+from lib.pythons import interpreters
 from lib.tool import not_as_the_contract_says, told, tprof
 
 SCRIPT = CLIENTS / "call_sites.py"
 KNOWN = {"3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"}
-
-
-def interpreters() -> dict[str, pathlib.Path]:
-    """Of each version one, as far as this machine has them."""
-    found = {".".join(map(str, sys.version_info[:2])): pathlib.Path(sys.executable)}
-    for python in sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")):
-        version = ".".join(python.parts[-3].split(".")[:2])
-        found.setdefault(version, python)
-    return found
 
 
 PYTHONS = interpreters()

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "interpose/ranges/counters.h"
 #include "interpose/ranges/range_names.h"
 #include "interpose/ranges/ranges.h"
 #include "support/fuzz.h"
@@ -73,6 +74,9 @@ std::vector<std::byte> ring_of_a_killed_process() {
     ranges::pop(domain);
     ranges::mark(0, "mark", attributes);
     ranges::start(domain, "started");
+    ranges::push(domain, "scope", {.given = kGivenAmounts, .amounts = {5, 20}});
+    ranges::pop(domain, {.amounts = {1, 1}, .error = "std::runtime_error"});
+    ranges::count({{0, 0, 0, 0, 0, 0, 1, 2}, "queue\0full\0empty", {}, 2, 17}, 1);
   }
   auto progress = std::make_unique<Progress>();
   progress->offset = std::strlen(kRankFile);

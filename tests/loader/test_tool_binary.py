@@ -38,7 +38,8 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
     docs = ("LICENSE", "README.md", "CHANGELOG.md", "format.md")
-    assert files == {"bin/tprof", "lib/libtprof.so"} | {f"share/doc/tprof/{name}" for name in docs}
+    ours = {"bin/tprof", "lib/libtprof.so", "include/tprof.h", "share/tprof/tprof.py"}
+    assert files == ours | {f"share/doc/tprof/{name}" for name in docs}
     for name in ("bin/tprof", "lib/libtprof.so"):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]

@@ -78,7 +78,8 @@ void drain(const View& view, std::string& file) {
 // Attributes that follow from a number, of every kind and none: what goes with a name is its own.
 ranges::Attributes attributes_of(std::uint64_t n) {
   ranges::Attributes a;
-  a.given = static_cast<std::uint8_t>(n % 16);
+  a.given = static_cast<std::uint8_t>(n % 32);
+  a.amounts = {n, n + 1};
   a.values = {n, static_cast<std::uint32_t>(n) + 1, static_cast<std::uint32_t>(n)};
   return a;
 }
@@ -94,6 +95,7 @@ nlohmann::json arguments_of(std::uint64_t n) {
   std::memcpy(&real, &n, sizeof real);
   if ((n & 12) == 12) args["payload"] = real;
   if ((n & 12) == 4 || (n & 12) == 8) args["payload"] = n;
+  if ((n & 16) != 0) args["elements"] = n, args["bytes"] = n + 1;
   return args;
 }
 

@@ -1,0 +1,58 @@
+// Counters: what several values are from a moment on, as they lie in a thread's ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "interpose/format/ranges.h"
+
+namespace tprof {
+
+inline constexpr char kCounterCategory[] = "COUNTER";
+inline constexpr std::uint32_t kMaxCounterValues = 8;
+inline constexpr std::uint32_t kMaxCounterNames = 128;  // bytes, with a NUL behind each
+
+// Its records (RangeRecord, kMetaCounter and then kMetaRangeMore) hold its values, the last of
+// `value`, and its names: its own, then a key for each value. In them `length` is that of the
+// names, `kind` how many values there are.
+struct Counter {
+  double value[kMaxCounterValues];
+  char names[kMaxCounterNames];
+  char unused[RangeRecord::kBytes];  // records are copied whole
+  std::uint32_t values;
+  std::uint32_t length;
+};
+static_assert(std::is_trivially_copyable_v<Counter> &&
+              offsetof(Counter, names) == sizeof(Counter::value));
+
+constexpr std::size_t counter_bytes_at(std::uint32_t values) {
+  return offsetof(Counter, names) - values * sizeof(double);
+}
+constexpr std::uint32_t counter_bytes(const Counter& c) {
+  return c.values * static_cast<std::uint32_t>(sizeof(double)) + c.length;
+}
+constexpr std::uint32_t counter_records(const Counter& c) {
+  return (counter_bytes(c) + RangeRecord::kBytes - 1) / RangeRecord::kBytes;
+}
+
+// Calls f(key, value) for each; the name of all is the result.
+template <typename F>
+constexpr std::string_view each_value(const Counter& c, F&& f) {
+  std::string_view rest(c.names, c.length < kMaxCounterNames ? c.length : kMaxCounterNames);
+  const auto next = [&] {
+    const std::size_t end = rest.find('\0');
+    const std::string_view text(rest.data(), end == std::string_view::npos ? rest.size() : end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    return text;
+  };
+  const std::string_view name = next();
+  for (std::uint32_t i = kMaxCounterValues - c.values; i < kMaxCounterValues; ++i) {
+    const std::string_view key = next();
+    f(key, c.value[i]);
+  }
+  return name;
+}
+
+}  // namespace tprof

@@ -1,0 +1,13 @@
+// The table by which programs find the API: the library's only data that others see.
+#include "interpose/user/user.h"
+
+extern "C" {
+[[gnu::visibility("default")]] extern const tprof_functions tprof_functions_v1;
+}
+
+const tprof_functions tprof_functions_v1 = {
+    sizeof(tprof_functions), tprof::user::push,    tprof::user::pop,     tprof::user::start,
+    tprof::user::end,        tprof::user::instant, tprof::user::counter, tprof::user::step,
+    tprof::user::phase,      tprof::user::reset,   tprof::user::flush,   tprof::user::enabled,
+    tprof::user::rank,       tprof::user::totals,
+};

@@ -1,0 +1,140 @@
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+#include "interpose/format/ranges.h"
+#include "interpose/ranges/range_names.h"
+#include "interpose/ranges/ranges.h"
+#include "interpose/thread/thread.h"
+#include "interpose/user/user.h"
+#include "interpose/user/when.h"
+
+namespace tprof::user {
+namespace {
+
+// The first of these calls begins the session, as a call that counts does.
+bool recording() {
+  return recording_thread() != nullptr;
+}
+
+std::uint8_t domain() {
+  static constinit std::atomic<std::uint8_t> known{kDefaultDomain};
+  std::uint8_t d = known.load(std::memory_order_relaxed);
+  if (d != kDefaultDomain) return d;
+  d = range_names::domain(kScopeDomain);
+  known.store(d, std::memory_order_relaxed);
+  return d;
+}
+
+RangeAmounts amounts_of(const tprof_with* with) {
+  return with == nullptr ? RangeAmounts{} : RangeAmounts{with->elements, with->bytes};
+}
+
+void add_category(ranges::Attributes& to, const char* categories) {
+  if (categories == nullptr || *categories == '\0') return;
+  const std::uint32_t number = range_names::category_number(domain(), categories);
+  if (number == 0) return;
+  to.given |= kGivenCategory;
+  to.values.category = number;
+}
+
+ranges::Attributes attributes_of(const tprof_with* with) {
+  ranges::Attributes a;
+  if (with == nullptr) return a;
+  add_category(a, with->categories);
+  a.amounts = amounts_of(with);
+  if (a.amounts.elements != 0 || a.amounts.bytes != 0) a.given |= kGivenAmounts;
+  a.at_ns = monotonic(with->time_ns);
+  return a;
+}
+
+ranges::End end_of(const char* name, const tprof_with* with) {
+  ranges::End e;
+  if (name != nullptr) e.name = range_names::cut(name);
+  if (with == nullptr) return e;
+  e.amounts = amounts_of(with);
+  if (with->error != nullptr) e.error = range_names::cut(with->error);
+  e.at_ns = monotonic(with->time_ns);
+  return e;
+}
+
+// The range of the step that goes on, 0: none; and its number.
+constinit std::atomic<std::uint64_t> g_step{0};
+constinit std::atomic<std::int64_t> g_step_number{0};
+
+constexpr std::string_view kPhases[] = {"load", "forward", "backward", "optimizer"};
+thread_local constinit std::string_view t_phase __attribute__((tls_model("initial-exec")));
+
+}  // namespace
+
+int push(const char* name, const tprof_with* with) {
+  if (name == nullptr) return TPROF_BAD_ARGUMENT;
+  if (recording()) ranges::push(domain(), range_names::cut(name), attributes_of(with));
+  return TPROF_OK;
+}
+
+int pop(const char* name, const tprof_with* with) {
+  if (!recording()) return TPROF_OK;
+  return ranges::pop(domain(), end_of(name, with)) ? TPROF_OK : TPROF_NOT_OPEN;
+}
+
+std::uint64_t start(const char* name, const tprof_with* with) {
+  if (name == nullptr || !recording()) return 0;
+  return ranges::start(domain(), range_names::cut(name), attributes_of(with));
+}
+
+int end(std::uint64_t id, const tprof_with* with) {
+  if (!recording()) return TPROF_OK;
+  return ranges::end(id, end_of(nullptr, with)) ? TPROF_OK : TPROF_NOT_OPEN;
+}
+
+int instant(const char* name, const tprof_with* with) {
+  if (name == nullptr) return TPROF_BAD_ARGUMENT;
+  if (recording()) ranges::mark(domain(), range_names::cut(name), attributes_of(with));
+  return TPROF_OK;
+}
+
+// A range with a number, as the usual names of steps are: found as such live and by readers.
+int step(std::int64_t number) {
+  if (number < TPROF_NO_STEP) return TPROF_BAD_ARGUMENT;
+  if (!recording()) return TPROF_OK;
+  ranges::Attributes at;
+  at.at_ns = now_ns();
+  const bool ends = number == TPROF_NO_STEP;
+  const std::int64_t next =
+      number == TPROF_NEXT_STEP ? g_step_number.load(std::memory_order_relaxed) + 1 : number;
+  ranges::end(g_step.exchange(0, std::memory_order_acq_rel), {.at_ns = at.at_ns});
+  if (ends) return TPROF_OK;
+  g_step_number.store(next, std::memory_order_relaxed);
+  char name[32];
+  FixedText text(name);
+  text << kScopeStep << " ";
+  text.number(next);
+  const std::uint64_t before =
+      g_step.exchange(ranges::start(domain(), text.view(), at), std::memory_order_acq_rel);
+  ranges::end(before, {.at_ns = at.at_ns});  // of a thread that said the same meanwhile
+  return TPROF_OK;
+}
+
+int phase(const char* name) {
+  std::string_view next;
+  for (const std::string_view known : kPhases) {
+    if (name != nullptr && known == name) next = known;
+  }
+  if (name != nullptr && next.empty()) return TPROF_BAD_ARGUMENT;
+  if (!recording()) return TPROF_OK;
+  if (!t_phase.empty()) ranges::pop(domain(), {.name = t_phase});
+  t_phase = next;
+  if (next.empty()) return TPROF_OK;
+  ranges::Attributes a;
+  add_category(a, kScopePhase.data());
+  ranges::push(domain(), next, a);
+  return TPROF_OK;
+}
+
+void forget_step() {
+  g_step.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace tprof::user

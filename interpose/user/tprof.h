@@ -1,0 +1,193 @@
+/* What a program may tell tprof, and ask it. A program that includes this header needs no library
+ * to link: where libtprof.so is not preloaded each function here is a test for null and returns 0.
+ *
+ *   tprof_push("attention");            a scope on this thread, from here
+ *   tprof_pop(NULL);                    to here: the innermost
+ *
+ * C99 and C++98 or later, x86-64 and Arm (elsewhere position-independent code only). Every function
+ * may be called from any thread. None prints, allocates on the heap, or touches CUDA; all but
+ * tprof_flush return at once. A scope costs what a recorded call of NCCL costs.
+ *
+ * What is told goes into the rank file as NVTX ranges do, in the domain "tprof": `tprof merge`
+ * draws it, `tprof summary --by range` sums it up. The first of these calls begins the trace of a
+ * process, as its first call of NCCL does. */
+#ifndef TPROF_H
+#define TPROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TPROF_OK 0
+#define TPROF_NOT_OPEN (-1)     /* an end without its begin */
+#define TPROF_BAD_ARGUMENT (-2) /* nothing was recorded */
+#define TPROF_TIMED_OUT (-3)    /* of tprof_flush */
+
+/* Of a scope or instant, besides its name. What is 0 or NULL is not told. */
+struct tprof_with {
+  const char* categories; /* one, or several with commas between them; 58 bytes are kept */
+  uint64_t elements;      /* that it handles; what begin and end tell adds up */
+  uint64_t bytes;
+  uint64_t time_ns;  /* when it was, CLOCK_REALTIME (time.time_ns()); between the begin of the trace
+                        and now, else the nearer of the two */
+  const char* error; /* at an end: the type of what was thrown through it; 48 bytes are kept */
+};
+
+/* For tprof_step. */
+#define TPROF_NEXT_STEP (-1) /* one more than the last; the first is 1 */
+#define TPROF_NO_STEP (-2)   /* the step ends, and none begins */
+
+/* The functions of the library, in the order in which they were added. Programs call those below.
+ */
+struct tprof_functions {
+  size_t size; /* of this struct as the library knows it */
+  int (*push)(const char* name, const struct tprof_with* with);
+  int (*pop)(const char* name, const struct tprof_with* with);
+  uint64_t (*start)(const char* name, const struct tprof_with* with);
+  int (*end)(uint64_t id, const struct tprof_with* with);
+  int (*instant)(const char* name, const struct tprof_with* with);
+  int (*counter)(const char* name, const char* const* keys, const double* values, size_t n,
+                 uint64_t time_ns);
+  int (*step)(int64_t number);
+  int (*phase)(const char* name);
+  int (*reset)(void);
+  int (*flush)(uint32_t timeout_ms);
+  int (*enabled)(void);
+  int (*rank)(void);
+  size_t (*totals)(char* json, size_t size);
+};
+
+/* The library's table, NULL where it is not preloaded. Weak, and looked up by the dynamic linker
+ * even in a program that is not position-independent: there a weak name in C is 0 once it is
+ * linked. */
+static inline const struct tprof_functions* tprof_found(void) {
+#if defined __x86_64__
+  const struct tprof_functions* found;
+  __asm__(
+      ".weak tprof_functions_v1\n\t"
+      "movq tprof_functions_v1@GOTPCREL(%%rip), %0"
+      : "=r"(found));
+  return found;
+#elif defined __aarch64__
+  const struct tprof_functions* found;
+  __asm__(
+      ".weak tprof_functions_v1\n\t"
+      "adrp %0, :got:tprof_functions_v1\n\t"
+      "ldr %0, [%0, #:got_lo12:tprof_functions_v1]"
+      : "=r"(found));
+  return found;
+#else
+  extern const struct tprof_functions tprof_functions_v1 __attribute__((weak));
+  return &tprof_functions_v1;
+#endif
+}
+
+/* A scope of the calling thread: scopes of a thread lie in one another, 32 deep (deeper ones are
+ * counted as dropped). `name`: 128 bytes are kept. */
+static inline int tprof_push_with(const char* name, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->push(name, with);
+}
+static inline int tprof_push(const char* name) {
+  return tprof_push_with(name, NULL);
+}
+
+/* Ends the thread's innermost scope, or the innermost of that name. TPROF_NOT_OPEN: there is none.
+ */
+static inline int tprof_pop_with(const char* name, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->pop(name, with);
+}
+static inline int tprof_pop(const char* name) {
+  return tprof_pop_with(name, NULL);
+}
+
+/* A scope that any thread may end, by its number: of coroutines, of work that moves between
+ * threads. 64 at a time; 0: not recorded, and tprof_end(0) is well. TPROF_NOT_OPEN: it has ended
+ * before. */
+static inline uint64_t tprof_start_with(const char* name, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? 0 : f->start(name, with);
+}
+static inline uint64_t tprof_start(const char* name) {
+  return tprof_start_with(name, NULL);
+}
+static inline int tprof_end_with(uint64_t id, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->end(id, with);
+}
+static inline int tprof_end(uint64_t id) {
+  return tprof_end_with(id, NULL);
+}
+
+/* A moment. */
+static inline int tprof_instant_with(const char* name, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->instant(name, with);
+}
+static inline int tprof_instant(const char* name) {
+  return tprof_instant_with(name, NULL);
+}
+
+/* What up to 8 values are from now on, each with its key. Name and keys are 128 bytes together,
+ * with the NUL behind each; more, or a key twice, is TPROF_BAD_ARGUMENT. `time_ns`: as in
+ * tprof_with. */
+static inline int tprof_counter_at(const char* name, const char* const* keys, const double* values,
+                                   size_t n, uint64_t time_ns) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->counter(name, keys, values, n, time_ns);
+}
+static inline int tprof_counter(const char* name, const char* const* keys, const double* values,
+                                size_t n) {
+  return tprof_counter_at(name, keys, values, n, 0);
+}
+
+/* A training step begins, and the one before it ends. `number`: from 0, or as above. Marks by which
+ * TPROF_STEP=auto, the default, finds steps. */
+static inline int tprof_step(int64_t number) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->step(number);
+}
+
+/* What the calling thread does until it says otherwise: "load", "forward", "backward" or
+ * "optimizer"; NULL: none of these. Between the pushes and pops of others around it. */
+static inline int tprof_phase(const char* name) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->phase(name);
+}
+
+/* tprof_totals counts from here. What is in the trace counts the whole run all the same. */
+static inline int tprof_reset(void) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->reset();
+}
+
+/* All that was told and called before is in the rank file, at the latest after that time. */
+static inline int tprof_flush(uint32_t timeout_ms) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->flush(timeout_ms);
+}
+
+/* 1: what is told is recorded. */
+static inline int tprof_enabled(void) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? 0 : f->enabled();
+}
+
+/* The process's rank as the launcher or its largest communicator told it; -1: not known. */
+static inline int tprof_rank(void) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? -1 : f->rank();
+}
+
+/* The process's exact counts since tprof_reset, as JSON with a NUL:
+ *   {"rank":0,"epoch":0,"since_ns":0,"buckets":{"ALLGATHER":{"calls":9,"count":..,"elements":..,
+ *    "bytes":..,"host_ns":..,"device_ns":..,"device_timed":..,"failed":..},..,"ALL":{..}}}
+ * `epoch`: how often tprof_reset was called; `since_ns`: CLOCK_REALTIME of the last. The names mean
+ * what they do in the ledger of the trace; of buckets without a call there is nothing. Returns its
+ * bytes with the NUL: nothing was written where that is more than `size`. */
+static inline size_t tprof_totals(char* json, size_t size) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? 0 : f->totals(json, size);
+}
+
+#endif

@@ -1,0 +1,34 @@
+// What programs tell and ask by tprof.h, which says what each function does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "interpose/user/tprof.h"
+
+namespace tprof::user {
+
+int push(const char* name, const tprof_with* with);
+int pop(const char* name, const tprof_with* with);
+std::uint64_t start(const char* name, const tprof_with* with);
+int end(std::uint64_t id, const tprof_with* with);
+int instant(const char* name, const tprof_with* with);
+int counter(const char* name, const char* const* keys, const double* values, std::size_t n,
+            std::uint64_t time_ns);
+int step(std::int64_t number);
+int phase(const char* name);
+int reset();
+int flush(std::uint32_t timeout_ms);
+int enabled();
+int rank();
+std::size_t totals(char* json, std::size_t size);
+
+// In the child: the step is its parent's, and so are the counts.
+void forget_step();
+void forget_counts();
+inline void after_fork() {
+  forget_step();
+  forget_counts();
+}
+
+}  // namespace tprof::user

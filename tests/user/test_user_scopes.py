@@ -1,0 +1,153 @@
+"""What programs tell by tprof.h (tests/user/tells.cpp): against their own count of it."""
+
+import collections
+import json
+import subprocess
+
+import pytest
+from lib.build import BUILD, REPO
+from lib.launch import start
+from lib.rankfile import lines_of
+from lib.tool import merged, not_as_the_contract_says, summary_of, tprof
+
+PROGRAMS = ["user_tells", "user_tells_fixed"]
+NOT_OPEN, BAD_ARGUMENT = -1, -2
+
+
+def tells(folder, *words, program="user_tells", code=0, **variables):
+    ours = {"RANK": "3", "WORLD_SIZE": "4"}
+    done = start([BUILD / program, *words], folder, libraries=None, **(ours | variables))
+    assert (done.code, done.stderr) == (code, ""), done
+    return done
+
+
+def lines(folder):
+    found = merged(folder / "traces", folder / "merged.json")
+    assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
+    return found
+
+
+def scopes(found):
+    return [line for line in found if line.get("cat") == "NVTX" and line["args"].get("domain") == "tprof"]
+
+
+def ranges(folder):
+    return {r["name"]: r for r in summary_of(folder / "traces", "--by", "range")["ranges"]}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_the_preload_every_function_does_nothing(program, tmp_path):
+    done = tells(tmp_path, "once", program=program, preload=False)
+    assert done.stdout == "sum 0 enabled 0 rank -1 totals 0\n"
+    assert not done.traces.exists()
+    assert tells(tmp_path, "wrong", program=program, preload=False).stdout.split() == ["0"] * 13
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_function_once_is_in_the_trace(program, tmp_path):
+    assert tells(tmp_path, "once", program=program).stdout == "sum 0 enabled 1 rank 3 totals 1\n"
+    found = lines(tmp_path)
+    outer = {"domain": "tprof", "category": "io,checkpoint", "elements": 10, "bytes": 40, "error": "Bad"}
+    told = [(line["ph"], line["name"], line["args"]) for line in scopes(found)]
+    ours = {"domain": "tprof"}
+    assert sorted(told, key=str) == sorted(
+        [
+            ("X", "outer", outer), ("X", "inner", ours), ("b", "moves", ours), ("e", "moves", ours), ("i", "now", ours),
+            ("b", "step 7", ours), ("e", "step 7", ours), ("X", "forward", ours | {"category": "phase"}),
+        ],
+        key=str,
+    )  # fmt: skip
+    counters = [line for line in found if line.get("cat") == "COUNTER"]
+    assert [(line["ph"], line["name"], line["args"]) for line in counters] == [("C", "queue", {"full": 3, "empty": 0.5})]
+    (step,) = [line["args"] for line in found if line["name"] == "tprof_step"]
+    assert step["step"] == 7
+
+
+def test_what_can_not_be_is_the_callers_to_know(tmp_path):
+    results = [int(word) for word in tells(tmp_path, "wrong").stdout.split()]
+    assert results == [NOT_OPEN] + [BAD_ARGUMENT] * 8 + [NOT_OPEN, 0, NOT_OPEN, 0]
+    assert [line["name"] for line in scopes(lines(tmp_path))] == ["there"]
+
+
+@pytest.mark.parametrize(("program", "seed"), [("user_tells", 1), ("user_tells", 2), ("user_tells_fixed", 3)])
+def test_random_scopes_of_many_threads_are_all_there(program, seed, tmp_path):
+    truth = json.loads(tells(tmp_path, "random", seed, 4, 600, program=program).stdout)
+    found = lines(tmp_path)
+    told = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for line in scopes(found):
+        if line["ph"] == "b":  # its end has the same
+            continue
+        args = line["args"]
+        figures = [1, args.get("elements", 0), args.get("bytes", 0), "error" in args]
+        told[line["name"]] = [a + b for a, b in zip(told[line["name"]], figures, strict=True)]
+    assert dict(told) == truth["scopes"]
+    summed = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for r in summary_of(tmp_path / "traces", "--by", "range")["ranges"]:  # a row for each category
+        figures = [r["count"], r["elements"], r["bytes"], r["errors"]]
+        summed[r["name"]] = [a + b for a, b in zip(summed[r["name"]], figures, strict=True)]
+    assert dict(summed) == truth["scopes"]
+    categories = {line["name"]: line["args"].get("category") for line in scopes(found) if "category" in line["args"]}
+    assert {name: "low" if name[-1] < "3" else "high,odd" for name in categories} == categories != {}
+    counted = collections.defaultdict(list)
+    for line in found:
+        if line.get("cat") == "COUNTER":
+            assert list(line["args"]) == list("abcdefgh")[: len(line["args"])]
+            counted[line["name"]] += line["args"].values()
+    assert {name: sorted(values) for name, values in counted.items()} == {
+        name: sorted(values) for name, values in truth["counters"].items()
+    }
+
+
+def test_scopes_deeper_than_there_is_room_for_are_counted_as_dropped(tmp_path):
+    tells(tmp_path, "deep", 40)
+    found = lines(tmp_path)
+    assert len(scopes(found)) == 32
+    (footer,) = [line["args"] for line in found if line["name"] == "tprof_footer"]
+    assert footer["ranges_dropped"] == {"open": 8}
+
+
+def test_a_killed_program_has_told_all_that_it_told(tmp_path):
+    tells(tmp_path, "kill", 500, code=-9)
+    found = ranges(tmp_path)
+    assert (found["done"]["count"], found["done"]["open"]) == (500, 0)
+    assert (found["open"]["count"], found["open"]["open"]) == (0, 1)
+    assert found["step 3"]["open"] == 1
+
+
+def test_a_child_does_not_end_what_its_parent_began(tmp_path):
+    done = tells(tmp_path, "fork")
+    told = {}
+    for file in done.ranks():
+        pushed = [line["name"] for line in file.lines if line.get("cat") == "NVTX" and line["ph"] == "X"]
+        told["child" if file.header.get("forked_from") else "parent"] = pushed
+    assert told == {"parent": ["parent's"], "child": ["child's"]}
+
+
+def test_a_program_that_only_speaks_leaves_nothing_where_tracing_is_off(tmp_path):
+    done = tells(tmp_path, "once", TPROF_DISABLE="1")
+    assert done.stdout == "sum 0 enabled 0 rank 3 totals 1\n"
+    assert not done.traces.exists()
+
+
+def test_names_and_keys_of_counters_and_errors_stay_at_home(tmp_path):
+    tells(tmp_path, "once")
+    assert tprof("anonymize", tmp_path / "traces", "-o", tmp_path / "out").returncode == 0
+    (copy,) = (tmp_path / "out").glob("*.json")
+    text = copy.read_text()
+    for name in ("queue", "full", "empty", "outer", "Bad", "checkpoint"):
+        assert f'"{name}' not in text, name
+    (counter,) = [json.loads(line) for line in lines_of(copy) if '"COUNTER"' in line]
+    assert sorted(counter["args"].values()) == [0.5, 3]
+
+
+def test_the_header_is_all_that_a_program_needs(tmp_path):
+    """Compiled as a user does, with nothing of ours to link, by C and C++ of any age that we claim."""
+    source = tmp_path / "main.c"
+    source.write_text('#include "interpose/user/tprof.h"\nint main(void) { return tprof_push("x"); }\n')
+    for compiler, standard in (("cc", "c99"), ("c++", "c++11"), ("c++", "c++98")):
+        language = ["-x", "c++"] if compiler == "c++" else []
+        flags = [f"-std={standard}", "-pedantic", "-Wall", "-Werror", "-Wno-long-long", "-O2"]
+        out = tmp_path / standard
+        subprocess.run([compiler, *flags, "-I", REPO, *language, source, "-o", out], check=True)
+        assert start([out], tmp_path / f"run-{standard}", libraries=None).code == 0
+        assert len(list((tmp_path / f"run-{standard}" / "traces").iterdir())) == 1
