@@ -32,19 +32,31 @@ def play(folder, situation, kernels, **settings):
     return run, row, sorted(ran, key=lambda op: op[2])
 
 
-def stood_still(ran):
-    """-> of each all-gather how long the stream with most kernels stood still while it ran, in ns."""
+def waits_and_gathers(ran):
+    """-> from when to when the stream with most kernels waited, and all-gathers ran."""
     kernels = collections.Counter(stream for stream, what, *_ in ran if what == "kernel")
     computes = kernels.most_common(1)[0][0]
     waits = [(a, c) for stream, what, a, b, c in ran if stream == computes and what == "marker"]
     gathers = [(b, c) for stream, what, a, b, c in ran if what == "ncclAllGather"]
     assert len(gathers) >= ROUNDS
+    return waits, gathers
+
+
+def stood_still(ran):
+    """-> of each all-gather how long that stream stood still while it ran, in ns."""
+    waits, gathers = waits_and_gathers(ran)
     return [sum(max(0, min(end, c) - max(start, a)) for a, c in waits) for start, end in gathers]
 
 
-def close(found_ns, truth_ns):
-    # A few events each, and threads that are woken on a busy machine.
-    return abs(found_ns - truth_ns) <= 0.08 * truth_ns + 8e6
+def stood_until_woken(ran):
+    """The same and what came behind it: on a busy machine a stream is woken late."""
+    waits, gathers = waits_and_gathers(ran)
+    return [sum(c - max(start, a) for a, c in waits if a < end and c > start) for start, end in gathers]
+
+
+def close(found_ns, truth_ns, at_most_ns=None):
+    # A few events each.
+    return truth_ns * 0.92 - 8e6 <= found_ns <= max(truth_ns, at_most_ns or 0) * 1.08 + 8e6
 
 
 @pytest.mark.parametrize("kernels", [0, 2, 8])
@@ -56,9 +68,10 @@ def test_what_was_exposed_is_how_long_the_computing_stream_stood_still(tmp_path,
     truth = stood_still(ran)
     assert row["waited"] == row["device_timed"] == row["calls"] == len(truth)
     assert row["waited_ns"] == row["device_ns"]
-    assert close(row["exposed_ns"], sum(truth)), (row, truth)
+    woken = stood_until_woken(ran)
+    assert close(row["exposed_ns"], sum(truth), sum(woken)), (row, truth, woken)
     assert row["exposed_ns"] <= row["waited_ns"]
-    assert close(row["exposed_ns_max"], max(truth))
+    assert close(row["exposed_ns_max"], max(truth), max(woken)), (row, truth, woken)
     assert row["late"] >= sum(1 for ns in truth if ns > 5e6)
 
 
