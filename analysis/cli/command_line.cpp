@@ -37,7 +37,7 @@ void hold_standard_files() {
 constexpr int kMostShown = 1000;  // of the slowest calls
 
 using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*,
-                            std::vector<std::string>*, std::vector<fs::path>*>;
+                            live::Format*, std::vector<std::string>*, std::vector<fs::path>*>;
 
 // An option, or what stands without a name.
 struct Option {
@@ -70,6 +70,15 @@ std::vector<Command> commands(Options& o) {
       "N",
       false,
       [](CLI::Option* option) { option->check(CLI::PositiveNumber); }};
+  const Option folder = {"DIR", &o.folder, "folder of a job's rank files", nullptr, true};
+  const Option stuck_after = {
+      "--stuck-after",
+      &o.stuck_after_s,
+      "seconds after which a call of a process that still runs is stuck (default 30)",
+      "SECONDS",
+      false,
+      [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
+  const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
   return {
       {"run",
        "Runs a command and traces it",
@@ -90,6 +99,11 @@ that were killed are recovered first. tprof exits as the command did.)",
          }},
         {"--quota", &o.quota, "TPROF_QUOTA: bytes of lines per process, 0: no limit", "SIZE"},
         {"--ranks", &o.ranks, "TPROF_RANKS: which ranks write lines, such as 0-7,64", "LIST"},
+        {"--on-stuck", &o.command,
+         "a shell command for processes of it that are stuck, once, such as 'py-spy dump --pid "
+         "{pid}': see tprof watch",
+         "CMD"},
+        stuck_after,
         {"--quiet", &o.quiet, "no summary at the end"},
         {"CMD", &o.words, "the command and its arguments, behind --", nullptr, true}}},
       {"merge",
@@ -168,9 +182,80 @@ Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
         {"--json", &o.json, "for programs (schema tprof-check/1)"},
         {"--no-lines", &o.no_lines,
          "read ledgers only: faster, but names an interval instead of an operation"},
-        {"--stuck-after", &o.stuck_after_s,
-         "seconds after which a call of a process that still runs is stuck (default 30)", "SECONDS",
-         false, [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }},
+        stuck_after,
+        run_id,
+        attempt}},
+      {"top",
+       "A running job's ranks, live in the terminal",
+       R"(
+Examples:
+  tprof top tprof-traces/train-20260101-120000-0
+  tprof top DIR --once                          # one table: totals
+  tprof top DIR --once --interval 1 --json      # with rates, over one second
+Keys: q quits; s or 1 to 9 chooses the column to sort by; b the bucket; r counts from now on.
+It reads the ring files of this node, of ranks elsewhere the snapshots; the job notices nothing.)",
+       top,
+       {folder,
+        {"--interval", &o.interval_s,
+         "from one look to the next (default 2); with --once: the time that rates are over "
+         "(default: totals only)",
+         "SECONDS", false, positive_seconds},
+        {"--once", &o.once, "prints one table and ends, as where standard output is no terminal"},
+        {"--json", &o.json, "once, for programs (schema tprof-top/1)"},
+        run_id,
+        attempt}},
+      {"tail",
+       "The lines of a running job's ranks, as they are written",
+       R"(
+Examples:
+  tprof tail DIR | jq -c 'select(.name == "tprof_step" and .pid == 0)'
+  tprof tail DIR --from-start --format table
+Ranks that come later, and those of a restart, are followed from their first line. A call's line is
+in the file up to 200 ms after it. Ends when the job has ended.)",
+       tail,
+       {folder,
+        {"--format", &o.format,
+         "jsonl (default): the files' lines, with the rank for pid; table: calls and steps, for "
+         "people",
+         "WHAT", false,
+         [](CLI::Option* option) {
+           const std::map<std::string, live::Format> formats = {{"jsonl", live::Format::jsonl},
+                                                                {"table", live::Format::table}};
+           option->transform(CLI::CheckedTransformer(formats).description(""));
+         }},
+        {"--from-start", &o.from_start, "also what was written before"}}},
+      {"metrics",
+       "Counters of a running job for Prometheus",
+       R"(
+Examples:
+  tprof metrics DIR --listen 9464                # http://127.0.0.1:9464/metrics
+  tprof metrics DIR --textfile /var/lib/node_exporter/tprof.prom --interval 15
+The file is renamed over, and written once or until the job has ended.)",
+       metrics,
+       {folder,
+        {"--textfile", &o.textfile, "for node_exporter's textfile collector", "FILE"},
+        {"--listen", &o.listen,
+         "serves GET /metrics; a port alone is the loopback's; until it is ended", "ADDR:PORT"},
+        {"--interval", &o.interval_s, "writes the file again so often (default: once)", "SECONDS",
+         false, positive_seconds},
+        run_id,
+        attempt}},
+      {"watch",
+       "Runs a command when something is wrong with a running job",
+       R"(
+Examples:
+  tprof watch DIR --exec 'py-spy dump --native --pid {pid} > stack-{rank}.txt'
+  tprof watch DIR --exec 'curl --data-binary @- https://example.org/alert' --stuck-after 120
+The shell runs CMD once for each kind of finding that tprof check calls a warning or an error, with what
+was found on standard input, a JSON object a line; where {pid} or {rank} is in it, once for each process
+of these findings that runs on this machine. Ends with the job, and exits as check does.)",
+       watch,
+       {folder,
+        {"--exec", &o.command, "the command", "CMD", true},
+        {"--interval", &o.interval_s,
+         "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
+         false, positive_seconds},
+        stuck_after,
         run_id,
         attempt}},
       {"doctor",

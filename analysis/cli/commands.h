@@ -8,6 +8,7 @@
 
 #include "cli/input.h"
 #include "cli/time_axis.h"
+#include "live/rank_lines.h"
 #include "report/report.h"
 
 namespace tprof::cli {
@@ -24,6 +25,7 @@ int execute(int argc, char** argv);
 struct Options {
   std::vector<fs::path> paths;
   std::vector<std::string> words;  // a command, or doctor's paths
+  fs::path folder;
   fs::path output;
   Choice choice;
   std::string run_id;
@@ -40,7 +42,14 @@ struct Options {
   report::By by = report::By::size;
   Clock clock = Clock::collective;
   double stuck_after_s = 30;
-  int top = 0;  // 0: not asked for
+  double interval_s = 0;  // 0: not asked for
+  bool once = false;
+  bool from_start = false;
+  live::Format format = live::Format::jsonl;
+  fs::path textfile;
+  std::string listen;
+  std::string command;  // for a finding
+  int top = 0;          // 0: not asked for
 };
 
 int run(const Options& o);
@@ -51,5 +60,9 @@ int doctor(const Options& o);
 int coverage(const Options& o);
 int recover(const Options& o);
 int anonymize(const Options& o);
+int top(const Options& o);
+int tail(const Options& o);
+int metrics(const Options& o);
+int watch(const Options& o);
 
 }  // namespace tprof::cli

@@ -46,9 +46,9 @@ struct Outcome {
   std::exception_ptr error{};  // the end, unless the file can be left out and others be read
 };
 
-Outcome load_one(const TraceFile& file) {
+Outcome load_one(const TraceFile& file, Wanted wanted) {
   try {
-    Trace trace = load(file.path, file.named ? Merged::read : Merged::leave);
+    Trace trace = load(file.path, file.named ? Merged::read : Merged::leave, wanted);
     if (trace.merged && !file.named) {
       return {.skipped = Skipped{file.path.string() + ": a merged trace, left out", false}};
     }
@@ -117,20 +117,20 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
 }
 
 Traces load_all(const std::vector<TraceFile>& files,
-                const std::function<void(std::size_t)>& progress) {
+                const std::function<void(std::size_t)>& progress, Wanted wanted) {
   std::vector<Outcome> outcomes(files.size());
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
-      outcomes[i] = load_one(files[i]);
+      outcomes[i] = load_one(files[i], wanted);
       progress(++done);
     }
   };
   {
-    const std::size_t wanted = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(wanted, files.size()); ++i) threads.emplace_back(work);
+    for (std::size_t i = 1; i < std::min(most, files.size()); ++i) threads.emplace_back(work);
     work();
   }
   leave_out_windows(outcomes);

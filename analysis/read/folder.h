@@ -37,6 +37,6 @@ struct Traces {
 // where no file is one. `progress` gets
 // the number of files done, from any thread.
 Traces load_all(const std::vector<TraceFile>& files,
-                const std::function<void(std::size_t)>& progress);
+                const std::function<void(std::size_t)>& progress, Wanted wanted = Wanted::lines);
 
 }  // namespace tprof::read

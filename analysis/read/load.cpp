@@ -245,11 +245,11 @@ std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& 
 }
 
 // One that has not closed, from what it left beside its file, if there is that.
-std::optional<Trace> unclosed(File& file, const Block& head, const Header& header) {
+std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
   const auto ring = header.ring.empty() ? std::optional<RingFile>()
                                         : RingFile::open(ring_path(file.path(), header));
   if (!ring || !ring->belongs_to(header)) return with_snapshot(file, head, header);
-  Replay rest = replay(*ring, file.path());
+  Replay rest = replay(*ring, file.path(), wanted);
   if (file.ended()) return std::nullopt;  // it may have closed meanwhile
   const std::uint64_t size = std::filesystem::file_size(file.path());
   if (size < rest.cut) {
@@ -263,7 +263,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   return whole;
 }
 
-Trace load_file(const std::filesystem::path& path, Merged merged) {
+Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted) {
   const auto all = [&] { return scan({path, Source{}.cut, {}}, merged); };
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read once
@@ -274,7 +274,7 @@ Trace load_file(const std::filesystem::path& path, Merged merged) {
   if (auto ends = closed(file, head)) return std::move(*ends);
   if (!file.ended()) {
     const bool alone = !header->window_of.empty();
-    auto open = alone ? std::nullopt : unclosed(file, head, *header);
+    auto open = alone ? std::nullopt : unclosed(file, head, *header, wanted);
     if (open) return std::move(*open);
   }
   return all();
@@ -286,8 +286,8 @@ std::filesystem::path ring_path(const std::filesystem::path& rank_file, const He
   return rank_file.parent_path() / header.ring;
 }
 
-Trace load(const std::filesystem::path& file, Merged merged) {
-  Trace trace = load_file(file, merged);
+Trace load(const std::filesystem::path& file, Merged merged, Wanted wanted) {
+  Trace trace = load_file(file, merged, wanted);
   if (!trace.merged && !trace.processes.front().header.window_of.empty()) {
     count_lines_of_window(trace);
   }

@@ -27,9 +27,14 @@ std::filesystem::path ring_path(const std::filesystem::path& rank_file, const He
 // say that it is one.
 enum class Merged { read, leave };
 
+// What is asked of a process that runs: all; or the counts with the calls that are open, and none
+// of the lines that it has not written yet, so that looking again and again costs little.
+enum class Wanted { lines, counts };
+
 // Throws BadInput. Of a rank file only the beginning and the end are read, or what its process left
 // beside it in place of an end; a merged trace that is left has no processes.
-Trace load(const std::filesystem::path& file, Merged merged = Merged::read);
+Trace load(const std::filesystem::path& file, Merged merged = Merged::read,
+           Wanted wanted = Wanted::lines);
 
 // Whether it begins as every trace does.
 bool opens_array(std::string_view text);

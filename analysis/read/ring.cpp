@@ -165,7 +165,7 @@ bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool runnin
 
 }  // namespace
 
-Replay replay(const RingFile& ring, const std::filesystem::path& rank_file) {
+Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Wanted wanted) {
   const View view = ring.view();
   Replay result;
   result.running = ring.running();
@@ -173,27 +173,30 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file) {
 
   // One that calls a million times a second may outrun us: then the lines of its ring are left to
   // its own writer, and the counts are as of now all the same.
-  constexpr int kAttempts = 20;
+  const bool lines = wanted == Wanted::lines || !result.running;
+  const int attempts = lines ? 20 : 0;
   Drain drain(view);
   std::unique_ptr<Progress> progress;
   std::unique_ptr<Windows> windows;
   bool drained = false;
-  for (int i = 0; i <= kAttempts && !drained; ++i) {
+  for (int i = 0; i <= attempts && !drained; ++i) {
     result.lines.clear();
     progress = committed_progress(ring);
     result.cut = progress->offset;
     windows = std::make_unique<Windows>(view, rank_file);
     drained =
-        i < kAttempts && drain_all(view, drain, *progress, result.running, result.lines, *windows);
+        i < attempts && drain_all(view, drain, *progress, result.running, result.lines, *windows);
   }
   windows->complete_all(*progress);
   result.windows = std::move(*windows).files();
   Text text;
   Sums sums;
   drain.open_calls(text, *progress, !result.running);
-  auto last = std::make_unique<LastCalls>();
-  last->add_threads(view);
-  last->lines(text, view, progress->tid);
+  if (lines) {
+    auto last = std::make_unique<LastCalls>();
+    last->add_threads(view);
+    last->lines(text, view, progress->tid);
+  }
   ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view),
               result.running ? "interval" : "close", !result.running);
   drain.communicators(text);

@@ -37,22 +37,9 @@ bool maps(const std::string& process, ino_t ring) {
   return !any;
 }
 
-// A pid alone is not enough: it may have been given to another process since.
 bool pid_lives(const Head& head, ino_t ring) {
-  if (boot_id() != bounded_text(head.boot_id)) return false;
-  const std::string process = "/proc/" + std::to_string(head.pid);
-  std::ifstream file(process + "/stat");
-  const std::string stat((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string state;
-  fields >> state;
-  if (state == "Z" || state == "X") return false;
-  std::string field;
-  for (int n = 4; n <= 22 && fields >> field; ++n) {
-  }
-  return field == std::to_string(head.start_ticks) && maps(process, ring);
+  return boot_id() == bounded_text(head.boot_id) && process_lives(head.pid, head.start_ticks) &&
+         maps("/proc/" + std::to_string(head.pid), ring);
 }
 
 void check_version(const std::filesystem::path& file, const Head& head) {
@@ -114,6 +101,21 @@ std::string boot_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
   return id;
+}
+
+bool process_lives(std::int64_t pid, std::uint64_t start_ticks) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state;
+  fields >> state;
+  if (state == "Z" || state == "X") return false;
+  std::string field;
+  for (int n = 4; n <= 22 && fields >> field; ++n) {
+  }
+  return field == std::to_string(start_ticks);
 }
 
 RingFile::RingFile(std::filesystem::path path, int fd, void* base, std::size_t size)

@@ -11,12 +11,17 @@
 
 #include "interpose/format/view.h"
 #include "read/lines.h"
+#include "read/load.h"
 #include "read/process.h"
 
 namespace tprof::read {
 
 // Of this machine, since its last start.
 std::string boot_id();
+
+// Whether the process of this machine that had the pid then is there, and no zombie. `start_ticks`:
+// /proc's, since the pid may have been given to another one.
+bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
 
 // Open, mapped, and of this version. Its bytes change while its process lives.
 class RingFile {
@@ -61,8 +66,10 @@ struct Replay {
   std::map<std::string, Rest> windows;  // files that are not complete, by name: the same of these
 };
 
-// Throws BadInput where no state was ever committed: the process died while it started.
-Replay replay(const RingFile& ring, const std::filesystem::path& rank_file);
+// Throws BadInput where no state was ever committed: the process died while it started. `wanted` is
+// of a process that runs; of another all is taken.
+Replay replay(const RingFile& ring, const std::filesystem::path& rank_file,
+              Wanted wanted = Wanted::lines);
 
 // The ring file of a process of this user and this machine, since its last start, that is dead.
 struct LeftRing {

@@ -1,4 +1,5 @@
 #include "diagnose/ends.h"
+#include "report/figures.h"
 #include "report/findings.h"
 #include "report/lateness.h"
 #include "report/layers.h"
@@ -12,19 +13,6 @@ namespace tprof::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json figures(const read::Amounts& a) {
-  return {{"calls", a.calls},
-          {"count", a.count},
-          {"elements", a.elements},
-          {"bytes", a.bytes},
-          {"host_ns", a.host_ns},
-          {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"device_timed", a.device_timed},
-          {"waited", a.waited},
-          {"waited_ns", a.waited == 0 ? Json() : Json(a.waited_ns)},
-          {"exposed_ns", a.waited == 0 ? Json() : Json(a.exposed_ns)}};
-}
 
 Json all_figures(const read::Amounts& a) {
   Json j = figures(a);

@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "cli/watchdog.h"
+#include "live/signals.h"
+#include "report/findings.h"
+#include "report/report.h"
+
+namespace tprof::cli {
+
+int watch(const Options& o) {
+  live::Signals signals;
+  Watchdog dog({.folder = o.folder,
+                .choice = o.choice,
+                .command = o.command,
+                .stuck_after = seconds(o.stuck_after_s),
+                .tell =
+                    [](const diagnose::Finding& f) {
+                      fmt::print("{}", report::to_text(f, report::Detail::full));
+                    }},
+               signals.before());
+  const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
+  if (!dog.look_until_over(signals, interval)) exit_like(signals.ended_by());
+  fmt::print("{}", report::to_text(*dog.said()));
+  return diagnose::healthy(dog.said()->findings) ? kOk : kFinding;
+}
+
+}  // namespace tprof::cli

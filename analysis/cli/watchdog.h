@@ -1,0 +1,68 @@
+// Looks at a job that runs, again and again, and runs a command for what it finds.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/look.h"
+#include "diagnose/diagnose.h"
+#include "live/on_finding.h"
+#include "live/rank.h"
+#include "live/signals.h"
+
+namespace tprof::cli {
+
+struct Watched {
+  std::filesystem::path folder;
+  Choice choice;
+  std::string command;
+  std::chrono::nanoseconds stuck_after;
+  // Called for each finding before the command is run for it.
+  std::function<void(const diagnose::Finding&)> tell;
+  // Whether the command is for these; empty: for all.
+  std::function<bool(const diagnose::Finding&)> wanted{};
+  std::function<bool(const live::Target&)> is_ours{};
+};
+
+class Watchdog {
+ public:
+  Watchdog(Watched watched, const sigset_t& mask) : watched_(std::move(watched)), mask_(mask) {}
+
+  // Whether the job is over.
+  bool look();
+  // What the last look found; nothing: there was no job.
+  const std::optional<diagnose::Diagnosed>& said() const { return said_; }
+
+  // Looks every `interval`, or less often where looking takes long. False: a signal ended it.
+  bool look_until_over(live::Signals& signals, std::chrono::nanoseconds interval);
+  // As often as finding stuck calls in time needs.
+  std::chrono::nanoseconds often_enough() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  diagnose::Diagnosed check(bool lines) const;
+  bool may_be_stuck();
+  void tell_new(bool over);
+  void tell(const std::string& kind, const std::vector<live::ToTell>& findings);
+  std::vector<live::Target> targets_of(const diagnose::Finding& finding) const;
+
+  const Watched watched_;
+  const sigset_t mask_;
+  Look look_;
+  std::optional<diagnose::Diagnosed> said_;
+  std::set<std::string> told_;                      // kinds
+  std::map<std::string, Clock::time_point> since_;  // kinds that were found in every look since
+  struct Progress {
+    std::uint64_t calls = 0;
+    Clock::time_point since;
+  };
+  std::map<std::int64_t, Progress> progress_;  // by pid
+};
+
+}  // namespace tprof::cli

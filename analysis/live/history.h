@@ -1,0 +1,64 @@
+// What ranks did between two looks, and since the view was reset.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "live/rank.h"
+
+namespace tprof::live {
+
+// A bucket, or all of them together.
+inline constexpr std::size_t kAllBuckets = kBucketCount;
+std::string_view name_of_bucket(std::size_t bucket);
+
+struct Figures {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t waited_ns = 0;  // device time of calls that somebody waited for
+  std::uint64_t exposed_ns = 0;
+
+  Figures operator-(const Figures& before) const {
+    return {calls - before.calls, bytes - before.bytes, waited_ns - before.waited_ns,
+            exposed_ns - before.exposed_ns};
+  }
+  Figures& operator+=(const Figures& more);
+  std::optional<double> exposed() const;  // a share; nothing: nobody was seen to wait
+};
+
+struct Rate {
+  double calls = 0;  // a second
+  double bytes = 0;
+
+  Rate& operator+=(const Rate& more);
+};
+
+class History {
+ public:
+  void look(const std::vector<Rank>& ranks);
+  void reset() { base_ = now_; }  // what comes is counted from here on
+
+  Figures total(const Rank& rank, std::size_t bucket) const;
+  // Nothing of what does not run, or was not there before.
+  std::optional<Rate> rate(const Rank& rank, std::size_t bucket) const;
+
+ private:
+  using Key = std::pair<std::string, std::size_t>;  // the file and the lane
+  struct Seen {
+    std::int64_t as_of_ns = 0;
+    std::array<Figures, kBucketCount + 1> figures{};
+  };
+  using All = std::map<Key, Seen>;
+  static Key key_of(const Rank& rank) { return {rank.process->file, rank.process->lane}; }
+
+  All before_;
+  All now_;
+  All base_;
+};
+
+}  // namespace tprof::live

@@ -1,0 +1,124 @@
+#include "live/on_finding.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+
+#include "read/ring_file.h"
+#include "report/findings.h"
+#include "text/text.h"
+
+namespace tprof::live {
+namespace {
+
+constexpr std::string_view kPid = "{pid}";
+constexpr std::string_view kRank = "{rank}";
+constexpr std::size_t kMostTargets = 16;
+
+bool contains(const std::string& text, std::string_view word) {
+  return text.find(word) != std::string::npos;
+}
+
+std::string replaced(std::string text, std::string_view word, std::int64_t by) {
+  const std::string number = std::to_string(by);
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += number.size()) {
+    text.replace(at, word.size(), number);
+  }
+  return text;
+}
+
+std::string json_of(const ToTell& told) {
+  nlohmann::ordered_json j = report::to_json({*told.finding}, report::Detail::full)[0];
+  auto& processes = j["processes"] = nlohmann::json::array();
+  for (const Target& t : told.targets) processes.push_back({{"rank", t.rank}, {"pid", t.pid}});
+  return j.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// A file that has no name, at its beginning: no pipe that may be full, or read by nobody.
+int file_of(const std::string& text) {
+  const int fd = memfd_create("tprof-finding", MFD_CLOEXEC);
+  const bool whole =
+      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!whole || lseek(fd, 0, SEEK_SET) != 0) {
+    throw std::runtime_error(fmt::format("memfd_create: {}", std::strerror(errno)));
+  }
+  return fd;
+}
+
+void run_in_shell(const std::string& command, const std::string& input, const sigset_t& mask) {
+  const int fd = file_of(input);
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+    dup2(fd, STDIN_FILENO);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  close(fd);
+  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status == 0) return;
+  fmt::print(stderr, "tprof: {}: {} {}\n", text::printable(command),
+             WIFEXITED(status) ? "exited with" : "was ended by signal",
+             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+}  // namespace
+
+std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job& job) {
+  std::vector<Target> targets;
+  const std::string here = read::boot_id();
+  for (const read::Process* p : job.processes) {
+    const read::Header& h = p->header;
+    const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
+    if (!runs || !h.rank || std::ranges::count(finding.ranks, *h.rank) == 0) continue;
+    if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // of several ranks
+    if (targets.size() < kMostTargets) targets.push_back({*h.rank, h.pid});
+  }
+  return targets;
+}
+
+bool descends_from(std::int64_t pid, std::int64_t ancestor) {
+  while (pid > 1 && pid != ancestor) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    const std::string stat((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // its name may hold anything
+    std::string state;
+    pid = 0;
+    fields >> state >> pid;
+  }
+  return pid == ancestor;
+}
+
+bool run_for(const std::string& command, const std::vector<ToTell>& findings,
+             const sigset_t& mask) {
+  if (!contains(command, kPid) && !contains(command, kRank)) {
+    std::string input;
+    for (const ToTell& f : findings) input += json_of(f);
+    run_in_shell(command, input, mask);
+    return true;
+  }
+  bool any = false;
+  for (const ToTell& f : findings) {
+    for (const Target& t : f.targets) {
+      run_in_shell(replaced(replaced(command, kPid, t.pid), kRank, t.rank), json_of(f), mask);
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace tprof::live

@@ -1,0 +1,97 @@
+#include "live/rank.h"
+
+#include <algorithm>
+
+#include "read/events.h"
+#include "read/ring_file.h"
+
+namespace tprof::live {
+namespace {
+
+using read::End;
+using read::Process;
+using read::Trace;
+
+std::int64_t as_of_ns(const Process& p) {
+  return p.ledgers.empty() ? 0 : p.ledgers.rbegin()->second.ts_ns;
+}
+
+// Of the lines that its file lacks, and of no others.
+void add_open_calls(const Trace& trace, std::vector<Rank>& ranks) {
+  Trace rest{{trace.source.file, 0, trace.source.rest}, trace.processes, false};
+  for (Process& p : rest.processes) p.offset = 0;
+  read::read_lines(rest, {.event = [&](const Process& owner, const read::Event& e) {
+                     if (!e.unfinished) return;
+                     const Process* shown = &trace.processes[owner.lane];
+                     const auto rank = std::ranges::find(ranks, shown, &Rank::process);
+                     if (rank == ranks.end()) return;
+                     OpenCall call{e.name, e.bucket, "", std::nullopt, rank->as_of_ns - e.ts_ns};
+                     const auto comm = e.comm ? owner.comms.find(*e.comm) : owner.comms.end();
+                     if (comm != owner.comms.end()) call.communicator = comm->second.id;
+                     if (e.collective()) call.seq = e.seq;
+                     rank->open.push_back(std::move(call));
+                   }});
+}
+
+bool may_come_back(const Trace& trace, const Process& p) {
+  if (p.end == End::running) return true;
+  const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whom ever
+  const read::Header& h = p.header;
+  return !closed && h.launcher && h.boot_id == read::boot_id() &&
+         read::process_lives(h.launcher->pid, static_cast<std::uint64_t>(h.launcher->start_ticks));
+}
+
+}  // namespace
+
+std::string Rank::name() const {
+  const read::Header& h = process->header;
+  return h.rank ? std::to_string(*h.rank) : h.host + "-" + std::to_string(h.pid);
+}
+
+std::string_view Rank::state() const {
+  switch (process->end) {
+    case End::running:
+      return kStates[process->snapshot ? 1 : 0];
+    case End::closed:
+      return kStates[2];
+    case End::recovered:
+    case End::partial:
+      return kStates[3];
+    case End::lost:
+      break;
+  }
+  return kStates[4];
+}
+
+std::uint64_t Rank::dropped() const {
+  std::uint64_t lines = 0;
+  if (!process->footer) return lines;
+  for (const auto& [reason, n] : process->footer->dropped) lines = read::saturated_sum(lines, n);
+  return lines;
+}
+
+std::vector<Rank> ranks_of(const read::Traces& traces,
+                           const std::vector<const Process*>& processes) {
+  std::vector<Rank> ranks;
+  for (const Process* p : processes) {
+    const stats::Buckets buckets = stats::bucket_totals(*p);
+    ranks.push_back(
+        {.process = p, .buckets = buckets, .all = stats::sum(buckets), .as_of_ns = as_of_ns(*p)});
+  }
+  for (const Trace& trace : traces.traces) {
+    const Process& first = trace.processes.front();
+    if (first.end == End::running && !first.snapshot) add_open_calls(trace, ranks);
+  }
+  for (Rank& rank : ranks) std::ranges::sort(rank.open, std::ranges::greater{}, &OpenCall::age_ns);
+  return ranks;
+}
+
+bool over(const read::Traces& traces, const std::vector<const Process*>& processes) {
+  return std::ranges::all_of(traces.traces, [&](const Trace& trace) {
+    return std::ranges::none_of(trace.processes, [&](const Process& p) {
+      return std::ranges::find(processes, &p) != processes.end() && may_come_back(trace, p);
+    });
+  });
+}
+
+}  // namespace tprof::live

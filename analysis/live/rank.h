@@ -1,0 +1,56 @@
+// A rank as of one look at a job, and what it did since another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "read/folder.h"
+#include "stats/totals.h"
+
+namespace tprof::live {
+
+// A call that has not returned.
+struct OpenCall {
+  std::string function;
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string communicator;          // id; empty: a copy
+  std::optional<std::uint64_t> seq;  // of a collective
+  std::int64_t age_ns = 0;           // as of the look
+};
+
+// The last that has ended, by the lines of its own writer.
+struct Step {
+  std::int64_t number = 0;
+  std::int64_t dur_ns = 0;
+};
+
+// What is known of a process. snapshot: its ring file is not in sight, so the counts are as of its
+// snapshot. lost: it did not close, and left neither.
+inline constexpr std::string_view kStates[] = {"running", "snapshot", "closed", "killed", "lost"};
+
+struct Rank {
+  const read::Process* process = nullptr;
+  stats::Buckets buckets{};
+  read::Amounts all{};
+  std::int64_t as_of_ns = 0;     // on the process's own axis
+  std::vector<OpenCall> open{};  // the oldest first; of a running process that is in sight
+  std::optional<Step> step{};
+
+  bool runs() const { return process->end == read::End::running && !process->snapshot; }
+  std::string name() const;        // "3", or "node7-4711" where it has no rank
+  std::string_view state() const;  // of kStates
+  std::uint64_t dropped() const;   // event lines
+};
+
+// All of them, in the order of `processes`. Steps are set by who follows the files.
+std::vector<Rank> ranks_of(const read::Traces& traces,
+                           const std::vector<const read::Process*>& processes);
+
+// Whether there is no more to come of these: every process has closed, or is gone with who started
+// it, which could start it again.
+bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
+
+}  // namespace tprof::live

@@ -1,0 +1,79 @@
+#include "live/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tprof::live {
+namespace {
+
+// What can't be written can't be shown: the next picture, or the end, will tell.
+void put(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+// Characters are what begins them in UTF-8.
+std::string_view cut(std::string_view line, std::size_t columns) {
+  std::size_t at = 0;
+  for (std::size_t n = 0; at < line.size(); ++at) {
+    if ((static_cast<unsigned char>(line[at]) & 0xc0U) == 0x80) continue;
+    if (n++ == columns) break;
+  }
+  return line.substr(0, at);
+}
+
+}  // namespace
+
+// The keys that would raise a signal are read as keys; their signals still come from elsewhere.
+Terminal::Terminal() {
+  if (tcgetattr(STDIN_FILENO, &before_) == 0) {
+    keys_ = STDIN_FILENO;
+    termios mine = before_;
+    mine.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    mine.c_cc[VMIN] = 0;
+    mine.c_cc[VTIME] = 0;
+    tcsetattr(keys_, TCSANOW, &mine);
+  }
+  put("\x1b[?1049h\x1b[?25l");
+}
+
+Terminal::~Terminal() {
+  put("\x1b[?25h\x1b[?1049l");
+  if (keys_ >= 0) tcsetattr(keys_, TCSANOW, &before_);
+}
+
+Terminal::Size Terminal::size() {
+  winsize w{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0 || w.ws_col == 0) return {};
+  return {w.ws_row, w.ws_col};
+}
+
+void Terminal::show(std::string_view text, std::string_view last) {
+  const Size now = size();
+  std::string out = "\x1b[H";
+  for (std::size_t n = 0; n + 1 < now.lines; ++n) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    out.append(cut(line, now.columns)).append("\x1b[K\r\n");
+  }
+  out.append("\x1b[7m").append(cut(last, now.columns)).append("\x1b[m\x1b[K");
+  put(out);
+}
+
+std::string Terminal::typed() const {
+  char bytes[64];
+  const ssize_t n = keys_ < 0 ? 0 : read(keys_, bytes, sizeof bytes);
+  std::string keys(bytes, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  std::ranges::replace_if(
+      keys, [](char c) { return c == '\x03' || c == '\x04'; }, 'q');
+  return keys;
+}
+
+}  // namespace tprof::live

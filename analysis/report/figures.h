@@ -1,0 +1,24 @@
+// What was counted, as JSON for programs: alike in all commands.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "read/process.h"
+
+namespace tprof::report {
+
+inline nlohmann::ordered_json figures(const read::Amounts& a) {
+  using Json = nlohmann::ordered_json;
+  return {{"calls", a.calls},
+          {"count", a.count},
+          {"elements", a.elements},
+          {"bytes", a.bytes},
+          {"host_ns", a.host_ns},
+          {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
+          {"device_timed", a.device_timed},
+          {"waited", a.waited},
+          {"waited_ns", a.waited == 0 ? Json() : Json(a.waited_ns)},
+          {"exposed_ns", a.waited == 0 ? Json() : Json(a.exposed_ns)}};
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,105 @@
+"""tprof metrics, as Prometheus' own parser reads it, against the stand-in's tally."""
+
+import collections
+import signal
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from lib import live
+from lib.launch import start
+from lib.runs import until
+from lib.tool import tprof
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def samples(text):
+    """Name -> {labels: value}; none stands twice."""
+    found = collections.defaultdict(dict)
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = frozenset(sample.labels.items())
+            assert labels not in found[sample.name]
+            found[sample.name][labels] = sample.value
+    return found
+
+
+def operations(text, name):
+    """(rank, bucket, function) -> value."""
+    return {
+        (int(of["rank"]), of["bucket"], of["operation"]): value
+        for of, value in ((dict(labels), value) for labels, value in samples(text)[name].items())
+    }
+
+
+def expected(folder, figure):
+    return {key: amounts[figure] for key, amounts in live.counted(folder).items()}
+
+
+def states(text):
+    return {dict(labels)["state"]: n for labels, n in samples(text)["tprof_ranks"].items()}
+
+
+@pytest.fixture(scope="module")
+def stuck(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stuck")
+    with live.standing_still(folder):
+        yield folder
+
+
+def test_a_file_has_what_the_stand_in_has_counted_so_far(stuck):
+    file = stuck / "tprof.prom"
+
+    def written():
+        assert tprof("metrics", stuck / "traces", "--textfile", file).returncode == 0
+        return file.read_text()
+
+    until(lambda: operations(written(), "tprof_calls_total") == expected(stuck, "calls") != {})
+    for figure in ("elements", "bytes"):
+        assert operations(written(), f"tprof_{figure}_total") == expected(stuck, figure)
+    assert states(written()) == {"running": 2, "closed": 0, "killed": 0, "lost": 0, "snapshot": 0}
+    assert not file.with_suffix(".prom.part").exists()
+
+
+def test_a_scrape_has_the_same(stuck):
+    with live.tool("metrics", stuck / "traces", "--listen", "0") as server:
+        url = server.stderr.readline().split()[-1]
+        assert url.startswith("http://127.0.0.1:") and url.endswith("/metrics")
+        with urllib.request.urlopen(url) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            calls = operations(answer.read().decode(), "tprof_calls_total")
+        assert calls == expected(stuck, "calls")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(url.removesuffix("metrics"))
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_a_port_in_use_is_one_line_and_2(stuck):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tprof("metrics", stuck / "traces", "--listen", port)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{port}: Address already in use" in done.stderr
+
+
+def test_device_time_is_there_where_calls_were_timed_and_the_file_is_written_until_the_end(tmp_path):
+    traces, file = tmp_path / "traces", tmp_path / "tprof.prom"
+    traces.mkdir()
+    with live.tool("metrics", traces, "--textfile", file, "--interval", "0.1") as writer:
+        run = start([*live.TRAINER, "10"], tmp_path, TPROF_TIMING="events")
+        assert writer.wait() == 0
+    text = file.read_text()
+    assert states(text)["closed"] == 2
+    timed = collections.Counter()
+    device_ns = collections.Counter()
+    for rank in run.ranks():
+        for row in rank.ledger_rows():
+            key = (rank.rank, row["bucket"], row["name"])
+            timed[key] += row["device_timed"]
+            device_ns[key] += row["device_ns"]
+    assert operations(text, "tprof_device_timed_calls_total") == +timed != {}
+    seconds = operations(text, "tprof_device_seconds_total")
+    assert {key: round(value * 1e9) for key, value in seconds.items()} == {key: device_ns[key] for key in +timed}
+    assert operations(text, "tprof_calls_total") == expected(tmp_path, "calls")

@@ -1,0 +1,95 @@
+"""tprof tail: the lines of running ranks, as their files have them."""
+
+import collections
+import json
+import re
+import signal
+
+from lib import live, runs
+from lib.build import GOLDEN
+from lib.launch import running, start
+from lib.rankfile import closed
+from lib.runs import until
+from lib.tool import tprof
+
+
+def whole_lines(rank):
+    """Of the golden traces, one of which was cut in a line."""
+    lines = (GOLDEN / f"two_ranks/rank-0000{rank}.json").read_text().split("\n")[:-1]
+    return [json.loads(line.removesuffix(",")) for line in lines if line not in "[]"]
+
+
+def by_rank(text):
+    """Each line is whole, and of its rank."""
+    lines = collections.defaultdict(list)
+    for line in text.splitlines():
+        lines[json.loads(line)["pid"]].append(json.loads(line))
+    return lines
+
+
+def test_a_job_is_followed_from_before_its_beginning_to_its_end(tmp_path):
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    with live.tool("tail", traces) as tail:
+        run = start([*live.TRAINER, "20"], tmp_path)
+        out, err = tail.communicate(timeout=runs.TIME_LIMIT_S)
+    assert (run.code, tail.returncode, err) == (0, 0, "")
+    assert by_rank(out) == {file.rank: file.lines for file in run.ranks()}
+
+
+def test_a_rank_that_was_killed_and_started_again_is_followed(tmp_path):
+    """By who started both, which is us: as long as we live, a rank that was killed may come back."""
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "NATIVE_TRAINER_ID": str(tmp_path / "id")}
+    with live.tool("tail", traces) as tail:
+        with running([*live.TRAINER, "1000000"], tmp_path, **alone):
+            until(lambda: list(traces.glob("*.json")))
+        assert start([*live.TRAINER, "2"], tmp_path, **alone).code == 0
+        out, err = tail.communicate(timeout=runs.TIME_LIMIT_S)
+    assert (tail.returncode, err) == (0, "")
+    assert {path.name for path in traces.glob("*.json")} == {"rank-00000.json", "rank-00000.r1.json"}
+    lines = by_rank(out)[0]
+    assert len([line for line in lines if line["name"] == "tprof_header"]) == 2
+    again = closed(traces / "rank-00000.r1.json")
+    assert lines[-len(again):] == again
+
+
+def test_what_was_there_before_is_left_out_unless_it_is_asked_for():
+    assert (tprof("tail", GOLDEN / "two_ranks").stdout, tprof("tail", GOLDEN / "two_ranks").returncode) == ("", 0)
+    everything = by_rank(tprof("tail", GOLDEN / "two_ranks", "--from-start").stdout)
+    assert everything == {rank: whole_lines(rank) for rank in (0, 1)}
+
+
+def test_a_rank_that_its_launcher_did_not_tell_is_known_with_its_communicator(tmp_path):
+    """Its lines have the process's id in the file."""
+    run = start([*live.TRAINER, "2"], tmp_path)
+    for file in run.ranks():
+        text = file.path.read_text()
+        was = f'"pid":{file.rank},'
+        text = text.replace(was, '"pid":99,').replace(f'"rank":{file.rank},"world_size":2,', "", 1)
+        at = text.index('{"name":"tprof_comm"')
+        identity = f'{{"name":"tprof_identity","ph":"M","pid":99,"tid":0,"args":{{"rank":{file.rank},"world_size":2}}}},\n'
+        file.path.write_text(text[:at] + identity + text[at:])
+    found = by_rank(tprof("tail", run.traces, "--from-start").stdout)
+    assert set(found) == {0, 1}
+
+
+def test_the_table_names_calls_and_steps():
+    rows = tprof("tail", GOLDEN / "two_ranks", "--from-start", "--format", "table").stdout.splitlines()
+    lines = [line for rank in (0, 1) for line in whole_lines(rank)]
+    calls = [line for line in lines if line["ph"] in "XB" and line.get("cat") not in ("NVTX", "DEVICE")]
+    steps = [line for line in lines if line["name"] == "tprof_step"]
+    assert len([row for row in rows if ": step " in row]) == len(steps)
+    assert len(rows) == len(calls) + len(steps)
+    for row in rows:
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC  rank [01]: ", row)
+
+
+def test_ctrl_c_ends_it(tmp_path):
+    with live.standing_still(tmp_path), live.tool("tail", tmp_path / "traces", "--from-start") as tail:
+        assert json.loads(tail.stdout.readline())
+        tail.send_signal(signal.SIGINT)
+        out, err = tail.communicate(timeout=runs.TIME_LIMIT_S)
+    assert (tail.returncode, err) == (0, "")
+    assert all(json.loads(line) for line in out.splitlines()) and (not out or out.endswith("\n"))
