@@ -1,24 +1,17 @@
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/input.h"
-#include "cli/watchdog.h"
-#include "live/on_finding.h"
-#include "live/signals.h"
+#include "cli/stuck_watch.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
 #include "recover/recover.h"
-#include "report/findings.h"
 #include "report/report.h"
 #include "text/text.h"
 
@@ -127,58 +120,12 @@ void finish(const fs::path& folder, const std::string& run_id, bool speak) {
   print_summary(files, folder, run_id);
 }
 
-// Watches over the command's processes, in a process of its own: their signals and their ends are
-// not its business.
-class StuckWatch {
- public:
-  StuckWatch(const Options& o, const fs::path& folder, const std::string& run_id) {
-    if (o.command.empty()) return;
-    const pid_t parent = getpid();
-    child_ = fork();
-    if (child_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
-    if (getppid() == parent) watch(o, folder, run_id, parent);
-    _exit(0);
-  }
-  StuckWatch(const StuckWatch&) = delete;
-  StuckWatch& operator=(const StuckWatch&) = delete;
-  ~StuckWatch() {
-    if (child_ <= 0) return;
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-
- private:
-  // Its job may be over and another one begin: until it is killed.
-  static void watch(const Options& o, const fs::path& folder, const std::string& run_id,
-                    pid_t ours) try {
-    live::Signals signals;
-    Watchdog dog(
-        {.folder = folder,
-         .choice = {run_id, 0},
-         .command = o.command,
-         .stuck_after = seconds(o.stuck_after_s),
-         .tell =
-             [](const diagnose::Finding& f) {
-               fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
-             },
-         .wanted = [](const diagnose::Finding& f) { return f.kind == "hang"; },
-         .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
-        signals.before());
-    while (dog.look_until_over(signals, dog.often_enough()) &&
-           signals.wait(dog.often_enough()) != live::Woken::end) {
-    }
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: --on-stuck: {}\n", text::printable(e.what()));
-  }
-
-  pid_t child_ = 0;
-};
-
 }  // namespace
 
 int run(const Options& o) {
+  if (o.command.empty() && o.stuck_after_s != Options().stuck_after_s) {
+    throw read::BadInput("--stuck-after: only with --on-stuck CMD");
+  }
   const Launch launch = launch_of(process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id

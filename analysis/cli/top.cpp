@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "cli/child.h"
@@ -67,6 +68,9 @@ class Top {
     const auto running = std::ranges::count_if(shown_.ranks, &live::Rank::runs);
     text += fmt::format("{}: {} of {} run", text::printable(look_.job->label), running,
                         diagnose::counted(shown_.ranks.size(), "rank"));
+    const auto unseen = std::ranges::count_if(
+        shown_.ranks, [](const live::Rank& rank) { return rank.process->snapshot; });
+    if (unseen != 0) text += fmt::format(", of {} only snapshots are in sight", unseen);
     if (!look_.job->beside.empty()) text += "\n" + look_.job->beside;
     return text;
   }

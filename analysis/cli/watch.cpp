@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/watchdog.h"
@@ -18,6 +20,7 @@ int watch(const Options& o) {
                 .tell =
                     [](const diagnose::Finding& f) {
                       fmt::print("{}", report::to_text(f, report::Detail::full));
+                      std::fflush(stdout);
                     }},
                signals.before());
   const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();

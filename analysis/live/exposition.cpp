@@ -80,10 +80,9 @@ void add_counters(const Operations& operations, std::string& out) {
 void add_dropped(const std::vector<Rank>& ranks, std::string& out) {
   std::map<std::pair<std::string, std::string>, std::uint64_t> dropped;
   for (const Rank& rank : ranks) {
-    if (!rank.process->footer) continue;
-    for (const auto& [reason, lines] : rank.process->footer->dropped) {
-      dropped[{rank.name(), reason}] += lines;
-    }
+    const auto* why = rank.why_dropped();
+    if (why == nullptr) continue;
+    for (const auto& [reason, lines] : *why) dropped[{rank.name(), reason}] += lines;
   }
   begin(out, "tprof_dropped_lines_total", "counter",
         "Calls without an event line; they are counted.");

@@ -124,9 +124,10 @@ Http::Http(const std::string& address) {
   const sockaddr_storage to = address_of(address, size);
   fd_ = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
-  setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (fd_ < 0 || bind(fd_, reinterpret_cast<const sockaddr*>(&to), size) != 0 ||
-      listen(fd_, 16) != 0) {
+  const bool bound = fd_ >= 0 && setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                     bind(fd_, reinterpret_cast<const sockaddr*>(&to), size) == 0 &&
+                     listen(fd_, 16) == 0;
+  if (!bound) {
     const int error = errno;
     close(fd_);
     throw read::BadInput("--listen " + address + ": " + std::strerror(error));

@@ -63,10 +63,15 @@ std::string_view Rank::state() const {
   return kStates[4];
 }
 
-std::uint64_t Rank::dropped() const {
+const std::map<std::string, std::uint64_t>* Rank::why_dropped() const {
+  return process->footer && process->lane == 0 ? &process->footer->dropped : nullptr;
+}
+
+std::optional<std::uint64_t> Rank::dropped() const {
+  const auto* why = why_dropped();
+  if (why == nullptr) return std::nullopt;
   std::uint64_t lines = 0;
-  if (!process->footer) return lines;
-  for (const auto& [reason, n] : process->footer->dropped) lines = read::saturated_sum(lines, n);
+  for (const auto& [reason, n] : *why) lines = read::saturated_sum(lines, n);
   return lines;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,7 +43,10 @@ struct Rank {
   bool runs() const { return process->end == read::End::running && !process->snapshot; }
   std::string name() const;        // "3", or "node7-4711" where it has no rank
   std::string_view state() const;  // of kStates
-  std::uint64_t dropped() const;   // event lines
+  // Why calls have no event line; null: not known. Of a process that holds several ranks the first
+  // has those of all.
+  const std::map<std::string, std::uint64_t>* why_dropped() const;
+  std::optional<std::uint64_t> dropped() const;
 };
 
 // All of them, in the order of `processes`. Steps are set by who follows the files.

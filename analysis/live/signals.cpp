@@ -38,6 +38,10 @@ Woken Signals::wait(std::chrono::nanoseconds most, int fd) {
     ended_by_ = static_cast<int>(info.ssi_signo);
     return Woken::end;
   }
+  if ((from[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+    ended_by_ = SIGHUP;  // a terminal that is gone, as where nohup has us ignore the signal
+    return Woken::end;
+  }
   return from[1].revents != 0 ? Woken::input : Woken::time;
 }
 

@@ -18,7 +18,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
   ~Signals();
 
-  // `fd`: whether there is something to read there; -1: nothing to look at.
+  // `fd`: whether there is something to read there, or it is gone; -1: nothing to look at.
   Woken wait(std::chrono::nanoseconds most, int fd = -1);
 
   // The signal that ended it; 0: none did.

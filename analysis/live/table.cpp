@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 
+#include "live/compact.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -16,38 +17,6 @@ using text::Table;
 
 constexpr std::array<std::string_view, kColumns> kNames = {
     "rank", "state", "step", "calls/s", "bytes/s", "calls", "bytes", "exposed", "drops"};
-
-// "9,999", "123.4k", "12.3M": six characters at most, up to what nobody reaches.
-std::string compact(double n) {
-  if (n < 10'000) return text::thousands(static_cast<std::uint64_t>(n + 0.5));
-  constexpr std::array kUnits = {"k", "M", "G", "T", "P", "E"};
-  std::size_t unit = 0;
-  for (n /= 1e3; n >= 999.95 && unit + 1 < kUnits.size(); ++unit) n /= 1e3;
-  return fmt::format("{:.1f}{}", n, kUnits[unit]);
-}
-std::string compact(std::uint64_t n) {
-  return compact(static_cast<double>(n));
-}
-
-// text::bytes in eight characters, since the table has to fit into 80.
-std::string compact_bytes(double n) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::size_t unit = 0;
-  for (; n >= 999.5 && unit + 1 < kUnits.size(); ++unit) n /= 1024;
-  return fmt::format("{:.{}f} {}", n,
-                     unit == 0 || n >= 99.95 ? 0
-                     : n >= 9.995            ? 1
-                                             : 2,
-                     kUnits[unit]);
-}
-
-std::string compact_time(std::int64_t ns) {
-  const double s = static_cast<double>(ns) / 1e9;
-  return s >= 99.5   ? fmt::format("{:.0f} s", s)
-         : s >= 0.99 ? fmt::format("{:.2f} s", s)
-         : s >= 1e-3 ? fmt::format("{:.0f} ms", s * 1e3)
-                     : fmt::format("{:.0f} us", s * 1e6);
-}
 
 std::string step_of(const Rank& rank) {
   return rank.step ? fmt::format("{}, {}", rank.step->number, compact_time(rank.step->dur_ns))
@@ -87,7 +56,7 @@ double weight(const Shown& v, const Rank& rank) {
     case Column::exposed:
       return total.exposed().value_or(-1);
     case Column::dropped:
-      return static_cast<double>(rank.dropped());
+      return static_cast<double>(rank.dropped().value_or(0));
   }
   return 0;
 }
@@ -114,7 +83,8 @@ Table table_of(std::string_view first, bool state, bool steps, bool exposed, boo
 
 std::vector<std::string> rank_lines(const Shown& v, bool exposed) {
   const bool steps = std::ranges::any_of(v.ranks, [](const Rank& r) { return r.step.has_value(); });
-  const bool drops = std::ranges::any_of(v.ranks, [](const Rank& r) { return r.dropped() != 0; });
+  const bool drops =
+      std::ranges::any_of(v.ranks, [](const Rank& r) { return r.dropped().value_or(0) != 0; });
   Table table = table_of("rank", true, steps, exposed, drops);
   for (const Rank& rank : v.ranks) {
     std::vector<std::string> row = {text::printable(rank.name()), std::string(rank.state())};
@@ -124,7 +94,7 @@ std::vector<std::string> rank_lines(const Shown& v, bool exposed) {
       row.push_back(std::move(cell));
     }
     if (!exposed) row.pop_back();
-    if (drops) row.push_back(compact(rank.dropped()));
+    if (drops) row.push_back(rank.dropped() ? compact(*rank.dropped()) : "-");
     table.row(std::move(row));
   }
   return lines_of(table.str());
@@ -137,7 +107,10 @@ std::vector<std::string> bucket_lines(const Shown& v, bool exposed) {
     std::optional<Rate> rate;
     for (const Rank& rank : v.ranks) {
       total += v.history->total(rank, b);
-      if (const auto more = v.history->rate(rank, b)) rate = rate.value_or(Rate{}) += *more;
+      const auto more = v.history->rate(rank, b);
+      if (!more) continue;
+      if (!rate) rate = Rate{};
+      *rate += *more;
     }
     if (total.calls == 0 && b != kAllBuckets) continue;
     std::vector<std::string> row = {std::string(name_of_bucket(b))};

@@ -34,7 +34,8 @@ Json rank_of(const Shown& v, const Rank& rank) {
             {"realtime_ns", h.base_time_ns + rank.as_of_ns},
             {"step", rank.step ? Json(rank.step->number) : Json()},
             {"step_ns", rank.step ? Json(rank.step->dur_ns) : Json()}};
-  j["dropped"] = rank.process->footer ? Json(rank.process->footer->dropped) : Json();
+  const auto* dropped = rank.why_dropped();
+  j["dropped"] = dropped != nullptr ? Json(*dropped) : Json();
   Json& buckets = j["buckets"] = Json::object();
   for (std::size_t b = 0; b <= kAllBuckets; ++b) {
     buckets[std::string(name_of_bucket(b))] = bucket(v, rank, b);

@@ -85,6 +85,11 @@ COMMANDS = [
     ["merge", "{}", "-o", "{}/../m.json", f"--{EVIL}"],
     ["anonymize", "{}", "-o", f"{{}}/../{EVIL}"],
     ["recover", "{}"],
+    ["top", "{}", "--once"],
+    ["tail", "{}", "--from-start", "--format", "table"],
+    ["metrics", "{}", "--textfile", "/dev/stdout/x"],
+    ["metrics", "{}", "--listen", EVIL],
+    ["watch", "{}", "--exec", "true"],
     ["run", "--out", "{}", "--", EVIL],
     [EVIL],
 ]

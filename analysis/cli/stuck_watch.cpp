@@ -1,0 +1,61 @@
+#include "cli/stuck_watch.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "cli/watchdog.h"
+#include "live/on_finding.h"
+#include "live/signals.h"
+#include "report/findings.h"
+#include "text/text.h"
+
+namespace tprof::cli {
+namespace {
+
+// Its job may be over and another one begin: until it is killed.
+void watch(const Options& o, const fs::path& folder, const std::string& run_id, pid_t ours) try {
+  live::Signals signals;
+  Watchdog dog(
+      {.folder = folder,
+       .choice = {run_id, 0},
+       .command = o.command,
+       .stuck_after = seconds(o.stuck_after_s),
+       .tell =
+           [](const diagnose::Finding& f) {
+             fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
+           },
+       .wanted = [](const diagnose::Finding& f) { return f.kind == "hang"; },
+       .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
+      signals.before());
+  while (dog.look_until_over(signals, dog.often_enough()) &&
+         signals.wait(dog.often_enough()) != live::Woken::end) {
+  }
+} catch (const std::exception& e) {
+  fmt::print(stderr, "tprof: --on-stuck: {}\n", text::printable(e.what()));
+}
+
+}  // namespace
+
+StuckWatch::StuckWatch(const Options& o, const fs::path& folder, const std::string& run_id) {
+  if (o.command.empty()) return;
+  const pid_t parent = getpid();
+  child_ = fork();
+  if (child_ != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+  if (getppid() == parent) watch(o, folder, run_id, parent);
+  _exit(0);
+}
+
+StuckWatch::~StuckWatch() {
+  if (child_ <= 0) return;
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+}
+
+}  // namespace tprof::cli
