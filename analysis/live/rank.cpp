@@ -33,11 +33,19 @@ void add_open_calls(const Trace& trace, std::vector<Rank>& ranks) {
                    }});
 }
 
-bool may_come_back(const Trace& trace, const Process& p) {
+// Another process of its rank has come since.
+bool was_followed(const Process& p, const std::vector<const Process*>& processes) {
+  return p.header.rank && std::ranges::any_of(processes, [&](const Process* other) {
+           return other->header.rank == p.header.rank && other->header.start_ns > p.header.start_ns;
+         });
+}
+
+bool may_go_on(const Trace& trace, const Process& p, const std::vector<const Process*>& all) {
   if (p.end == End::running) return true;
   const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whom ever
+  if (closed || was_followed(p, all)) return false;
   const read::Header& h = p.header;
-  return !closed && h.launcher && h.boot_id == read::boot_id() &&
+  return h.launcher && h.boot_id == read::boot_id() &&
          read::process_lives(h.launcher->pid, static_cast<std::uint64_t>(h.launcher->start_ticks));
 }
 
@@ -94,7 +102,7 @@ std::vector<Rank> ranks_of(const read::Traces& traces,
 bool over(const read::Traces& traces, const std::vector<const Process*>& processes) {
   return std::ranges::all_of(traces.traces, [&](const Trace& trace) {
     return std::ranges::none_of(trace.processes, [&](const Process& p) {
-      return std::ranges::find(processes, &p) != processes.end() && may_come_back(trace, p);
+      return std::ranges::find(processes, &p) != processes.end() && may_go_on(trace, p, processes);
     });
   });
 }

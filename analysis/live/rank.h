@@ -53,8 +53,8 @@ struct Rank {
 std::vector<Rank> ranks_of(const read::Traces& traces,
                            const std::vector<const read::Process*>& processes);
 
-// Whether there is no more to come of these: every process has closed, or is gone with who started
-// it, which could start it again.
+// Whether there is no more to come of these: every process has closed, was followed by another one
+// of its rank, or is gone with who started it, which could start it again.
 bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::live
