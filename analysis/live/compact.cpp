@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "text/text.h"
 
 namespace tprof::live {
 
 std::string compact(double n) {
-  if (n < 10'000) return text::thousands(static_cast<std::uint64_t>(n + 0.5));
+  if (n < 10'000) return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
   constexpr std::array kUnits = {"k", "M", "G", "T", "P", "E"};
   std::size_t unit = 0;
   for (n /= 1e3; n >= 999.95 && unit + 1 < kUnits.size(); ++unit) n /= 1e3;
