@@ -34,7 +34,7 @@ void hold_standard_files() {
   }
 }
 
-constexpr int kMostShown = 1000;  // of the slowest calls
+constexpr int kMostShown = 1000;  // of the slowest calls; bins of a histogram
 
 using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*,
                             live::Format*, std::vector<std::string>*, std::vector<fs::path>*>;
@@ -82,6 +82,19 @@ std::vector<Command> commands(Options& o) {
   Option stands_for = stuck_after;
   stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
   const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
+  const Option clock = {
+      "--clock",
+      &o.clock,
+      "several hosts on one axis by what their collectives prove (collective, the default: "
+      "where "
+      "these were timed on the device), or as their wall clocks were (realtime)",
+      "WHAT",
+      false,
+      [](CLI::Option* option) {
+        const std::map<std::string, Clock> clocks = {{"realtime", Clock::realtime},
+                                                     {"collective", Clock::collective}};
+        option->transform(CLI::CheckedTransformer(clocks).description(""));
+      }};
   return {
       {"run",
        "Runs a command and traces it",
@@ -121,16 +134,7 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
-        {"--clock", &o.clock,
-         "several hosts on one axis by what their collectives prove (collective, the default: "
-         "where "
-         "these were timed on the device), or as their wall clocks were (realtime)",
-         "WHAT", false,
-         [](CLI::Option* option) {
-           const std::map<std::string, Clock> clocks = {{"realtime", Clock::realtime},
-                                                        {"collective", Clock::collective}};
-           option->transform(CLI::CheckedTransformer(clocks).description(""));
-         }},
+        clock,
         run_id,
         attempt}},
       {"summary",
@@ -140,12 +144,13 @@ Examples:
   tprof summary tprof-traces/train-20260101-120000-0
   tprof summary DIR --per-rank --by dtype
   tprof summary DIR --steps 10- --top 20
+  tprof summary DIR --hist ncclAllGather --per-rank
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
 Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",
        summary,
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
-        {"--per-rank", &o.per_rank, "the buckets of every rank"},
+        {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
         {"--by", &o.by,
          "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; rank: "
          "who "
@@ -166,6 +171,12 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
          "the calls that took longest: on the device, where calls are timed there, else on the "
          "host",
          "N", false,
+         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
+        {"--hist", &o.hist,
+         "how long calls of an operation or a bucket took, or NVTX ranges of a name, as a "
+         "histogram",
+         "NAME"},
+        {"--bins", &o.bins, "of it (default 20)", "N", false,
          [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
         {"--lines", &o.lines,
          "read event lines too: tells gathers of objects from those of tensors"},

@@ -50,6 +50,8 @@ struct Options {
   std::string listen;
   std::string command;  // for a finding
   int top = 0;          // 0: not asked for
+  std::string hist;
+  int bins = 0;  // 0: as many as there are by default
 };
 
 int run(const Options& o);

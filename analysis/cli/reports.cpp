@@ -23,7 +23,14 @@ int summary(const Options& o) {
                                    .sites = o.by == report::By::site,
                                    .steps = o.lines || o.by == report::By::step,
                                    .lateness = o.by == report::By::rank,
+                                   .op_times = o.lines || o.by == report::By::op,
                                    .top = static_cast<std::size_t>(o.top)};
+  if (!o.hist.empty()) {
+    options.histogram = stats::HistogramOptions{.name = o.hist};
+    if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
+  }
+  if (o.bins != 0 && !options.histogram)
+    throw read::BadInput("--bins: of --hist, which is not there");
   if (!o.steps.empty() && (options.ranges || options.sites || options.lateness)) {
     throw read::BadInput("--steps: not with --by range, site or rank, which are of the whole job");
   }

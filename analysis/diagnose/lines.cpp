@@ -51,7 +51,11 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
                            .open_range = shown_to(&Collector::open_range),
                            .device_time = device_time,
                            .thread = shown_to(&Collector::thread),
-                           .metadata = show_metadata});
+                           .metadata = show_metadata,
+                           .end =
+                               [&](const Process& p) {
+                                 for (auto& [type, collector] : ranks.at(&p)) collector->end();
+                               }});
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class Collector {
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
+  virtual void end() {}  // behind the last line
 
  protected:
   const read::Process& rank_;

@@ -173,10 +173,20 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   simdjson::dom::parser parser;
   BlockReader blocks(trace.source);
   Block block;
+  const Process* current = nullptr;  // whose lines are read; of lanes the last
+  const auto go_on_to = [&](const Process* next) {
+    if (reader.end && current != nullptr && next != current) {
+      for (const Process* p = current - current->lane; p <= current; ++p) {
+        if (!reader.wanted || reader.wanted(*p)) reader.end(*p);
+      }
+    }
+    current = next;
+  };
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
       const bool last = reader.last && line.text.starts_with("{\"name\":\"tprof_last\"");
       if (is_metadata(line.text) && !last) {
+        go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
         if (reader.metadata) reader.metadata(line);
         return;
       }
@@ -229,6 +239,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       }
     });
   }
+  go_on_to(nullptr);
 }
 
 }  // namespace tprof::read

@@ -96,6 +96,7 @@ struct LineReader {
   std::function<void(const Process&, const DeviceTime&)> device_time{};
   std::function<void(const Process&, const ThreadName&)> thread{};  // to all of its lanes
   std::function<void(const Line&)> metadata{};
+  std::function<void(const Process&)> end{};  // behind its last line
 };
 
 // All lines of a trace in their order, in bounded memory. Throws BadInput with the line's offset.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/places.h"
+#include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -35,10 +36,6 @@ std::string shortened(std::string name) {
   std::size_t end = kLongestName;
   while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80) --end;
   return name.substr(0, end) + "...";
-}
-
-std::string duration(double ns) {
-  return text::duration(static_cast<std::uint64_t>(ns));
 }
 
 // Nothing is known of what lies within ranges that were started and ended by themselves.
@@ -171,8 +168,8 @@ std::string range_table(const stats::RangeTotals& totals) {
     if (key.mark || total.time.count == 0) {
       cells.insert(cells.end(), 5, "-");
     } else {
-      cells.insert(cells.end(), {text::duration(total.time.total_ns), duration(total.time.mean_ns),
-                                 duration(total.time.std_ns()), text::duration(total.time.min_ns),
+      cells.insert(cells.end(), {text::duration(total.time.total_ns), mean_time(total.time),
+                                 std_time(total.time), text::duration(total.time.min_ns),
                                  text::duration(total.time.max_ns)});
     }
     if (open) cells.push_back(thousands(total.open));
@@ -210,6 +207,7 @@ nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
               {"color", total.color.value_or("").empty() ? Json() : Json(*total.color)},
               {"payload", to_json(total.payloads)},
               {"ranks", total.ranks},
+              {"rank_count", total.ranks.size()},
               {"count", total.time.count},
               {"open", total.open},
               {"errors", total.errors},

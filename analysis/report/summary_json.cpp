@@ -1,4 +1,5 @@
 #include "diagnose/ends.h"
+#include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/lateness.h"
@@ -81,6 +82,7 @@ std::string to_json(const stats::Summary& s) {
     op.update(figures(a));
     op["algbw_GBps"] = or_null(stats::algbw(a));
     op["busbw_GBps"] = or_null(stats::busbw(key, a));
+    if (s.op_times) op["times"] = to_json(*s.op_times, key);
     ops.push_back(std::move(op));
   }
   Json& comms = j["comms"] = Json::array();
@@ -111,6 +113,7 @@ std::string to_json(const stats::Summary& s) {
   if (s.sites) j["sites"] = to_json(*s.sites);
   if (s.lateness) j["lateness"] = to_json(*s.lateness);
   if (s.slowest) j["slowest"] = to_json(*s.slowest);
+  if (s.histogram) j["hist"] = to_json(*s.histogram);
   j["problems"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/durations.h"
 #include "report/findings.h"
 #include "report/lateness.h"
 #include "report/layers.h"
@@ -237,10 +238,12 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
                                      s.steps->found.exact ? "" : ": calls that have lines")
                        : "Totals over " + over,
           bucket_table(s));
-  if (options.per_rank) section("Per rank", rank_table(s));
+  if (options.per_rank && !s.histogram) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
-  if (s.lateness) {
+  if (s.histogram) {
+    section(heading(*s.histogram), to_text(*s.histogram, options.per_rank));
+  } else if (s.lateness) {
     section("Who came last", to_text(*s.lateness, s.found));
   } else if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
@@ -255,6 +258,9 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
+    if (options.by == By::op && s.op_times) {
+      section("Their durations", to_text(*s.op_times, stats::sum(s.buckets).calls));
+    }
   }
   if (s.slowest) {
     section("Slowest calls", to_text(*s.slowest, s.found, stats::sum(s.buckets).calls));

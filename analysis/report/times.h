@@ -4,6 +4,7 @@
 #include <string>
 
 #include "read/process.h"
+#include "stats/spread.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -15,6 +16,13 @@ inline std::string device_time(const read::Amounts& a) {
 // Replayed calls were never made by the host.
 inline std::string host_time(const read::Amounts& a) {
   return a.calls != 0 && a.calls == a.replayed ? "-" : text::duration(a.host_ns);
+}
+
+inline std::string mean_time(const stats::Spread& s) {
+  return text::duration(static_cast<std::uint64_t>(s.mean_ns));
+}
+inline std::string std_time(const stats::Spread& s) {
+  return text::duration(static_cast<std::uint64_t>(s.std_ns()));
 }
 
 }  // namespace tprof::report

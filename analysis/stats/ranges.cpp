@@ -1,11 +1,11 @@
 #include "stats/ranges.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "diagnose/lines.h"
 #include "read/error.h"
+#include "stats/started_ranges.h"
 
 namespace tprof::stats {
 namespace {
@@ -13,8 +13,6 @@ namespace {
 // Of a thread: more have no calls in their ranges.
 constexpr std::size_t kMaxThreads = 1024;
 constexpr std::size_t kMaxPieces = 4096;
-// Started ranges whose end has not come.
-constexpr std::size_t kMaxStarted = 4096;
 
 // Calls of one thread that lie behind one another, from the first to the last of them.
 struct Piece {
@@ -82,14 +80,14 @@ void add_color(RangeTotal& total, const std::string& color) {
 struct ProcessRanges {
   std::map<std::int64_t, ThreadCalls> threads;
   std::map<RangeKey, RangeTotal> totals;
-  std::map<std::string, std::int64_t> started_ns;  // by id
-  bool beyond = false;                             // there were too many threads
+  StartedRanges started;
+  bool beyond = false;  // there were too many threads
 };
 
 void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) {
   using Phase = read::Range::Phase;
   if (r.phase == Phase::started) {
-    if (process.started_ns.size() < kMaxStarted) process.started_ns.try_emplace(r.id, r.ts_ns);
+    process.started.start(r);
     return;
   }
   RangeTotal& total = total_of(
@@ -110,11 +108,9 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
       ++total.time.count;
       return;
     case Phase::ended: {
-      const auto began = process.started_ns.find(r.id);
-      if (began == process.started_ns.end()) return;
-      total.time.add(
-          static_cast<std::uint64_t>(std::max<std::int64_t>(r.ts_ns - began->second, 0)));
-      process.started_ns.erase(began);
+      const auto began_ns = process.started.end(r);
+      if (!began_ns) return;
+      total.time.add(not_below_0(r.ts_ns - *began_ns));
       ++total.apart;
       return;
     }
@@ -123,7 +119,7 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
       if (has_calls) exact = thread->second.since(r.ts_ns, inside) && exact;
       break;
     default:
-      total.time.add(static_cast<std::uint64_t>(std::max<std::int64_t>(r.dur_ns, 0)));
+      total.time.add(not_below_0(r.dur_ns));
       if (has_calls) exact = thread->second.close(r.ts_ns, inside) && exact;
   }
   add(total.inside, inside);
@@ -176,32 +172,6 @@ void add(Inside& to, const Inside& more) {
     to[b].calls += more[b].calls;
     to[b].bytes = read::saturated_sum(to[b].bytes, more[b].bytes);
   }
-}
-
-void Spread::add(std::uint64_t ns) {
-  min_ns = count == 0 ? ns : std::min(min_ns, ns);
-  max_ns = std::max(max_ns, ns);
-  total_ns = read::saturated_sum(total_ns, ns);
-  const double distance = static_cast<double>(ns) - mean_ns;
-  mean_ns += distance / static_cast<double>(++count);
-  squares_ += distance * (static_cast<double>(ns) - mean_ns);
-}
-
-void Spread::add(const Spread& other) {
-  if (other.count == 0) return;
-  min_ns = count == 0 ? other.min_ns : std::min(min_ns, other.min_ns);
-  max_ns = std::max(max_ns, other.max_ns);
-  total_ns = read::saturated_sum(total_ns, other.total_ns);
-  const auto n = static_cast<double>(count);
-  const auto m = static_cast<double>(other.count);
-  const double distance = other.mean_ns - mean_ns;
-  mean_ns += distance * m / (n + m);
-  squares_ += other.squares_ + distance * distance * n * m / (n + m);
-  count += other.count;
-}
-
-double Spread::std_ns() const {
-  return count == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count));
 }
 
 void Payloads::add(long double payload) {

@@ -13,6 +13,7 @@
 #include "interpose/format/buckets.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/spread.h"
 
 namespace tprof::stats {
 
@@ -34,23 +35,6 @@ struct Moved {
 // Calls by bucket.
 using Inside = std::array<Moved, kBucketCount>;
 void add(Inside& to, const Inside& more);
-
-// Durations one by one into count, sum, mean and spread (Welford's method, which loses no digits).
-class Spread {
- public:
-  void add(std::uint64_t ns);
-  void add(const Spread& other);
-
-  std::uint64_t count = 0;
-  std::uint64_t total_ns = 0;
-  std::uint64_t min_ns = 0;
-  std::uint64_t max_ns = 0;
-  double mean_ns = 0;
-  double std_ns() const;  // of all of them, not of a sample
-
- private:
-  double squares_ = 0;  // of the distances to the mean
-};
 
 // Numbers that the program gave to ranges.
 struct Payloads {

@@ -1,7 +1,6 @@
 #include "stats/steps.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace tprof::stats {
 namespace {
@@ -15,17 +14,10 @@ struct RankFigures {
               const StepRange& which)
       : rank(process), intervals(all), asked(which), steps(all.size()) {}
 
-  void add(std::size_t k, const SizeKey& size, OpKey key, const std::optional<std::int64_t>& comm,
-           const read::Amounts& amounts) {
+  void add(std::size_t k, const SizeKey& size, const OpKey& key, const read::Amounts& amounts) {
     steps[k].buckets[static_cast<std::size_t>(size.bucket)] += amounts;
     steps[k].calls[size] += amounts.calls;
-    if (!asked.holds(intervals[k].step)) return;
-    if (comm) {
-      const auto known = rank.comms.find(*comm);
-      key.comm_id = known == rank.comms.end() ? "?" : known->second.id;
-      key.nranks = known == rank.comms.end() ? 0 : known->second.nranks;
-    }
-    ops[key] += amounts;
+    if (asked.holds(intervals[k].step)) ops[key] += amounts;
   }
 
   const Process& rank;
@@ -47,9 +39,7 @@ struct PerStep : diagnose::Collector {
     const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
     if (interval == nullptr) return;
     const auto k = static_cast<std::size_t>(interval - all.data());
-    OpKey key{e.bucket, e.name, e.dtype, {}, 0, -1};
-    if (e.bytes != 0) key.bytes_class = std::bit_width(e.bytes) - 1;
-    figures.add(k, {e.bucket, e.bytes}, std::move(key), e.comm, amounts_of(e));
+    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), amounts_of(e));
   }
 
   RankFigures figures;
@@ -63,8 +53,7 @@ RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& in
     for (const read::Row& row : lines[k].rows) {
       const std::uint64_t least =
           row.bytes_class < 0 ? 0 : std::uint64_t{1} << static_cast<unsigned>(row.bytes_class);
-      figures.add(k, {row.bucket, least, true},
-                  {row.bucket, row.name, row.dtype, {}, 0, row.bytes_class}, row.comm, row.amounts);
+      figures.add(k, {row.bucket, least, true}, op_of(row, rank), row.amounts);
     }
   }
   return figures;
@@ -81,6 +70,11 @@ void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interv
 }
 
 }  // namespace
+
+bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
+              const read::Process& rank, std::int64_t ts_ns) {
+  return !asked || asked->holds(steps::step_at(found, &rank, ts_ns).value_or(-1));
+}
 
 StepTotals step_totals(const job::Job& job, const read::Traces& traces, const StepRange& asked) {
   StepTotals all;

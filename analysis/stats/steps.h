@@ -42,6 +42,10 @@ struct StepRange {
   bool holds(std::int64_t step) const { return first <= step && step <= last; }
 };
 
+// Whether a rank was in one of these at that moment; they are from 0 on. Nothing: all are meant.
+bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
+              const read::Process& rank, std::int64_t ts_ns);
+
 // Reads the event lines twice. Calls that were executed directly: those that a graph replays have
 // no line.
 StepTotals step_totals(const job::Job& job, const read::Traces& traces, const StepRange& asked);

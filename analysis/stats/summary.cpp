@@ -113,6 +113,11 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   if (options.top != 0) {
     s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
   }
+  const steps::Found& found = s.steps ? s.steps->found : s.found;
+  if (options.op_times) s.op_times = op_times(job, traces, found, options.only_steps);
+  if (options.histogram) {
+    s.histogram = histogram(job, traces, *options.histogram, found, options.only_steps);
+  }
   if (splits) s.rest = split_rest(job, traces, s.found);
   if (options.layers) {
     s.layers = find_layers(job, traces, s.found, options.only_steps.value_or(StepRange{}),

@@ -10,7 +10,9 @@
 #include "diagnose/lateness.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/histogram.h"
 #include "stats/layers.h"
+#include "stats/op_times.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
 #include "stats/rest.h"
@@ -43,6 +45,7 @@ struct Summary {
   std::optional<read::Amounts>
       object_gathers;  // nothing: event lines were not read, or not all are there
   Ops ops;
+  std::optional<OpTimes> op_times;  // nothing: event lines were not read
   std::vector<CommSummary> comms;
   std::optional<RangeTotals> ranges;           // nothing: not asked for
   std::optional<Layers> layers;                // nothing: not asked for
@@ -51,6 +54,7 @@ struct Summary {
   std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
   std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
   std::optional<Slowest> slowest;              // nothing: not asked for
+  std::optional<Histogram> histogram;          // nothing: not asked for
   steps::Found found;                          // the steps, where calls of the two above are said
                                                // to be in one
   std::uint64_t dropped = 0;
@@ -60,16 +64,18 @@ struct Summary {
 };
 
 struct SummaryOptions {
-  bool read_lines = false;                // for what only event lines tell
-  bool phases = false;                    // of other threads than autograd's, from event lines
-  bool ranges = false;                    // NVTX, from event lines too
-  bool layers = false;                    // from event lines too
-  bool sites = false;                     // from event lines too
-  bool steps = false;                     // from event lines too
-  bool lateness = false;                  // from event lines too
-  std::size_t top = 0;                    // of the slowest calls, from event lines too
-  std::optional<StepRange> only_steps{};  // leaves the rest out
-  bool whole_job = true;                  // ranks that are not there are missing
+  bool read_lines = false;  // for what only event lines tell
+  bool phases = false;      // of other threads than autograd's, from event lines
+  bool ranges = false;      // NVTX, from event lines too
+  bool layers = false;      // from event lines too
+  bool sites = false;       // from event lines too
+  bool steps = false;       // from event lines too
+  bool lateness = false;    // from event lines too
+  bool op_times = false;    // from event lines too
+  std::size_t top = 0;      // of the slowest calls, from event lines too
+  std::optional<HistogramOptions> histogram{};  // from event lines too
+  std::optional<StepRange> only_steps{};        // leaves the rest out
+  bool whole_job = true;                        // ranks that are not there are missing
 };
 
 Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options);

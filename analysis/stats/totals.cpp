@@ -1,6 +1,7 @@
 #include "stats/totals.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "interpose/format/dtypes.h"
@@ -60,6 +61,14 @@ read::Amounts sum(const Gathers& gathers) {
   return total;
 }
 
+OpKey with_comm(OpKey key, const read::Process& process, const std::optional<std::int64_t>& comm) {
+  if (!comm) return key;
+  const auto known = process.comms.find(*comm);
+  key.comm_id = known == process.comms.end() ? "?" : known->second.id;
+  key.nranks = known == process.comms.end() ? 0 : known->second.nranks;
+  return key;
+}
+
 bool has_all_its_lines(const read::Process& process) {
   return process.footer && process.footer->dropped.empty();
 }
@@ -77,6 +86,15 @@ read::Amounts amounts_of(const read::Event& e) {
           .host_ns_max = host_ns};
 }
 
+OpKey op_of(const read::Event& e, const read::Process& process) {
+  const std::int64_t bytes_class = static_cast<std::int64_t>(std::bit_width(e.bytes)) - 1;
+  return with_comm({e.bucket, e.name, e.dtype, {}, 0, bytes_class}, process, e.comm);
+}
+
+OpKey op_of(const read::Row& row, const read::Process& process) {
+  return with_comm({row.bucket, row.name, row.dtype, {}, 0, row.bytes_class}, process, row.comm);
+}
+
 Buckets bucket_totals(const read::Process& process) {
   Buckets totals{};
   each_row(process, [&](const read::Row& row) {
@@ -86,15 +104,7 @@ Buckets bucket_totals(const read::Process& process) {
 }
 
 void add_ops(Ops& ops, const read::Process& process) {
-  each_row(process, [&](const read::Row& row) {
-    OpKey key{row.bucket, row.name, row.dtype, {}, 0, row.bytes_class};
-    if (row.comm) {
-      const auto comm = process.comms.find(*row.comm);
-      key.comm_id = comm == process.comms.end() ? "?" : comm->second.id;
-      key.nranks = comm == process.comms.end() ? 0 : comm->second.nranks;
-    }
-    ops[key] += row.amounts;
-  });
+  each_row(process, [&](const read::Row& row) { ops[op_of(row, process)] += row.amounts; });
 }
 
 read::Amounts sum(const Buckets& buckets) {

@@ -45,6 +45,10 @@ void each_row(const read::Process& process, F&& f) {
 // Of one call that was executed.
 read::Amounts amounts_of(const read::Event& event);
 
+// The line of the operations table that a call, or a row of a process's ledger, is in.
+OpKey op_of(const read::Event& event, const read::Process& process);
+OpKey op_of(const read::Row& row, const read::Process& process);
+
 Buckets bucket_totals(const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);

@@ -1,8 +1,10 @@
-// Which setting a misspelt name was meant to be.
+// Which name a misspelt one was meant to be.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "interpose/format/settings.h"
@@ -32,21 +34,28 @@ constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
-// The setting that `name` may have been meant to be; empty where none is near.
-constexpr std::string_view nearest_setting(std::string_view name) {
-  constexpr std::size_t kPrefix = sizeof "TPROF_" - 1;
+// Of `names` the one that `name` may have been meant to be; empty where none is near. All begin
+// with `prefix` characters that tell nothing. `name_of`: of an element of them its name.
+template <typename Names, typename NameOf = std::identity>
+constexpr std::string_view nearest(std::string_view name, const Names& names,
+                                   std::size_t prefix = 0, NameOf name_of = {}) {
   std::string_view nearest;
   if (name.size() > kMaxEdited) return nearest;
   std::size_t least = SIZE_MAX;
-  for (const SettingInfo& s : kSettings) {
-    const std::size_t distance = edit_distance(name, s.name);
-    const std::size_t length = std::max(name.size(), s.name.size()) - kPrefix;
+  for (const auto& known : names) {
+    const std::string_view other = std::invoke(name_of, known);
+    const std::size_t distance = edit_distance(name, other);
+    const std::size_t length = std::max(name.size(), other.size()) - prefix;
     if (distance < least && 2 * distance <= length) {
       least = distance;
-      nearest = s.name;
+      nearest = other;
     }
   }
   return nearest;
+}
+
+constexpr std::string_view nearest_setting(std::string_view name) {
+  return nearest(name, kSettings, sizeof "TPROF_" - 1, &SettingInfo::name);
 }
 
 }  // namespace tprof

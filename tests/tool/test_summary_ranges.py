@@ -89,7 +89,7 @@ def test_counts_times_and_calls_inside_are_those_of_the_program(tmp_path, seed):
         assert (r["min_ns"], r["max_ns"], r["open"]) == (min(times), max(times), 0)
         assert r["mean_ns"] == pytest.approx(statistics.fmean(times), abs=1)
         assert r["std_ns"] == pytest.approx(statistics.pstdev(times), abs=1)
-        assert r["ranks"] == [0] and r["domain"] is None and r["inside_exact"] is True
+        assert r["ranks"] == [0] and r["rank_count"] == 1 and r["domain"] is None and r["inside_exact"] is True
         expected = {b: dict(program.held[name, b]) for b in BUCKETS if program.held[name, b]}
         assert r["inside"] == expected, name
 

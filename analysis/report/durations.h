@@ -1,0 +1,21 @@
+// How durations are spread out, as text for people and as JSON for programs.
+#pragma once
+
+#include <string>
+
+#include "report/findings.h"
+#include "stats/histogram.h"
+#include "stats/op_times.h"
+
+namespace tprof::report {
+
+std::string heading(const stats::Histogram& h);
+std::string to_text(const stats::Histogram& h, bool per_rank);
+nlohmann::ordered_json to_json(const stats::Histogram& h);
+
+// Of operations, whatever their sizes, types and communicators. `all`: calls that were executed.
+std::string to_text(const stats::OpTimes& times, std::uint64_t all);
+// Of one line of the operations; null: nothing is known of it.
+nlohmann::ordered_json to_json(const stats::OpTimes& times, const stats::OpKey& key);
+
+}  // namespace tprof::report

@@ -1,0 +1,77 @@
+// How long calls and NVTX ranges of one name took, by the lines of a rank.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnose/lines.h"
+#include "stats/samples.h"
+#include "stats/started_ranges.h"
+#include "stats/steps.h"
+#include "stats/timed_calls.h"
+
+namespace tprof::stats {
+
+enum From { kHost, kDevice, kRange, kFroms };
+
+struct Wanted {
+  std::string name;
+  std::optional<Bucket> bucket;  // it is that of one
+  const steps::Found& found;
+  const std::optional<StepRange>& only;
+  std::vector<std::uint64_t> edges{};  // empty: not known yet
+};
+
+struct Durations : diagnose::Collector {
+  static constexpr std::size_t kMostNames = 1000;
+
+  Durations(const read::Process& rank, const Wanted& what) : Collector(rank), wanted(what) {}
+
+  bool wants_times() const override { return true; }
+  bool wants_ranges() const override { return !wanted.bucket; }
+
+  void call(const read::Event& e) override {
+    if (e.unfinished || e.captured || e.failed) return;
+    name(e.name);
+    if (wanted.bucket ? e.bucket != *wanted.bucket : e.name != wanted.name) return;
+    if (!in_steps(wanted.only, wanted.found, rank_, e.ts_ns)) return;
+    of[kHost].add(not_below_0(e.dur_ns), 1, wanted.edges);
+    calls.call(e);
+  }
+  void device_time(const read::DeviceTime& t) override { calls.time(t); }
+  void end() override { calls.finish(); }
+
+  void range(const read::Range& r) override {
+    using Phase = read::Range::Phase;
+    if (r.phase == Phase::mark || r.phase == Phase::open) return;
+    name(r.name);
+    if (r.name != wanted.name) return;
+    if (r.phase == Phase::started) return started.start(r);
+    if (r.phase == Phase::closed) return range(r.ts_ns, r.dur_ns);
+    if (const auto began_ns = started.end(r)) range(*began_ns, r.ts_ns - *began_ns);
+  }
+  void range(std::int64_t ts_ns, std::int64_t ns) {
+    if (!in_steps(wanted.only, wanted.found, rank_, ts_ns)) return;
+    of[kRange].add(not_below_0(ns), 1, wanted.edges);
+  }
+  void name(const std::string& seen) {
+    if (names.size() < kMostNames) names.insert(seen);
+  }
+
+  const Wanted& wanted;
+  std::array<Samples, kFroms> of;
+  std::uint64_t shared = 0;
+  std::set<std::string> names;  // that a misspelt one may have been meant to be
+  StartedRanges started;
+  TimedCalls calls{[this](const read::Event&, const read::DeviceTime* t) {
+    if (t == nullptr) return;
+    of[kDevice].add(not_below_0(t->dur_ns), t->calls, wanted.edges);
+    if (t->calls > 1) shared += t->calls;
+  }};
+};
+
+}  // namespace tprof::stats

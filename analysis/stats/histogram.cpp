@@ -1,0 +1,121 @@
+#include "stats/histogram.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "interpose/format/ranges.h"
+#include "read/error.h"
+#include "stats/durations.h"
+#include "text/misspelt.h"
+
+namespace tprof::stats {
+namespace {
+
+using read::Process;
+using Kind = Histogram::Kind;
+
+diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const Wanted& wanted) {
+  std::vector<read::Skipped> unreadable;
+  auto lines = diagnose::Lines::of_job(
+      job, traces,
+      [&](const Process& rank, diagnose::Collectors& all) {
+        all.try_emplace(typeid(Durations), std::make_unique<Durations>(rank, wanted));
+      },
+      [](std::size_t) {}, unreadable);
+  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
+  return lines;
+}
+
+template <typename F>
+void each_rank(const job::Job& job, const diagnose::Lines& lines, const F& f) {
+  for (const Process* p : job.processes) {
+    if (const auto* rank = lines.of<Durations>(p)) f(*p, *rank);
+  }
+}
+
+std::optional<Bucket> bucket_of(const std::string& name) {
+  const auto* known = std::ranges::find(kBuckets, name, &BucketInfo::name);
+  if (known == std::end(kBuckets)) return std::nullopt;
+  return static_cast<Bucket>(known - kBuckets);
+}
+
+std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
+  std::uint64_t calls = 0;
+  for (const Process* p : job.processes) {
+    each_row(*p, [&](const read::Row& row) {
+      const bool same = wanted.bucket ? row.bucket == *wanted.bucket : row.name == wanted.name;
+      if (same) calls = read::saturated_sum(calls, row.amounts.calls);
+    });
+  }
+  return calls;
+}
+
+[[noreturn]] void found_none(const job::Job& job, const Wanted& wanted,
+                             std::set<std::string> names) {
+  if (const std::uint64_t calls = counted(job, wanted); calls != 0) {
+    throw read::BadInput(fmt::format("--hist: {} calls of {}, and none {}has a line", calls,
+                                     wanted.name, wanted.only ? "in these steps " : ""));
+  }
+  for (const BucketInfo& b : kBuckets) names.emplace(b.name);
+  const std::string_view near = nearest(wanted.name, names);
+  throw read::BadInput(fmt::format("--hist: no call and no NVTX range that ended is named '{}'{}",
+                                   wanted.name,
+                                   near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
+                                 bool log_scaled) {
+  const auto low = static_cast<double>(min_ns);
+  const auto high = static_cast<double>(max_ns);
+  std::vector<std::uint64_t> all = {min_ns};
+  for (std::size_t i = 1; i < bins; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(bins);
+    const double first = std::max(low, 1.0);
+    const double at = log_scaled ? first * std::pow(high / first, part) : low + (high - low) * part;
+    const auto edge = static_cast<std::uint64_t>(std::round(at));
+    if (edge > all.back() && edge < max_ns) all.push_back(edge);
+  }
+  all.push_back(max_ns);
+  return all;
+}
+
+Histogram histogram(const job::Job& job, const read::Traces& traces,
+                    const HistogramOptions& options, const steps::Found& found,
+                    const std::optional<StepRange>& only) {
+  Wanted wanted{options.name.substr(0, kMaxRangeName), bucket_of(options.name), found, only};
+  Histogram h;
+  h.name = options.name;
+  From from = kHost;
+  {
+    const auto lines = lines_of(job, traces, wanted);
+    std::array<Spread, kFroms> all;
+    std::set<std::string> names;
+    each_rank(job, lines, [&](const Process&, const Durations& rank) {
+      for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
+      h.shared += rank.shared;
+      names.insert(rank.names.begin(), rank.names.end());
+    });
+    from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
+    const Spread& time = all[from];
+    if (time.count == 0) found_none(job, wanted, std::move(names));
+    h.on_device = from == kDevice;
+    h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
+    h.looked = all[kHost].count;
+    h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
+    wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
+  }
+  h.edges_ns = wanted.edges;
+  each_rank(job, lines_of(job, traces, wanted), [&](const Process& p, const Durations& rank) {
+    if (rank.of[from].time.count == 0) return;
+    h.all.add(rank.of[from]);
+    h.ranks[p.header.rank].add(rank.of[from]);
+  });
+  return h;
+}
+
+}  // namespace tprof::stats

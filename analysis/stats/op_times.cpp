@@ -1,0 +1,67 @@
+#include "stats/op_times.h"
+
+#include "diagnose/lines.h"
+#include "stats/timed_calls.h"
+
+namespace tprof::stats {
+namespace {
+
+using read::Event;
+using read::Process;
+
+struct RankTimes : diagnose::Collector {
+  RankTimes(const Process& rank, const steps::Found& steps,
+            const std::optional<StepRange>& steps_asked)
+      : Collector(rank), found(steps), only(steps_asked) {}
+
+  bool wants_times() const override { return true; }
+
+  void call(const Event& e) override {
+    if (e.unfinished || e.captured || e.failed || !in_steps(only, found, rank_, e.ts_ns)) return;
+    times[op_of(e, rank_)].host.time.add(not_below_0(e.dur_ns));
+    calls.call(e);
+  }
+  void device_time(const read::DeviceTime& t) override { calls.time(t); }
+  void end() override { calls.finish(); }
+
+  const steps::Found& found;
+  const std::optional<StepRange>& only;
+  OpTimes times;
+  TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
+    if (t == nullptr) return;
+    times[op_of(e, rank_)].device.time.add_shares(not_below_0(t->dur_ns), t->calls);
+  }};
+};
+
+}  // namespace
+
+void RankedSpread::add(const RankedSpread& other) {
+  time.add(other.time);
+  ranks.insert(other.ranks.begin(), other.ranks.end());
+}
+
+OpTimes op_times(const job::Job& job, const read::Traces& traces, const steps::Found& found,
+                 const std::optional<StepRange>& only) {
+  std::vector<read::Skipped> unreadable;
+  const auto lines = diagnose::Lines::of_job(
+      job, traces,
+      [&](const Process& rank, diagnose::Collectors& all) {
+        all.try_emplace(typeid(RankTimes), std::make_unique<RankTimes>(rank, found, only));
+      },
+      [](std::size_t) {}, unreadable);
+  OpTimes all;
+  for (const Process* p : job.processes) {
+    const auto* rank = lines.of<RankTimes>(p);
+    if (rank == nullptr) continue;
+    for (auto [key, times] : rank->times) {
+      for (RankedSpread* spread : {&times.host, &times.device}) {
+        if (p->header.rank && spread->time.count != 0) spread->ranks.insert(*p->header.rank);
+      }
+      all[key].host.add(times.host);
+      all[key].device.add(times.device);
+    }
+  }
+  return all;
+}
+
+}  // namespace tprof::stats

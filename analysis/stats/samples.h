@@ -1,0 +1,21 @@
+// Durations, and how many of them are in each bin of a histogram.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stats/spread.h"
+
+namespace tprof::stats {
+
+struct Samples {
+  // Of calls that took `ns` together, each its share. `edges_ns`: of the bins; empty: not known
+  // yet.
+  void add(std::uint64_t ns, std::uint64_t calls, const std::vector<std::uint64_t>& edges_ns);
+  void add(const Samples& more);  // of the same bins
+
+  Spread time;
+  std::vector<std::uint64_t> bins;
+};
+
+}  // namespace tprof::stats
