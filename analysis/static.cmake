@@ -1,6 +1,6 @@
 # The tool needs nothing of the system that it runs on, not even a C library of a certain age, if all
-# that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson`, `zlib`
-# and `libdw` to what to link.
+# that it is made of is here to be linked in. Sets TPROF_STATIC, and `fmt`, `simdjson`, `zlib`,
+# `sqlite` and `libdw` to what to link.
 include(CheckCXXSourceCompiles)
 set(missing)
 
@@ -21,6 +21,12 @@ find_library(TPROF_ZLIB_STATIC NAMES libz.a)
 set(zlib ${TPROF_ZLIB_STATIC})
 if(NOT TPROF_ZLIB_STATIC)
   list(APPEND missing zlib)
+endif()
+
+find_library(TPROF_SQLITE_STATIC NAMES libsqlite3.a)
+set(sqlite ${TPROF_SQLITE_STATIC})
+if(NOT TPROF_SQLITE_STATIC)
+  list(APPEND missing sqlite)
 endif()
 
 # With what it needs itself: from Debian 13 and Ubuntu 24.04 on also zstd, which its package brings.
@@ -70,12 +76,16 @@ if(TPROF_SANITIZE OR missing)
   set(TPROF_STATIC OFF)
   set(fmt fmt::fmt)
   set(zlib ZLIB::ZLIB)
+  set(sqlite SQLite::SQLite3)
   if(NOT TARGET simdjson_source)
     set(simdjson simdjson::simdjson)
   endif()
 else()
   set(TPROF_STATIC ON)
   set(libdw ${libdw_static})
+  # It would load extensions, which is nothing for a program that is linked so.
+  add_library(no_extensions STATIC no_extensions.cpp)
+  list(APPEND sqlite no_extensions)
   set(fmt fmt::fmt-header-only)
   if(TPROF_FMT_ONCE)
     add_library(fmt_once STATIC fmt.cpp)

@@ -137,6 +137,22 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         clock,
         run_id,
         attempt}},
+      {"export",
+       "Tables of all calls and counts: SQLite, or CSV",
+       R"(
+Examples:
+  tprof export tprof-traces/train-20260101-120000-0 --sqlite run.db
+  tprof export DIR --csv tables --ranks 0-7
+What is in the tables, with queries: analysis/export/README.md, tables.md where tprof is installed.
+What has the name of the output already is not replaced.)",
+       export_tables,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--sqlite", &o.sqlite, "a new database", "FILE"},
+        {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
+        {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        clock,
+        run_id,
+        attempt}},
       {"summary",
        "Totals of a run: what moved, where, how much",
        R"(

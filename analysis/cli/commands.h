@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> words;  // a command, or doctor's paths
   fs::path folder;
   fs::path output;
+  fs::path sqlite;
+  fs::path csv;
   Choice choice;
   std::string run_id;
   std::string events;
@@ -56,6 +58,7 @@ struct Options {
 
 int run(const Options& o);
 int merge(const Options& o);
+int export_tables(const Options& o);
 int summary(const Options& o);
 int check(const Options& o);
 int doctor(const Options& o);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "cli/progress.h"
+#include "diagnose/diagnose.h"
 #include "diagnose/names.h"
 #include "interpose/format/settings.h"
 #include "job/jobs.h"
@@ -87,6 +88,24 @@ bool is_listed(std::string_view ranks, std::int64_t rank) {
   });
   if (is_list) return found;
   throw std::invalid_argument(fmt::format("expected ranks such as 0-3,7, found '{}'", ranks));
+}
+
+std::vector<const read::Process*> processes_of(const job::Job& job, const std::string& ranks) {
+  std::vector<const read::Process*> chosen = job.processes;
+  if (ranks.empty()) return chosen;
+  std::erase_if(chosen, [&](const read::Process* p) {
+    return !p->header.rank || !is_listed(ranks, *p->header.rank);
+  });
+  if (chosen.empty()) throw read::BadInput(fmt::format("none of the ranks {} is here", ranks));
+  return chosen;
+}
+
+void say_findings(const job::Job& job, const read::Traces& traces) {
+  const auto said =
+      diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
+  for (const diagnose::Finding& f : said.findings) {
+    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(f.text));
+  }
 }
 
 stats::StepRange steps_of(std::string_view text) {

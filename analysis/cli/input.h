@@ -26,6 +26,13 @@ struct Choice {
 // Throws BadInput where there is none.
 job::Job one_job(const read::Traces& traces, const Choice& choice);
 
+// Of the processes of a job those of these ranks, or all where the list is empty. Throws BadInput
+// where there are none.
+std::vector<const read::Process*> processes_of(const job::Job& job, const std::string& ranks);
+
+// What is to be said of what was read, on standard error.
+void say_findings(const job::Job& job, const read::Traces& traces);
+
 // As it can be typed again, with a space before it; empty: no choice was made.
 std::string typed(const Choice& choice);
 

@@ -10,7 +10,6 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/time_axis.h"
-#include "diagnose/diagnose.h"
 #include "diagnose/names.h"
 #include "export/chrome.h"
 #include "read/error.h"
@@ -25,8 +24,7 @@ namespace {
 // get pids behind the last rank.
 std::map<const read::Process*, trace_export::Member> placements(
     const job::Job& job, const TimeAxis& axis, const std::vector<const read::Process*>& chosen) {
-  const auto zero_of = [&](const read::Process* p) { return axis.zero_ns(*p); };
-  const std::int64_t base = zero_of(*std::ranges::min_element(chosen, {}, zero_of));
+  const std::int64_t base = axis.base_ns(chosen);
   std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
   if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
   std::set<std::int64_t> used;
@@ -112,13 +110,8 @@ int merge(const Options& o) {
     // A process that holds several ranks comes as a whole: its header and its ledger are theirs
     // all.
     std::set<const read::Process*> listed;
-    for (const read::Process* p : chosen) {
-      if (p->header.rank && is_listed(o.ranks, *p->header.rank)) listed.insert(p - p->lane);
-    }
+    for (const read::Process* p : processes_of(job, o.ranks)) listed.insert(p - p->lane);
     std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });
-    if (chosen.empty()) {
-      throw read::BadInput(fmt::format("none of the ranks {} is here", o.ranks));
-    }
   }
   const TimeAxis axis(job, traces, o.clock);
   const bool gzip = o.output.extension() == ".gz";
@@ -136,11 +129,7 @@ int merge(const Options& o) {
     leave_out(bad, chosen, traces.skipped);
   }
 
-  const auto said =
-      diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
-  for (const diagnose::Finding& f : said.findings) {
-    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(f.text));
-  }
+  say_findings(job, traces);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     fmt::print(stderr, "tprof: note: {}\n", clocks);
   }

@@ -34,6 +34,11 @@ std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
   return hosts.zero_ns() + (aligned() ? found_->clocks.aligned(hosts.of(p), at) : at);
 }
 
+std::int64_t TimeAxis::base_ns(const std::vector<const read::Process*>& processes) const {
+  const auto zero_of = [&](const read::Process* p) { return zero_ns(*p); };
+  return zero_of(*std::ranges::min_element(processes, {}, zero_of));
+}
+
 trace_export::Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
                                             std::int64_t base_ns) const {
   trace_export::Placement to{pid, zero_ns(p) - base_ns, base_ns};

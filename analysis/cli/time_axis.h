@@ -23,6 +23,8 @@ class TimeAxis {
 
   // Where ts 0 of a process is, CLOCK_REALTIME of the first host as far as it is known.
   std::int64_t zero_ns(const read::Process& process) const;
+  // The earliest of these.
+  std::int64_t base_ns(const std::vector<const read::Process*>& processes) const;
   trace_export::Placement placement(const read::Process& process, std::int64_t pid,
                                     std::int64_t base_ns) const;
 

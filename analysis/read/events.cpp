@@ -43,6 +43,9 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   e.ts_ns = time_ns(top, "ts");
   e.dur_ns = unfinished ? 0 : time_ns(top, "dur");
   e.site = integer_or(args, "site", 0);
+  if (args.at_key("stream").error() == simdjson::SUCCESS) {
+    e.stream = optional_integer(args, "stream");
+  }
   if (launch) {
     e.failed = result != 0;
     return e;

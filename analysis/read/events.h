@@ -30,8 +30,9 @@ struct Event {
   std::optional<std::int64_t> device;  // of a copy
   std::optional<std::int64_t> peer;
   std::int64_t thread = 0;
-  std::string reduce;     // empty: none
-  std::int64_t site = 0;  // 0: not known
+  std::string reduce;                      // empty: none
+  std::int64_t site = 0;                   // 0: not known
+  std::optional<std::int64_t> stream = 0;  // its number, 0: the default stream; nothing: not known
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
 };

@@ -83,6 +83,8 @@ COMMANDS = [
     ["merge", "{}", "-o", f"{{}}/{EVIL}/none/m.json"],
     ["merge", "{}", "-o", "{}/../m.json", "--ranks", EVIL],
     ["merge", "{}", "-o", "{}/../m.json", f"--{EVIL}"],
+    ["export", "{}", "--sqlite", f"{{}}/../{EVIL}.db"],
+    ["export", "{}", "--csv", "{}"],
     ["anonymize", "{}", "-o", f"{{}}/../{EVIL}"],
     ["recover", "{}"],
     ["top", "{}", "--once"],

@@ -1,0 +1,27 @@
+// What an export is of: the ranks of a job, on one axis of time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "export/line_editor.h"
+#include "job/jobs.h"
+#include "steps/found.h"
+
+namespace tprof::trace_export {
+
+struct Exported {
+  struct Rank {
+    std::int64_t number = 0;  // `process` in the tables
+    Placement at;
+  };
+
+  const job::Job& job;
+  const steps::Found& found;
+  std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0
+  std::string clocks{};           // how hosts got on one axis, a sentence; empty: there is one
+  std::map<const read::Process*, Rank> ranks{};
+};
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,74 @@
+#include "export/new_output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "read/error.h"
+
+namespace tprof::trace_export {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kThere = "is there, and is not replaced: give another name";
+
+bool is_empty_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error)) && fs::is_empty(path, error);
+}
+
+// Also where a file system has no such call of its own: then what gets the name in the very moment
+// between is replaced.
+bool rename_to_new(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST && is_empty_folder(to)) return rename(from.c_str(), to.c_str()) == 0;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  struct stat there;
+  if (lstat(to.c_str(), &there) == 0 && !is_empty_folder(to)) {
+    errno = EEXIST;
+    return false;
+  }
+  return rename(from.c_str(), to.c_str()) == 0;
+}
+
+}  // namespace
+
+NewOutput::NewOutput(const fs::path& name, Kind kind)
+    : name_(name.has_filename() ? name : name.parent_path()), part_(name_.string() + ".part") {
+  std::error_code error;
+  const bool exists = fs::exists(fs::symlink_status(name_, error));
+  if (exists && !(kind == Kind::folder && is_empty_folder(name_))) {
+    throw read::BadInput(name_, kThere);
+  }
+  const int made = kind == Kind::folder
+                       ? mkdir(part_.c_str(), 0777)
+                       : open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (made < 0) {
+    throw read::BadInput(part_, errno == EEXIST ? "is there: another export writes it, or was "
+                                                  "killed and it can be deleted"
+                                                : std::strerror(errno));
+  }
+  if (kind == Kind::file) close(made);
+  unfinished_.add(part_);
+}
+
+fs::path NewOutput::file(const std::string& in_folder) {
+  fs::path path = part_ / in_folder;
+  unfinished_.add(path);
+  return path;
+}
+
+void NewOutput::publish() {
+  if (!rename_to_new(part_, name_)) {
+    throw read::BadInput(name_,
+                         errno == EEXIST || errno == ENOTEMPTY ? kThere : std::strerror(errno));
+  }
+  unfinished_.keep();
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,92 @@
+#include "export/sqlite_writer.h"
+
+#include <fmt/format.h>
+
+namespace tprof::trace_export {
+namespace {
+
+// Text lives until the row is stored: no copy is needed.
+void bind(sqlite3_stmt* to, int place, const Value& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value.held())) {
+    sqlite3_bind_int64(to, place, *integer);
+  } else if (const auto* real = std::get_if<double>(&value.held())) {
+    sqlite3_bind_double(to, place, *real);
+  } else if (const auto* text = std::get_if<std::string_view>(&value.held())) {
+    sqlite3_bind_text(to, place, text->data(), static_cast<int>(text->size()), SQLITE_STATIC);
+  } else {
+    sqlite3_bind_null(to, place);
+  }
+}
+
+}  // namespace
+
+SqliteWriter::SqliteWriter(const std::filesystem::path& name)
+    : output_(name, NewOutput::Kind::file) {
+  // Nobody else knows the file, and file systems of clusters may have no locks.
+  sqlite3* db = nullptr;
+  const int opened =
+      sqlite3_open_v2(output_.part().c_str(), &db, SQLITE_OPEN_READWRITE, "unix-none");
+  db_.reset(db);
+  if (opened != SQLITE_OK) fail();
+  // What is half is deleted, so nothing on the disk needs to tell how it was before.
+  run("PRAGMA journal_mode=MEMORY");
+  run(fmt::format("PRAGMA user_version={}", kTablesVersion));
+  run("BEGIN");
+  for (const TableInfo& table : tables()) {
+    std::string columns;
+    std::string places;
+    for (const auto& [column, type] : table.columns) {
+      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", column, type);
+      places += places.empty() ? "?" : ", ?";
+    }
+    run(fmt::format("CREATE TABLE {} ({})", table.name, columns));
+    const std::string insert = fmt::format("INSERT INTO {} VALUES ({})", table.name, places);
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v3(db_.get(), insert.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &statement,
+                           nullptr) != SQLITE_OK) {
+      fail();
+    }
+    inserts_.emplace_back(statement);
+  }
+}
+
+void SqliteWriter::fail() {
+  throw CantWrite(output_.part(), sqlite3_errmsg(db_.get()));
+}
+
+void SqliteWriter::run(const std::string& sql) {
+  if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+void SqliteWriter::row(TableName table, std::initializer_list<Value> values) {
+  sqlite3_stmt* insert = inserts_[static_cast<std::size_t>(table)].get();
+  int place = 0;
+  for (const Value& value : values) bind(insert, ++place, value);
+  if (sqlite3_step(insert) != SQLITE_DONE) fail();
+  sqlite3_reset(insert);
+}
+
+void SqliteWriter::begin_part() {
+  if (in_part_) run("RELEASE part");
+  run("SAVEPOINT part");
+  in_part_ = true;
+}
+
+void SqliteWriter::take_back_part() {
+  run("ROLLBACK TO part");
+}
+
+void SqliteWriter::finish() {
+  inserts_.clear();
+  for (const TableInfo& table : tables()) {
+    int n = 0;
+    for (const char* columns : table.indexes) {
+      run(fmt::format("CREATE INDEX {0}_{1} ON {0} ({2})", table.name, ++n, columns));
+    }
+  }
+  run("COMMIT");
+  db_.reset();
+  output_.publish();
+}
+
+}  // namespace tprof::trace_export

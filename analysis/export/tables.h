@@ -1,0 +1,82 @@
+// The tables of `tprof export`, the same in SQLite and as CSV. What they mean: README.md beside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "read/error.h"
+
+namespace tprof::trace_export {
+
+inline constexpr int kTablesVersion = 1;
+
+enum class TableName { job, processes, threads, communicators, ledger, calls, ranges, steps };
+
+struct TableInfo {
+  const char* name;
+  std::vector<std::pair<const char*, const char*>> columns;  // with their types in SQLite
+  std::vector<const char*> indexes;                          // columns of each
+};
+
+// In the order of TableName.
+const std::vector<TableInfo>& tables();
+
+// Of one column of a row. Text that is empty is none: nothing here has an empty name.
+class Value {
+ public:
+  using Held = std::variant<std::monostate, std::int64_t, double, std::string_view>;
+
+  Value() = default;
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value(std::int64_t v) : held_(v) {}
+  Value(int v) : held_(std::int64_t{v}) {}
+  // What is beyond 63 bits is a real number: SQLite has no larger integers.
+  Value(std::uint64_t v) {
+    if (v > std::uint64_t{INT64_MAX}) {
+      held_ = static_cast<double>(v);
+    } else {
+      held_ = static_cast<std::int64_t>(v);
+    }
+  }
+  Value(double v) : held_(v) {}
+  Value(std::string_view text) {
+    if (!text.empty()) held_ = text;
+  }
+  Value(const std::string& text) : Value(std::string_view(text)) {}
+  Value(const char* text) : Value(std::string_view(text)) {}
+  template <typename T>
+  Value(const std::optional<T>& v) {
+    if (v) *this = Value(*v);
+  }
+  // NOLINTEND(google-explicit-constructor)
+
+  const Held& held() const { return held_; }
+
+ private:
+  Held held_;
+};
+
+class CantWrite : public read::BadInput {
+ public:
+  using BadInput::BadInput;
+};
+
+// Where the rows go. Throws CantWrite.
+class TableWriter {
+ public:
+  virtual ~TableWriter() = default;
+  // A value for each column.
+  virtual void row(TableName table, std::initializer_list<Value> values) = 0;
+  // All rows since the last begin_part() can be taken back.
+  virtual void begin_part() = 0;
+  virtual void take_back_part() = 0;
+  virtual void finish() = 0;
+};
+
+}  // namespace tprof::trace_export
