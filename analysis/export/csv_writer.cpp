@@ -43,8 +43,11 @@ CsvWriter::CsvWriter(const std::filesystem::path& folder)
     : output_(folder, NewOutput::Kind::folder) {
   for (const TableInfo& table : tables()) {
     File& file = files_.emplace_back();
-    file.path = output_.file(table.name + std::string(".csv"));
-    file.out.reset(std::fopen(file.path.c_str(), "wxe"));
+    const std::string name = table.name + std::string(".csv");
+    file.path = output_.part() / name;
+    const int fd = output_.file(name);
+    if (fd < 0) fail(file.path);
+    file.out.reset(fdopen(fd, "w"));
     if (file.out == nullptr) fail(file.path);
     std::string names;
     for (const auto& [column, type] : table.columns) {

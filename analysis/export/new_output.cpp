@@ -36,6 +36,10 @@ bool rename_to_new(const fs::path& from, const fs::path& to) {
   return rename(from.c_str(), to.c_str()) == 0;
 }
 
+int make_file(const fs::path& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
 }  // namespace
 
 NewOutput::NewOutput(const fs::path& name, Kind kind)
@@ -45,22 +49,19 @@ NewOutput::NewOutput(const fs::path& name, Kind kind)
   if (exists && !(kind == Kind::folder && is_empty_folder(name_))) {
     throw read::BadInput(name_, kThere);
   }
-  const int made = kind == Kind::folder
-                       ? mkdir(part_.c_str(), 0777)
-                       : open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int made = unfinished_.add_made(
+      part_, [&] { return kind == Kind::folder ? mkdir(part_.c_str(), 0777) : make_file(part_); });
   if (made < 0) {
     throw read::BadInput(part_, errno == EEXIST ? "is there: another export writes it, or was "
                                                   "killed and it can be deleted"
                                                 : std::strerror(errno));
   }
   if (kind == Kind::file) close(made);
-  unfinished_.add(part_);
 }
 
-fs::path NewOutput::file(const std::string& in_folder) {
-  fs::path path = part_ / in_folder;
-  unfinished_.add(path);
-  return path;
+int NewOutput::file(const std::string& in_folder) {
+  const fs::path path = part_ / in_folder;
+  return unfinished_.add_made(path, [&] { return make_file(path); });
 }
 
 void NewOutput::publish() {

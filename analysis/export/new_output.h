@@ -16,8 +16,8 @@ class NewOutput {
 
   const std::filesystem::path& name() const { return name_; }
   const std::filesystem::path& part() const { return part_; }
-  // Of a folder: before a file is made in it.
-  std::filesystem::path file(const std::string& in_folder);
+  // Of a folder: a new file in it, open for writing, or -1 and errno.
+  int file(const std::string& in_folder);
   // Throws BadInput where something got its name meanwhile.
   void publish();
 

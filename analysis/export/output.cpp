@@ -74,9 +74,16 @@ void remove_unfinished_on_signals() {
 }
 
 void Unfinished::add(const std::filesystem::path& path) {
+  add_made(path, [] { return 0; });
+}
+
+int Unfinished::add_made(const std::filesystem::path& path, const std::function<int()>& made) {
   const std::lock_guard guard(g_lock);
+  const int result = made();
+  if (result < 0) return result;
   g_unfinished.push_back(path);
   paths_.push_back(path);
+  return result;
 }
 
 Unfinished::~Unfinished() {
@@ -133,8 +140,8 @@ Output::Output(const std::filesystem::path& name, bool gzip)
     }
     file_ = followed(name);
     part_ = file_.string() + ".part";
-    unfinished_.add(part_);
-    fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd_ = unfinished_.add_made(
+        part_, [&] { return open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); });
   }
   if (fd_ < 0) fail();
   const unsigned char header[10] = {0x1f, 0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 0, 0xff};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,10 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished();
 
-  // Before it is made; a folder before the files in it.
+  // Before it is made, by this process; a folder before the files in it.
   void add(const std::filesystem::path& path);
+  // What `made` returns; from 0 on it has made it. No signal comes between.
+  int add_made(const std::filesystem::path& path, const std::function<int()>& made);
   void keep();
 
  private:

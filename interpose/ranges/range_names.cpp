@@ -128,6 +128,12 @@ const Name* intern_category(const RangeCategory& entry) {
   return intern({reinterpret_cast<const char*>(&entry), sizeof entry});
 }
 
+// What is there from now on: `mine`, or what another thread put there.
+const Name* put_if_free(std::atomic<const Name*>& place, const Name* mine) {
+  const Name* there = nullptr;
+  return place.compare_exchange_strong(there, mine, std::memory_order_acq_rel) ? mine : there;
+}
+
 }  // namespace
 
 void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name) {
@@ -135,9 +141,7 @@ void name_category(std::uint8_t domain, std::uint32_t category, std::string_view
   const Name* mine = intern_category(category_of(domain, category, name));
   if (mine == nullptr) return;
   for (auto& place : g_category) {
-    const Name* at = place.load(std::memory_order_acquire);
-    if (at == nullptr && place.compare_exchange_strong(at, mine, std::memory_order_acq_rel)) return;
-    const RangeCategory known = category_in(*at);
+    const RangeCategory known = category_in(*put_if_free(place, mine));
     if (known.category == category && known.domain == domain) return;
   }
 }
@@ -149,7 +153,7 @@ std::uint32_t category_number(std::uint8_t domain, std::string_view name) {
     if (at == nullptr) {
       const Name* mine = intern_category(wanted);
       if (mine == nullptr) return 0;
-      if (g_category[i].compare_exchange_strong(at, mine, std::memory_order_acq_rel)) return i + 1;
+      at = put_if_free(g_category[i], mine);
     }
     const RangeCategory known = category_in(*at);
     if (known.domain == domain && std::memcmp(known.name, wanted.name, sizeof known.name) == 0) {

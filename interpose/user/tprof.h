@@ -22,6 +22,8 @@
 #define TPROF_BAD_ARGUMENT (-2) /* nothing was recorded */
 #define TPROF_TIMED_OUT (-3)    /* of tprof_flush */
 
+/* NOLINTBEGIN(modernize-use-nullptr): it is C too */
+
 /* Of a scope or instant, besides its name. What is 0 or NULL is not told. */
 struct tprof_with {
   const char* categories; /* one, or several with commas between them; 58 bytes are kept */
@@ -190,4 +192,5 @@ static inline size_t tprof_totals(char* json, size_t size) {
   return f == NULL ? 0 : f->totals(json, size);
 }
 
+/* NOLINTEND(modernize-use-nullptr) */
 #endif
