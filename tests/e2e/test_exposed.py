@@ -119,5 +119,7 @@ def test_of_fsdp2_the_gathers_exposed_time_is_the_computing_streams(tmp_path):
         found = sum(row["exposed_ns"] for row in rows)
         whole = sum(row["waited_ns"] for row in rows)
         truth = sum(stood_still(ran))
-        assert truth < 0.85 * whole, "else hiding is not tried"
-        assert 0.5 * truth <= found <= 1.2 * truth + 5e6, (found, truth, whole)
+        stood = sum(end - start for start, end in waits_and_gathers(ran)[0])
+        assert stood < 0.85 * whole, "else hiding is not tried"
+        # A busy machine begins a call late on its stream, when the other one waits already.
+        assert 0.5 * truth <= found <= 1.05 * stood + 5e6, (found, truth, stood, whole)
