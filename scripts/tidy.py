@@ -29,25 +29,35 @@ def sources(build: pathlib.Path, folders: list[str]) -> dict[pathlib.Path, dict]
     }
 
 
-def fingerprint(entry: dict, common: bytes) -> str:
+def flags(entry: dict) -> list[str]:
+    """g++'s, without what it reads before the file: that is nothing to clang, and each file is to
+    include what it uses."""
     command = shlex.split(entry["command"])
-    command[command.index("-o") : command.index("-o") + 2] = []
-    command.remove("-c")
+    for option, words in (("-o", 2), ("-c", 2), ("-include", 2), ("-Winvalid-pch", 1)):
+        if option in command:
+            at = command.index(option)
+            command[at : at + words] = []
+    return command
+
+
+def fingerprint(file: pathlib.Path, entry: dict, common: bytes) -> str:
+    command = flags(entry)
     text = subprocess.run(
-        [*command, "-E"], cwd=entry["directory"], capture_output=True, check=False
+        [*command, "-E", str(file)], cwd=entry["directory"], capture_output=True, check=False
     ).stdout
-    return hashlib.sha256(common + entry["command"].encode() + text).hexdigest()
+    return hashlib.sha256(common + shlex.join(command).encode() + text).hexdigest()
 
 
 def look_at(file: pathlib.Path, entry: dict, build: pathlib.Path, common: bytes) -> str:
     """What clang-tidy complains of; empty if the file is clean."""
-    stamp = build / ".tidy" / fingerprint(entry, common)
+    stamp = build / ".tidy" / fingerprint(file, entry, common)
     if stamp.exists():
         return ""
-    command = ["clang-tidy", "-p", str(build), "--quiet"]
-    # The flags are g++'s.
-    command += ["--extra-arg=-Wno-unknown-warning-option", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ["clang-tidy", "--quiet", str(file), "--", *flags(entry)[1:]]
+    command += ["-Wno-unknown-warning-option"]
+    done = subprocess.run(
+        command, cwd=entry["directory"], capture_output=True, text=True, check=False
+    )
     if done.returncode == 0:
         stamp.touch()
         return ""

@@ -133,6 +133,7 @@ std::vector<Odd> odd_ones(const std::vector<StepFigures>& steps) {
     odd[more].push_back(s.step);
   }
   std::vector<Odd> all;
+  all.reserve(odd.size());
   for (auto& [more, which] : odd) all.push_back({std::move(which), more});
   std::ranges::sort(all, {}, [](const Odd& o) { return o.steps[0]; });
   return all;
