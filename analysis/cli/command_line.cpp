@@ -36,8 +36,9 @@ void hold_standard_files() {
 
 constexpr int kMostShown = 1000;  // of the slowest calls; bins of a histogram
 
-using Target = std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*,
-                            live::Format*, std::vector<std::string>*, std::vector<fs::path>*>;
+using Target =
+    std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*, live::Format*,
+                 std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
 
 // An option, or what stands without a name.
 struct Option {
@@ -128,12 +129,18 @@ that were killed are recovered first. tprof exits as the command did.)",
 Examples:
   tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
   tprof merge DIR -o first-node.json --ranks 0-7
+  tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
 Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
        merge,
        {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr, true},
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        {"--with", &o.with,
+         "a trace of another tool in Chrome's format, such as PyTorch's profiler's: a file, folder "
+         "or pattern, beside the lanes of the rank that it says it is of, or RANK=FILE; may be "
+         "repeated",
+         "FILE"},
         clock,
         run_id,
         attempt}},
@@ -192,6 +199,12 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
          "how long calls of an operation or a bucket took, or NVTX ranges of a name, as a "
          "histogram",
          "NAME"},
+        {"--epoch", &o.epoch,
+         "only what was counted between two resets (tprof_reset, tprof ctl reset), from 0", "N",
+         false,
+         [](CLI::Option* option) {
+           option->check(CLI::Range(std::int64_t{0}, std::int64_t{UINT32_MAX}).description(""));
+         }},
         {"--bins", &o.bins, "of it (default 20)", "N", false,
          [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
         {"--lines", &o.lines,
@@ -288,6 +301,27 @@ of these findings that runs on this machine. Ends with the job, and exits as che
         stands_for,
         run_id,
         attempt}},
+      {"ctl",
+       "Tells running processes to write lines, or not, to time calls, or to dump",
+       R"(
+Examples:
+  tprof ctl DIR stop               # no event lines from now on; the counts stay exact
+  tprof ctl DIR start
+  tprof ctl DIR window 3           # lines of the next three whole steps, then none
+  tprof ctl 4711 timing events     # times calls on the device; host: not any more
+  tprof ctl DIR dump               # what was recorded is in the rank files now
+  tprof ctl DIR reset              # tprof_totals counts from here
+Processes of this machine and this user are told, and answer within 200 ms. What TPROF_SCHEDULE set is
+not overruled, but for TPROF_SCHEDULE=ctl, with which there are no lines until start.
+Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)",
+       ctl,
+       {{"DIR|PID", &o.folder, "folder of a job's rank files, or a process", nullptr, true},
+        {"COMMAND", &o.command, "start, stop, window N, dump, reset, or timing MODE", nullptr,
+         true},
+        {"N|MODE", &o.argument, "steps; host, events, or events:N"},
+        {"--json", &o.json, "for programs (schema tprof-ctl/1)"},
+        run_id,
+        attempt}},
       {"doctor",
        "What would be or was traced, and what goes past",
        R"(
@@ -356,8 +390,9 @@ void add(const Command& command, CLI::App& app) {
     if (option.value != nullptr) added->option_text(option.value);
     added->required(option.required);
     if (option.restrict_it != nullptr) option.restrict_it(added);
-    // A command with options of its own.
-    if (std::holds_alternative<std::vector<std::string>*>(option.to)) to->positionals_at_end();
+    // A command with options of its own; or an option that may be repeated, a value each.
+    if (!std::holds_alternative<std::vector<std::string>*>(option.to)) continue;
+    option.name[0] == '-' ? void(added->allow_extra_args(false)) : void(to->positionals_at_end());
   }
 }
 

@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> words;  // a command, or doctor's paths
   fs::path folder;
   fs::path output;
+  std::vector<std::string> with;
   fs::path sqlite;
   fs::path csv;
   Choice choice;
@@ -50,9 +51,11 @@ struct Options {
   live::Format format = live::Format::jsonl;
   fs::path textfile;
   std::string listen;
-  std::string command;  // for a finding
+  std::string command;  // for a finding; or of ctl
+  std::string argument;
   int top = 0;          // 0: not asked for
   std::string hist;
+  std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;  // 0: as many as there are by default
 };
 
@@ -69,5 +72,6 @@ int top(const Options& o);
 int tail(const Options& o);
 int metrics(const Options& o);
 int watch(const Options& o);
+int ctl(const Options& o);
 
 }  // namespace tprof::cli

@@ -1,6 +1,7 @@
 // The commands that print one report: summary, check, doctor and coverage.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -12,8 +13,21 @@
 #include "doctor/examine.h"
 #include "read/error.h"
 #include "report/report.h"
+#include "stats/epochs.h"
 
 namespace tprof::cli {
+
+namespace {
+
+void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
+  for (read::Trace& trace : traces.traces) {
+    for (read::Process& p : trace.processes) {
+      if (std::ranges::find(job.processes, &p) != job.processes.end()) stats::keep_epoch(p, epoch);
+    }
+  }
+}
+
+}  // namespace
 
 int summary(const Options& o) {
   stats::SummaryOptions options = {.read_lines = o.lines,
@@ -35,8 +49,16 @@ int summary(const Options& o) {
     throw read::BadInput("--steps: not with --by range, site or rank, which are of the whole job");
   }
   if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
-  const read::Traces traces = load(read::trace_files(o.paths));
+  const bool other_than_counts = options.read_lines || options.phases || options.ranges ||
+                                 options.layers || options.sites || options.steps ||
+                                 options.lateness || options.op_times || options.top != 0 ||
+                                 options.histogram || options.only_steps;
+  if (o.epoch >= 0 && other_than_counts) {
+    throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
+  }
+  read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);
+  if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   const stats::Summary s = stats::summarise(job, traces, options);
   if (s.only_steps && s.steps->steps.empty()) {
     throw read::BadInput(s.steps->found.how == steps::How::none

@@ -13,8 +13,8 @@ using read::Process;
 
 // Known, if not up to the end: a process that is lost has its last ledger.
 const read::Collectives* collectives_of(const Process& p, std::int64_t comm) {
-  if (p.ledgers.empty() || p.end == End::partial) return nullptr;
-  const auto& all = p.ledgers.rbegin()->second.collectives;
+  if (!p.ledger || p.end == End::partial) return nullptr;
+  const auto& all = p.ledger->collectives;
   const auto found = std::ranges::find(all, comm, &read::Collectives::comm);
   return found == all.end() ? nullptr : &*found;
 }

@@ -68,12 +68,11 @@ void LastCalls::remember(const Event& e) {
 bool LastCalls::knows_last() const {
   const Process& p = rank_;
   if (!last || !p.footer || p.end == read::End::partial) return false;
-  const auto without_line = [&](const auto& epoch) {
-    return std::ranges::any_of(epoch.second.rows, [&](const read::Row& row) {
-      return row.amounts.calls != 0 && !wants_lines(p, row.bucket);
-    });
+  const auto without_line = [&](const read::Row& row) {
+    return row.amounts.calls != 0 && !wants_lines(p, row.bucket);
   };
-  return from_ring_ || (p.footer->dropped.empty() && std::ranges::none_of(p.ledgers, without_line));
+  return from_ring_ ||
+         (p.footer->dropped.empty() && std::ranges::none_of(read::rows_of(p), without_line));
 }
 
 void OpenRanges::open_range(const read::Range& range) {
@@ -82,11 +81,8 @@ void OpenRanges::open_range(const read::Range& range) {
 
 void DecreasedLedgers::metadata(const read::Line& line, const Process& so_far) {
   if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
-  for (const auto& [epoch, ledger] : so_far.ledgers) {
-    const auto before = before_.find(epoch);
-    if (before != before_.end()) compare(before->second, ledger, line.offset);
-  }
-  before_ = so_far.ledgers;
+  if (before_ && so_far.ledger) compare(*before_, *so_far.ledger, line.offset);
+  before_ = so_far.ledger;
 }
 
 void DecreasedLedgers::compare(const read::Ledger& before, const read::Ledger& now,

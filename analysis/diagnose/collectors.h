@@ -81,7 +81,7 @@ struct DecreasedLedgers : Collector {
 
  private:
   void compare(const read::Ledger& before, const read::Ledger& now, std::uint64_t offset);
-  std::map<std::int64_t, read::Ledger> before_;  // by epoch
+  std::optional<read::Ledger> before_;
 };
 
 // Whether each call of the bucket gets a line, as far as there is room.

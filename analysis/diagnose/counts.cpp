@@ -42,12 +42,10 @@ void each_name(const Case& c, std::uint64_t read::Amounts::*amount, const Kind& 
   Counts names;
   Processes processes;
   for (const Process* p : c.job.processes) {
-    for (const auto& [epoch, ledger] : p->ledgers) {
-      for (const read::Row& row : ledger.rows) {
-        if (row.amounts.*amount == 0) continue;
-        names[row.name] += row.amounts.*amount;
-        if (processes.empty() || processes.back() != p) processes.push_back(p);
-      }
+    for (const read::Row& row : read::rows_of(*p)) {
+      if (row.amounts.*amount == 0) continue;
+      names[row.name] += row.amounts.*amount;
+      if (processes.empty() || processes.back() != p) processes.push_back(p);
     }
   }
   if (processes.empty()) return;

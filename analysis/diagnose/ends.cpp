@@ -35,7 +35,7 @@ bool fresh(const Processes& snapshots) {
 }
 
 std::string lost(const Processes& who) {
-  const Processes known = select(who, [](const Process& p) { return !p.ledgers.empty(); });
+  const Processes known = select(who, [](const Process& p) { return p.ledger.has_value(); });
   std::string text = " did not close, and there is no ring file";
   if (!known.empty()) text += ": the counts are exact until " + utc(oldest_ns(known)) + " at least";
   if (known.size() == who.size()) return text;
@@ -43,10 +43,8 @@ std::string lost(const Processes& who) {
 }
 
 bool has_unfinished(const Process& p) {
-  return std::ranges::any_of(p.ledgers, [](const auto& epoch) {
-    return std::ranges::any_of(epoch.second.rows,
-                               [](const read::Row& row) { return row.amounts.unfinished != 0; });
-  });
+  return std::ranges::any_of(read::rows_of(p),
+                             [](const read::Row& row) { return row.amounts.unfinished != 0; });
 }
 
 // Whether nothing shows that anybody was left in the middle: no call was open, and the members of a
@@ -57,10 +55,8 @@ bool all_were_idle(const job::Job& job) {
     if (has_unfinished(*p)) return false;
     for (const auto& [number, comm] : p->comms) {
       std::pair<End, std::uint64_t> mine(p->end, 0);
-      for (const auto& [epoch, ledger] : p->ledgers) {
-        for (const read::Collectives& c : ledger.collectives) {
-          if (c.comm == number) mine.second += c.count;
-        }
+      for (const read::Collectives& c : read::collectives_of(*p)) {
+        if (c.comm == number) mine.second += c.count;
       }
       if (seen.try_emplace(comm.id, mine).first->second != mine) return false;
     }
@@ -110,7 +106,7 @@ void not_closed(const Case& c, Findings& found) {
 }  // namespace
 
 std::int64_t known_until_ns(const Process& p) {
-  return p.header.base_time_ns + (p.ledgers.empty() ? 0 : p.ledgers.rbegin()->second.ts_ns);
+  return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);
 }
 
 std::int64_t oldest_ns(const Processes& processes) {

@@ -62,21 +62,19 @@ struct SumsOfLines : Collector {
 // A process whose lines are all there and whose ledger was made after the last of them.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
-  return p.footer && p.footer->dropped.empty() && !p.ledgers.empty();
+  return p.footer && p.footer->dropped.empty() && p.ledger;
 }
 
 std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   std::map<CallKey, CallSums> sums;
-  for (const auto& [epoch, ledger] : p.ledgers) {
-    for (const read::Row& row : ledger.rows) {
-      if (row.mode == Mode::replayed || !wants_lines(p, row.bucket)) continue;
-      const read::Amounts& a = row.amounts;
-      if (a.calls == 0 && a.unfinished == 0) continue;
-      CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
-      s.calls += a.calls;
-      s.bytes += a.bytes;
-      s.unfinished += a.unfinished;
-    }
+  for (const read::Row& row : read::rows_of(p)) {
+    if (row.mode == Mode::replayed || !wants_lines(p, row.bucket)) continue;
+    const read::Amounts& a = row.amounts;
+    if (a.calls == 0 && a.unfinished == 0) continue;
+    CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
+    s.calls += a.calls;
+    s.bytes += a.bytes;
+    s.unfinished += a.unfinished;
   }
   return sums;
 }

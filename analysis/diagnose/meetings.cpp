@@ -42,10 +42,8 @@ bool is_collective(Bucket bucket) {
 }
 
 bool counts_device_time(const read::Process& p) {
-  return std::ranges::any_of(p.ledgers, [](const auto& epoch) {
-    return std::ranges::any_of(epoch.second.rows, [](const read::Row& row) {
-      return is_collective(row.bucket) && row.amounts.device_timed != 0;
-    });
+  return std::ranges::any_of(read::rows_of(p), [](const read::Row& row) {
+    return is_collective(row.bucket) && row.amounts.device_timed != 0;
   });
 }
 

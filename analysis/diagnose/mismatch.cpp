@@ -44,7 +44,7 @@ std::vector<std::string> row_evidence(const Parting& p) {
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
   // What the signature covers: collectives that were called, into a graph or not.
   const auto add_rows = [&](const Member& m, auto side) {
-    for (const read::Row& row : m.process->ledgers.rbegin()->second.rows) {
+    for (const read::Row& row : m.process->ledger->rows) {
       if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
         continue;
       }

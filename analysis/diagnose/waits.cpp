@@ -87,8 +87,8 @@ class Finder {
       }
       return;
     }
-    if (p.end == End::running || p.ledgers.empty()) return;
-    for (const read::Row& row : p.ledgers.rbegin()->second.rows) {
+    if (p.end == End::running || !p.ledger) return;
+    for (const read::Row& row : p.ledger->rows) {
       if (row.amounts.unfinished == 0) continue;
       OpenCall call = open_call(p, row.comm, row.name);
       call.collective = row.comm && row.bucket != Bucket::P2P;

@@ -33,7 +33,7 @@ constexpr std::string_view kKeys[] = {
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
     "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
-    "lines", "number", "windows"};
+    "lines", "number", "windows", "argument"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -41,9 +41,9 @@ constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns",   "clocks"
                                            "likely_ns", "monotonic_ns", "pieces", "ranks"};
 
 // Keys of strings, by what these are.
-constexpr std::string_view kWordKeys[] = {"bucket",      "cat",    "dtype", "found",
-                                          "host_memory", "kind",   "mode",  "ph",
-                                          "reason",      "reduce", "s",     "thread"};
+constexpr std::string_view kWordKeys[] = {"bucket", "cat",    "dtype", "found", "host_memory",
+                                          "kind",   "mode",   "ph",    "ctl",   "obeyed",
+                                          "reason", "reduce", "s",     "thread"};
 constexpr std::string_view kHashKeys[] = {"alias", "birth", "id", "local", "marks", "signature"};
 constexpr std::string_view kVersionKeys[] = {"schema", "tprof_version"};
 constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_path", "object",
@@ -67,10 +67,10 @@ constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {{"boot_id
                                                                        {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
-    "process_name",       "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
-    "tprof_device_clock", "tprof_footer",       "tprof_graph",  "tprof_group",  "tprof_header",
-    "tprof_identity",     "tprof_last",         "tprof_ledger", "tprof_merged", "tprof_site",
-    "tprof_stream",       "tprof_step",         "tprof_window"};
+    "process_name",  "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
+    "tprof_control", "tprof_device_clock", "tprof_footer", "tprof_graph",  "tprof_group",
+    "tprof_header",  "tprof_identity",     "tprof_last",   "tprof_ledger", "tprof_merged",
+    "tprof_site",    "tprof_stream",       "tprof_step",   "tprof_window"};
 
 template <typename List>
 bool contains(const List& list, std::string_view word) {
@@ -97,26 +97,13 @@ std::string_view names_in(std::string_view line) {
 }
 
 bool is_word_of_the_contract(std::string_view text) {
-  constexpr std::string_view kWords[] = {"M",
-                                         "X",
-                                         "B",
-                                         "C",
-                                         "i",
-                                         "b",
-                                         "e",
-                                         "t",
-                                         "autograd",
-                                         "byte",
-                                         "byte2",
-                                         "byte4",
-                                         "byte8",
-                                         "close",
-                                         "interval",
-                                         "period",
-                                         "uncalled_cudart"};
+  constexpr std::string_view kWords[] = {
+      "M",    "X",     "B",     "C",     "i",     "b",    "e",        "t",      "autograd",
+      "byte", "byte2", "byte4", "byte8", "close", "dump", "interval", "period", "uncalled_cudart"};
   const auto named = [&](const auto& info) { return info.name == text; };
   return contains(kWords, text) || text == kGraphCategory || text == kRangeCategory ||
          text == kCounterCategory || text == kDeviceCategory || contains(kModeNames, text) ||
+         contains(kCommandNames, text) || contains(kObeyedNames, text) ||
          contains(kReduceNames, text) || contains(kHostMemoryNames, text) ||
          contains(kNoteNames, text) || std::ranges::any_of(kBuckets, named) ||
          std::ranges::any_of(kDtypes, named);
@@ -242,6 +229,7 @@ void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out
 // False: it is not the contract's.
 bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text,
                           std::string& out) {
+  if (read::is_other(text)) return false;
   const bool range = read::is_named_by_program(text);
   bool ours = range;
   out += '{';

@@ -44,15 +44,13 @@ Value where(bool known, std::uint64_t ns) {
   return known ? Value(ns) : Value();
 }
 
-void write_row(std::int64_t number, const read::Process& p, std::int64_t epoch,
-               const read::Row& row, TableWriter& to) {
+void write_row(std::int64_t number, const read::Process& p, const read::Row& row, TableWriter& to) {
   const read::Amounts& a = row.amounts;
   const bool timed = a.device_timed != 0;
   const bool waited = a.waited != 0;
   const bool called = row.mode != Mode::replayed;
   to.row(TableName::ledger, {number,
                              p.header.rank,
-                             epoch,
                              bucket_name(row.bucket),
                              row.name,
                              row.dtype,
@@ -102,9 +100,7 @@ void write_process(const Exported& of, const read::Process& p, TableWriter& to) 
             comm.nranks, comm.rank < 0 ? Value() : Value(comm.rank),
             comm.rank < 0 ? Value() : Value(comm.device), comm.parent});
   }
-  for (const auto& [epoch, ledger] : p.ledgers) {
-    for (const read::Row& row : ledger.rows) write_row(rank.number, p, epoch, row, to);
-  }
+  for (const read::Row& row : read::rows_of(p)) write_row(rank.number, p, row, to);
   const auto steps = of.found.ranks.find(&p);
   if (steps == of.found.ranks.end()) return;
   for (const steps::Interval& step : steps->second) {

@@ -17,10 +17,10 @@ using Processes = std::vector<const read::Process*>;
 
 // When it was last heard of; never, where it may have lived on.
 std::int64_t end_ns(const read::Process& p) {
-  if (p.end == read::End::lost || p.end == read::End::running || p.ledgers.empty()) {
+  if (p.end == read::End::lost || p.end == read::End::running || !p.ledger) {
     return std::numeric_limits<std::int64_t>::max();
   }
-  return p.header.base_time_ns + p.ledgers.rbegin()->second.ts_ns;
+  return p.header.base_time_ns + p.ledger->ts_ns;
 }
 
 bool lived_together(const read::Process& a, const read::Process& b) {

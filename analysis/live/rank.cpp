@@ -13,7 +13,7 @@ using read::Process;
 using read::Trace;
 
 std::int64_t as_of_ns(const Process& p) {
-  return p.ledgers.empty() ? 0 : p.ledgers.rbegin()->second.ts_ns;
+  return p.ledger ? p.ledger->ts_ns : 0;
 }
 
 // Of the lines that its file lacks, and of no others.

@@ -200,7 +200,8 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       const bool range = is_range(line.text);
       const bool timed = is_device_time(line.text);
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
-      if (is_flow(line.text) || is_counter(line.text) || (timed && !reader.device_time)) return;
+      if (is_flow(line.text) || is_other(line.text) || is_counter(line.text)) return;
+      if (timed && !reader.device_time) return;
       if (range && !wanted_range) return;
       const bool event = !range && !timed;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;

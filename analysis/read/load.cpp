@@ -149,7 +149,7 @@ std::optional<Block> closing_lines(File& file, std::uint64_t file_size) {
 }
 
 bool knows_its_communicators(const Process& p) {
-  const Ledger& ledger = p.ledgers.rbegin()->second;
+  const Ledger& ledger = *p.ledger;
   return std::ranges::all_of(ledger.rows,
                              [&](const Row& r) { return !r.comm || p.comms.contains(*r.comm); }) &&
          std::ranges::all_of(ledger.collectives,
@@ -158,12 +158,12 @@ bool knows_its_communicators(const Process& p) {
 
 // The rank of a process that was told none is that in its largest communicator.
 bool knows_its_rank(const Process& p) {
-  return p.header.rank || p.ledgers.rbegin()->second.collectives.empty();
+  return p.header.rank || p.ledger->collectives.empty();
 }
 
 // A process from the lines that begin its file and those that end it. A ledger is cumulative and
-// the communicators stand behind it once more, so all that could be missing is an earlier epoch and
-// what a library that did not write them again left in between; each of them shows, and then, as
+// the communicators stand behind it once more, so all that could be missing is how earlier epochs
+// ended, and what a library that did not write them again left in between; each of them shows, and then, as
 // where a line is wrong, the answer is nothing and the whole file has to be read.
 std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
                                const Block& tail) {
@@ -181,7 +181,7 @@ std::optional<Process> of_ends(const std::filesystem::path& file, const Block& h
   if (parser.processes().size() != 1) return std::nullopt;
   Process& p = parser.processes()[0];
   if (p.line_pid != pid) return std::nullopt;
-  if (!p.footer || p.ledgers.size() != 1 || p.ledgers.begin()->first != 0) return std::nullopt;
+  if (!p.footer || !p.ledger || p.ledger->epoch != 0) return std::nullopt;
   if (!knows_its_communicators(p) || !knows_its_rank(p)) return std::nullopt;
   p.end = end_of(p);
   return std::optional(std::move(p));

@@ -178,6 +178,7 @@ Row row(const object& o) {
 Ledger ledger(const object& args) {
   Ledger l;
   l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
+  l.ends_epoch = text_or_empty(args, "reason") == "reset";
   double micros = 0;
   const auto ts = find(args, "ts");
   if (!ts || ts->get(micros) != simdjson::SUCCESS || std::abs(micros) * 1000 > kLatestNs) {
@@ -301,11 +302,12 @@ void MetadataParser::dispatch(const Line& line) {
     p.comms[c.comm] = std::move(c);
   } else if (name == "tprof_ledger") {
     Ledger l = ledger(object_of(top, "args"));
-    if (!p.ledgers.empty() && l.epoch < p.ledgers.rbegin()->first) {
-      throw Malformed("expected an epoch of at least " + std::to_string(p.ledgers.rbegin()->first) +
+    if (p.ledger && l.epoch < p.ledger->epoch) {
+      throw Malformed("expected an epoch of at least " + std::to_string(p.ledger->epoch) +
                       ", found " + std::to_string(l.epoch));
     }
-    p.ledgers[l.epoch] = std::move(l);
+    if (l.ends_epoch) p.epoch_ends.push_back(l);
+    p.ledger = std::move(l);
   } else if (name == "tprof_footer") {
     p.footer = footer(object_of(top, "args"));
     if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // not known

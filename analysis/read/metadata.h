@@ -42,9 +42,13 @@ inline bool is_device_time(std::string_view line) {
 inline bool is_flow(std::string_view line) {
   return line.starts_with("{\"cat\":\"FLOW\",");
 }
+// Of a merged trace: another tool's.
+inline bool is_other(std::string_view line) {
+  return line.starts_with("{\"cat\":\"OTHER,");
+}
 inline bool begins_as_a_line(std::string_view line) {
   return line.starts_with("{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_flow(line);
+         is_flow(line) || is_other(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

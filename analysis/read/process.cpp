@@ -122,6 +122,16 @@ bool Amounts::saturated() const {
   return std::ranges::any_of(kSums, [&](auto figure) { return this->*figure == kSaturated; });
 }
 
+namespace {
+
+template <typename F>
+void each_ledger(Process& process, F&& f) {
+  if (process.ledger) f(*process.ledger);
+  for (Ledger& end : process.epoch_ends) f(end);
+}
+
+}  // namespace
+
 std::vector<Process> lanes_of(Process process) {
   const Held held = largest(process);
   std::vector<Process> lanes;
@@ -133,10 +143,10 @@ std::vector<Process> lanes_of(Process process) {
   Division division(process, held);
   Process bare = process;
   bare.comms.clear();
-  for (auto& [epoch, ledger] : bare.ledgers) {
+  each_ledger(bare, [](Ledger& ledger) {
     ledger.rows.clear();
     ledger.collectives.clear();
-  }
+  });
   for (const auto& [rank, comm] : held.members) {
     Process& lane = lanes.emplace_back(bare);
     lane.lane = lanes.size() - 1;
@@ -148,13 +158,17 @@ std::vector<Process> lanes_of(Process process) {
   for (const auto& [number, comm] : process.comms) {
     lanes[division.of_comm(number)].comms.emplace(number, comm);
   }
-  for (const auto& [epoch, ledger] : process.ledgers) {
-    for (const Row& row : ledger.rows) {
-      lanes[division.of_row(row)].ledgers[epoch].rows.push_back(row);
-    }
+  const auto divide = [&](const Ledger& ledger, const auto& of_lane) {
+    for (const Row& row : ledger.rows) of_lane(division.of_row(row)).rows.push_back(row);
     for (const Collectives& c : ledger.collectives) {
-      lanes[division.of_comm(c.comm)].ledgers[epoch].collectives.push_back(c);
+      of_lane(division.of_comm(c.comm)).collectives.push_back(c);
     }
+  };
+  if (process.ledger) {
+    divide(*process.ledger, [&](std::size_t i) -> Ledger& { return *lanes[i].ledger; });
+  }
+  for (std::size_t e = 0; e < process.epoch_ends.size(); ++e) {
+    divide(process.epoch_ends[e], [&](std::size_t i) -> Ledger& { return lanes[i].epoch_ends[e]; });
   }
   return lanes;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,8 +128,10 @@ struct Collectives {
   std::vector<std::string> marks;
 };
 
+// Of the whole run up to `ts_ns`.
 struct Ledger {
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;  // in which that is
+  bool ends_epoch = false;
   std::int64_t ts_ns = 0;
   std::vector<Row> rows;
   std::vector<Collectives> collectives;
@@ -189,7 +192,8 @@ struct Process {
   std::int64_t line_pid = 0;
   Header header;
   std::map<std::int64_t, Comm> comms;
-  std::map<std::int64_t, Ledger> ledgers;  // the last of each epoch
+  std::optional<Ledger> ledger;    // the last; nothing: not known
+  std::vector<Ledger> epoch_ends;  // as it was where each but the last epoch ended
   std::optional<Footer> footer;
   End end = End::lost;
   std::uint64_t windows_missing = 0;  // files of windows that are not here
@@ -202,6 +206,15 @@ struct Process {
   std::size_t lanes = 1;
   std::int64_t device = -1;  // where there are several
 };
+
+// What its last ledger has; nothing where none is known.
+inline std::span<const Row> rows_of(const Process& p) {
+  return p.ledger ? std::span<const Row>(p.ledger->rows) : std::span<const Row>();
+}
+inline std::span<const Collectives> collectives_of(const Process& p) {
+  return p.ledger ? std::span<const Collectives>(p.ledger->collectives)
+                  : std::span<const Collectives>();
+}
 
 // One that a rank has forked and that is none itself: a data loader, say.
 inline bool is_child(const Process& p) {

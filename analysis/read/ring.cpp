@@ -197,7 +197,7 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
     last->add_threads(view);
     last->lines(text, view, progress->tid);
   }
-  ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view),
+  ledger_line(text, view, sums, result.running ? now_ns() : last_ns(view), progress->epoch,
               result.running ? "interval" : "close", !result.running);
   drain.communicators(text);
   footer_line(text, view, sums, *progress, partial ? Complete::partial : Complete::no);

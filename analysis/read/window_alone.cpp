@@ -80,7 +80,7 @@ void count_lines_of_window(Trace& trace) {
   }
   for (const auto& [comm, n] : collectives) ledger.collectives.push_back({comm, n, {}, {}});
   Process& process = trace.processes.front();
-  process.ledgers[0] = std::move(ledger);
+  process.ledger = std::move(ledger);
   process.footer.emplace();
   process.footer->complete = !process.cut;
   process.footer->dropped["window"] = 0;  // how many, its file can't tell

@@ -41,7 +41,7 @@ Json known_until(const stats::Summary& s) {
   for (const read::Process* p : s.job->processes) {
     if (p->end == read::End::closed || !p->header.rank) continue;
     j[std::to_string(*p->header.rank)] =
-        p->ledgers.empty() ? Json() : Json(diagnose::known_until_ns(*p));
+        !p->ledger ? Json() : Json(diagnose::known_until_ns(*p));
   }
   return j;
 }

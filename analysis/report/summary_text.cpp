@@ -55,8 +55,9 @@ std::string exposed(const Amounts& a) {
 std::string mean_host(const Amounts& a) {
   return a.calls == a.replayed ? "-" : duration(a.host_ns / (a.calls - a.replayed));
 }
-std::string max_host(const Amounts& a) {
-  return a.calls == a.replayed ? "-" : duration(a.host_ns_max);
+// 0: it may be of an earlier epoch.
+std::string longest(std::uint64_t ns) {
+  return ns == 0 ? "-" : duration(ns);
 }
 
 std::string bucket_table(const stats::Summary& s) {
@@ -177,12 +178,12 @@ std::string operation_table(const stats::Summary& s, By by) {
     if (by != By::op) cells.push_back(std::get<2>(key).second);
     cells.insert(cells.end(), {thousands(a.calls), thousands(a.elements), bytes(a.bytes)});
     if (!timed) {
-      cells.insert(cells.end(), {mean_host(a), max_host(a)});
+      cells.insert(cells.end(), {mean_host(a), longest(a.host_ns_max)});
     } else if (const auto algbw = stats::algbw(a)) {
       const double ns = static_cast<double>(a.device_ns);
       cells.insert(cells.end(),
                    {thousands(a.device_timed), duration(a.device_ns / a.device_timed),
-                    duration(a.device_ns_max), exposed(a), fmt::format("{:.2f}", *algbw),
+                    longest(a.device_ns_max), exposed(a), fmt::format("{:.2f}", *algbw),
                     row.bus ? fmt::format("{:.2f}", row.bus_bytes / ns) : "-", mean_host(a)});
     } else {
       cells.insert(cells.end(), {thousands(a.device_timed), "-", "-", "-", "-", "-", mean_host(a)});

@@ -21,10 +21,8 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
       if (parent != p->comms.end()) c.parent = parent->second.id;
       if (p->header.rank) c.ranks.push_back(*p->header.rank);
       std::uint64_t issued = 0;
-      for (const auto& [epoch, ledger] : p->ledgers) {
-        for (const read::Collectives& all : ledger.collectives) {
-          if (all.comm == number) issued = read::saturated_sum(issued, all.count);
-        }
+      for (const read::Collectives& all : read::collectives_of(*p)) {
+        if (all.comm == number) issued = read::saturated_sum(issued, all.count);
       }
       c.collectives = std::max(c.collectives, issued);
     }

@@ -31,14 +31,12 @@ struct OpKey {
 
 using Ops = std::map<OpKey, read::Amounts>;
 
-// Calls f(row) for every row that counts: of each epoch the last ledger, executed calls only
-// (direct and replayed; a captured call was not executed).
+// Calls f(row) for every row that counts: executed calls only (direct and replayed; a captured call
+// was not executed).
 template <typename F>
 void each_row(const read::Process& process, F&& f) {
-  for (const auto& [epoch, ledger] : process.ledgers) {
-    for (const read::Row& row : ledger.rows) {
-      if (row.mode != Mode::captured) f(row);
-    }
+  for (const read::Row& row : read::rows_of(process)) {
+    if (row.mode != Mode::captured) f(row);
   }
 }
 

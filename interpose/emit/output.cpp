@@ -104,7 +104,25 @@ void Output::complete_windows(Which which) {
   if (text_.size() != 0) flush(0);
 }
 
+void Output::end_epoch(std::string_view ledger) {
+  const LockGuard guard(ending_);
+  ended_ << ledger;
+  ++ended_epochs_;
+}
+
+void Output::write_ended_epochs() {
+  const LockGuard guard(ending_);
+  if (ended_epochs_ == 0) return;
+  begin();
+  text_ << ended_.view();
+  next_.epoch += ended_epochs_;
+  flush(0);
+  ended_.clear();
+  ended_epochs_ = 0;
+}
+
 void Output::tick() {
+  write_ended_epochs();
   const ClockAnchor clock = clock_anchor();
   view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
   complete_windows(Which::late);
@@ -113,7 +131,8 @@ void Output::tick() {
   const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
   if (due && made != last_transactions_) {
     last_transactions_ = made;
-    ledger(clock);
+    ledger_every_ns_ = std::min(2 * ledger_every_ns_, kLongestLedgerNs);
+    ledger(clock, "interval");
   } else if (stepped(last_clock_, clock)) {
     begin();
     clock_line(text_, view_, clock);
@@ -124,12 +143,17 @@ void Output::tick() {
   last_clock_ = clock;
 }
 
-void Output::ledger(const ClockAnchor& clock) {
+void Output::dump() {
+  write_ended_epochs();
+  last_clock_ = clock_anchor();
+  ledger(last_clock_, "dump");
+}
+
+void Output::ledger(const ClockAnchor& clock, std::string_view reason) {
   last_ledger_ns_ = clock.mono_ns;
-  ledger_every_ns_ = std::min(2 * ledger_every_ns_, kLongestLedgerNs);
   begin();
   clock_line(text_, view_, clock);
-  ledger_line(text_, view_, sums_, clock.mono_ns, "interval", false);
+  ledger_line(text_, view_, sums_, clock.mono_ns, next_.epoch, reason, false);
   closing_bytes_ = std::max<std::uint64_t>(kClosingBytes, 2 * text_.size());
   flush(0);
 }
@@ -145,18 +169,19 @@ void Output::snapshot(std::uint64_t now_ns) {
   LastCalls last;
   last.add_threads(view_);
   last.lines(text_, view_, next_.tid);
-  ledger_line(text_, view_, sums_, now_ns, "interval", false);
+  ledger_line(text_, view_, sums_, now_ns, next_.epoch, "interval", false);
   drain_.communicators(text_);
   footer_line(text_, view_, sums_, next_, Complete::no);
   if (!text_.failed()) snapshot_.write(text_.view(), progress_.offset);
 }
 
 bool Output::end() {
+  write_ended_epochs();
   Progress end = progress_;
   text_.clear();
   drain_.open_calls(text_, end, true);
   clock_line(text_, view_, clock_anchor());
-  ledger_line(text_, view_, sums_, now_ns(), "close", true);
+  ledger_line(text_, view_, sums_, now_ns(), end.epoch, "close", true);
   drain_.communicators(text_);
   footer_line(text_, view_, sums_, end, Complete::yes);
   text_ << "]\n";

@@ -3,6 +3,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/lock.h"
 #include "interpose/base/text.h"
 #include "interpose/emit/snapshot.h"
 #include "interpose/emit/window_files.h"
@@ -32,6 +33,17 @@ class Output {
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
   // and its interval has passed; a clock line, if the wall clock was set; the snapshot.
   void tick();
+  // On any thread: an epoch has ended with this ledger. It is written before the next one.
+  void end_epoch(std::string_view ledger);
+  // The ledger, now.
+  void dump();
+  // Lines of the session's own: put(text, view).
+  template <typename Put>
+  void put(Put&& put) {
+    begin();
+    put(text_, view_);
+    flush(0);
+  }
   // Ledger, communicators, footer and the end of the array. They stand behind the committed offset:
   // calls that come later are written over them, and the end again behind those. False: it did not
   // fit, and what was there stays.
@@ -54,7 +66,8 @@ class Output {
     text_.clear();
     files_.clear();
   }
-  void ledger(const ClockAnchor& clock);
+  void write_ended_epochs();
+  void ledger(const ClockAnchor& clock, std::string_view reason);
   bool drain(const std::uint64_t* last, bool written);
   enum class Which { oldest, late, all };
   void complete_windows(Which which);
@@ -85,6 +98,9 @@ class Output {
   std::uint64_t last_ledger_ns_;
   std::uint64_t ledger_every_ns_;
   ClockAnchor last_clock_;
+  Lock ending_;  // of these
+  Text ended_;
+  std::uint32_t ended_epochs_ = 0;
   std::uint64_t last_transactions_ = 0;
 };
 

@@ -116,7 +116,7 @@ bool wait_for(std::atomic<std::uint32_t>& done, std::uint32_t wanted, std::uint3
 }
 
 Duties g_duties{};
-std::uint32_t g_sleep_ms = kSleepMs;
+std::atomic<std::uint32_t> g_sleep_ms{kSleepMs};
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
@@ -142,13 +142,15 @@ void* run(void*) {
       if (hold.output() == nullptr || g_leaving.load(std::memory_order_acquire) != 0) break;
       if (hold.output()->ended()) hold.output()->reopen();
       more = hold.output()->drain_batch();
-      if (!more) hold.output()->tick();
+      if (more) continue;
+      hold.output()->tick();
+      g_duties.when_all_is_written(*hold.output());
     }
     if (g_flushes_done.exchange(flushes, std::memory_order_release) != flushes) {
       futex_wake(g_flushes_done);
     }
     g_duties.before_it_sleeps();
-    futex_wait(g_wake, seen, g_sleep_ms);
+    futex_wait(g_wake, seen, g_sleep_ms.load(std::memory_order_relaxed));
   }
 }
 
@@ -157,11 +159,13 @@ void* run(void*) {
 bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
-  Schedule windows;
-  parse_schedule(bounded_text(view.head().windows.schedule), windows);
-  g_sleep_ms = windows.by == WindowsBy::steps ? kSleepBetweenStepsMs : kSleepMs;
+  g_sleep_ms.store(kSleepMs, std::memory_order_relaxed);
   g_output = new (g_storage) Output(view, fd, offset, snapshot);
   return start_background_thread(run);
+}
+
+void wake_often() {
+  g_sleep_ms.store(kSleepBetweenStepsMs, std::memory_order_relaxed);
 }
 
 void wake() {
@@ -188,6 +192,10 @@ bool flush(std::uint32_t timeout_ms) {
   const std::uint32_t mine = g_flushes_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
   return wait_for(g_flushes_done, mine, timeout_ms);
+}
+
+void end_epoch(std::string_view ledger) {
+  if (g_output != nullptr) g_output->end_epoch(ledger);
 }
 
 void go_on() {

@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "interpose/format/view.h"
+
+namespace tprof {
+class Output;
+}
 
 namespace tprof::writer {
 
 // What else the thread does.
 struct Duties {
   void (*whenever_it_wakes)();
+  void (*when_all_is_written)(Output&);  // that was recorded before it woke
   void (*before_it_sleeps)();
   void (*before_it_closes)();
 };
@@ -20,9 +26,15 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
 
 void wake();
 
+// What is on depends on the step: so much of one may pass before calls are timed.
+void wake_often();
+
 // All that was recorded before is in the file, as far as the disk takes it: waits for the thread to
 // say so. False: not in time.
 bool flush(std::uint32_t timeout_ms);
+
+// An epoch of the counts has ended with this line of the ledger. Returns at once.
+void end_epoch(std::string_view ledger);
 
 // Writes what is left and closes the array, on the calling thread: at exit it has to wait anyway,
 // and the writer's own, at nice 10, may be kept from running by the program's threads. May be

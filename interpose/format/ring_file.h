@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
@@ -190,6 +191,7 @@ struct Progress {
   std::uint64_t self_ns;                 // CPU time of the writer
   TableLines tables;
   std::uint32_t closed;                             // 1: ledger and footer are written
+  std::uint32_t epoch;                              // that the next ledger is of
   std::uint64_t range_lines;                        // NVTX ranges that have a line
   std::uint64_t range_bytes;                        // of those lines, against their own quota
   std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
@@ -234,6 +236,7 @@ struct Head {
   std::uint32_t copy_element_size;
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;
+  Control control;
   // What was allocated.
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;

@@ -16,6 +16,7 @@ enum class WindowsBy : std::uint8_t {
   off,       // always: the whole run is one window
   steps,     // by the number of the step
   profiler,  // between the program's cudaProfilerStart and cudaProfilerStop
+  control,   // between `tprof ctl` start and stop
 };
 
 struct Schedule {
@@ -42,8 +43,11 @@ constexpr Action action_of(const Schedule& s, std::uint64_t step) {
   return at + 1 < cycle ? Action::record : Action::record_and_save;
 }
 
-// "off", "profiler", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any order: what is not
-// given is 0, but `active`, which must be. False, and nothing is changed: it is none of these.
+inline constexpr std::string_view kByControl = "ctl";
+
+// "off", "profiler", "ctl", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any order: what
+// is not given is 0, but `active`, which must be. False, and nothing is changed: it is none of
+// these.
 inline bool parse_schedule(std::string_view text, Schedule& schedule) {
   constexpr struct {
     std::string_view name;
@@ -54,9 +58,15 @@ inline bool parse_schedule(std::string_view text, Schedule& schedule) {
       {"repeat", &Schedule::repeat},         {"skip_first_wait", &Schedule::skip_first_wait}};
   constexpr std::uint64_t kMost = 1'000'000'000'000;  // so that no sum of them overflows
   if (text.size() > kMaxSchedule) return false;
-  if (text == "off" || text == "profiler") {
+  constexpr struct {
+    std::string_view name;
+    WindowsBy by;
+  } kOthers[] = {
+      {"off", WindowsBy::off}, {"profiler", WindowsBy::profiler}, {kByControl, WindowsBy::control}};
+  for (const auto& other : kOthers) {
+    if (text != other.name) continue;
     schedule = {};
-    if (text == "profiler") schedule.by = WindowsBy::profiler;
+    schedule.by = other.by;
     return true;
   }
   Schedule s;

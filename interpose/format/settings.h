@@ -186,9 +186,10 @@ inline constexpr SettingInfo kSettings[] = {
      "from the repeating order of the calls",
      accept::step},
     {"TPROF_SCHEDULE", "off",
-     "off, profiler, or wait=5,warmup=1,active=3,repeat=2,skip_first=10,skip_first_wait=0",
+     "off, profiler, ctl, or wait=5,warmup=1,active=3,repeat=2,skip_first=10,skip_first_wait=0",
      "steps with event lines and device times, as torch.profiler.schedule has them; profiler: "
-     "between cudaProfilerStart and cudaProfilerStop; the counts are those of the whole run",
+     "between cudaProfilerStart and cudaProfilerStop; ctl: between tprof ctl's start and stop; the "
+     "counts are those of the whole run",
      accept::schedule},
     {"TPROF_WINDOW_FILES", "0", "0 or 1",
      "1: the lines of each of TPROF_SCHEDULE's windows in a file of its own, complete when the "

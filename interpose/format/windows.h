@@ -34,8 +34,16 @@ struct Windows {
   std::atomic<std::uint32_t> opened;  // so far: the last one is window[(opened - 1) % kMaxWindows]
   std::atomic<std::uint32_t> state;   // of these
   std::atomic<std::uint64_t> steps;   // that were seen, where windows are by steps
+  // CLOCK_MONOTONIC when `tprof ctl` asked for so many steps: those that began earlier are none of
+  // its schedule's. 0: TPROF_SCHEDULE did.
+  std::atomic<std::uint64_t> asked_ns;
   Window window[kMaxWindows];
 };
+
+// By the thread that writes lines. Who looks at a running process asks only whether it is empty.
+inline void set_schedule(Windows& w, std::string_view schedule) {
+  copy_text(w.schedule, schedule);
+}
 
 // Single writer, or under a lock.
 inline void open_window(Windows& w, std::uint64_t from_ns, std::int64_t step) {

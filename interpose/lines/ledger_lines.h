@@ -118,11 +118,12 @@ inline void comm_signature(Text& out, const Total*& t, const Total* end, std::ui
   out << "]}";
 }
 
+// Of the whole run up to now. `epoch`: how many a reset has ended before.
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
-                        std::string_view reason, bool count_open_calls) {
+                        std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
   collect(view, sums, count_open_calls);
   open_line(out, view, "tprof_ledger", 'M', 0)
-      << ",\"args\":{\"epoch\":0,\"reason\":\"" << reason << "\",\"ts\":";
+      << ",\"args\":{\"epoch\":" << epoch << ",\"reason\":\"" << reason << "\",\"ts\":";
   timestamp(out, view, now_ns) << ",\"rows\":[";
   Comma row;
   for (const Total& t : sums.rows) {

@@ -26,6 +26,7 @@
 #include "interpose/nvtx/missed.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose/resolve/resolve.h"
+#include "interpose/session/control.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/header.h"
 #include "interpose/session/process.h"
@@ -118,6 +119,7 @@ void leave_parents_session() {
   memory::after_fork();
   timing::after_fork();
   windows::after_fork();
+  control::after_fork();
   sites::after_fork();
   writer::after_fork();
   // The parent's files, also where another thread was only making them: nothing of ours may be
@@ -162,12 +164,8 @@ bool open_mapping() {
   return mapping().open(-1, false);
 }
 
-// Where work of all streams goes through one queue (Megatron's setting), timing events would order
-// what was not ordered: NCCL's kernels and the program's would no longer overlap.
 void begin_timing() {
-  const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
-  const bool events = config().timing.by == Timer::events;
-  if (events && queues != nullptr && std::string_view(queues) == "1") {
+  if (config().timing.by == Timer::events && timing::would_order()) {
     return say("TPROF_TIMING=events is not in force: with CUDA_DEVICE_MAX_CONNECTIONS=1 timing ",
                "events would keep communication from overlapping");
   }
@@ -198,9 +196,9 @@ bool start_in_files(const Process& process, std::string_view libraries) {
                              static_cast<ssize_t>(header.size())) {
     return not_tracing("cannot write to ", g_file.directory);
   }
-  if (!writer::start(
-          mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
-          {prepare_rings, windows::follow, [] { coverage::note_mapped(mapping().head()); }})) {
+  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
+                     {prepare_rings, control::follow, windows::follow,
+                      [] { coverage::note_mapped(mapping().head()); }})) {
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {

@@ -9,6 +9,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/lock.h"
 #include "interpose/driver/profiler.h"
+#include "interpose/emit/writer.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/timing.h"
 
@@ -44,8 +45,12 @@ void switch_profilers_to(bool on) {
 Windows& table() {
   return session::mapping().head().windows;
 }
+
+// TPROF_SCHEDULE's, until `tprof ctl` takes over from `off` and `ctl`.
+std::atomic<WindowsBy> g_by{WindowsBy::off};
+bool g_taken_over = false;  // of the writer's thread
 WindowsBy by() {
-  return session::config().windows_by;
+  return g_by.load(std::memory_order_relaxed);
 }
 
 void set_open(bool on) {
@@ -56,12 +61,29 @@ void set_open(bool on) {
   timing::set_window(on);
 }
 
+// From here on lines and times depend on windows that `schedule` opens.
+void take_over(WindowsBy by, std::string_view schedule) {
+  if (g_by.exchange(by) == WindowsBy::off) {
+    open_window(table(), session::mapping().head().base_mono_ns, -1);
+    last_window(table())->to_ns.store(now_ns(), std::memory_order_release);
+  }
+  set_schedule(table(), schedule);
+  g_taken_over = true;
+}
+
+bool is_ours() {
+  return g_taken_over || by() == WindowsBy::off || by() == WindowsBy::control;
+}
+
 }  // namespace
 
 void begin() {
+  g_by.store(session::config().windows_by, std::memory_order_relaxed);
   if (by() == WindowsBy::off) return;
   timing::set_window(false);
   if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
+  if (by() == WindowsBy::control) return;
+  writer::wake_often();
   if (session::config().cuda_profiler) {
     g_has_thread.store(start_background_thread(switch_profilers), std::memory_order_relaxed);
   }
@@ -74,12 +96,45 @@ void follow() {
   switch_profilers_to((state & kWindowOpen) != 0);
 }
 
+Obeyed open_by_hand() {
+  if (by() == WindowsBy::off) return Obeyed::already;
+  if (!is_ours()) return Obeyed::schedule;
+  if (by() != WindowsBy::control) take_over(WindowsBy::control, kByControl);
+  if (is_open(last_window(table()))) return Obeyed::already;
+  set_open(true);
+  return Obeyed::done;
+}
+
+Obeyed close_by_hand() {
+  if (!is_ours()) return Obeyed::schedule;
+  const bool was_on = by() == WindowsBy::off || is_open(last_window(table()));
+  if (by() != WindowsBy::control) take_over(WindowsBy::control, kByControl);
+  set_open(false);
+  return was_on ? Obeyed::done : Obeyed::already;
+}
+
+Obeyed open_for_steps(std::uint32_t steps) {
+  if (!is_ours()) return Obeyed::schedule;
+  if (session::config().step_mark == std::string_view("off")) return Obeyed::no_steps;
+  char schedule[kMaxSchedule + 1];
+  (FixedText(schedule) << "repeat=1,active=").number(steps);
+  set_open(false);
+  table().asked_ns.store(now_ns(), std::memory_order_relaxed);
+  take_over(WindowsBy::steps, schedule);
+  writer::wake_often();
+  return Obeyed::done;
+}
+
 void end() {
-  if (by() == WindowsBy::off) return;
+  if (by() == WindowsBy::off || g_taken_over) return;
   const Windows& w = table();
   if (by() == WindowsBy::profiler) {
     if (w.opened.load(std::memory_order_acquire) == 0) {
       say("TPROF_SCHEDULE=profiler: cudaProfilerStart was not called, so no event has a line");
+    }
+  } else if (by() == WindowsBy::control) {
+    if (w.opened.load(std::memory_order_acquire) == 0) {
+      say("TPROF_SCHEDULE=ctl: nobody said tprof ctl start, so no event has a line");
     }
   } else if (w.steps.load(std::memory_order_relaxed) == 0) {
     say("TPROF_SCHEDULE: no step was seen, so no event has a line; TPROF_STEP says what marks one");
@@ -89,6 +144,7 @@ void end() {
 void after_fork() {
   g_has_thread.store(false, std::memory_order_relaxed);
   g_edges.store(0, std::memory_order_relaxed);
+  g_taken_over = false;
 }
 
 void switched(bool on) {

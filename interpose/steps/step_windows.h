@@ -10,20 +10,31 @@ namespace tprof {
 
 class StepWindows {
  public:
-  explicit StepWindows(Windows& windows) : windows_(windows) {
-    parse_schedule(bounded_text(windows.schedule), schedule_);
+  explicit StepWindows(Windows& windows) : windows_(windows) { adopt(); }
+
+  // TPROF_SCHEDULE's, or what `tprof ctl` made of it since. False: the same as before.
+  bool adopt() {
+    const std::string_view now = bounded_text(windows_.schedule);
+    const std::uint64_t asked_ns = windows_.asked_ns.load(std::memory_order_relaxed);
+    if (now == std::string_view(known_) && asked_ns == asked_ns_) return false;
+    copy_text(known_, now);
+    asked_ns_ = asked_ns;
+    first_ = asked_ns == 0 ? 0 : kNone;
+    schedule_ = {};
+    parse_schedule(now, schedule_);
     tell(action_of_next());
+    return true;
   }
 
   bool wanted() const { return schedule_.by == WindowsBy::steps; }
 
   // `steps`: those without a line yet, in the order of time. A window goes on between its steps.
   void follow(const StepIntervals& steps) {
-    if (!wanted()) return;
     Action now = action_of_next();
     for (const StepInterval& i : steps) {
       if (i.ordinal < next_) continue;
-      now = action_of(schedule_, i.ordinal);
+      if (first_ == kNone && i.from_ns >= asked_ns_) first_ = i.ordinal;
+      now = action_of_step(i.ordinal);
       Window* last = last_window(windows_);
       if (now == Action::record || now == Action::record_and_save) {
         if (!is_open(last)) {
@@ -42,7 +53,15 @@ class StepWindows {
   }
 
  private:
-  Action action_of_next() const { return wanted() ? action_of(schedule_, next_) : Action::none; }
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+
+  // Where it is not known yet with which step the schedule begins, the next one may be it.
+  Action action_of_step(std::uint64_t ordinal) const {
+    if (!wanted()) return Action::none;
+    if (first_ == kNone) return Action::warmup;
+    return ordinal >= first_ ? action_of(schedule_, ordinal - first_) : Action::none;
+  }
+  Action action_of_next() const { return action_of_step(next_); }
   // Between two steps: what the next one will be.
   void tell(Action now) {
     if (!wanted()) return;
@@ -52,8 +71,11 @@ class StepWindows {
   }
 
   Windows& windows_;
+  char known_[kMaxSchedule + 1] = {};
   Schedule schedule_;
-  std::uint64_t next_ = 0;  // ordinal of the first step that has not ended
+  std::uint64_t asked_ns_ = 0;
+  std::uint64_t first_ = 0;  // ordinal of the schedule's first step
+  std::uint64_t next_ = 0;   // ordinal of the first step that has not ended
 };
 
 }  // namespace tprof

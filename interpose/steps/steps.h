@@ -31,6 +31,7 @@ class Steps {
   // that its step begins with was seen. `last`: none will follow.
   void begin(const Progress& p, bool last) {
     began_ns_ = now_ns();
+    if (windows_.adopt() && windows_.wanted() && !seen_) finds_ = mark_.by == StepBy::automatic;
     if (!wanted()) {
       for (std::uint64_t& limit : limit_) limit = UINT64_MAX;
       return;
@@ -116,6 +117,7 @@ class Steps {
     if (!is_step(mark_, range_name(r), number)) return;
     if (finds_) steps_.abandon();
     finds_ = false;
+    seen_ = true;
     steps_.add(number, r.start_ns, to_ns);
   }
 
@@ -196,6 +198,7 @@ class Steps {
   std::uint64_t lost_until_ns_ = 0;  // calls may be missing from what began before
   bool by_marks_ = false;
   bool finds_ = false;
+  bool seen_ = false;  // a mark: numbered ranges, where these are looked for
 };
 
 }  // namespace tprof

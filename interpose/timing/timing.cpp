@@ -4,6 +4,7 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
+#include "interpose/base/environment.h"
 #include "interpose/base/hash.h"
 #include "interpose/cupti/client.h"
 #include "interpose/driver/events.h"
@@ -24,6 +25,7 @@ std::atomic<Timer> g_by{Timer::host};  // host: nobody reads
 std::atomic<std::uint32_t> g_every{0};
 std::atomic<std::uint64_t> g_number{0};
 std::atomic<bool> g_window{true};
+std::atomic<bool> g_switched_off{false};  // by hand: what has begun is read still
 
 }  // namespace
 
@@ -125,6 +127,32 @@ void begin(const Timing& timing) {
   if (!cupti) g_on.store(true, std::memory_order_relaxed);
 }
 
+Obeyed change(const Timing& timing) {
+  const Timer now = g_by.load(std::memory_order_relaxed);
+  if (timing.by == Timer::cupti || now == Timer::cupti) {
+    return timing.by == now ? Obeyed::already : Obeyed::no_timer;
+  }
+  if (timing.by == Timer::host) {
+    if (!g_on.exchange(false)) return Obeyed::already;
+    g_switched_off.store(true, std::memory_order_relaxed);
+    return Obeyed::done;
+  }
+  if (would_order()) return Obeyed::ordered;
+  const bool new_share = g_every.exchange(timing.every) != timing.every;
+  if (now == Timer::host) {
+    begin(timing);
+    return on() ? Obeyed::done : Obeyed::failed;
+  }
+  const bool was_on = g_on.exchange(true);
+  g_switched_off.store(false, std::memory_order_relaxed);
+  return was_on && !new_share ? Obeyed::already : Obeyed::done;
+}
+
+bool would_order() {
+  const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
+  return queues != nullptr && std::string_view(queues) == "1";
+}
+
 void settle_in() {
   if (g_by.load(std::memory_order_relaxed) == Timer::cupti) cupti_look::wait_until_in();
 }
@@ -136,17 +164,22 @@ void make_way() {
 }
 
 void end(std::uint32_t timeout_ms) {
-  if (g_on.exchange(false)) own_thread::last_look(timeout_ms);
+  if (g_on.exchange(false) || g_switched_off.load(std::memory_order_relaxed)) {
+    own_thread::last_look(timeout_ms);
+  }
 }
 
 void go_on() {
-  g_on.store(g_by.load(std::memory_order_relaxed) != Timer::host, std::memory_order_relaxed);
+  const bool asked_for = g_by.load(std::memory_order_relaxed) != Timer::host;
+  g_on.store(asked_for && !g_switched_off.load(std::memory_order_relaxed),
+             std::memory_order_relaxed);
 }
 
 void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
   g_by.store(Timer::host, std::memory_order_relaxed);
   g_window.store(true, std::memory_order_relaxed);
+  g_switched_off.store(false, std::memory_order_relaxed);
   for (Pool& pool : g_pools) pool.forget();
   reader::after_fork();
   cupti_look::after_fork();

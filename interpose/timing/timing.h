@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/settings.h"
 #include "interpose/thread/extras.h"
@@ -62,6 +63,11 @@ void set_window(bool open);
 
 // With the session.
 void begin(const Timing& timing);
+// `tprof ctl timing`: host, or events. What has begun is timed to its end.
+Obeyed change(const Timing& timing);
+// Where work of all streams goes through one queue (Megatron's setting), timing events would order
+// what was not ordered: NCCL's kernels and the program's would no longer overlap.
+bool would_order();
 // Before the first call: by CUPTI calls are timed from when that is there. A second at most, since
 // somebody may be waiting for the caller's locks who has what CUPTI needs.
 void settle_in();

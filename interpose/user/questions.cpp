@@ -9,7 +9,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/emit/writer.h"
-#include "interpose/lines/totals.h"
+#include "interpose/lines/ledger_lines.h"
 #include "interpose/session/process.h"
 #include "interpose/session/session.h"
 #include "interpose/thread/thread.h"
@@ -45,19 +45,23 @@ void add_row(Buckets& to, const View& view, const Total& t) {
   for (const auto member : kCounts) to.of[bucket].*member += row.*member;
 }
 
-Buckets counts_now() {
+Buckets add_up(const View& view, const Sums& sums) {
   Buckets all{};
-  const View view = session::mapping().view();
-  Pages<Total> totals;
-  collect_totals(view, totals);
-  for (const Total& t : totals) add_row(all, view, t);
+  for (const Total& t : sums.rows) add_row(all, view, t);
   return all;
+}
+
+Buckets counts_now() {
+  const View view = session::mapping().view();
+  Sums sums;
+  collect(view, sums, false);
+  return add_up(view, sums);
 }
 
 // As of the last reset.
 struct Since {
   Buckets before;
-  std::uint64_t epoch;
+  std::uint32_t epoch;  // of the trace: resets before that begins end none
   std::uint64_t realtime_ns;
 };
 constinit Since g_since{};
@@ -138,9 +142,15 @@ int reset() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   const LockGuard guard(g_lock);
-  g_since.before = session::started() ? counts_now() : Buckets{};
   g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
+  if (!session::started()) return TPROF_OK;
+  const View view = session::mapping().view();
+  Text ledger;
+  Sums sums;
+  ledger_line(ledger, view, sums, now_ns(), g_since.epoch, "reset", false);
+  g_since.before = add_up(view, sums);
   ++g_since.epoch;
+  writer::end_epoch(ledger.failed() ? std::string_view() : ledger.view());
   return TPROF_OK;
 }
 

@@ -299,7 +299,7 @@ def test_the_host_dies(tmp_path):
     client = Waiting(tmp_path, "wait", "11 s later", TROUBLE="clock")
     assert client.says() == "ready"
     (rank_file,) = (tmp_path / "traces").glob("*.json")
-    while '"interval"' not in rank_file.read_text():
+    while '"interval"' not in rank_file.read_text().rpartition("\n")[0]:  # in a whole line
         assert client.process.poll() is None
     client.process.kill()
     traced = client.ends()

@@ -26,9 +26,8 @@ class RankFile:
         return self.header["rank"]
 
     def ledger_rows(self) -> list[dict]:
-        """The cumulative rows: the last ledger of every epoch."""
-        last = {ledger["epoch"]: ledger for ledger in self.ledgers}
-        return [row for ledger in last.values() for row in ledger["rows"]]
+        """The cumulative rows."""
+        return self.ledgers[-1]["rows"] if self.ledgers else []
 
     def signatures(self) -> dict[int, dict]:
         return {entry["comm"]: entry for entry in self.ledgers[-1]["comms"]}
@@ -42,6 +41,12 @@ def lines_of(file: pathlib.Path) -> list[str]:
 
 def parsed(file: pathlib.Path) -> list[dict]:
     return [json.loads(line) for line in lines_of(file)]
+
+
+def parsed_so_far(file: pathlib.Path) -> list[dict]:
+    """The same of a file that is being written: its whole lines."""
+    whole, _, _ = pathlib.Path(file).read_text().rpartition(",\n")
+    return [json.loads(line.removesuffix(",")) for line in whole.split("\n")[1:]]
 
 
 def named(lines: list[dict], name: str) -> list[dict]:

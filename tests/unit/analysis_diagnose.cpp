@@ -73,8 +73,9 @@ struct Made {
       comm.comm = 1;
       comm.nranks = c.nranks;
       comm.rank = *p.header.rank;
-      p.ledgers[0].collectives.push_back({1, ranks[i].count, ranks[i].signature, ranks[i].marks});
-      c.members.push_back({&p, &comm, &p.ledgers[0].collectives[0]});
+      p.ledger.emplace().collectives.push_back(
+          {1, ranks[i].count, ranks[i].signature, ranks[i].marks});
+      c.members.push_back({&p, &comm, &p.ledger->collectives[0]});
     }
   }
   std::vector<read::Process> processes;

@@ -35,7 +35,7 @@ read::Process process(const Given& g) {
   p.header.boot_id = g.boot_id;
   if (g.end_ns != 0) {
     p.end = read::End::closed;
-    p.ledgers[0].ts_ns = g.end_ns;
+    p.ledger.emplace().ts_ns = g.end_ns;
   }
   for (const std::string& id : g.comms) {
     const auto number = static_cast<std::int64_t>(p.comms.size()) + 1;

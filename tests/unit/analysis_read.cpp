@@ -5,6 +5,7 @@
 #include "read/folder.h"
 #include "read/json.h"
 #include "read/load.h"
+#include "stats/epochs.h"
 
 using namespace tprof;
 using namespace tprof::test;
@@ -76,20 +77,28 @@ TEST_CASE("lines behind the cut of a file come from the rest") {
   CHECK(seen == kept + event(2));
 }
 
-TEST_CASE("the totals of a file are those of its last ledger, of every epoch") {
+TEST_CASE("the totals of a file are those of its last ledger, an epoch's what it added") {
   const Folder folder;
   const auto file = folder.write(
       "rank.json", "[\n" + header() + comm(1, "aa") +
                        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 5), 0) +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 0) +
-                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 2), 1) + footer());
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 0, "", "reset") +
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 9), 1, "", "reset") +
+                       ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 11), 2) + footer());
   const read::Trace trace = read::load(file);
   REQUIRE(trace.processes.size() == 1);
   const read::Process& p = trace.processes[0];
-  REQUIRE(p.ledgers.size() == 2);
-  CHECK(p.ledgers.at(0).rows[0].amounts.calls == 9);
-  CHECK(p.ledgers.at(1).rows[0].amounts.calls == 2);
+  CHECK(p.ledger.value().rows[0].amounts.calls == 11);
   CHECK(p.end == read::End::closed);
+  const auto calls_of_epoch = [&](std::int64_t epoch) {
+    read::Process copy = p;
+    stats::keep_epoch(copy, epoch);
+    return copy.ledger->rows.empty() ? 0 : copy.ledger->rows[0].amounts.calls;
+  };
+  CHECK(calls_of_epoch(0) == 9);
+  CHECK(calls_of_epoch(1) == 0);
+  CHECK(calls_of_epoch(2) == 2);
+  CHECK_THROWS_AS(calls_of_epoch(3), read::BadInput);
 }
 
 TEST_CASE("a big closed file is read from its two ends, and gives what reading all of it gives") {
@@ -105,7 +114,7 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
     text.replace(text.size() / 2, 30, "{\"name\":\"tprof_header\" broken\n{");
     text.insert(text.size() / 2, "\n");
     const read::Trace trace = read::load(folder.write("rank.json", text));
-    CHECK(trace.processes.at(0).ledgers.at(0).rows.at(0).amounts.calls == 2000);
+    CHECK(trace.processes.at(0).ledger.value().rows.at(0).amounts.calls == 2000);
   }
   SECTION("a communicator that was made in the middle is found by reading all of it") {
     const std::string late = "[\n" + header() + events + comm(1, "aa") + events + last + footer();
@@ -124,10 +133,10 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
   SECTION("an earlier epoch in the middle is found by reading all of it") {
     const std::string reset =
         "[\n" + header() + comm(1, "aa") + events +
-        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 7), 0) + events +
-        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 1), 1) + footer();
+        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 7), 0, "", "reset") + events +
+        ledger(row("ALLGATHER", "ncclAllGather", "1", "direct", 8), 1) + footer();
     const read::Trace trace = read::load(folder.write("rank.json", reset));
-    CHECK(trace.processes.at(0).ledgers.size() == 2);
+    CHECK(trace.processes.at(0).epoch_ends.size() == 1);
   }
   SECTION("a ledger longer than the last block is read whole") {
     std::string rows;
@@ -136,7 +145,7 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
     }
     const read::Trace trace = read::load(folder.write(
         "rank.json", "[\n" + header() + comm(1, "aa") + events + ledger(rows) + footer()));
-    CHECK(trace.processes.at(0).ledgers.at(0).rows.size() == 2000);
+    CHECK(trace.processes.at(0).ledger.value().rows.size() == 2000);
   }
 }
 
@@ -203,7 +212,7 @@ TEST_CASE("a file cut at any byte is read up to its last whole line, or refused"
     }
     const read::Process p = read::load(file).processes.at(0);
     const std::uint64_t expected = size < first.size() ? 0 : size < second.size() ? 1 : 2;
-    const std::uint64_t found = p.ledgers.empty() ? 0 : p.ledgers.at(0).rows.at(0).amounts.calls;
+    const std::uint64_t found = p.ledger ? p.ledger->rows.at(0).amounts.calls : 0;
     CHECK(found == expected);
     const bool closed = size + 2 >= whole.size();  // all but "]\n"
     CHECK((p.end == read::End::closed) == closed);

@@ -71,10 +71,12 @@ inline std::string row(std::string_view bucket, std::string_view name, std::stri
          R"(,"host_ns_max":1,"device_ns":0,"device_timed":0,"failed":0,"unfinished":0})";
 }
 
-inline std::string ledger(std::string_view rows, int epoch = 0, std::string_view comms = "") {
+inline std::string ledger(std::string_view rows, int epoch = 0, std::string_view comms = "",
+                          std::string_view reason = "close") {
   return R"({"name":"tprof_ledger","ph":"M","pid":0,"tid":0,"args":{"epoch":)" +
-         std::to_string(epoch) + R"(,"reason":"close","ts":1100.5,"rows":[)" + std::string(rows) +
-         R"(],"comms":[)" + std::string(comms) + "]}},\n";
+         std::to_string(epoch) + R"(,"reason":")" + std::string(reason) +
+         R"(","ts":1100.5,"rows":[)" + std::string(rows) + R"(],"comms":[)" + std::string(comms) +
+         "]}},\n";
 }
 
 inline std::string footer() {

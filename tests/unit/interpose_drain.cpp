@@ -322,7 +322,7 @@ TEST_CASE("a damaged ring file makes no reader crash or go on for ever") {
     }
     Drain(view).open_calls(text, *progress, true);
     Sums sums;
-    ledger_line(text, view, sums, 0, "close", true);
+    ledger_line(text, view, sums, 0, 0, "close", true);
     footer_line(text, view, sums, *progress, Complete::no);
     REQUIRE_FALSE(text.failed());
   }
@@ -346,7 +346,7 @@ TEST_CASE("a function behind those that a record can name is in the footer, with
   Sums sums;
   Text text;
   const View view = World::view();
-  ledger_line(text, view, sums, 0, "close", true);
+  ledger_line(text, view, sums, 0, 0, "close", true);
   footer_line(text, view, sums, *std::make_unique<Progress>(), Complete::yes);
   const std::string_view lines(text.data(), text.size());
   const auto listed = [&](std::string_view name) {

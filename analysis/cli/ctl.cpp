@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/look.h"
+#include "interpose/format/settings.h"
+#include "live/asked.h"
+#include "read/error.h"
+#include "read/ring_file.h"
+#include "text/text.h"
+
+namespace tprof::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kPatience{2};  // ten times as long as a process that runs takes
+constexpr std::chrono::milliseconds kPause{5};
+
+// A process that is asked, and what came of it.
+struct Target {
+  std::string name;  // "rank 3"
+  std::optional<std::int64_t> rank;
+  std::string host;
+  std::int64_t pid = 0;
+  fs::path ring;  // empty: none is in sight
+  std::unique_ptr<live::Asked> asked{};
+  std::string trouble{};  // why it could not be asked
+};
+
+struct Request {
+  Command command;
+  std::string argument;
+};
+
+// Throws BadInput where that is no command.
+Request request_of(const std::string& word, const std::string& argument) {
+  const auto name = std::ranges::find(kCommandNames, word);
+  if (name == std::end(kCommandNames)) {
+    throw read::BadInput(
+        fmt::format("expected start, stop, window N, dump, reset or timing MODE, found {}", word));
+  }
+  const auto command = static_cast<Command>(name - std::begin(kCommandNames));
+  const bool wants_one = command == Command::window || command == Command::timing;
+  if (argument.empty() == wants_one) {
+    throw read::BadInput(
+        fmt::format("{} takes {}", word, wants_one ? "one argument" : "no argument"));
+  }
+  std::uint32_t steps = 0;
+  const char* end = argument.data() + argument.size();
+  const auto [rest, error] = std::from_chars(argument.data(), end, steps);
+  if (command == Command::window && (error != std::errc() || rest != end || steps == 0)) {
+    throw read::BadInput("window takes a number of steps from 1, found " + argument);
+  }
+  if (command == Command::timing && !info(Setting::timing).accepts(argument)) {
+    throw read::BadInput("timing takes host, events or events:N, found " + argument);
+  }
+  return {command, argument};
+}
+
+std::vector<Target> of_folder(const Options& o) {
+  const Look look = look_at(o.folder, o.choice, read::Wanted::counts);
+  if (!look.job) throw read::BadInput(look.why);
+  std::vector<Target> targets;
+  for (const read::Trace& trace : look.traces.traces) {
+    const read::Process& p = trace.processes.front();
+    const bool of_the_job = std::ranges::find(look.job->processes, &p) != look.job->processes.end();
+    if (!of_the_job || p.end != read::End::running) continue;
+    const read::Header& h = p.header;
+    const bool in_sight = h.boot_id == read::boot_id() && !h.ring.empty();
+    targets.push_back({h.rank ? fmt::format("rank {}", *h.rank) : fmt::format("process {}", h.pid),
+                       h.rank, h.host, h.pid,
+                       in_sight ? read::ring_path(trace.source.file, h) : fs::path()});
+  }
+  if (targets.empty()) throw read::BadInput(o.folder, "no process of the job runs any more");
+  return targets;
+}
+
+// The ring file that it has mapped, seen from wherever the process is.
+Target of_pid(std::int64_t pid) {
+  const std::string process = fmt::format("/proc/{}", pid);
+  std::ifstream maps(process + "/maps");
+  if (!maps) {
+    throw read::BadInput(process, fmt::format("{}: expected a process that this user may look at",
+                                              std::strerror(errno)));
+  }
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || !line.ends_with(".ring")) continue;
+    const std::string ring = line.substr(path);
+    if (!fs::path(ring).filename().string().starts_with('.')) continue;
+    return {fmt::format("process {}", pid), std::nullopt, "", pid, process + "/root" + ring};
+  }
+  throw read::BadInput(process, "has no ring file mapped: it is not traced, or has ended tracing");
+}
+
+std::vector<Target> targets_of(const Options& o) {
+  const std::string name = o.folder.string();
+  std::int64_t pid = 0;
+  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  const bool number = error == std::errc() && rest == name.data() + name.size() && pid > 0;
+  std::vector<Target> targets;
+  if (!number || fs::is_directory(o.folder)) return of_folder(o);
+  targets.push_back(of_pid(pid));
+  return targets;
+}
+
+void ask(Target& t, const Request& request) {
+  if (t.ring.empty()) {
+    t.trouble =
+        fmt::format("its ring file is not in sight: it runs on {}, or could make none", t.host);
+    return;
+  }
+  try {
+    t.asked = std::make_unique<live::Asked>(t.ring, request.command, request.argument);
+  } catch (const read::BadInput& e) {
+    t.trouble = e.what();
+  }
+}
+
+void wait_for(const std::vector<Target>& targets) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto waits = [](const Target& t) { return t.asked && !t.asked->answered(); };
+  while (std::ranges::any_of(targets, waits) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+std::string done(const Request& request) {
+  switch (request.command) {
+    case Command::start:
+      return "has event lines from now on";
+    case Command::stop:
+      return "has no event lines from now on; it counts on";
+    case Command::window:
+      return fmt::format("has event lines in its next {} whole steps, and none after them",
+                         request.argument);
+    case Command::dump:
+      return "all that it did is in its rank file";
+    case Command::reset:
+      return "counts its totals from here; the trace counts the whole run";
+    case Command::timing:
+      return request.argument == "host" ? "times no calls on the device from now on"
+                                        : "times calls on the device by " + request.argument;
+  }
+  return "";
+}
+
+std::string said(const Request& request, Obeyed result) {
+  switch (result) {
+    case Obeyed::done:
+      return done(request);
+    case Obeyed::already:
+      return "did so already";
+    case Obeyed::schedule:
+      return "goes by its TPROF_SCHEDULE";
+    case Obeyed::no_lines:
+      return "writes no event lines: TPROF_EVENTS=off, or TPROF_RANKS leaves it out";
+    case Obeyed::no_steps:
+      return "knows no steps: TPROF_STEP=off";
+    case Obeyed::no_timer:
+      return "can change between host and events only, once it runs";
+    case Obeyed::ordered:
+      return "has CUDA_DEVICE_MAX_CONNECTIONS=1, where timing events would keep communication "
+             "from overlapping";
+    case Obeyed::failed:
+      return "could not start the thread that times";
+    case Obeyed::unknown:
+      break;
+  }
+  return "knows no such command";
+}
+
+constexpr std::string_view kSilent = "silent";
+constexpr std::string_view kNotAsked = "not_asked";
+
+std::string_view result_of(const Target& t) {
+  if (!t.asked) return kNotAsked;
+  if (!t.asked->answered()) return kSilent;
+  const auto result = static_cast<std::size_t>(t.asked->answer());
+  return kObeyedNames[std::min(result, kObeyedCount - 1)];
+}
+
+bool is_well(const Target& t) {
+  return t.asked && t.asked->answered() && t.asked->answer() <= Obeyed::already;
+}
+
+std::string line_of(const Request& request, const Target& t) {
+  const std::string what = !t.asked ? t.trouble
+                           : t.asked->answered()
+                               ? said(request, t.asked->answer())
+                               : fmt::format(
+                                     "gave no answer in {} s: it is stopped, or its machine "
+                                     "is busy; it obeys when it goes on",
+                                     kPatience.count());
+  return fmt::format("{}{}: {}", t.name, t.rank ? fmt::format(", pid {}", t.pid) : "",
+                     text::printable(what));
+}
+
+std::string json_of(const Request& request, const std::vector<Target>& targets) {
+  Json processes = Json::array();
+  for (const Target& t : targets) {
+    processes.push_back({{"rank", t.rank ? Json(*t.rank) : Json()},
+                         {"pid", t.pid},
+                         {"result", result_of(t)},
+                         {"trouble", t.trouble.empty() ? Json() : Json(t.trouble)}});
+  }
+  const Json j = {{"schema", "tprof-ctl/1"},
+                  {"command", kCommandNames[static_cast<std::size_t>(request.command)]},
+                  {"argument", request.argument.empty() ? Json() : Json(request.argument)},
+                  {"processes", std::move(processes)}};
+  return j.dump(1, ' ', true, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+int ctl(const Options& o) {
+  const Request request = request_of(o.command, o.argument);
+  std::vector<Target> targets = targets_of(o);
+  for (Target& t : targets) ask(t, request);
+  wait_for(targets);
+  if (o.json) {
+    fmt::print("{}\n", json_of(request, targets));
+  } else {
+    for (const Target& t : targets) fmt::print("{}\n", line_of(request, t));
+  }
+  return std::ranges::all_of(targets, is_well) ? kOk : kFinding;
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,64 @@
+// Does what standard input says, a line at a time, and answers each with "done":
+//
+//   gather N     N all-gathers
+//   step N       N times an all-gather and a reduce-scatter
+//   reset        tprof_reset
+//   totals       prints tprof_totals first
+//
+// On a communicator of its own, one rank.
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "../../interpose/user/tprof.h"
+
+namespace {
+
+void check(bool well, const char* what) {
+  if (well) return;
+  std::fprintf(stderr, "commanded: %s failed\n", what);
+  std::exit(1);
+}
+
+#define CHECK_CUDA(call) check((call) == cudaSuccess, #call)
+#define CHECK_NCCL(call) check((call) == ncclSuccess, #call)
+
+constexpr std::size_t kCount = 1024;
+
+}  // namespace
+
+int main() {
+  ncclComm_t comm = nullptr;
+  CHECK_NCCL(ncclCommInitAll(&comm, 1, nullptr));
+  void* from = nullptr;
+  void* to = nullptr;
+  CHECK_CUDA(cudaMalloc(&from, kCount * sizeof(float)));
+  CHECK_CUDA(cudaMalloc(&to, kCount * sizeof(float)));
+  std::string command;
+  while (std::cin >> command) {
+    long n = 0;
+    if (command == "gather" || command == "step") std::cin >> n;
+    for (long i = 0; i < n; ++i) {
+      CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+      if (command == "gather") continue;
+      CHECK_NCCL(ncclReduceScatter(from, to, kCount, ncclFloat, ncclSum, comm, nullptr));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(nullptr));
+    if (command == "reset") check(tprof_reset() == TPROF_OK, "tprof_reset");
+    if (command == "totals") {
+      std::vector<char> json(tprof_totals(nullptr, 0) + 4096);
+      tprof_totals(json.data(), json.size());
+      std::printf("%s\n", json.data());
+    }
+    std::printf("done\n");
+    std::fflush(stdout);
+  }
+  CHECK_NCCL(ncclCommDestroy(comm));
+  return 0;
+}
