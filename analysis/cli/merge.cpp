@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "cli/beside.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -23,8 +24,12 @@ namespace {
 // Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
 // get pids behind the last rank.
 std::map<const read::Process*, trace_export::Member> placements(
-    const job::Job& job, const TimeAxis& axis, const std::vector<const read::Process*>& chosen) {
-  const std::int64_t base = axis.base_ns(chosen);
+    const job::Job& job, const TimeAxis& axis, const std::vector<const read::Process*>& chosen,
+    const std::vector<OtherFile>& others) {
+  std::int64_t base = axis.base_ns(chosen);
+  for (const OtherFile& other : others) {
+    base = std::min(base, axis.zero_ns(*other.process) + other.begin_ns);
+  }
   std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
   if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
   std::set<std::int64_t> used;
@@ -71,7 +76,30 @@ std::vector<trace_export::Part> parts_of(
   return parts;
 }
 
+// Those of processes that are left.
+std::vector<trace_export::Beside> placed(
+    const std::vector<OtherFile>& others,
+    const std::map<const read::Process*, trace_export::Member>& members) {
+  std::vector<trace_export::Beside> all;
+  for (const OtherFile& other : others) {
+    const auto member = members.find(other.process);
+    if (member == members.end()) continue;
+    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process.
+    const std::int64_t zero_ns = other.process->header.base_time_ns;
+    trace_export::Placement to = *member->second.to;
+    to.shift_ns -= zero_ns;
+    if (to.drift_ns) {
+      to.drift_ns = [drift_ns = to.drift_ns, zero_ns](std::int64_t ns) {
+        return drift_ns(ns - zero_ns);
+      };
+    }
+    all.push_back({other.file, std::move(to)});
+  }
+  return all;
+}
+
 std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts,
+                                           const std::vector<trace_export::Beside>& beside,
                                            const TimeAxis& axis, bool gzip,
                                            trace_export::Output& output) {
   std::uint64_t bytes = 0;
@@ -80,7 +108,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
   Progress progress("merging", bytes);
-  return trace_export::write_chrome(parts, axis.clocks(), gzip, output,
+  return trace_export::write_chrome(parts, beside, axis.clocks(), gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }
 
@@ -114,12 +142,14 @@ int merge(const Options& o) {
     std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });
   }
   const TimeAxis axis(job, traces, o.clock);
+  const std::vector<OtherFile> others = other_files(o.with, chosen);
   const bool gzip = o.output.extension() == ".gz";
   std::uint64_t size = 0;
   for (;;) {
-    const auto parts = parts_of(traces, placements(job, axis, chosen));
+    const auto members = placements(job, axis, chosen, others);
+    const auto parts = parts_of(traces, members);
     trace_export::Output output(o.output, gzip);
-    const auto bad = written(parts, axis, gzip, output);
+    const auto bad = written(parts, placed(others, members), axis, gzip, output);
     if (bad.empty()) {
       output.close();
       size = output.size();
@@ -133,9 +163,12 @@ int merge(const Options& o) {
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     fmt::print(stderr, "tprof: note: {}\n", clocks);
   }
-  fmt::print(stderr, "{}: {}, {}; open it in https://ui.perfetto.dev\n",
-             o.output == "-" ? "standard output" : text::printable(o.output.string()),
-             report::how_many(chosen), text::bytes(size));
+  fmt::print(
+      stderr, "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
+      o.output == "-" ? "standard output" : text::printable(o.output.string()),
+      report::how_many(chosen),
+      others.empty() ? "" : " and " + diagnose::counted(others.size(), "trace") + " of others",
+      text::bytes(size));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "export/flows.h"
+#include "export/other_trace.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -94,7 +95,9 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
     for (const Member* m = first; m <= &last; ++m) all.push_back(m);
     return all;
   }
-  if (read::is_metadata(line.text) || read::is_counter(line.text)) return {first};
+  if (read::is_metadata(line.text) || read::is_counter(line.text) || read::is_other(line.text)) {
+    return {first};
+  }
   const bool range = read::is_range(line.text);
   read::object event;
   if (parser.parse(line.text.data(), line.text.size(), false).get(event) != simdjson::SUCCESS) {
@@ -167,7 +170,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
 
 }  // namespace
 
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts,
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
                                   const std::vector<HostClock>& clocks, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress) {
   Pipeline pipeline(output);
@@ -203,6 +206,14 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts,
     }
   };
   for (const Part& part : parts) put_all(part);
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    std::string text;
+    OtherTrace(beside[i].file).put(beside[i].to, i, text, [&](std::string& full) {
+      put(std::move(full));
+      full.clear();
+    });
+    put(std::move(text));
+  }
   put("\n]\n");
   pipeline.finish();
   return std::move(pipeline).bad();

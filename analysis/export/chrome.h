@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,6 +40,12 @@ struct HostClock {
   std::optional<std::int64_t> at_most_ns{};
 };
 
+// A trace of another tool (other_trace.h), and where it goes.
+struct Beside {
+  std::filesystem::path file;
+  Placement to;
+};
+
 // A part that can't be read, and why.
 struct BadPart {
   const Part* part;
@@ -48,7 +55,7 @@ struct BadPart {
 // Writes one array, part after part. Memory does not grow with the input. `progress` gets the bytes
 // of input done so far. Where the answer is not empty, the output is good for nothing: it is known
 // then which parts to leave out of another.
-std::vector<BadPart> write_chrome(const std::vector<Part>& parts,
+std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
                                   const std::vector<HostClock>& clocks, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress);
 

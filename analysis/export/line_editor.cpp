@@ -118,7 +118,7 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
 }
 
 bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out) {
-  if (read::is_flow(line.text)) return false;
+  if (read::is_flow(line.text) || read::is_other(line.text)) return false;
   const Places at = find(line);
   if (at.name == "\"process_name\"" || at.name == "\"process_sort_index\"" ||
       at.name == "\"tprof_merged\"") {

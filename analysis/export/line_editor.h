@@ -43,7 +43,7 @@ class LineEditor {
  public:
   // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
   // False: the line is not for the merged trace (viewers' names of processes, and arrows: merge
-  // gives its own). Throws read::Malformed.
+  // gives its own; lines of other tools). Throws read::Malformed.
   bool edit(const read::Line& line, const Placement& to, std::string& out);
 
  private:

@@ -5,7 +5,8 @@ import json
 
 import pytest
 from lib import launch
-from lib.rankfile import untimed
+from lib.rankfile import parsed, untimed
+from lib.tool import tprof
 
 STEPS, BLOCKS = 4, 2
 # FSDP2: each unit once forward, all but the root again backward; each unit reduced once.
@@ -15,6 +16,22 @@ GATHERS, SCATTERS = STEPS * (2 * BLOCKS + 1), STEPS * (BLOCKS + 1)
 def kernels(path):
     events = json.loads(path.read_text())["traceEvents"]
     return collections.Counter(e["name"].split("_")[1] for e in events if e.get("cat") == "kernel" and "nccl" in e["name"])
+
+
+def merged_beside(traces, folder):
+    """Rank -> how many of our all-gathers, where one axis has both, lie within c10d's own mark of one, or
+    no further outside of it than the profiler's clock may be wrong."""
+    kinetos = folder / "kineto-*.json"
+    done = tprof("merge", traces, "-o", folder / "both.json", "--with", kinetos)
+    assert done.returncode == 0, done.stderr
+    lines = parsed(folder / "both.json")
+    within = {}
+    for rank in (0, 1):
+        marks = [(e["ts"], e["ts"] + e["dur"]) for e in lines
+                 if e["pid"] == rank and e.get("cat") == "OTHER,cpu_op" and e["name"] == "c10d::_allgather_base_"]
+        ours = [e["ts"] for e in lines if e["pid"] == rank and e["name"] == "ncclAllGather" and e.get("cat") == "ALLGATHER"]
+        within[rank] = sum(any(a - 1000 <= ts <= b + 1000 for a, b in marks) for ts in ours)
+    return within
 
 
 @pytest.mark.parametrize("timing", ["events", "cupti"])
@@ -36,5 +53,8 @@ def test_pytorchs_profiler_has_all_that_ran_and_ours_times_what_it_may(torch, ti
         else:
             # Until the profiler takes CUPTI: two steps before it, as far as they were read.
             assert seen <= 2 * (GATHERS + SCATTERS) // STEPS
+    beside = merged_beside(done.traces, tmp_path)
+    if timing == "events":
+        assert beside == {rank: GATHERS for rank in (0, 1)}
     made_way = "tprof: calls are not timed any more: the program uses CUPTI itself"
     assert done.words_of_ours() == ([made_way] * 2 if timing == "cupti" else [])

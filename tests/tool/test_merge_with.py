@@ -1,0 +1,140 @@
+"""merge --with: traces of other tools on the axis of ours. They are planted, so each of their moments is
+known by the wall clock."""
+
+import gzip
+import json
+
+import pytest
+from lib.rankfile import named, parsed
+from lib.tool import SCHEMA, generate, summary_of, tprof
+
+
+@pytest.fixture
+def traces(tmp_path):
+    generate(tmp_path / "run", 2, 20)
+    return tmp_path / "run"
+
+
+def begin_ns(traces, rank):
+    """CLOCK_REALTIME of the rank's ts 0."""
+    (header,) = named(parsed(traces / f"rank-{rank:05}.json"), "tprof_header")
+    return header["base_time_ns"]
+
+
+def kineto(rank, base_ns, events, **more):
+    """As PyTorch writes it: ts in microseconds behind the base, white space in it, lanes with names."""
+    names = [{"ph": "M", "name": "thread_name", "pid": 77, "tid": 78, "ts": 0, "args": {"name": "thread 78 (python)"}}]
+    whole = {
+        "schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+        "traceEvents": [{"ph": "M", "name": "process_name", "pid": 77, "tid": 0, "args": {"name": "python"}}, *names, *events],
+        "displayTimeUnit": "ms", "baseTimeNanoseconds": base_ns,
+    }
+    return json.dumps(whole | more, indent=2)
+
+
+def op(name, ts, pid=77, tid=78, **more):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": 5.25, "args": {"Sequence number": 3}} | more
+
+
+def merge(traces, output, *with_):
+    done = tprof("merge", traces, "-o", output, *(word for file in with_ for word in ("--with", file)))
+    assert done.returncode == 0, done.stderr
+    lines = parsed(output)
+    for line in lines:
+        SCHEMA.validate(line)
+    return lines, done
+
+
+def others(lines):
+    return [line for line in lines if line.get("cat", "").startswith("OTHER,") and line["ph"] != "M"]
+
+
+def realtime_ns(lines, line):
+    base = {header["base_time_ns"] for header in named(lines, "tprof_header")}
+    (base,) = base
+    micros, _, thousandths = f"{line['ts']:.3f}".partition(".")
+    return base + int(micros) * 1000 + int(thousandths)
+
+
+def test_events_are_on_the_lanes_of_their_rank_at_their_time(traces, tmp_path):
+    begin = {rank: begin_ns(traces, rank) for rank in (0, 1)}
+    for rank in (0, 1):
+        base = begin[rank] - 3_000_000_000
+        text = kineto(rank, base, [op("aten::mm", 3_000_001.125), op("gemm", 3_000_002, 0, 7, cat="kernel")])
+        with gzip.open(tmp_path / f"host_{rank}.pt.trace.json.gz", "wt") as file:
+            file.write(text)
+    lines, done = merge(traces, tmp_path / "out.json", tmp_path / "*.pt.trace.json.gz")
+    assert "2 processes and 2 traces of others" in done.stderr
+    found = {(line["pid"], line["name"]): realtime_ns(lines, line) for line in others(lines)}
+    assert found == {
+        (rank, name): begin[rank] + ns for rank in (0, 1) for name, ns in (("aten::mm", 1_125), ("gemm", 2_000))
+    }
+    lanes = {line["tid"]: line["args"]["name"] for line in lines if line["ph"] == "M" and line.get("cat") == "OTHER,"}
+    assert set(lanes.values()) == {"thread 78 (python)"}
+    assert len({(line["pid"], line["tid"]) for line in others(lines)}) == 4
+    ours = {line["tid"] for line in lines if not line.get("cat", "").startswith("OTHER,")}
+    assert not ours & {line["tid"] for line in others(lines)}
+    assert others(lines)[0]["args"] == {"Sequence number": 3} and others(lines)[0]["dur"] == 5.25
+
+
+def test_nothing_of_ours_changes_but_where_the_axis_begins(traces, tmp_path):
+    alone, _ = merge(traces, tmp_path / "alone.json")
+    early = begin_ns(traces, 0) - 7_000_000
+    (tmp_path / "rank0.json").write_text(kineto(0, early, [op("early", 0)]))
+    both, _ = merge(traces, tmp_path / "both.json", tmp_path / "rank0.json")
+    assert others(both)[0]["ts"] == 0 and realtime_ns(both, others(both)[0]) == early
+    calls = [line for line in both if line["ph"] == "X" and not line["cat"].startswith("OTHER,")]
+    before = [line for line in alone if line["ph"] == "X"]
+    assert [realtime_ns(both, line) for line in calls] == [realtime_ns(alone, line) for line in before]
+    figures = [summary_of(tmp_path / name) for name in ("alone.json", "both.json")]
+    assert figures[0]["buckets"] == figures[1]["buckets"]
+    assert tprof("check", tmp_path / "both.json").returncode == tprof("check", tmp_path / "alone.json").returncode
+    again, _ = merge(tmp_path / "both.json", tmp_path / "again.json")
+    assert others(again) == []
+
+
+def test_arrows_of_two_files_stay_apart(traces, tmp_path):
+    arrow = [op("a", 1), op("a", 1, ph="s", id=5, cat="ac2g"), op("a", 2, ph="f", id=5, cat="ac2g", bp="e")]
+    for rank in (0, 1):
+        (tmp_path / f"k{rank}.json").write_text(kineto(rank, begin_ns(traces, rank), arrow))
+    lines, _ = merge(traces, tmp_path / "out.json", tmp_path / "k0.json", tmp_path / "k1.json")
+    ids = {rank: {line["id"] for line in others(lines) if "id" in line and line["pid"] == rank} for rank in (0, 1)}
+    assert len(ids[0]) == len(ids[1]) == 1 and ids[0] != ids[1]
+    assert all(line["bp"] == "e" for line in others(lines) if line["ph"] == "f")
+
+
+def test_a_list_of_events_since_1970_is_of_the_rank_in_its_name(traces, tmp_path):
+    """As Composer's JSONTraceHandler writes it."""
+    at = begin_ns(traces, 1) // 1000 + 50
+    (tmp_path / "ep0-ba0-rank1.json").write_text(json.dumps([op("batch", at, 1, 1, ph="B"), op("batch", at + 9, 1, 1, ph="E")]))
+    lines, _ = merge(traces, tmp_path / "out.json", tmp_path / "ep0-ba0-rank1.json")
+    assert [(line["pid"], line["ph"], realtime_ns(lines, line)) for line in others(lines)] == [
+        (1, "B", at * 1000), (1, "E", (at + 9) * 1000)
+    ]
+    (tmp_path / "ep0-ba0-rank1.json").rename(tmp_path / "batches.json")
+    lines, _ = merge(traces, tmp_path / "out.json", f"0={tmp_path / 'batches.json'}")
+    assert {line["pid"] for line in others(lines)} == {0}
+
+
+def test_of_ranks_that_are_left_out_nothing_comes(traces, tmp_path):
+    for rank in (0, 1):
+        (tmp_path / f"k{rank}.json").write_text(kineto(rank, begin_ns(traces, rank), [op("a", 1)]))
+    done = tprof("merge", traces, "-o", tmp_path / "out.json", "--ranks", "1", "--with", tmp_path / "k*.json")
+    assert done.returncode == 0 and {line["pid"] for line in others(parsed(tmp_path / "out.json"))} == {1}
+
+
+@pytest.mark.parametrize("text, why", [
+    ("{", "Chrome"), ("[]", "no event"), ('{"traceEvents": 3}', "Chrome"), ("hello", "JSON"),
+    (json.dumps([op("a", 1)]), "times begin"), (json.dumps({"traceEvents": [op("a", "x")]}), "Chrome"),
+    (json.dumps([op("a", 2_000_000_000_000_000)]), "which rank"),
+])
+def test_what_is_no_such_trace_is_refused_in_one_line(traces, tmp_path, text, why):
+    (tmp_path / "other.json").write_text(text)
+    done = tprof("merge", traces, "-o", tmp_path / "out.json", "--with", tmp_path / "other.json")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and why in done.stderr and "other.json" in done.stderr
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_file_that_is_not_there_is_refused(traces, tmp_path):
+    done = tprof("merge", traces, "-o", tmp_path / "out.json", "--with", tmp_path / "kineto" / "*.json")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "no such file" in done.stderr
