@@ -174,7 +174,7 @@ def test_the_programs_own_switch_opens_and_closes_the_window(torch, tmp_path):
     [
         ("active=1", "TPROF_SCHEDULE: no step was seen, so no event has a line"),
         ("profiler", "TPROF_SCHEDULE=profiler: cudaProfilerStart was not called, so no event has a line"),
-        ("active=0", "TPROF_SCHEDULE=active=0: expected off, profiler, or wait=5"),
+        ("active=0", "TPROF_SCHEDULE=active=0: expected off, profiler, ctl, or wait=5"),
     ],
 )
 def test_what_can_open_no_window_is_said_once(tmp_path, schedule, said):
