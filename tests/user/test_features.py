@@ -1,0 +1,92 @@
+"""Every line of the page of features does something, and the tests beside them are there."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from lib import launch
+from lib.build import REPO, TPROF
+from lib.live import TRAINER
+
+PAGE = (REPO / "interpose/user/features.md").read_text()
+ROWS = [row.split(" | ") for row in re.findall(r"^\| (\d+ \| .*) \|$", PAGE, re.M)]
+SPANS = [(number, what, span) for number, what, here, _ in ROWS for span in re.findall(r"`([^`]+)`", here)]
+COMMANDS = [(number, span) for number, _, span in SPANS if span.startswith("tprof ")]
+SETTINGS = [(number, span) for number, _, span in SPANS if span.startswith("TPROF_")]
+PYTHON = [(number, what, span) for number, what, span in SPANS if "tprof." in span]
+# A job that runs is needed, and test_ctl.py and the tests of live commands have them.
+LIVE = ("ctl", "metrics", "watch", "top", "tail")
+
+
+def train(folder, *, wrap=(), **settings):
+    done = launch.start([*wrap, *TRAINER, "6"], folder, **settings)
+    assert done.code == 0 and done.words_of_ours() == [], done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("features")
+    settings = {"TPROF_STEP": "call:ncclReduceScatter", "TPROF_TIMING": "events"}
+    return train(folder, **settings).traces
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    file = tmp_path_factory.mktemp("other") / "rank0.json"
+    event = {"ph": "X", "name": "aten::mm", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.5, "dur": 2}
+    file.write_text(json.dumps({"traceEvents": [event], "baseTimeNanoseconds": 1_790_000_000_000_000_000}))
+    return file
+
+
+def test_the_rows_are_sixty_and_their_tests_exist():
+    assert [int(number) for number, *_ in ROWS] == list(range(1, 61))
+    for number, _, here, test in ROWS:
+        path, name = test.split("::")
+        assert f"def {name}(" in (REPO / "tests" / path).read_text(), number
+        assert "`" in here, number
+    assert len(COMMANDS) + len(SETTINGS) + len(PYTHON) == len(SPANS), "a line of no kind"
+
+
+@pytest.mark.parametrize("number, command", COMMANDS)
+def test_a_command_of_the_page_runs(number, command, traces, other, tmp_path):
+    words = [
+        {"DIR": str(traces), "OUT": str(tmp_path / "out"), "OTHER": str(other)}.get(word, word)
+        for word in command.split()[1:]
+    ]
+    if words[0] in LIVE:
+        assert subprocess.run([TPROF, words[0], "--help"], capture_output=True, check=False).returncode == 0
+        return
+    done = subprocess.run([TPROF, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    # doctor has something to say of a machine without a GPU.
+    assert done.returncode == 0 or (words[0] == "doctor" and done.returncode == 1), (number, done.stderr)
+    assert done.stdout or (tmp_path / "out").exists(), number
+
+
+@pytest.mark.parametrize("number, settings", SETTINGS)
+def test_a_setting_of_the_page_is_accepted(number, settings, tmp_path):
+    given = dict(word.split("=", 1) for word in settings.split())
+    given = {name: value.replace("OUT", str(tmp_path / "out")) for name, value in given.items()}
+    done = train(tmp_path, **({"TPROF_STEP": "call:ncclReduceScatter"} | given))
+    folders = [tmp_path / "traces", *(tmp_path / "out").glob("*")]
+    files = [file for folder in folders for file in folder.glob("*.json")]
+    assert bool(files) != ("TPROF_DISABLE" in given), (number, done.stderr)
+
+
+def test_the_python_lines_of_the_page_run(tmp_path):
+    lines = []
+    for number, what, span in PYTHON:
+        if "raises" in what:
+            span = f"try: {span}\nexcept tprof.TprofError: pass\nelse: raise SystemExit('{number}')"
+        lines.append(span)
+    code = "import logging\nimport tprof\n" + "\n".join(lines) + "\nprint(tprof.totals().keys())\n"
+    env = launch.environment(tmp_path, PYTHONPATH=str(REPO / "interpose/user"))
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "outer" not in done.stdout and "same" not in done.stdout, "they were reset"
+    (file,) = (tmp_path / "traces").glob("*.json")
+    text = file.read_text()
+    for name in ("outer", "inner", "same", "a new name", "checkpoint", "queue", "step 7", "builtins.len"):
+        assert f'"{name}"' in text, name
