@@ -53,10 +53,10 @@ struct Options {
   std::string listen;
   std::string command;  // for a finding; or of ctl
   std::string argument;
-  int top = 0;          // 0: not asked for
+  int top = 0;  // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
-  int bins = 0;  // 0: as many as there are by default
+  int bins = 0;             // 0: as many as there are by default
 };
 
 int run(const Options& o);

@@ -163,8 +163,8 @@ bool knows_its_rank(const Process& p) {
 
 // A process from the lines that begin its file and those that end it. A ledger is cumulative and
 // the communicators stand behind it once more, so all that could be missing is how earlier epochs
-// ended, and what a library that did not write them again left in between; each of them shows, and then, as
-// where a line is wrong, the answer is nothing and the whole file has to be read.
+// ended, and what a library that did not write them again left in between; each of them shows, and
+// then, as where a line is wrong, the answer is nothing and the whole file has to be read.
 std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
                                const Block& tail) {
   MetadataParser parser(file);

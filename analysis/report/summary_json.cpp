@@ -40,8 +40,7 @@ Json known_until(const stats::Summary& s) {
   Json j = Json::object();
   for (const read::Process* p : s.job->processes) {
     if (p->end == read::End::closed || !p->header.rank) continue;
-    j[std::to_string(*p->header.rank)] =
-        !p->ledger ? Json() : Json(diagnose::known_until_ns(*p));
+    j[std::to_string(*p->header.rank)] = !p->ledger ? Json() : Json(diagnose::known_until_ns(*p));
   }
   return j;
 }

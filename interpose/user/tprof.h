@@ -157,8 +157,8 @@ static inline int tprof_phase(const char* name) {
   return f == NULL ? TPROF_OK : f->phase(name);
 }
 
-/* A new epoch: tprof_totals counts from here. The trace counts the whole run all the same, and knows
- * what each epoch counted (tprof summary --epoch). */
+/* A new epoch: tprof_totals counts from here. The trace counts the whole run all the same, and
+ * knows what each epoch counted (tprof summary --epoch). */
 static inline int tprof_reset(void) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->reset();
@@ -185,9 +185,10 @@ static inline int tprof_rank(void) {
 /* The process's exact counts since tprof_reset, as JSON with a NUL:
  *   {"rank":0,"epoch":0,"since_ns":0,"buckets":{"ALLGATHER":{"calls":9,"count":..,"elements":..,
  *    "bytes":..,"host_ns":..,"device_ns":..,"device_timed":..,"failed":..},..,"ALL":{..}}}
- * `epoch`: how often tprof_reset was called since the trace began; `since_ns`: CLOCK_REALTIME of the last. The names mean
- * what they do in the ledger of the trace; of buckets without a call there is nothing. Returns its
- * bytes with the NUL: nothing was written where that is more than `size`. */
+ * `epoch`: how often tprof_reset was called since the trace began; `since_ns`: CLOCK_REALTIME of
+ * the last. The names mean what they do in the ledger of the trace; of buckets without a call there
+ * is nothing. Returns its bytes with the NUL: nothing was written where that is more than `size`.
+ */
 static inline size_t tprof_totals(char* json, size_t size) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->totals(json, size);
