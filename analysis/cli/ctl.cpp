@@ -75,8 +75,7 @@ std::vector<Target> of_folder(const Options& o) {
   std::vector<Target> targets;
   for (const read::Trace& trace : look.traces.traces) {
     const read::Process& p = trace.processes.front();
-    const bool of_the_job = std::ranges::find(look.job->processes, &p) != look.job->processes.end();
-    if (!of_the_job || p.end != read::End::running) continue;
+    if (!look.job->has(p) || p.end != read::End::running) continue;
     const read::Header& h = p.header;
     const bool in_sight = h.boot_id == read::boot_id() && !h.ring.empty();
     targets.push_back({h.rank ? fmt::format("rank {}", *h.rank) : fmt::format("process {}", h.pid),

@@ -1,7 +1,6 @@
 // The commands that print one report: summary, check, doctor and coverage.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -22,7 +21,7 @@ namespace {
 void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
   for (read::Trace& trace : traces.traces) {
     for (read::Process& p : trace.processes) {
-      if (std::ranges::find(job.processes, &p) != job.processes.end()) stats::keep_epoch(p, epoch);
+      if (job.has(p)) stats::keep_epoch(p, epoch);
     }
   }
 }

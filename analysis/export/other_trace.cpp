@@ -26,7 +26,7 @@ simdjson::padded_string minified(const std::filesystem::path& file) {
   struct Close {
     void operator()(gzFile f) const { gzclose(f); }
   };
-  const std::unique_ptr<gzFile_s, Close> in(gzopen(file.c_str(), "rb"));
+  const std::unique_ptr<gzFile_s, Close> in(gzopen(file.c_str(), "rbe"));
   if (!in) throw read::BadInput(file, "can't be read");
   std::string text;
   for (int n = 1; n > 0;) {

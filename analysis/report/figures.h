@@ -7,7 +7,8 @@
 
 namespace tprof::report {
 
-inline nlohmann::ordered_json figures(const read::Amounts& a) {
+// Of calls, whoever waited for them.
+inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
   using Json = nlohmann::ordered_json;
   return {{"calls", a.calls},
           {"count", a.count},
@@ -15,10 +16,16 @@ inline nlohmann::ordered_json figures(const read::Amounts& a) {
           {"bytes", a.bytes},
           {"host_ns", a.host_ns},
           {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"device_timed", a.device_timed},
-          {"waited", a.waited},
-          {"waited_ns", a.waited == 0 ? Json() : Json(a.waited_ns)},
-          {"exposed_ns", a.waited == 0 ? Json() : Json(a.exposed_ns)}};
+          {"device_timed", a.device_timed}};
+}
+
+inline nlohmann::ordered_json figures(const read::Amounts& a) {
+  using Json = nlohmann::ordered_json;
+  Json j = call_figures(a);
+  j["waited"] = a.waited;
+  j["waited_ns"] = a.waited == 0 ? Json() : Json(a.waited_ns);
+  j["exposed_ns"] = a.waited == 0 ? Json() : Json(a.exposed_ns);
+  return j;
 }
 
 }  // namespace tprof::report

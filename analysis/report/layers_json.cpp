@@ -1,27 +1,15 @@
 #include <cstddef>
 
+#include "report/figures.h"
 #include "report/layers.h"
 
 namespace tprof::report {
-namespace {
 
 using read::Amounts;
 using stats::LayerGroup;
 using stats::LayerRow;
 using stats::Layers;
 using Json = nlohmann::ordered_json;
-
-Json figures(const Amounts& a) {
-  return {{"calls", a.calls},
-          {"count", a.count},
-          {"elements", a.elements},
-          {"bytes", a.bytes},
-          {"host_ns", a.host_ns},
-          {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"device_timed", a.device_timed}};
-}
-
-}  // namespace
 
 Json to_json(const Layers& layers) {
   Json j;
@@ -41,7 +29,7 @@ Json to_json(const Layers& layers) {
                 {"dtype", row.dtype}};
       for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
         r[std::string(stats::kLayerOpNames[op])] =
-            row.ops[op].calls == 0 ? Json() : figures(row.ops[op]);
+            row.ops[op].calls == 0 ? Json() : call_figures(row.ops[op]);
       }
       rows.push_back(std::move(r));
     }

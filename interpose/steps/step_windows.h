@@ -30,6 +30,7 @@ class StepWindows {
 
   // `steps`: those without a line yet, in the order of time. A window goes on between its steps.
   void follow(const StepIntervals& steps) {
+    if (!wanted()) return;
     Action now = action_of_next();
     for (const StepInterval& i : steps) {
       if (i.ordinal < next_) continue;
