@@ -10,11 +10,17 @@ namespace tprof::live {
 FollowedFile::FollowedFile(std::filesystem::path path, std::uint64_t from)
     : path_(std::move(path)), at_(from == 0 ? 0 : from - 1), within_line_(from != 0) {}
 
-bool FollowedFile::next(std::string& lines) {
+bool FollowedFile::has_grown() const {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(path_, error);
+  return !error && size > at_;
+}
+
+bool FollowedFile::next(std::string& lines, std::uint64_t upto) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
   constexpr std::size_t kLongestLine = std::size_t{64} << 20;
   std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(path_, error);
+  const std::uint64_t size = std::min(upto, std::filesystem::file_size(path_, error));
   if (error || size <= at_) return false;
   std::ifstream in(path_, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(at_));

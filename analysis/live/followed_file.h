@@ -13,11 +13,12 @@ class FollowedFile {
   FollowedFile(std::filesystem::path path, std::uint64_t from);
 
   const std::filesystem::path& path() const { return path_; }
+  bool has_grown() const;  // beyond what was read
 
-  // Appends whole lines that it has not given before, 1 MiB or so at a time. False: it has been
-  // read as far as it goes. Throws BadInput for what is no trace. Holds no descriptor: there may be
-  // thousands of these.
-  bool next(std::string& lines);
+  // Appends whole lines that it has not given before, 1 MiB or so at a time, of the first `upto`
+  // bytes. False: it has been read as far as it goes. Throws BadInput for what is no trace. Holds
+  // no descriptor: there may be thousands of these.
+  bool next(std::string& lines, std::uint64_t upto = UINT64_MAX);
 
  private:
   std::filesystem::path path_;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <fstream>
+
 #include "diagnose/calls.h"
 #include "diagnose/names.h"
 #include "read/error.h"
 #include "read/events.h"
 #include "read/json.h"
+#include "read/ring_file.h"
 #include "steps/step_lines.h"
 #include "text/text.h"
 
@@ -35,6 +38,15 @@ std::optional<std::int64_t> identity_in(const Line& line) {
   return read::optional_integer(read::object_of(top, "args"), "rank");
 }
 
+bool is_closed(const std::filesystem::path& file) {
+  constexpr std::string_view kEnd = "\n]\n";
+  std::ifstream in(file, std::ios::binary);
+  in.seekg(-static_cast<std::streamoff>(kEnd.size()), std::ios::end);
+  std::string end(kEnd.size(), '\0');
+  in.read(end.data(), static_cast<std::streamsize>(end.size()));
+  return in && end == kEnd;
+}
+
 // Within a string these quotes would be escaped: it is the line's own pid.
 void add_with_pid(std::string_view line, std::int64_t pid, std::string& out) {
   constexpr std::string_view kKey = ",\"pid\":";
@@ -60,9 +72,22 @@ bool RankLines::knows_process() {
   return process_.has_value();
 }
 
+// Of the file so many bytes stay as they are. What its process wrote and has not committed is taken
+// back where it is killed now, and is written once more, perhaps in another order.
+std::uint64_t RankLines::settled() const {
+  const read::Header& header = process_->header;
+  if (header.ring.empty() || is_closed(file_.path())) return UINT64_MAX;
+  try {
+    const auto ring = read::RingFile::open(read::ring_path(file_.path(), header));
+    if (ring && ring->belongs_to(header)) return read::committed_bytes(*ring);
+  } catch (const read::BadInput&) {  // of another user, or of another version
+  }
+  return UINT64_MAX;
+}
+
 bool RankLines::next(Format format, std::string& out) {
   std::string lines;
-  if (!knows_process() || !file_.next(lines)) return false;
+  if (!knows_process() || !file_.has_grown() || !file_.next(lines, settled())) return false;
   try {
     format == Format::jsonl ? add_jsonl(lines, out) : add_table(lines, out);
   } catch (const read::Malformed& e) {

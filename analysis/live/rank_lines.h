@@ -22,8 +22,13 @@ class RankLines {
   // goes. Throws BadInput.
   bool next(Format format, std::string& out);
 
+  const std::filesystem::path& path() const { return file_.path(); }
+  // As of when its lines began to come; null: they have not.
+  const read::Process* process() const { return process_ ? &*process_ : nullptr; }
+
  private:
   bool knows_process();
+  std::uint64_t settled() const;
   void add_jsonl(const std::string& lines, std::string& out);
   void add_table(const std::string& lines, std::string& out) const;
 

@@ -165,6 +165,10 @@ bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool runnin
 
 }  // namespace
 
+std::uint64_t committed_bytes(const RingFile& ring) {
+  return committed_progress(ring)->offset;
+}
+
 Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Wanted wanted) {
   const View view = ring.view();
   Replay result;

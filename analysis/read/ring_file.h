@@ -56,6 +56,10 @@ class RingFile {
   std::size_t size_ = 0;
 };
 
+// So many bytes of the rank file are committed: recovery leaves them as they are. Throws BadInput
+// where nothing was.
+std::uint64_t committed_bytes(const RingFile& ring);
+
 // What a process that did not close left in its ring file: the end that the rank file lacks.
 // Reading an unclosed file, watching a running process and recovering a dead one all come through
 // here.

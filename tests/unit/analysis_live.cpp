@@ -89,3 +89,22 @@ TEST_CASE("lines of a file that grows come whole, once, and in their order") {
   CHECK(read(all) == "four\n");
   CHECK(read(later) == "four\n");
 }
+
+TEST_CASE("of a followed file whole lines are given, as far as it is settled") {
+  const Folder folder;
+  const auto path = folder.path() / "rank-00000.json";
+  std::ofstream(path) << "[\none\ntwo\nthr";
+  live::FollowedFile file(path, 0);
+  std::string lines;
+  CHECK(file.has_grown());
+  CHECK(file.next(lines, 6));
+  CHECK(lines == "[\none\n");
+  CHECK(file.has_grown());
+  CHECK_FALSE(file.next(lines, 6));
+  // What is behind it may be written anew.
+  std::ofstream(path) << "[\none\nTWO\nTHREE\n";
+  lines.clear();
+  CHECK(file.next(lines));
+  CHECK(lines == "TWO\nTHREE\n");
+  CHECK_FALSE(file.has_grown());
+}
