@@ -130,18 +130,7 @@ std::string typed(const Choice& choice) {
 std::string quoted(const std::vector<std::filesystem::path>& paths) {
   std::string all;
   for (const auto& path : paths) {
-    std::string word = path.string();
-    const bool plain = std::ranges::all_of(word, [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("/._-+=:@%,").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (!plain) {
-      for (std::size_t i = 0; (i = word.find('\'', i)) != std::string::npos; i += 4) {
-        word.replace(i, 1, "'\\''");
-      }
-      word.insert(0, 1, '\'').push_back('\'');
-    }
-    all += (all.empty() ? "" : " ") + word;
+    all += (all.empty() ? "" : " ") + text::shell_word(path.string());
   }
   return all;
 }

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "live/shell.h"
 #include "read/ring_file.h"
 #include "report/findings.h"
 #include "text/text.h"
@@ -57,23 +58,15 @@ int file_of(const std::string& text) {
 
 void run_in_shell(const std::string& command, const std::string& input, const sigset_t& mask) {
   const int fd = file_of(input);
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    sigprocmask(SIG_SETMASK, &mask, nullptr);
-    dup2(fd, STDIN_FILENO);
-    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    _exit(127);
-  }
+  const pid_t child = start_in_shell(command, fd, mask, Group::ours);
+  const int error = errno;
   close(fd);
-  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (status == 0) return;
-  fmt::print(stderr, "tprof: {}: {} {}\n", text::printable(command),
-             WIFEXITED(status) ? "exited with" : "was ended by signal",
-             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+  fmt::print(stderr, "tprof: {}: {}\n", text::printable(command), how_it_ended(status));
 }
 
 }  // namespace

@@ -96,6 +96,19 @@ std::string ranges(const std::vector<std::int64_t>& numbers) {
   return out;
 }
 
+std::string shell_word(std::string_view s) {
+  std::string word(s);
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("/._-+=:@%,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  for (std::size_t i = 0; (i = word.find('\'', i)) != std::string::npos; i += 4) {
+    word.replace(i, 1, "'\\''");
+  }
+  return "'" + word + "'";
+}
+
 namespace {
 
 // Characters, not bytes: what a terminal shows of printable() text.

@@ -17,6 +17,9 @@ std::string thousands(std::uint64_t n);                        // "1,234,567"
 std::string duration(std::uint64_t ns);                        // "12.3 ms"
 std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
 
+// As a shell takes it for one word: as it is where that needs no quotes.
+std::string shell_word(std::string_view s);
+
 // The words of a name, small: whatever is no letter parts them.
 std::vector<std::string> words(std::string_view name);
 

@@ -1,0 +1,31 @@
+#include "live/shell.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace tprof::live {
+
+pid_t start_in_shell(const std::string& command, int input, const sigset_t& mask, Group group) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (group == Group::own) setpgid(0, 0);
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+    dup2(input, STDIN_FILENO);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  // Here too: whoever comes first, nobody kills a group that is not there yet.
+  if (child > 0 && group == Group::own) setpgid(child, child);
+  return child;
+}
+
+std::string how_it_ended(int wait_status) {
+  return WIFEXITED(wait_status) ? fmt::format("exited with {}", WEXITSTATUS(wait_status))
+                                : fmt::format("was ended by signal {}", WTERMSIG(wait_status));
+}
+
+}  // namespace tprof::live
