@@ -83,6 +83,7 @@ std::vector<Command> commands(Options& o) {
   Option stands_for = stuck_after;
   stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
   const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
+  const auto one_each_time = [](CLI::Option* option) { option->allow_extra_args(false); };
   const Option clock = {
       "--clock",
       &o.clock,
@@ -104,6 +105,8 @@ Examples:
   tprof run -- torchrun --nproc_per_node 8 train.py
   tprof run --quota 1GiB --ranks 0-7 -- python -m torch.distributed.run train.py
   srun tprof run --out /shared/traces/run1 -- python train.py
+  tprof run --handler 'grep tprof_step > steps.jsonl' -- torchrun train.py
+  tprof run --on-window 'cp {} /shared/windows' --keep-windows 3 -- torchrun train.py
 The command's standard output is its own; the summary goes to standard error. Rank files of processes
 that were killed are recovered first. tprof exits as the command did.)",
        run,
@@ -121,6 +124,20 @@ that were killed are recovered first. tprof exits as the command did.)",
          "{pid}': see tprof watch",
          "CMD"},
         stands_for,
+        {"--handler", &o.handlers,
+         "a shell command that gets the lines of the ranks on its standard input as they are "
+         "written, as tprof tail prints them; may be given several times",
+         "CMD", false, one_each_time},
+        {"--handler-wait", &o.handler_wait_s,
+         "seconds that handlers have to end, behind the last line (default 10)", "SECONDS", false,
+         [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e6)); }},
+        {"--on-window", &o.on_window,
+         "a shell command for each window's file (TPROF_WINDOW_FILES) that is whole, such as 'cp "
+         "{} /shared'",
+         "CMD"},
+        {"--keep-windows", &o.keep_windows,
+         "deletes all but the last N windows' files of each rank, behind their --on-window", "N",
+         false, [](CLI::Option* option) { option->check(CLI::NonNegativeNumber); }},
         {"--quiet", &o.quiet, "no summary at the end"},
         {"CMD", &o.words, "the command and its arguments, behind --", nullptr, true}}},
       {"merge",

@@ -53,7 +53,11 @@ struct Options {
   std::string listen;
   std::string command;  // for a finding; or of ctl
   std::string argument;
-  int top = 0;  // 0: not asked for
+  std::vector<std::string> handlers;
+  double handler_wait_s = 10;
+  std::string on_window;
+  int keep_windows = -1;  // -1: all
+  int top = 0;            // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: as many as there are by default

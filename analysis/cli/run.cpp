@@ -6,6 +6,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
+#include "cli/feeding.h"
 #include "cli/input.h"
 #include "cli/stuck_watch.h"
 #include "read/error.h"
@@ -107,11 +108,8 @@ void print_summary(const Files& files, const fs::path& folder, const std::string
   }
 }
 
-// What is left to do when the command has ended. Of many parallel tasks one speaks.
-void finish(const fs::path& folder, const std::string& run_id, bool speak) {
-  let_writes_fail();
-  finish_the_dead(folder, run_id);
-  if (!speak) return;
+// Of many parallel tasks one speaks.
+void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   const Files files = files_of_run(folder, run_id);
   if (files.ours.empty()) {
     fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
@@ -120,11 +118,24 @@ void finish(const fs::path& folder, const std::string& run_id, bool speak) {
   print_summary(files, folder, run_id);
 }
 
+// Of what is done when the command has ended nothing may keep us from leaving as it did.
+template <typename F>
+void try_to(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+  }
+}
+
 }  // namespace
 
 int run(const Options& o) {
   if (o.command.empty() && o.stuck_after_s != Options().stuck_after_s) {
     throw read::BadInput("--stuck-after: only with --on-stuck CMD");
+  }
+  if (o.handlers.empty() && o.handler_wait_s != Options().handler_wait_s) {
+    throw read::BadInput("--handler-wait: only with --handler CMD");
   }
   const Launch launch = launch_of(process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
@@ -134,15 +145,16 @@ int run(const Options& o) {
   if (!o.output.empty()) fs::create_directories(o.output);
   const fs::path folder =
       o.output.empty() ? make_run_folder("tprof-traces", o.words[0], launch) : o.output;
+  Feeding feeding(o, folder, run_id, launch);
   const int status = [&] {
     const StuckWatch watch(o, folder, run_id);
     return run_child(o.words, settings(o, library, folder, run_id));
   }();
-  try {
-    finish(folder, run_id, !o.quiet && launch.task.value_or(0) == 0);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
-  }
+  let_writes_fail();
+  try_to([&] { finish_the_dead(folder, run_id); });
+  try_to([&] { feeding.end(); });
+  const bool speak = !o.quiet && launch.task.value_or(0) == 0;
+  if (speak) try_to([&] { say_what_was_seen(folder, run_id); });
   if (o.output.empty()) {
     std::error_code not_empty;
     fs::remove(folder, not_empty);

@@ -1,0 +1,62 @@
+// What the user runs beside the command of `tprof run`: handlers, which get the lines of its ranks,
+// and a command for each window's file.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "live/folder_lines.h"
+#include "live/handlers.h"
+#include "live/window_commands.h"
+
+namespace tprof::cli {
+
+struct Fed {
+  std::vector<std::string> handlers;
+  std::chrono::nanoseconds handler_wait;  // for them to end, behind the last line
+  std::string on_window;
+  std::optional<std::uint64_t> keep_windows;
+  std::filesystem::path folder;
+  live::FolderLines::Chosen chosen;  // the files of it
+};
+
+class Feed {
+ public:
+  // `told`: where a byte comes when the job has ended, and its end when who feeds is gone.
+  Feed(const Fed& fed, int told, const sigset_t& mask);
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
+  ~Feed();
+
+  void until_the_end();
+  // One line on standard error for each that has lost lines or failed.
+  void report(bool quiet) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void look();
+  void take(const live::RankLines& file, const std::string& lines);
+  void look_for_window(const live::RankLines& file, std::string_view line);
+  void serve(std::chrono::nanoseconds most);
+  void end_handlers();
+  void stop(int signal);
+  void wait_for_handlers(std::chrono::nanoseconds most);
+
+  const Fed& fed_;
+  const int told_;
+  int ended_ = -1;  // SIGCHLD, to wait for
+  live::FolderLines lines_;
+  live::Handlers handlers_;
+  live::WindowCommands windows_;
+  std::set<std::filesystem::path> files_;  // that handlers were told of
+  std::optional<Clock::time_point> over_;  // the job, since then
+  bool left_alone_ = false;                // who feeds is gone
+};
+
+}  // namespace tprof::cli
