@@ -11,6 +11,7 @@
 #include "interpose/format/coverage.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/format/ledger.h"
+#include "interpose/format/metrics.h"
 #include "interpose/format/record.h"
 #include "interpose/format/ring_file.h"
 #include "read/metadata.h"
@@ -216,11 +217,12 @@ void Anonymizer::put_object(simdjson::ondemand::object object, std::string_view 
   out += '}';
 }
 
-// Its keys are the program's.
+// Its keys are the program's, or metrics'.
 void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out) {
   out += '{';
   for (auto member : values) {
-    put_key(names_.of("value", value_of(member.unescaped_key())), out);
+    const std::string_view key = value_of(member.unescaped_key());
+    put_key(is_metric_word(key) ? std::string(key) : names_.of("value", key), out);
     put_token(value_of(member.value()).raw_json_token(), out);
   }
   out += '}';
@@ -244,7 +246,8 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text
       put_key(key, out);
       // Of a range it is the program's, and says nothing of the line.
       names_are_ = range ? "range" : "function";
-      out += '"' + (metadata ? std::string(name) : replaced(name, key)) + '"';
+      const bool kept = metadata || (range && is_metric_word(name));
+      out += '"' + (kept ? std::string(name) : replaced(name, key)) + '"';
       names_are_ = names_in(metadata ? name : "");
     } else if (key == "args" && read::is_counter(text)) {
       put_key(key, out);

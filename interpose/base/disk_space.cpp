@@ -68,6 +68,11 @@ OwnFile create_file(const char* path, std::uint32_t mode) {
   return own_file(fd);
 }
 
+OwnFile open_to_read(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  return own_file(fd < 0 ? fd : out_of_the_way(fd));
+}
+
 FileId file_of(int fd) {
   return id(fd, "", AT_EMPTY_PATH);
 }

@@ -32,6 +32,9 @@ inline OwnFile own_file(int fd) {
 // A new file at a path where there was none; without it, errno says why.
 OwnFile create_file(const char* path, std::uint32_t mode);
 
+// One that is there, to be read.
+OwnFile open_to_read(const char* path);
+
 // How many names a file has; -1: not known.
 long names_of(int fd);
 

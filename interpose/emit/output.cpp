@@ -35,7 +35,8 @@ Trouble trouble_of(int error) {
 
 }  // namespace
 
-Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
+Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot,
+               const metrics::Wanted& wanted)
     : view_(view),
       file_(own_file(fd)),
       drain_(view_),
@@ -48,6 +49,8 @@ Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot)
   start.offset = offset;
   commit(start);
   reserve(offset + closing_bytes_);
+  sampler_.begin(wanted, last_ledger_ns_);
+  if (sampler_.due(last_ledger_ns_)) read_metrics(last_ledger_ns_);
 }
 
 bool Output::drain_batch() {
@@ -64,6 +67,8 @@ void Output::drain_rest(std::uint64_t until_ns) {
   if (more)
     complain(Trouble::time, "no time to write all lines at exit, the rest is counted as dropped");
   while (more) more = drain(last_, false);
+  const std::uint64_t now = now_ns();
+  if (sampler_.due_at_end(now)) read_metrics(now);
   complete_windows(Which::all);
 }
 
@@ -127,6 +132,7 @@ void Output::tick() {
   view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
   complete_windows(Which::late);
   if (snapshot_.due(view_, clock.mono_ns)) snapshot(clock.mono_ns);
+  if (sampler_.due(clock.mono_ns)) read_metrics(clock.mono_ns);
   const std::uint64_t made = transactions();
   const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
   if (due && made != last_transactions_) {
@@ -173,6 +179,15 @@ void Output::snapshot(std::uint64_t now_ns) {
   drain_.communicators(text_);
   footer_line(text_, view_, sums_, next_, Complete::no);
   if (!text_.failed()) snapshot_.write(text_.view(), progress_.offset);
+}
+
+void Output::read_metrics(std::uint64_t now_ns) {
+  begin();
+  sampler_.read(now_ns, window_at(view_.head().windows, now_ns),
+                [&](const Counter& c, std::uint64_t at_ns) {
+                  drain_.metric(text_, next_, c, at_ns, files_.texts());
+                });
+  flush(0);
 }
 
 bool Output::end() {
@@ -249,6 +264,7 @@ void Output::lose(std::uint64_t events) {
   next_.range_lines = progress_.range_lines;
   next_.range_bytes = progress_.range_bytes;
   next_.lines_bytes = progress_.lines_bytes;
+  next_.metric_bytes = progress_.metric_bytes;
   next_.steps_dropped += next_.step_lines - progress_.step_lines;
   next_.step_lines = progress_.step_lines;
   next_.step_bytes = progress_.step_bytes;

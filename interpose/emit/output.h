@@ -9,6 +9,7 @@
 #include "interpose/emit/window_files.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
+#include "interpose/metrics/sampler.h"
 #include "interpose/steps/steps.h"
 
 namespace tprof {
@@ -22,7 +23,8 @@ class Output {
  public:
   // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
   // `snapshot`: the file beside it, or -1.
-  Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1);
+  Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1,
+         const metrics::Wanted& wanted = {});
 
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.
@@ -31,8 +33,11 @@ class Output {
   // as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
   void drain_rest(std::uint64_t until_ns);
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
-  // and its interval has passed; a clock line, if the wall clock was set; the snapshot.
+  // and its interval has passed; a clock line, if the wall clock was set; the snapshot;
+  // metrics.
   void tick();
+  // How long until it should be called again.
+  std::uint32_t sleep_ms() const { return sampler_.sleep_ms(now_ns()); }
   // On any thread: an epoch has ended with this ledger. It is written before the next one.
   void end_epoch(std::string_view ledger);
   // The ledger, now.
@@ -55,7 +60,10 @@ class Output {
   bool ended() const { return progress_.closed != 0; }
 
   // In a forked child: the files are the parent's.
-  void leave() { files_.leave(); }
+  void leave() {
+    files_.leave();
+    sampler_.after_fork();
+  }
 
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
 
@@ -72,6 +80,7 @@ class Output {
   enum class Which { oldest, late, all };
   void complete_windows(Which which);
   void snapshot(std::uint64_t now_ns);
+  void read_metrics(std::uint64_t now_ns);
   void flush(std::uint64_t events);
   void cut_back();
   void lose(std::uint64_t events);
@@ -87,6 +96,7 @@ class Output {
   WindowFiles files_;
   Sums sums_;
   Snapshot snapshot_;
+  metrics::Sampler sampler_;
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};

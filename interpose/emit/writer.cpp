@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -136,6 +137,7 @@ void* run(void*) {
     close_as_asked();
     g_duties.whenever_it_wakes();
     const std::uint32_t flushes = g_flushes_asked.load(std::memory_order_acquire);
+    std::uint32_t due_ms = UINT32_MAX;
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
       // exit() can stop us anywhere: what it has closed is its own to write over.
@@ -144,23 +146,25 @@ void* run(void*) {
       more = hold.output()->drain_batch();
       if (more) continue;
       hold.output()->tick();
+      due_ms = hold.output()->sleep_ms();
       g_duties.when_all_is_written(*hold.output());
     }
     if (g_flushes_done.exchange(flushes, std::memory_order_release) != flushes) {
       futex_wake(g_flushes_done);
     }
     g_duties.before_it_sleeps();
-    futex_wait(g_wake, seen, g_sleep_ms.load(std::memory_order_relaxed));
+    futex_wait(g_wake, seen, std::min(g_sleep_ms.load(std::memory_order_relaxed), due_ms));
   }
 }
 
 }  // namespace
 
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties) {
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
+           const metrics::Wanted& wanted) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
   g_sleep_ms.store(kSleepMs, std::memory_order_relaxed);
-  g_output = new (g_storage) Output(view, fd, offset, snapshot);
+  g_output = new (g_storage) Output(view, fd, offset, snapshot, wanted);
   return start_background_thread(run);
 }
 

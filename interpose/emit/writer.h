@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "interpose/format/view.h"
+#include "interpose/metrics/sampler.h"
 
 namespace tprof {
 class Output;
@@ -22,7 +23,8 @@ struct Duties {
 
 // Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
 // `snapshot`: the file beside it, or -1. False: it could not be made.
-bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties);
+bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
+           const metrics::Wanted& wanted);
 
 void wake();
 

@@ -198,6 +198,7 @@ struct Progress {
   std::uint64_t step_lines;                         // steps that have a line
   std::uint64_t step_bytes;                         // of those lines, against their own quota
   std::uint64_t steps_dropped;                      // steps that have none, though they ended
+  std::uint64_t metric_bytes;                       // of metrics' lines, against their own quota
   std::uint32_t windows;                            // that have a line
   std::uint32_t window_files;                       // that were begun
   std::uint64_t window_lines;                       // of calls and launches, in these

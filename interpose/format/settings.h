@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "interpose/base/text.h"
+#include "interpose/format/metrics.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof {
@@ -107,6 +108,10 @@ inline bool schedule(std::string_view v) {
   Schedule s;
   return parse_schedule(v, s);
 }
+inline bool metrics(std::string_view v) {
+  std::uint64_t every_ns = 0;
+  return parse_metrics(v, every_ns);
+}
 inline bool nvtx(std::string_view v) {
   return on_off(v) || v == "nccl";
 }
@@ -138,6 +143,7 @@ enum class Setting : std::uint8_t {
   schedule,
   window_files,
   cuda_profiler,
+  metrics,
   run_id,
   ring,
   ring_dir,
@@ -199,6 +205,10 @@ inline constexpr SettingInfo kSettings[] = {
      "1: cuProfilerStart and cuProfilerStop at the ends of TPROF_SCHEDULE's windows, for nsys "
      "--capture-range=cudaProfilerApi",
      accept::any},
+    {"TPROF_METRICS", "off", "off, or a period from 100ms to 3600s",
+     "how often the lanes of the system are read: CPU, memory, threads, disk and page faults of "
+     "the process; from local rank 0 also CPU, memory, disks, network and InfiniBand of the host",
+     accept::metrics},
     {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
      accept::any},
     {"TPROF_RING", "16384", "a power of two from 64",

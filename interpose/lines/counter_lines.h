@@ -1,5 +1,5 @@
-// The lines of counters. Like ranges they are named by the program, and begin otherwise than all
-// lines of ours.
+// The lines of counters: the program's, and metrics. Like ranges they are named by the program, and
+// begin otherwise than all lines of ours.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ inline void counter_value(Text& out, double v) {
   integer ? out << static_cast<std::int64_t>(v) : put_real(out, v);
 }
 
+// `lane`: the thread's among those of ranges; 0: of the process, what it did not tell itself.
 inline void counter_line(Text& out, const View& view, const Counter& counter, std::uint64_t ts_ns,
-                         std::uint32_t tid) {
+                         std::uint32_t lane) {
   out << "{\"cat\":\"" << kCounterCategory << "\",\"ph\":\"C\",\"name\":";
   const std::string_view name = each_value(counter, [](std::string_view, double) {});
   out.string(name.empty() ? "(no name)" : name)
-      << ",\"pid\":" << view.head().line_pid << ",\"tid\":" << kRangeLane + tid << ",\"ts\":";
+      << ",\"pid\":" << view.head().line_pid << ",\"tid\":" << lane << ",\"ts\":";
   timestamp(out, view, ts_ns) << ",\"args\":{";
   Comma comma;
   each_value(counter, [&](std::string_view key, double value) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "interpose/format/metrics.h"
 #include "interpose/lines/counter_lines.h"
 #include "interpose/lines/device_lines.h"
 #include "interpose/lines/ledger_lines.h"
@@ -91,6 +92,18 @@ class Drain {
     });
   }
 
+  // A metric of now, in the open window if there are windows. Behind their quota there are none.
+  void metric(Text& out, Progress& p, const Counter& counter, std::uint64_t at_ns, Text* files) {
+    files_ = files;
+    const std::uint32_t window = window_at(view_.head().windows, at_ns);
+    if (no_lines() || window == 0) return;
+    has_file(p, window);
+    const Place at = place(out, p, window);
+    const std::size_t before = at.out.size();
+    counter_line(at.out, view_, counter, at_ns, 0);
+    within_quota(at.out, before, p.metric_bytes, kMetricsQuotaDivisor);
+  }
+
   // All communicators once more, behind the ledger that ends the file: a reader of its two ends
   // misses the lines of those that were made between them.
   void communicators(Text& out) const {
@@ -158,11 +171,9 @@ class Drain {
     return {files_[file - p.window_file], file->tables, file, file->lines_bytes, file->range_bytes};
   }
 
-  // A file for the window that the record began in, if it is to have one. False: not before another
-  // is complete.
-  bool has_file(Progress& p, const Record& r) {
+  // A file for a window, if it is to have one. False: not before another is complete.
+  bool has_file(Progress& p, std::uint32_t window) {
     if (files_ == nullptr) return true;
-    const std::uint32_t window = window_of_record(r);
     if (window <= p.windows || file_of_window(p, window) != nullptr) return true;
     for (WindowFile& file : p.window_file) {
       if (file.window != 0) continue;
@@ -251,7 +262,7 @@ class Drain {
     while (p.tail[i] < head && p.tail[i] < last) {
       const auto r = copy_in_use(ring[p.tail[i] & (capacity - 1)]);
       if (r.txn == 0 || r.txn > committed) break;
-      if (size_of(out) >= kBatchBytes || !has_file(p, r)) return false;
+      if (size_of(out) >= kBatchBytes || !has_file(p, window_of_record(r))) return false;
       ++p.tail[i];
       if (r.function == kMetaRange) {
         range(out, p, r, t, i, head);
@@ -282,7 +293,8 @@ class Drain {
     std::memcpy(&r, &first, sizeof r);
     Counter counter{};
     if (!read_counter(view_.ring(t), t.capacity - 1, head, r, p.tail[i], counter)) return;
-    told(out, p, first, i, [&](Text& to) { counter_line(to, view_, counter, r.start_ns, r.tid); });
+    told(out, p, first, i,
+         [&](Text& to) { counter_line(to, view_, counter, r.start_ns, kRangeLane + r.tid); });
   }
 
   // A line of what the program told, by `put`, if it may have one.

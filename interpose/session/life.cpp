@@ -178,6 +178,12 @@ void begin_sites() {
   if (lines) sites::begin(config().call_site);
 }
 
+// Of the host from one process of each, where it is known which; in lines only.
+metrics::Wanted wanted_metrics(const Process& process) {
+  const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
+  return {lines ? config().metrics_ns : 0, process.local_rank <= 0};
+}
+
 // Into files that exist. False, with one line said: tracing is not to be.
 bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) return not_tracing("no address space for the ring");
@@ -198,7 +204,8 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   }
   if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
                      {prepare_rings, control::follow, windows::follow,
-                      [] { coverage::note_mapped(mapping().head()); }})) {
+                      [] { coverage::note_mapped(mapping().head()); }},
+                     wanted_metrics(process))) {
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {

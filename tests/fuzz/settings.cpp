@@ -7,14 +7,10 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tprof;
-  constexpr const char* kNames[] = {"TPROF_OUTPUT_DIR",
-                                    "TPROF_EVENTS",
-                                    "TPROF_QUOTA",
-                                    "TPROF_RANKS",
-                                    "TPROF_RUN_ID",
-                                    "TPROF_RING",
-                                    "TPROF_COPY_ELEMENT_SIZE",
-                                    "TPROF_DISABLE"};
+  constexpr const char* kNames[] = {
+      "TPROF_OUTPUT_DIR", "TPROF_EVENTS", "TPROF_QUOTA",   "TPROF_RANKS",
+      "TPROF_RUN_ID",     "TPROF_RING",   "TPROF_METRICS", "TPROF_COPY_ELEMENT_SIZE",
+      "TPROF_DISABLE"};
   if (size == 0) return 0;
   const char* name = kNames[data[0] % std::size(kNames)];
   const std::string value(fuzz::text_of(data + 1, size - 1));

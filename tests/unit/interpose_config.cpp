@@ -41,6 +41,7 @@ TEST_CASE("the defaults are the contract's") {
   CHECK(c.copy_element_size == 1);
   CHECK(c.ring_records == 16384);
   CHECK(c.all_ranks);
+  CHECK(c.metrics_ns == 0);
   CHECK(c.redact);
 }
 
@@ -127,6 +128,25 @@ TEST_CASE("TPROF_RING is a power of two from 64") {
     const Reading r = read_with("TPROF_RING", bad);
     CHECK(r.config.ring_records == 16384);
     CHECK(one_line_naming(r.said, "TPROF_RING", bad));
+  }
+}
+
+TEST_CASE("TPROF_METRICS is a period, or off") {
+  const std::map<std::string, std::uint64_t> values = {{"off", 0},
+                                                       {"100ms", 100'000'000},
+                                                       {"1s", 1'000'000'000},
+                                                       {"2500ms", 2'500'000'000},
+                                                       {"3600s", 3'600'000'000'000}};
+  for (const auto& [text, ns] : values) {
+    const Reading r = read_with("TPROF_METRICS", text);
+    CHECK(r.config.metrics_ns == ns);
+    CHECK(r.said == "");
+  }
+  for (const std::string bad : {"1", "0", "0s", "99ms", "3601s", "1.5s", "1 s", "1m", "s", "-1s",
+                                "on", "18446744073709551615s", "18446744073709551616ms"}) {
+    const Reading r = read_with("TPROF_METRICS", bad);
+    CHECK(r.config.metrics_ns == 0);
+    CHECK(one_line_naming(r.said, "TPROF_METRICS", bad));
   }
 }
 

@@ -1,0 +1,128 @@
+// Metrics of the system (TPROF_METRICS): what a reading holds, and which lanes are drawn of it. The
+// one table from which the library makes them, the anonymizer knows them and the contract lists
+// them.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+
+namespace tprof {
+
+inline constexpr std::uint64_t kMetricsQuotaDivisor = 4;  // their part of TPROF_QUOTA
+
+// Rates of less than that would be the kernel's clock ticks.
+inline constexpr std::uint64_t kShortestMetricsNs = 100'000'000;
+inline constexpr std::uint64_t kLongestMetricsNs = 3'600'000'000'000;
+
+// "1s", "500ms"; "off" is 0.
+inline bool parse_metrics(std::string_view text, std::uint64_t& every_ns) {
+  every_ns = 0;
+  if (text == "off") return true;
+  std::uint64_t count = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || count > kLongestMetricsNs) return false;
+  const std::string_view unit = without_prefix(text, static_cast<std::size_t>(rest - text.data()));
+  const std::uint64_t unit_ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : 0;
+  if (unit_ns == 0 || count > kLongestMetricsNs / unit_ns) return false;
+  every_ns = count * unit_ns;
+  return every_ns >= kShortestMetricsNs;
+}
+
+inline constexpr std::uint64_t kNotRead = UINT64_MAX;
+
+// One reading. What the system does not tell here is kNotRead.
+struct Metrics {
+  std::uint64_t at_ns = kNotRead;  // CLOCK_MONOTONIC
+  // Of the process, since it began; resident and file are bytes now.
+  std::uint64_t user_ns = kNotRead, system_ns = kNotRead;
+  std::uint64_t resident = kNotRead, file = kNotRead;
+  std::uint64_t threads = kNotRead;
+  std::uint64_t read_bytes = kNotRead, written_bytes = kNotRead;
+  std::uint64_t major_faults = kNotRead;
+  // Of the host, since it booted; memory in bytes now.
+  std::uint64_t busy_ticks = kNotRead, all_ticks = kNotRead;
+  std::uint64_t available = kNotRead, cached = kNotRead, dirty = kNotRead;
+  std::uint64_t disks_read = kNotRead, disks_written = kNotRead;
+  std::uint64_t network_received = kNotRead, network_sent = kNotRead;
+  std::uint64_t infiniband_received = kNotRead, infiniband_sent = kNotRead;
+};
+
+// A number as it is, how much it grows in a second, or by how many hundredths of what another
+// grows.
+enum class MetricIs : std::uint8_t { level, rate, share };
+
+struct MetricValue {
+  std::string_view key;  // empty: there is none
+  MetricIs is = MetricIs::level;
+  std::uint64_t Metrics::*number = nullptr;
+  std::uint64_t Metrics::*of = nullptr;
+};
+
+inline constexpr std::size_t kMostMetricValues = 3;
+struct MetricLane {
+  std::string_view name;
+  bool host;
+  MetricValue value[kMostMetricValues];
+};
+
+inline constexpr MetricLane kMetricLanes[] = {
+    {"process CPU, % of a core",
+     false,
+     {{"user", MetricIs::share, &Metrics::user_ns, &Metrics::at_ns},
+      {"system", MetricIs::share, &Metrics::system_ns, &Metrics::at_ns},
+      {}}},
+    {"process memory, bytes",
+     false,
+     {{"resident", MetricIs::level, &Metrics::resident},
+      {"file", MetricIs::level, &Metrics::file},
+      {}}},
+    {"process threads", false, {{"threads", MetricIs::level, &Metrics::threads}, {}, {}}},
+    {"process disk, bytes/s",
+     false,
+     {{"read", MetricIs::rate, &Metrics::read_bytes},
+      {"written", MetricIs::rate, &Metrics::written_bytes},
+      {}}},
+    {"process major page faults, 1/s",
+     false,
+     {{"faults", MetricIs::rate, &Metrics::major_faults}, {}, {}}},
+    {"host CPU, %",
+     true,
+     {{"busy", MetricIs::share, &Metrics::busy_ticks, &Metrics::all_ticks}, {}, {}}},
+    {"host memory, bytes",
+     true,
+     {{"available", MetricIs::level, &Metrics::available},
+      {"cached", MetricIs::level, &Metrics::cached},
+      {"dirty", MetricIs::level, &Metrics::dirty}}},
+    {"host disks, bytes/s",
+     true,
+     {{"read", MetricIs::rate, &Metrics::disks_read},
+      {"written", MetricIs::rate, &Metrics::disks_written},
+      {}}},
+    {"host network, bytes/s",
+     true,
+     {{"received", MetricIs::rate, &Metrics::network_received},
+      {"sent", MetricIs::rate, &Metrics::network_sent},
+      {}}},
+    {"host InfiniBand, bytes/s",
+     true,
+     {{"received", MetricIs::rate, &Metrics::infiniband_received},
+      {"sent", MetricIs::rate, &Metrics::infiniband_sent},
+      {}}},
+};
+
+// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
+constexpr bool is_metric_word(std::string_view word) {
+  for (const MetricLane& lane : kMetricLanes) {
+    if (word == lane.name) return true;
+    for (const MetricValue& v : lane.value) {
+      if (!word.empty() && word == v.key) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tprof

@@ -1,0 +1,81 @@
+// From two readings to the counters that the lines show.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "interpose/format/counters.h"
+#include "interpose/format/metrics.h"
+
+namespace tprof::metrics {
+
+// How much has been added; kNotRead: not known, or what counts began anew (a disk was taken out).
+inline std::uint64_t growth(std::uint64_t from, std::uint64_t to) {
+  return from == kNotRead || to == kNotRead || to < from ? kNotRead : to - from;
+}
+
+// What round() of libm does to what is not negative.
+inline double rounded(double v) {
+  constexpr double kMost = 1LL << 53;  // from there on none has a fraction
+  if (v >= kMost) return v;
+  const auto below = static_cast<double>(static_cast<std::int64_t>(v));
+  return v - below < 0.5 ? below : below + 1;
+}
+
+// False: nothing is known of it. `before`: null: there is none that what grows could be told from.
+inline bool value_of(const MetricValue& v, const Metrics* before, const Metrics& now,
+                     double& value) {
+  const std::uint64_t level = now.*v.number;
+  if (v.is == MetricIs::level) {
+    value = static_cast<double>(level);
+    return level != kNotRead;
+  }
+  if (before == nullptr) return false;
+  const bool share = v.is == MetricIs::share;
+  const std::uint64_t Metrics::*const of = share ? v.of : &Metrics::at_ns;
+  const std::uint64_t grown = growth(before->*v.number, level);
+  const std::uint64_t against = growth(before->*of, now.*of);
+  if (grown == kNotRead || against == kNotRead || against == 0) return false;
+  const double ratio = static_cast<double>(grown) / static_cast<double>(against);
+  // A share with a decimal, a rate without.
+  value = share ? rounded(ratio * 1e3) / 10 : rounded(ratio * 1e9);
+  return true;
+}
+
+// Whether the names of every lane find room.
+constexpr bool names_fit() {
+  for (const MetricLane& lane : kMetricLanes) {
+    std::size_t size = lane.name.size() + 1;
+    for (const MetricValue& v : lane.value) size += v.key.size() + 1;
+    if (size > kMaxCounterNames) return false;
+  }
+  return kMostMetricValues <= kMaxCounterValues;
+}
+static_assert(names_fit());
+
+inline void add_name(Counter& to, std::string_view name) {
+  std::memcpy(to.names + to.length, name.data(), name.size());
+  to.length += static_cast<std::uint32_t>(name.size());
+  to.names[to.length++] = '\0';
+}
+
+// Calls f(counter) for each lane of which something is known.
+template <typename F>
+void each_lane(const Metrics* before, const Metrics& now, F&& f) {
+  for (const MetricLane& lane : kMetricLanes) {
+    double known[kMostMetricValues];
+    Counter c{};
+    add_name(c, lane.name);
+    for (const MetricValue& v : lane.value) {
+      if (v.key.empty() || !value_of(v, before, now, known[c.values])) continue;
+      add_name(c, v.key);
+      ++c.values;
+    }
+    if (c.values == 0) continue;
+    std::memcpy(c.value + kMaxCounterValues - c.values, known, c.values * sizeof known[0]);
+    f(c);
+  }
+}
+
+}  // namespace tprof::metrics
