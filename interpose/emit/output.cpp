@@ -36,7 +36,7 @@ Trouble trouble_of(int error) {
 }  // namespace
 
 Output::Output(const View& view, int fd, std::uint64_t offset, int snapshot,
-               const metrics::Wanted& wanted)
+               const MetricsWanted& wanted)
     : view_(view),
       file_(own_file(fd)),
       drain_(view_),

@@ -24,7 +24,7 @@ class Output {
   // `fd`: the rank file; `offset`: bytes that are in it. `view` must outlive the object.
   // `snapshot`: the file beside it, or -1.
   Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1,
-         const metrics::Wanted& wanted = {});
+         const MetricsWanted& wanted = {});
 
   // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
   // more. A batch that does not fit is left out, and its events are counted as lost.

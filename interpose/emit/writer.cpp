@@ -160,7 +160,7 @@ void* run(void*) {
 }  // namespace
 
 bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
-           const metrics::Wanted& wanted) {
+           const MetricsWanted& wanted) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
   g_sleep_ms.store(kSleepMs, std::memory_order_relaxed);

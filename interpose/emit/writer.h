@@ -24,7 +24,7 @@ struct Duties {
 // Starts the thread, with all signals blocked. `fd`: the rank file; `offset`: bytes that are in it;
 // `snapshot`: the file beside it, or -1. False: it could not be made.
 bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const Duties& duties,
-           const metrics::Wanted& wanted);
+           const MetricsWanted& wanted);
 
 void wake();
 

@@ -3,10 +3,13 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "interpose/base/text.h"
 
@@ -18,18 +21,27 @@ inline constexpr std::uint64_t kMetricsQuotaDivisor = 4;  // their part of TPROF
 inline constexpr std::uint64_t kShortestMetricsNs = 100'000'000;
 inline constexpr std::uint64_t kLongestMetricsNs = 3'600'000'000'000;
 
-// "1s", "500ms"; "off" is 0.
-inline bool parse_metrics(std::string_view text, std::uint64_t& every_ns) {
-  every_ns = 0;
+struct MetricsWanted {
+  std::uint64_t every_ns = 0;  // 0: none
+  bool gpus = false;
+  bool host = false;  // the host's too: one process of each tells it, and of its GPUs
+};
+
+// "1s", "500ms", "1s,gpus"; "off".
+inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
+  to = {};
   if (text == "off") return true;
+  constexpr std::string_view kGpus = ",gpus";
+  to.gpus = text.ends_with(kGpus);
+  if (to.gpus) text.remove_suffix(kGpus.size());
   std::uint64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || count > kLongestMetricsNs) return false;
   const std::string_view unit = without_prefix(text, static_cast<std::size_t>(rest - text.data()));
   const std::uint64_t unit_ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : 0;
   if (unit_ns == 0 || count > kLongestMetricsNs / unit_ns) return false;
-  every_ns = count * unit_ns;
-  return every_ns >= kShortestMetricsNs;
+  to.every_ns = count * unit_ns;
+  return to.every_ns >= kShortestMetricsNs;
 }
 
 inline constexpr std::uint64_t kNotRead = UINT64_MAX;
@@ -51,25 +63,38 @@ struct Metrics {
   std::uint64_t infiniband_received = kNotRead, infiniband_sent = kNotRead;
 };
 
-// A number as it is, how much it grows in a second, or by how many hundredths of what another
-// grows.
-enum class MetricIs : std::uint8_t { level, rate, share };
+// One of a GPU, as NVML tells it.
+struct GpuMetrics {
+  std::uint64_t at_ns = kNotRead;                         // CLOCK_MONOTONIC
+  std::uint64_t busy = kNotRead, memory_busy = kNotRead;  // hundredths of NVML's last period
+  std::uint64_t memory_used = kNotRead;                   // bytes
+  std::uint64_t milliwatts = kNotRead;
+  std::uint64_t pcie_received = kNotRead, pcie_sent = kNotRead;  // bytes, since some time ago
+  std::uint64_t nvlink_received = kNotRead, nvlink_sent = kNotRead;
+};
+inline constexpr std::uint32_t kMostGpus = 16;
 
+// A number as it is, a thousandth of it, how much it grows in a second, or by how many hundredths
+// of what another grows.
+enum class MetricIs : std::uint8_t { level, thousandth, rate, share };
+
+template <typename Reading>
 struct MetricValue {
   std::string_view key;  // empty: there is none
   MetricIs is = MetricIs::level;
-  std::uint64_t Metrics::*number = nullptr;
-  std::uint64_t Metrics::*of = nullptr;
+  std::uint64_t Reading::*number = nullptr;
+  std::uint64_t Reading::*of = nullptr;
 };
 
 inline constexpr std::size_t kMostMetricValues = 3;
+template <typename Reading>
 struct MetricLane {
   std::string_view name;
   bool host;
-  MetricValue value[kMostMetricValues];
+  MetricValue<Reading> value[kMostMetricValues];
 };
 
-inline constexpr MetricLane kMetricLanes[] = {
+inline constexpr MetricLane<Metrics> kMetricLanes[] = {
     {"process CPU, % of a core",
      false,
      {{"user", MetricIs::share, &Metrics::user_ns, &Metrics::at_ns},
@@ -114,15 +139,58 @@ inline constexpr MetricLane kMetricLanes[] = {
       {}}},
 };
 
-// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
-constexpr bool is_metric_word(std::string_view word) {
-  for (const MetricLane& lane : kMetricLanes) {
+// Before the names stands which, by NVML's number (nvidia-smi's): "GPU 3 ".
+inline constexpr std::string_view kGpuPrefix = "GPU ";
+inline constexpr std::size_t kLongestGpuPrefix = std::string_view("GPU 15 ").size();
+inline constexpr MetricLane<GpuMetrics> kGpuLanes[] = {
+    {"utilization, %",
+     true,
+     {{"kernels", MetricIs::level, &GpuMetrics::busy},
+      {"memory", MetricIs::level, &GpuMetrics::memory_busy},
+      {}}},
+    {"memory, bytes", true, {{"used", MetricIs::level, &GpuMetrics::memory_used}, {}, {}}},
+    {"power, W", true, {{"power", MetricIs::thousandth, &GpuMetrics::milliwatts}, {}, {}}},
+    {"PCIe, bytes/s",
+     true,
+     {{"received", MetricIs::rate, &GpuMetrics::pcie_received},
+      {"sent", MetricIs::rate, &GpuMetrics::pcie_sent},
+      {}}},
+    {"NVLink, bytes/s",
+     true,
+     {{"received", MetricIs::rate, &GpuMetrics::nvlink_received},
+      {"sent", MetricIs::rate, &GpuMetrics::nvlink_sent},
+      {}}},
+};
+
+template <typename Reading>
+constexpr std::span<const MetricLane<Reading>> metric_lanes() {
+  if constexpr (std::is_same_v<Reading, GpuMetrics>) {
+    return kGpuLanes;
+  } else {
+    return kMetricLanes;
+  }
+}
+
+template <typename Reading>
+constexpr bool is_word_of_lanes(std::string_view word) {
+  for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
     if (word == lane.name) return true;
-    for (const MetricValue& v : lane.value) {
+    for (const MetricValue<Reading>& v : lane.value) {
       if (!word.empty() && word == v.key) return true;
     }
   }
   return false;
+}
+
+// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
+constexpr bool is_metric_word(std::string_view word) {
+  std::string_view of_gpu = word;
+  if (word.starts_with(kGpuPrefix)) {
+    of_gpu.remove_prefix(
+        std::min(of_gpu.find_first_not_of("0123456789", kGpuPrefix.size()), word.size()));
+    if (of_gpu.starts_with(' ')) of_gpu.remove_prefix(1);
+  }
+  return is_word_of_lanes<Metrics>(word) || is_word_of_lanes<GpuMetrics>(of_gpu);
 }
 
 }  // namespace tprof

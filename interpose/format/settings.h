@@ -109,8 +109,8 @@ inline bool schedule(std::string_view v) {
   return parse_schedule(v, s);
 }
 inline bool metrics(std::string_view v) {
-  std::uint64_t every_ns = 0;
-  return parse_metrics(v, every_ns);
+  MetricsWanted wanted;
+  return parse_metrics(v, wanted);
 }
 inline bool nvtx(std::string_view v) {
   return on_off(v) || v == "nccl";
@@ -205,9 +205,10 @@ inline constexpr SettingInfo kSettings[] = {
      "1: cuProfilerStart and cuProfilerStop at the ends of TPROF_SCHEDULE's windows, for nsys "
      "--capture-range=cudaProfilerApi",
      accept::any},
-    {"TPROF_METRICS", "off", "off, or a period from 100ms to 3600s",
+    {"TPROF_METRICS", "off", "off, or a period from 100ms to 3600s; ,gpus behind it",
      "how often the lanes of the system are read: CPU, memory, threads, disk and page faults of "
-     "the process; from local rank 0 also CPU, memory, disks, network and InfiniBand of the host",
+     "the process; from local rank 0 also CPU, memory, disks, network and InfiniBand of the host; "
+     "gpus: and, by NVML, what its GPUs do",
      accept::metrics},
     {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
      accept::any},

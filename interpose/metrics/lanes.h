@@ -24,16 +24,17 @@ inline double rounded(double v) {
 }
 
 // False: nothing is known of it. `before`: null: there is none that what grows could be told from.
-inline bool value_of(const MetricValue& v, const Metrics* before, const Metrics& now,
-                     double& value) {
+template <typename Reading>
+bool value_of(const MetricValue<Reading>& v, const Reading* before, const Reading& now,
+              double& value) {
   const std::uint64_t level = now.*v.number;
-  if (v.is == MetricIs::level) {
-    value = static_cast<double>(level);
+  if (v.is == MetricIs::level || v.is == MetricIs::thousandth) {
+    value = static_cast<double>(level) / (v.is == MetricIs::thousandth ? 1e3 : 1);
     return level != kNotRead;
   }
   if (before == nullptr) return false;
   const bool share = v.is == MetricIs::share;
-  const std::uint64_t Metrics::*const of = share ? v.of : &Metrics::at_ns;
+  const std::uint64_t Reading::*const of = share ? v.of : &Reading::at_ns;
   const std::uint64_t grown = growth(before->*v.number, level);
   const std::uint64_t against = growth(before->*of, now.*of);
   if (grown == kNotRead || against == kNotRead || against == 0) return false;
@@ -44,30 +45,35 @@ inline bool value_of(const MetricValue& v, const Metrics* before, const Metrics&
 }
 
 // Whether the names of every lane find room.
-constexpr bool names_fit() {
-  for (const MetricLane& lane : kMetricLanes) {
-    std::size_t size = lane.name.size() + 1;
-    for (const MetricValue& v : lane.value) size += v.key.size() + 1;
+template <typename Reading>
+constexpr bool names_fit(std::size_t prefix) {
+  for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
+    std::size_t size = prefix + lane.name.size() + 1;
+    for (const MetricValue<Reading>& v : lane.value) size += v.key.size() + 1;
     if (size > kMaxCounterNames) return false;
   }
   return kMostMetricValues <= kMaxCounterValues;
 }
-static_assert(names_fit());
+static_assert(names_fit<Metrics>(0) && names_fit<GpuMetrics>(kLongestGpuPrefix));
 
+inline void add_text(Counter& to, std::string_view text) {
+  std::memcpy(to.names + to.length, text.data(), text.size());
+  to.length += static_cast<std::uint32_t>(text.size());
+}
 inline void add_name(Counter& to, std::string_view name) {
-  std::memcpy(to.names + to.length, name.data(), name.size());
-  to.length += static_cast<std::uint32_t>(name.size());
+  add_text(to, name);
   to.names[to.length++] = '\0';
 }
 
-// Calls f(counter) for each lane of which something is known.
-template <typename F>
-void each_lane(const Metrics* before, const Metrics& now, F&& f) {
-  for (const MetricLane& lane : kMetricLanes) {
+// Calls f(counter) for each lane of which something is known. `prefix`: of their names.
+template <typename Reading, typename F>
+void each_lane(const Reading* before, const Reading& now, std::string_view prefix, F&& f) {
+  for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
     double known[kMostMetricValues];
     Counter c{};
+    add_text(c, prefix);
     add_name(c, lane.name);
-    for (const MetricValue& v : lane.value) {
+    for (const MetricValue<Reading>& v : lane.value) {
       if (v.key.empty() || !value_of(v, before, now, known[c.values])) continue;
       add_name(c, v.key);
       ++c.values;

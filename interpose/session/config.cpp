@@ -90,7 +90,7 @@ Config read_config() {
     say("TPROF_WINDOW_FILES: without TPROF_SCHEDULE there are no windows");
   }
   c.cuda_profiler = is_on(Setting::cuda_profiler) && windows.by == WindowsBy::steps;
-  parse_metrics(in_force(Setting::metrics), c.metrics_ns);
+  parse_metrics(in_force(Setting::metrics), c.metrics);
   c.redact = in_force(Setting::redact) == "on";
   in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
   name_unknown_settings();

@@ -27,8 +27,8 @@ struct Config {
   char schedule[kMaxSchedule + 1];  // "": off
   bool window_files;                // lines of windows go to files of their own
   bool cuda_profiler;               // at the ends of windows
-  std::uint64_t metrics_ns;         // how often they are read; 0: never
-  bool redact;                      // leave out of the header what looks like a secret
+  MetricsWanted metrics;
+  bool redact;  // leave out of the header what looks like a secret
 };
 
 // A bad value costs one line on standard error and the default is used; so does a variable that

@@ -23,6 +23,7 @@
 #include "interpose/emit/writer.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/lines/drain.h"
+#include "interpose/metrics/gpus.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose/resolve/resolve.h"
@@ -179,9 +180,12 @@ void begin_sites() {
 }
 
 // Of the host from one process of each, where it is known which; in lines only.
-metrics::Wanted wanted_metrics(const Process& process) {
+MetricsWanted wanted_metrics(const Process& process) {
   const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
-  return {lines ? config().metrics_ns : 0, process.local_rank <= 0};
+  MetricsWanted wanted = config().metrics;
+  if (!lines) wanted.every_ns = 0;
+  wanted.host = process.local_rank <= 0;
+  return wanted;
 }
 
 // Into files that exist. False, with one line said: tracing is not to be.
@@ -258,6 +262,7 @@ void close_files() {
   end_session();
   if (!started()) return;
   timing::end(kLastLookMs);
+  metrics::gpus::end();
   close_files();
   windows::end();
 }

@@ -41,7 +41,7 @@ TEST_CASE("the defaults are the contract's") {
   CHECK(c.copy_element_size == 1);
   CHECK(c.ring_records == 16384);
   CHECK(c.all_ranks);
-  CHECK(c.metrics_ns == 0);
+  CHECK(c.metrics.every_ns == 0);
   CHECK(c.redact);
 }
 
@@ -139,13 +139,17 @@ TEST_CASE("TPROF_METRICS is a period, or off") {
                                                        {"3600s", 3'600'000'000'000}};
   for (const auto& [text, ns] : values) {
     const Reading r = read_with("TPROF_METRICS", text);
-    CHECK(r.config.metrics_ns == ns);
+    CHECK(r.config.metrics.every_ns == ns);
+    CHECK_FALSE(r.config.metrics.gpus);
     CHECK(r.said == "");
   }
-  for (const std::string bad : {"1", "0", "0s", "99ms", "3601s", "1.5s", "1 s", "1m", "s", "-1s",
-                                "on", "18446744073709551615s", "18446744073709551616ms"}) {
+  CHECK(read_with("TPROF_METRICS", "2s,gpus").config.metrics.every_ns == 2'000'000'000);
+  CHECK(read_with("TPROF_METRICS", "2s,gpus").config.metrics.gpus);
+  for (const std::string bad :
+       {"1", "0", "0s", "99ms", "1s,", "1s,gpu", "gpus", ",gpus", "off,gpus", "3601s", "1.5s",
+        "1 s", "1m", "s", "-1s", "on", "18446744073709551615s", "18446744073709551616ms"}) {
     const Reading r = read_with("TPROF_METRICS", bad);
-    CHECK(r.config.metrics_ns == 0);
+    CHECK(r.config.metrics.every_ns == 0);
     CHECK(one_line_naming(r.said, "TPROF_METRICS", bad));
   }
 }

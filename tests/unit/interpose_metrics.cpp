@@ -94,7 +94,7 @@ void plant_all(const Root& root) {
 using Shown = std::map<std::string, std::map<std::string, double>>;
 Shown shown(const Metrics* before, const Metrics& now) {
   Shown all;
-  each_lane(before, now, [&](const Counter& c) {
+  each_lane(before, now, "", [&](const Counter& c) {
     std::map<std::string, double> values;
     const std::string_view name = each_value(
         c, [&](std::string_view key, double value) { values[std::string(key)] = value; });
@@ -256,7 +256,7 @@ namespace {
 struct Reading {
   explicit Reading(const World&, std::uint64_t quota = 0) {
     World::view().head().quota = quota;
-    output = std::make_unique<Output>(World::view(), fd, 0, -1, Wanted{1, false});
+    output = std::make_unique<Output>(World::view(), fd, 0, -1, MetricsWanted{1, false, false});
   }
   ~Reading() {
     output->leave();

@@ -2,6 +2,7 @@
 //
 //   user_uses all FILE    three threads, 64 MiB, 32 MiB written to FILE, half a second of CPU
 //   user_uses kill FILE   the same with less CPU, flushed; then SIGKILL
+//   user_uses wait FILE   as little as can be, until FILE is there
 //   user_uses fork FILE   the same with less CPU; then a child begins a trace, and prints its
 //                         threads and what it has open of its parent's
 #include <dirent.h>
@@ -79,6 +80,10 @@ int main(int argc, char** argv) {
   if (argc != 3) return 1;
   const std::string what = argv[1];
   tprof_instant("begin");
+  if (what == "wait") {
+    while (access(argv[2], F_OK) != 0) usleep(1000);
+    return 0;
+  }
   const double cpu = cpu_seconds();
   const std::uint64_t written = written_to_disk();
   for (int i = 0; i < 3; ++i) std::thread(pause).detach();
