@@ -108,6 +108,37 @@ int rank_by_communicators(const View& view) {
   return rank;
 }
 
+// With its NUL; where there is less room nothing.
+std::size_t give(const Text& text, char* json, std::size_t size) {
+  if (text.failed()) return 0;
+  if (json != nullptr && text.size() < size) {
+    std::memcpy(json, text.data(), text.size());
+    json[text.size()] = '\0';
+  }
+  return text.size() + 1;
+}
+
+// The ledger of a moment, and its sums.
+struct EpochsEnd {
+  EpochsEnd() {
+    if (!session::started()) return;
+    const View view = session::mapping().view();
+    Sums sums;
+    ledger_line(ledger, view, sums, now_ns(), g_since.epoch, "reset", false);
+    counts = add_up(view, sums);
+  }
+  Text ledger;
+  Buckets counts{};
+};
+
+void begin_epoch(const EpochsEnd& end) {
+  g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
+  if (!session::started()) return;
+  g_since.before = end.counts;
+  ++g_since.epoch;
+  writer::end_epoch(end.ledger.failed() ? std::string_view() : end.ledger.view());
+}
+
 }  // namespace
 
 int enabled() {
@@ -130,27 +161,26 @@ std::size_t totals(char* json, std::size_t size) {
     const LockGuard guard(g_lock);
     put(text, now, g_since);
   }
-  if (text.failed()) return 0;
-  if (json != nullptr && text.size() < size) {
-    std::memcpy(json, text.data(), text.size());
-    json[text.size()] = '\0';
-  }
-  return text.size() + 1;
+  return give(text, json, size);
+}
+
+std::size_t totals_and_reset(char* json, std::size_t size) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  const LockGuard guard(g_lock);
+  const EpochsEnd end;
+  Text text;
+  put(text, end.counts, g_since);
+  const std::size_t needed = give(text, json, size);
+  if (json != nullptr && needed != 0 && needed <= size) begin_epoch(end);
+  return needed;
 }
 
 int reset() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   const LockGuard guard(g_lock);
-  g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
-  if (!session::started()) return TPROF_OK;
-  const View view = session::mapping().view();
-  Text ledger;
-  Sums sums;
-  ledger_line(ledger, view, sums, now_ns(), g_since.epoch, "reset", false);
-  g_since.before = add_up(view, sums);
-  ++g_since.epoch;
-  writer::end_epoch(ledger.failed() ? std::string_view() : ledger.view());
+  begin_epoch(EpochsEnd());
   return TPROF_OK;
 }
 

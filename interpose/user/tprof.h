@@ -56,6 +56,7 @@ struct tprof_functions {
   int (*enabled)(void);
   int (*rank)(void);
   size_t (*totals)(char* json, size_t size);
+  size_t (*totals_and_reset)(char* json, size_t size);
 };
 
 /* The library's table, NULL where it is not preloaded. Weak, and looked up by the dynamic linker
@@ -192,6 +193,13 @@ static inline int tprof_rank(void) {
 static inline size_t tprof_totals(char* json, size_t size) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->totals(json, size);
+}
+
+/* Both at one moment: no call of another thread gets lost between them. No reset where the result
+ * is more than `size`. */
+static inline size_t tprof_totals_and_reset(char* json, size_t size) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? 0 : f->totals_and_reset(json, size);
 }
 
 /* NOLINTEND(modernize-use-nullptr) */

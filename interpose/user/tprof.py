@@ -69,6 +69,7 @@ class _Functions(ctypes.Structure):
         ("enabled", _quick(_int)),
         ("rank", _quick(_int)),
         ("totals", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
+        ("totals_and_reset", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
     ]
 
 
@@ -302,11 +303,11 @@ def rank():
     return None if found < 0 else found
 
 
-def _buckets():
+def _buckets(ask):
     size = 1 << 14
     while True:
         text = ctypes.create_string_buffer(size)
-        needed = _library.totals(text, size)
+        needed = ask(text, size)
         if needed <= size:
             return json.loads(text.value or b"{}").get("buckets", {})
         size = needed + 256
@@ -318,13 +319,12 @@ def totals():
     total_ns, elements, bytes). Empty where the library is not preloaded."""
     if _library is None:
         return {}
-    return {**_sums.taken(False), **_buckets()}
+    return {**_sums.taken(False), **_buckets(_library.totals)}
 
 
 def dump_and_reset(message="", logger=None):
-    """totals() as one line of `logger` (by default this module's), at level INFO; then reset()."""
+    """totals() as one line of `logger` (by default this module's), at level INFO; with a reset() at that moment."""
     if _library is None:
         return
-    found = {**_sums.taken(True), **_buckets()}
-    _library.reset()
+    found = {**_sums.taken(True), **_buckets(_library.totals_and_reset)}
     (logger or logging.getLogger(__name__)).info("%s%s", message, json.dumps(found))

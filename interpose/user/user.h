@@ -22,6 +22,7 @@ int flush(std::uint32_t timeout_ms);
 int enabled();
 int rank();
 std::size_t totals(char* json, std::size_t size);
+std::size_t totals_and_reset(char* json, std::size_t size);
 
 // In the child: the step is its parent's, and so are the counts.
 void forget_step();

@@ -4,16 +4,20 @@
 //   step N       N times an all-gather and a reduce-scatter
 //   reset        tprof_reset
 //   totals       prints tprof_totals first
+//   race N       N all-gathers of another thread, and meanwhile tprof_totals_and_reset; prints how
+//                many these have counted, with the last
 //
 // On a communicator of its own, one rank.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../../interpose/user/tprof.h"
@@ -31,6 +35,17 @@ void check(bool well, const char* what) {
 
 constexpr std::size_t kCount = 1024;
 
+// Of all-gathers, in the epoch that ends here.
+long counted() {
+  char json[4096];
+  check(tprof_totals_and_reset(nullptr, 0) > 1, "tprof_totals_and_reset");  // asks for the size
+  check(tprof_totals_and_reset(json, sizeof json) <= sizeof json, "tprof_totals_and_reset");
+  const std::string text(json);
+  const std::string key = "\"ALLGATHER\":{\"calls\":";
+  const std::size_t at = text.find(key);
+  return at == std::string::npos ? 0 : std::stol(text.substr(at + key.size()));
+}
+
 }  // namespace
 
 int main() {
@@ -43,7 +58,21 @@ int main() {
   std::string command;
   while (std::cin >> command) {
     long n = 0;
-    if (command == "gather" || command == "step") std::cin >> n;
+    if (command == "gather" || command == "step" || command == "race") std::cin >> n;
+    if (command == "race") {
+      std::atomic<bool> over{false};
+      std::thread other([&, n] {
+        for (long i = 0; i < n; ++i) {
+          CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
+        }
+        over = true;
+      });
+      long sum = 0;
+      while (!over) sum += counted();
+      other.join();
+      std::printf("%ld\n", sum + counted());
+      n = 0;
+    }
     for (long i = 0; i < n; ++i) {
       CHECK_NCCL(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
       if (command == "gather") continue;

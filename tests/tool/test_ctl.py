@@ -168,6 +168,15 @@ def test_dump_puts_all_lines_and_the_ledger_into_the_file(tmp_path):
         assert calls(job.ends()) == 5
 
 
+def test_no_call_of_another_thread_is_lost_between_the_totals_and_the_reset(tmp_path):
+    with commanded(tmp_path) as job:
+        job.told("reset")
+        (sum_of_epochs,) = job.does("race", 20_000)
+        assert int(sum_of_epochs) == 20_000
+        assert job.counted("ncclAllGather") == 20_001  # and the first
+        assert calls(job.ends()) == 20_001
+
+
 def test_reset_begins_the_programs_totals_anew(tmp_path):
     with commanded(tmp_path) as job:
         job.does("gather", 3)
