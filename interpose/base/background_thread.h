@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <ctime>
 
+#include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
 
 namespace tprof {
@@ -22,6 +23,19 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, st
 }
 inline void futex_wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Until `done`, which counts, has reached `wanted`. False: not in time.
+inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
+                       std::uint32_t timeout_ms) {
+  constexpr std::uint32_t kLookAgainMs = 10;  // whoever does it may be gone
+  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
+  for (;;) {
+    const std::uint32_t seen = done.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(seen - wanted) >= 0) return true;
+    if (now_ns() >= until) return false;
+    futex_wait(done, seen, kLookAgainMs);
+  }
 }
 
 // Detached, with a small stack and every signal blocked: signals are the program's. False: there is

@@ -104,18 +104,6 @@ bool close_held(Output& output) {
   return output.end();
 }
 
-// Until `done` has reached `wanted`. False: not in time.
-bool wait_for(std::atomic<std::uint32_t>& done, std::uint32_t wanted, std::uint32_t timeout_ms) {
-  constexpr std::uint32_t kLookAgainMs = 20;
-  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
-  for (;;) {
-    const std::uint32_t seen = done.load(std::memory_order_acquire);
-    if (static_cast<std::int32_t>(seen - wanted) >= 0) return true;
-    if (now_ns() >= until) return false;
-    futex_wait(done, seen, kLookAgainMs);
-  }
-}
-
 Duties g_duties{};
 std::atomic<std::uint32_t> g_sleep_ms{kSleepMs};
 
@@ -189,13 +177,13 @@ bool close_on_its_thread(std::uint32_t timeout_ms) {
   g_leaving.fetch_add(1, std::memory_order_release);
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
-  return wait_for(g_answered, mine, timeout_ms) && g_closed.load(std::memory_order_relaxed);
+  return wait_until(g_answered, mine, timeout_ms) && g_closed.load(std::memory_order_relaxed);
 }
 
 bool flush(std::uint32_t timeout_ms) {
   const std::uint32_t mine = g_flushes_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
-  return wait_for(g_flushes_done, mine, timeout_ms);
+  return wait_until(g_flushes_done, mine, timeout_ms);
 }
 
 void end_epoch(std::string_view ledger) {

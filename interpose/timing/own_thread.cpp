@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include "interpose/base/background_thread.h"
-#include "interpose/base/clock.h"
 
 namespace tprof::timing::own_thread {
 namespace {
@@ -44,15 +43,9 @@ void wake() {
 }
 
 void last_look(std::uint32_t timeout_ms) {
-  constexpr std::uint32_t kSoonMs = 10;
-  const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
-  while (now_ns() < until) {
-    const std::uint32_t answered = g_answered.load(std::memory_order_acquire);
-    if (answered >= mine) return;
-    futex_wait(g_answered, answered, kSoonMs);
-  }
+  wait_until(g_answered, mine, timeout_ms);
 }
 
 }  // namespace tprof::timing::own_thread
