@@ -14,6 +14,7 @@ import pytest
 from lib import launch, rankfile, tally
 from lib.build import BUILD, TPROF
 from lib.rankfile import named
+from lib.runs import until
 from lib.tool import SCHEMA, summary_of, tprof, worse_than_notes
 
 MARKED = {"TPROF_STEP": "call:ncclReduceScatter"}
@@ -142,6 +143,27 @@ def test_a_window_is_of_whole_steps_that_begin_behind_it(tmp_path, asked_first):
     assert gathers(file.lines) == before + 3 + 1
     assert calls(file) == before + 8 == job.counted("ncclAllGather")
     assert [w.get("first_step") for w in named(file.lines, "tprof_window")] == [None, first, before + 8]
+
+
+def test_metrics_of_a_window_are_in_its_file_and_nowhere_else(tmp_path):
+    def metrics(text):
+        return text.count('"name":"process memory, bytes"')
+
+    settings = {"TPROF_SCHEDULE": "ctl", "TPROF_WINDOW_FILES": "1", "TPROF_METRICS": "100ms"}
+    with commanded(tmp_path, **settings) as job:
+        path = job.file()
+        job.told("start")
+        of_window = path.stem + ".*.json*"
+        until(lambda: sum(metrics(file.read_text()) for file in job.traces.glob(of_window)) >= 2)
+        job.told("stop")
+        job.does("gather", 1)
+        job.process.stdin.close()
+        assert job.process.wait() == 0
+    assert metrics(path.read_text()) == 0
+    (window,) = named(rankfile.read(path).lines, "tprof_window")
+    (file,) = rankfile.windows_of(path).values()
+    at = [line["ts"] for line in file.lines if line.get("cat") == "COUNTER"]
+    assert window["ts"] <= min(at) and max(at) <= window["ts"] + window["dur"]
 
 
 def test_start_goes_on_behind_a_window(tmp_path):
