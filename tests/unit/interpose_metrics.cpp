@@ -244,8 +244,13 @@ TEST_CASE("lanes show levels as they are, what grows in a second, and shares wit
 }
 
 TEST_CASE("what a metric is called is known to be no word of the program's") {
-  for (const MetricLane& lane : kMetricLanes) CHECK(is_metric_word(lane.name));
-  CHECK(is_metric_word("resident"));
+  for (const auto& lane : kMetricLanes) CHECK(is_metric_word(lane.name));
+  for (const char* name : {"resident", "GPU 0 power, W", "GPU 15 NVLink, bytes/s", "kernels"}) {
+    CHECK(is_metric_word(name));
+  }
+  for (const char* name : {"GPU 0 loss", "GPU", "GPU 3", "GPU secret power, W"}) {
+    CHECK_FALSE(is_metric_word(name));
+  }
   CHECK_FALSE(is_metric_word(""));
   CHECK_FALSE(is_metric_word("loss"));
 }

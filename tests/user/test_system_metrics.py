@@ -127,5 +127,5 @@ def test_there_are_no_lanes_where_nobody_asked_for_them(setting, tmp_path):
     done = start([BUILD / "user_tells", "once"], tmp_path, libraries=None, RANK="3", WORLD_SIZE="4", **setting)
     assert [line for line in done.only_rank().lines if line.get("cat") == "COUNTER" and line["tid"] == 0] == []
     bad = setting.get("TPROF_METRICS") == "often"
-    expected = "tprof: TPROF_METRICS=often: expected off, or a period from 100ms to 3600s; using off"
+    expected = "tprof: TPROF_METRICS=often: expected off, or a period from 100ms to 3600s; ,gpus behind it; using off"
     assert (done.code, done.stderr.splitlines()) == (0, [expected] if bad else [])
