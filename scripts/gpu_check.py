@@ -260,6 +260,26 @@ def step_time(machine: Machine) -> str:
     return f"median step {statistics.median(plain):.2f} ms without; {', '.join(texts)}; {PAIRS} turns (reported, not judged)"
 
 
+def lanes_of_gpus(machine: Machine) -> str:
+    """What NVML tells beside a training job, for each device that nvidia-smi lists."""
+    if machine.standin:
+        return "not measured on the stand-in"
+    run = machine.train("gpus", "demo_gpt.py", "--steps", "200", TPROF_METRICS="100ms,gpus")
+    require(run.code == 0, f"exits {run.code}, see {run.stderr}")
+    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout.count("GPU ")
+    most: dict[str, float] = {}
+    for file in run.ranks():
+        for line in file.lines:
+            if line.get("cat") == "COUNTER" and line["name"].startswith("GPU "):
+                for key, value in line["args"].items():
+                    lane = f"{line['name']}: {key}"
+                    most[lane] = max(most.get(lane, 0), value)
+    for gpu in range(min(listed, 16)):
+        for lane in ("utilization, %: kernels", "memory, bytes: used", "power, W: power"):
+            require(f"GPU {gpu} {lane}" in most, f"no lane {lane} of GPU {gpu} of {listed}, see {run.stderr}")
+    return "highest: " + ", ".join(f"{lane} {value:.4g}" for lane, value in sorted(most.items())) + " (not judged)"
+
+
 CHECKS = {
     "python with one CUDA call": plain_python,
     "copies and collectives": copies_and_collectives,
@@ -271,6 +291,7 @@ CHECKS = {
     "times beside CUPTI's": times_beside_cuptis,
     "overlap": overlap,
     "step time": step_time,
+    "lanes of GPUs": lanes_of_gpus,
 }
 
 
