@@ -177,6 +177,20 @@ What has the name of the output already is not replaced.)",
         clock,
         run_id,
         attempt}},
+      {"replay",
+       "Lines of nccl-tests that make the same collectives again",
+       R"(
+Examples:
+  tprof replay tprof-traces/train-20260101-120000-0 > replay.sh
+  PATH=$PATH:nccl-tests/build sh replay.sh
+  tprof replay DIR --mpi           # a process for each rank, where nccl-tests was built with MPI=1
+Each line says how many calls it stands for; behind them stands what no line makes, and why.)",
+       replay,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--mpi", &o.mpi, "with mpirun, a process for each rank; else all ranks are in one (-g)"},
+        {"--json", &o.json, "for programs (schema tprof-replay/1)"},
+        run_id,
+        attempt}},
       {"summary",
        "Totals of a run: what moved, where, how much",
        R"(

@@ -207,6 +207,12 @@ struct Process {
   std::int64_t device = -1;  // where there are several
 };
 
+// Null: it has none of that number.
+inline const Comm* comm_of(const Process& p, const std::optional<std::int64_t>& number) {
+  const auto found = number ? p.comms.find(*number) : p.comms.end();
+  return found == p.comms.end() ? nullptr : &found->second;
+}
+
 // What its last ledger has; nothing where none is known.
 inline std::span<const Row> rows_of(const Process& p) {
   return p.ledger ? std::span<const Row>(p.ledger->rows) : std::span<const Row>();

@@ -20,9 +20,7 @@ using text::thousands;
 using Json = nlohmann::ordered_json;
 
 const read::Comm* comm_of(const SlowCall& c) {
-  const auto& number = c.device ? c.device->comm : c.line->comm;
-  const auto found = c.rank->comms.find(number.value_or(-1));
-  return found == c.rank->comms.end() ? nullptr : &found->second;
+  return read::comm_of(*c.rank, c.device ? c.device->comm : c.line->comm);
 }
 
 const std::string& function_of(const SlowCall& c) {

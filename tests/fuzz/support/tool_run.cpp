@@ -126,6 +126,7 @@ void run_all_readers(const fs::path& path) {
   const fs::path public_copy = folder() / "public";
   run_tool({"anonymize", path.string(), "-o", public_copy.string()});
   fs::remove_all(public_copy);
+  run_tool({"replay", path.string(), "--json"});
   const fs::path merged = folder() / "out.json";
   const int merging = run_tool({"merge", path.string(), "-o", merged.string()}).code;
   if (merging == 2) {

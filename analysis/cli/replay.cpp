@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "replay/report.h"
+
+namespace tprof::cli {
+
+int replay(const Options& o) {
+  read::Traces traces = load(read::trace_files(o.paths));
+  const job::Job job = one_job(traces, o.choice);
+  const replay::Plan plan = [&] {
+    Progress progress("reading lines", traces.traces.size());
+    return replay::plan(job, traces, [&](std::size_t done) { progress(done); });
+  }();
+  const replay::Launch launch{.mpi = o.mpi};
+  fmt::print("{}",
+             o.json ? replay::to_json(job, plan, launch) : replay::to_text(job, plan, launch));
+  traces.skipped.insert(traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
+  say_findings(job, traces);
+  return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,148 @@
+#include "replay/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "diagnose/names.h"
+#include "text/text.h"
+
+namespace tprof::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using text::thousands;
+
+constexpr const char* kHead =
+    "# What {} called, as runs of nccl-tests' programs: each makes the calls that stand behind it, "
+    "and no other.\n"
+    "# https://github.com/NVIDIA/nccl-tests, 2.16.8 or newer (with -w 1 older ones make a call "
+    "more); {}.\n"
+    "# A run makes one call and -n more, out of place, and as many in place. With -n 0 the times "
+    "that it prints mean nothing.\n";
+
+struct Reason {
+  Why why;
+  const char* name;
+  const char* text;
+};
+constexpr Reason kReasons[] = {
+    {Why::graph, "graph", "launches of CUDA graphs made them"},
+    {Why::no_line, "no_line", "without a line, so of unknown sizes"},
+    {Why::program, "program", "nccl-tests has no program that calls it"},
+    {Why::type, "type", "nccl-tests does not have the data type, or the reduction"},
+    {Why::communicator, "communicator", "it is not known on which ranks their communicator is"},
+    {Why::ranks, "ranks", "not made by all ranks of the communicator alike, as far as is known"},
+    {Why::ring, "ring", "no ring, in which each rank sends to the next and all alike"},
+    {Why::size, "size",
+     "no data, or a part for each rank that is no multiple of 16 bytes: nccl-tests rounds it"},
+    {Why::once, "once", "made once: a program makes each call twice at least"},
+    {Why::many, "many", "of more different sizes than are kept"},
+};
+
+const Reason& reason(Why why) {
+  return *std::ranges::find(kReasons, why, &Reason::why);
+}
+
+std::vector<std::string> words_of(const Run& run, const Launch& launch) {
+  std::vector<std::string> words;
+  if (launch.mpi) words = {"mpirun", "-np", std::to_string(run.call.nranks)};
+  words.emplace_back(program_for(run.call.function));
+  for (std::string& word : arguments(run.call, run.times, launch.mpi)) {
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string comment(const Run& run) {
+  const Call& call = run.call;
+  std::string out = fmt::format(
+      "{} {} on each of {}, count {}", thousands(run.times), functions_of(call),
+      diagnose::counted(static_cast<std::uint64_t>(call.nranks), "rank"), thousands(call.count));
+  if (call.function == "ncclBcast") out += ", for ncclBcast";
+  if (run.communicators > 1) {
+    out += fmt::format(", of {} communicators together", thousands(run.communicators));
+  }
+  if (run.hosts > 1) out += fmt::format(", which were on {} hosts", run.hosts);
+  return out;
+}
+
+std::string left_text(const Plan& plan) {
+  std::string out;
+  for (const Reason& r : kReasons) {
+    std::map<std::string, read::Amounts> functions;
+    for (const auto& [left, amounts] : plan.left) {
+      if (left.why == r.why) functions[left.function] += amounts;
+    }
+    for (const auto& [function, amounts] : functions) {
+      out += fmt::format("#   {} {}, {}: {}\n", thousands(amounts.calls), text::printable(function),
+                         text::bytes(amounts.bytes), r.text);
+    }
+  }
+  return out.empty() ? "" : "# Not in these lines:\n" + out;
+}
+
+template <typename T>
+Json or_null(bool known, const T& value) {
+  return known ? Json(value) : Json();
+}
+
+Json to_json(const Run& run, const Launch& launch) {
+  const Call& call = run.call;
+  const std::vector<std::string> words = words_of(run, launch);
+  return {{"command", joined(words)},
+          {"words", words},
+          {"function", call.function},
+          {"calls_of", call.function == "ncclSend" ? Json{"ncclSend", "ncclRecv"}
+                                                   : Json::array({functions_of(call)})},
+          {"dtype", call.dtype},
+          {"reduce", or_null(!call.reduce.empty(), call.reduce)},
+          {"root", or_null(call.root >= 0, call.root)},
+          {"count", call.count},
+          {"nranks", call.nranks},
+          {"communicators", run.communicators},
+          {"hosts", run.hosts},
+          {"times", run.times},
+          {"calls", run.amounts.calls},
+          {"elements", run.amounts.elements},
+          {"bytes", run.amounts.bytes}};
+}
+
+}  // namespace
+
+std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch) {
+  std::string out = fmt::format(kHead, text::printable(diagnose::names_of(job.processes)),
+                                launch.mpi ? "built with MPI=1" : "all ranks in one process");
+  for (const Run& run : plan.runs) {
+    out += fmt::format("{}  # {}\n", joined(words_of(run, launch)), comment(run));
+  }
+  return out + left_text(plan);
+}
+
+std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch) {
+  Json runs = Json::array();
+  for (const Run& run : plan.runs) runs.push_back(to_json(run, launch));
+  Json left = Json::array();
+  for (const auto& [key, amounts] : plan.left) {
+    left.push_back({{"why", reason(key.why).name},
+                    {"function", key.function},
+                    {"nranks", or_null(key.nranks != 0, key.nranks)},
+                    {"dtype", key.dtype},
+                    {"calls", amounts.calls},
+                    {"elements", amounts.elements},
+                    {"bytes", amounts.bytes}});
+  }
+  const Json all = {{"schema", "tprof-replay/1"},
+                    {"run_id", or_null(!job.run_id.empty(), job.run_id)},
+                    {"ranks", job.ranks},
+                    {"lines", runs},
+                    {"left", left}};
+  return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::replay

@@ -1,0 +1,17 @@
+// What `tprof replay` prints: a shell script, or JSON.
+#pragma once
+
+#include <string>
+
+#include "replay/plan.h"
+
+namespace tprof::replay {
+
+struct Launch {
+  bool mpi = false;  // a process for each rank, of programs that were built with MPI=1
+};
+
+std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch);
+std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch);
+
+}  // namespace tprof::replay
