@@ -162,17 +162,21 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         run_id,
         attempt}},
       {"export",
-       "Tables of all calls and counts: SQLite, or CSV",
+       "Tables of all calls and counts (SQLite, CSV), and files for other tools",
        R"(
 Examples:
   tprof export tprof-traces/train-20260101-120000-0 --sqlite run.db
   tprof export DIR --csv tables --ranks 0-7
-What is in the tables, with queries: analysis/export/README.md, tables.md where tprof is installed.
-What has the name of the output already is not replaced.)",
-       export_tables,
+  tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
+What is in the tables and files, with queries: analysis/export/README.md, tables.md where tprof is
+installed. What has the name of the output already is not replaced.)",
+       export_traces,
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},
         {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
+        {"--kineto", &o.kineto,
+         "traces like PyTorch's profiler's, of what was timed on the device, a file per rank"},
+        {"-o,--output", &o.output, "a new or an empty folder, for them", "DIR"},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
         clock,
         run_id,

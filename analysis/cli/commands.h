@@ -61,12 +61,13 @@ struct Options {
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: as many as there are by default
+  bool kineto = false;
   bool mpi = false;
 };
 
 int run(const Options& o);
 int merge(const Options& o);
-int export_tables(const Options& o);
+int export_traces(const Options& o);
 int replay(const Options& o);
 int summary(const Options& o);
 int check(const Options& o);

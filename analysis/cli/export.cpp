@@ -6,7 +6,9 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/time_axis.h"
+#include "diagnose/names.h"
 #include "export/csv_writer.h"
+#include "export/kineto.h"
 #include "export/ledger_tables.h"
 #include "export/line_tables.h"
 #include "export/sqlite_writer.h"
@@ -19,11 +21,15 @@ namespace tprof::cli {
 namespace {
 
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  if (o.sqlite.empty() == o.csv.empty()) {
-    throw read::BadInput("expected --sqlite FILE or --csv DIR: where to");
-  }
   if (o.csv.empty()) return std::make_unique<trace_export::SqliteWriter>(o.sqlite);
   return std::make_unique<trace_export::CsvWriter>(o.csv);
+}
+
+void require_one_format(const Options& o) {
+  if (int{!o.sqlite.empty()} + int{!o.csv.empty()} + int{o.kineto} != 1) {
+    throw read::BadInput("expected one of --sqlite FILE, --csv DIR and --kineto -o DIR");
+  }
+  if (o.kineto == o.output.empty()) throw read::BadInput("-o DIR: with --kineto, which needs it");
 }
 
 // A file that is damaged within is left out, and named.
@@ -55,11 +61,48 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
   if (chosen.empty()) throw read::BadInput(skipped.back().reason);
 }
 
+// Where a call has no time on the device, these have nothing to say.
+void write_ranks(const Options& o, const read::Traces& traces, const trace_export::Exported& of,
+                 std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
+  trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
+  const trace_export::MakeRankFormat make = [&](const std::vector<const read::Process*>& rank) {
+    return std::make_unique<trace_export::KinetoTrace>(of, rank);
+  };
+  const std::size_t skipped_before = skipped.size();
+  Progress progress("exporting", traces.traces.size());
+  const trace_export::RankFiles files = trace_export::write_ranks(
+      of, traces, make, output, skipped, [&](std::size_t done) { progress(done); });
+  if (files.written.empty()) {
+    throw read::BadInput(
+        skipped.size() > skipped_before
+            ? skipped.back().reason
+            : "no call has a time on the device (TPROF_TIMING=events), so HTA and TensorBoard "
+              "would have nothing to compute from");
+  }
+  output.publish();
+  std::erase_if(chosen, [&](const read::Process* p) {
+    return !p->header.rank || !std::ranges::binary_search(files.written, *p->header.rank);
+  });
+  if (!files.untimed.empty()) {
+    fmt::print(stderr, "tprof: note: {} without a file: no call has a time on the device\n",
+               diagnose::names_of(files.untimed));
+  }
+  if (files.without_rank != 0) {
+    fmt::print(stderr, "tprof: note: {} left out: of no known rank\n",
+               diagnose::counted(files.without_rank, "process"));
+  }
+  fmt::print(stderr,
+             "tprof: note: computation has no events here: what lies between calls and copies is "
+             "not idle time, whatever a tool calls it\n");
+}
+
 }  // namespace
 
-int export_tables(const Options& o) {
+int export_traces(const Options& o) {
+  require_one_format(o);
   trace_export::remove_unfinished_on_signals();
-  const auto writer = writer_of(o);
+  const bool tables = !o.kineto;
+  const auto writer = tables ? writer_of(o) : nullptr;
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = processes_of(job, o.ranks);
@@ -70,11 +113,16 @@ int export_tables(const Options& o) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());
     of.ranks[p] = {number, axis.placement(*p, number, of.base_time_ns)};
   }
-  write(traces, of, *writer, chosen, traces.skipped);
-  writer->finish();
+  if (tables) {
+    write(traces, of, *writer, chosen, traces.skipped);
+    writer->finish();
+  } else {
+    write_ranks(o, traces, of, chosen, traces.skipped);
+  }
   say_findings(job, traces);
   if (!of.clocks.empty()) fmt::print(stderr, "tprof: note: {}\n", of.clocks);
-  fmt::print(stderr, "{}: {}\n", text::printable((o.csv.empty() ? o.sqlite : o.csv).string()),
+  fmt::print(stderr, "{}: {}\n",
+             text::printable((tables ? o.csv.empty() ? o.sqlite : o.csv : o.output).string()),
              report::how_many(chosen));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }

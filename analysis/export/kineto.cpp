@@ -1,0 +1,176 @@
+#include "export/kineto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "export/kineto_names.h"
+#include "interpose/format/record.h"
+#include "interpose/format/schema.h"
+
+namespace tprof::trace_export {
+namespace {
+
+using read::Process;
+
+// CUPTI's number of the default stream, which HTA takes for granted: a stream 0 is none to it.
+constexpr std::int64_t kDefaultStream = 7;
+
+std::set<std::int64_t> devices_of(const std::vector<const Process*>& processes) {
+  std::set<std::int64_t> devices;
+  for (const Process* p : processes) {
+    if (p->lanes == 1) devices.insert(p->header.devices.begin(), p->header.devices.end());
+    for (const auto& [number, comm] : p->comms) {
+      if (comm.rank >= 0) devices.insert(comm.device);
+    }
+  }
+  return devices;
+}
+
+}  // namespace
+
+KinetoTrace::KinetoTrace(const Exported& of, std::vector<const Process*> processes)
+    : of_(of), processes_(std::move(processes)) {}
+
+// As torch.profiler.tensorboard_trace_handler names them, with the rank for the process id: a
+// worker, and the time of the span, which is that of all ranks.
+std::string KinetoTrace::file_name() const {
+  const read::Header& h = processes_.front()->header;
+  return fmt::format("{}_{:05}.{}.pt.trace.json.gz", in_file_name(h.host), h.rank.value_or(0),
+                     of_.base_time_ns / 1'000'000);
+}
+
+void KinetoTrace::begin(std::string& out) {
+  const read::Header& h = processes_.front()->header;
+  const auto world = of_.job.world_size ? of_.job.world_size : h.world_size;
+  out += "{\n\"schemaVersion\": 1,\n";
+  // HTA finds the rank by a regular expression, with this very space.
+  out += fmt::format("\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}{}}},\n",
+                     h.rank.value_or(0),
+                     world ? fmt::format(", \"world_size\": {}", *world) : std::string());
+  const std::set<std::int64_t> devices = devices_of(processes_);
+  std::vector<std::string> properties;
+  properties.reserve(devices.size());
+  for (const std::int64_t device : devices) {
+    properties.push_back(fmt::format("{{\"id\": {}}}", device));
+  }
+  out += fmt::format("\"deviceProperties\": [{}],\n", fmt::join(properties, ", "));
+  out +=
+      fmt::format("\"baseTimeNanoseconds\": {},\n\"displayTimeUnit\": \"ms\",\n", of_.base_time_ns);
+  out += fmt::format("\"madeBy\": \"tprof {}\",\n\"traceEvents\": [\n", kVersion);
+  out += fmt::format(R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,)"
+                     R"("args":{{"labels":"CPU"}}}})",
+                     processes_.front()->header.pid);
+  for (const Process* p : processes_) {
+    process_name(p->header.pid, fmt::format("rank {}", h.rank.value_or(0)), out);
+  }
+  for (const std::int64_t device : devices)
+    process_name(device, fmt::format("GPU {}", device), out);
+  for (const Process* p : processes_) steps(*p, out);
+}
+
+void KinetoTrace::end(std::string& out) {
+  out += "\n]\n}\n";
+}
+
+void KinetoTrace::process_name(std::int64_t pid, const std::string& name, std::string& out) {
+  fmt::format_to(
+      std::back_inserter(out),
+      ",\n"
+      R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"ts":0,"args":{{"name":"{}"}}}})",
+      pid, name);
+}
+
+void KinetoTrace::event(std::string_view category, std::string_view name, const Place& at,
+                        std::string& out) {
+  fmt::format_to(std::back_inserter(out),
+                 ",\n"
+                 R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":)",
+                 category, name, at.pid, at.tid);
+  append_micros(out, at.from_ns);
+  out += ",\"dur\":";
+  append_micros(out, std::max<std::int64_t>(at.dur_ns, 0));
+}
+
+// As torch.profiler marks them; of the main thread.
+void KinetoTrace::steps(const Process& p, std::string& out) {
+  const auto found = of_.found.ranks.find(&p);
+  if (found == of_.found.ranks.end()) return;
+  const Exported::Rank& rank = of_.ranks.at(&p);
+  for (const steps::Interval& step : found->second) {
+    const std::int64_t from = rank.at.moved(step.from_ns);
+    event("user_annotation", fmt::format("\"ProfilerStep#{}\"", step.step),
+          {p.header.pid, p.header.pid, from, rank.at.moved(step.to_ns) - from}, out);
+    out += ",\"args\":{}}";
+  }
+}
+
+void KinetoTrace::call(const Process& p, const read::Event& e, const read::DeviceTime* t,
+                       std::string& out) {
+  if (e.unfinished || e.captured || e.failed) return;
+  ++calls_;
+  const Place at{p.header.pid, e.thread, of_.ranks.at(&p).at.moved(e.ts_ns), e.dur_ns};
+  const read::Comm* comm = read::comm_of(p, e.comm);
+  if (t != nullptr && comm != nullptr) operation(e, *comm, at, out);
+  event("cuda_runtime", json_text(e.name), at, out);
+  if (t == nullptr) {
+    out += ",\"args\":{}}";
+    return;
+  }
+  fmt::format_to(std::back_inserter(out), R"(,"args":{{"External id":{0},"correlation":{0}}}}})",
+                 calls_);
+  on_device(p, e, *t, out);
+  ++timed_;
+}
+
+// What c10d would call it.
+void KinetoTrace::operation(const read::Event& e, const read::Comm& comm, const Place& at,
+                            std::string& out) {
+  const std::string_view name = kineto_operation(e.name);
+  if (name.empty()) return;
+  event("cpu_op", fmt::format("\"{}\"", name), at, out);
+  fmt::format_to(std::back_inserter(out), R"(,"args":{{"External id":{})", calls_);
+  // What goes in, where each rank gives as much.
+  if (e.bucket != Bucket::OTHER_COLL && e.bucket != Bucket::P2P) {
+    const bool of_all = e.bucket == Bucket::RESHARDING || e.bucket == Bucket::ALLTOALL;
+    const std::uint64_t sent = e.count * (of_all ? static_cast<std::uint64_t>(comm.nranks) : 1);
+    fmt::format_to(std::back_inserter(out), R"(,"Input Dims":[[{}]],"Input type":[{}])", sent,
+                   json_text(kineto_type(e.dtype)));
+  }
+  out += "}}";
+}
+
+void KinetoTrace::on_device(const Process& p, const read::Event& e, const read::DeviceTime& t,
+                            std::string& out) {
+  const read::Comm* comm = read::comm_of(p, e.comm);
+  const std::int64_t device = comm != nullptr ? comm->device : e.device.value_or(0);
+  const std::int64_t stream =
+      std::max<std::int64_t>(t.lane - std::int64_t{kDeviceLane}, 0) + kDefaultStream;
+  const Place at{device, stream, of_.ranks.at(&p).at.moved(t.ts_ns), t.dur_ns};
+  event(is_copy(e.bucket) ? "gpu_memcpy" : "kernel", json_text(kineto_kernel(e)), at, out);
+  fmt::format_to(
+      std::back_inserter(out),
+      R"(,"args":{{"External id":{0},"correlation":{0},"device":{1},"stream":{2},"bytes":{3})",
+      calls_, device, stream, e.bytes);
+  if (comm != nullptr) {
+    fmt::format_to(std::back_inserter(out), R"(,"Group size":{},"dtype":{})", comm->nranks,
+                   json_text(e.dtype));
+  } else if (t.dur_ns > 0) {
+    fmt::format_to(std::back_inserter(out), R"~(,"memory bandwidth (GB/s)":{})~",
+                   static_cast<double>(e.bytes) / static_cast<double>(t.dur_ns));
+  }
+  if (t.calls > 1) fmt::format_to(std::back_inserter(out), R"(,"calls":{})", t.calls);
+  out += "}}";
+}
+
+void KinetoTrace::range(const Process& p, const read::Range& r, std::string& out) {
+  if (r.phase != read::Range::Phase::closed || r.name.starts_with("ProfilerStep")) return;
+  const Place at{p.header.pid, r.thread, of_.ranks.at(&p).at.moved(r.ts_ns), r.dur_ns};
+  event("user_annotation", json_text(r.name), at, out);
+  out += ",\"args\":{}}";
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,43 @@
+// A rank's trace as PyTorch's profiler (Kineto) writes one, as far as calls, copies and steps go:
+// for what reads such traces, HTA and TensorBoard's profiler.
+#pragma once
+
+#include "export/rank_files.h"
+
+namespace tprof::trace_export {
+
+class KinetoTrace : public RankFormat {
+ public:
+  KinetoTrace(const Exported& of, std::vector<const read::Process*> processes);
+
+  std::string file_name() const override;
+  void begin(std::string& out) override;
+  void call(const read::Process& process, const read::Event& e, const read::DeviceTime* t,
+            std::string& out) override;
+  void range(const read::Process& process, const read::Range& r, std::string& out) override;
+  void end(std::string& out) override;
+  std::uint64_t timed() const override { return timed_; }
+
+ private:
+  // One event up to its arguments. `name` with its quotes.
+  struct Place {
+    std::int64_t pid = 0;
+    std::int64_t tid = 0;
+    std::int64_t from_ns = 0;
+    std::int64_t dur_ns = 0;
+  };
+  static void event(std::string_view category, std::string_view name, const Place& at,
+                    std::string& out);
+  static void process_name(std::int64_t pid, const std::string& name, std::string& out);
+  void operation(const read::Event& e, const read::Comm& comm, const Place& at, std::string& out);
+  void on_device(const read::Process& process, const read::Event& e, const read::DeviceTime& t,
+                 std::string& out);
+  void steps(const read::Process& process, std::string& out);
+
+  const Exported& of_;
+  std::vector<const read::Process*> processes_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t timed_ = 0;
+};
+
+}  // namespace tprof::trace_export
