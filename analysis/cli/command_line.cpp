@@ -168,6 +168,7 @@ Examples:
   tprof export tprof-traces/train-20260101-120000-0 --sqlite run.db
   tprof export DIR --csv tables --ranks 0-7
   tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
+  tprof export DIR --inspector -o logs       # as NCCL's Inspector
 What is in the tables and files, with queries: analysis/export/README.md, tables.md where tprof is
 installed. What has the name of the output already is not replaced.)",
        export_traces,
@@ -176,7 +177,9 @@ installed. What has the name of the output already is not replaced.)",
         {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
         {"--kineto", &o.kineto,
          "traces like PyTorch's profiler's, of what was timed on the device, a file per rank"},
-        {"-o,--output", &o.output, "a new or an empty folder, for them", "DIR"},
+        {"--inspector", &o.inspector,
+         "the collectives that were timed on the device, a file per rank"},
+        {"-o,--output", &o.output, "a new or an empty folder, for these", "DIR"},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
         clock,
         run_id,

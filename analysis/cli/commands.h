@@ -62,6 +62,7 @@ struct Options {
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: as many as there are by default
   bool kineto = false;
+  bool inspector = false;
   bool mpi = false;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -8,6 +9,7 @@
 #include "cli/time_axis.h"
 #include "diagnose/names.h"
 #include "export/csv_writer.h"
+#include "export/inspector.h"
 #include "export/kineto.h"
 #include "export/ledger_tables.h"
 #include "export/line_tables.h"
@@ -26,10 +28,14 @@ std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
 }
 
 void require_one_format(const Options& o) {
-  if (int{!o.sqlite.empty()} + int{!o.csv.empty()} + int{o.kineto} != 1) {
-    throw read::BadInput("expected one of --sqlite FILE, --csv DIR and --kineto -o DIR");
+  const std::array formats = {!o.sqlite.empty(), !o.csv.empty(), o.kineto, o.inspector};
+  if (std::ranges::count(formats, true) != 1) {
+    throw read::BadInput(
+        "expected one of --sqlite FILE, --csv DIR, --kineto -o DIR and --inspector -o DIR");
   }
-  if (o.kineto == o.output.empty()) throw read::BadInput("-o DIR: with --kineto, which needs it");
+  if ((o.kineto || o.inspector) != !o.output.empty()) {
+    throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
+  }
 }
 
 // A file that is damaged within is left out, and named.
@@ -64,9 +70,13 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
 // Where a call has no time on the device, these have nothing to say.
 void write_ranks(const Options& o, const read::Traces& traces, const trace_export::Exported& of,
                  std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
+  using trace_export::RankFormat;
   trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
-  const trace_export::MakeRankFormat make = [&](const std::vector<const read::Process*>& rank) {
-    return std::make_unique<trace_export::KinetoTrace>(of, rank);
+  const trace_export::Hosts hosts = trace_export::hosts_of_communicators(of.job);
+  const trace_export::MakeRankFormat make =
+      [&](const std::vector<const read::Process*>& rank) -> std::unique_ptr<RankFormat> {
+    if (o.kineto) return std::make_unique<trace_export::KinetoTrace>(of, rank);
+    return std::make_unique<trace_export::InspectorLog>(of, hosts, rank);
   };
   const std::size_t skipped_before = skipped.size();
   Progress progress("exporting", traces.traces.size());
@@ -76,8 +86,10 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
     throw read::BadInput(
         skipped.size() > skipped_before
             ? skipped.back().reason
-            : "no call has a time on the device (TPROF_TIMING=events), so HTA and TensorBoard "
-              "would have nothing to compute from");
+            : fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
+                          "nothing to compute from",
+                          o.kineto ? "call" : "collective that stands alone",
+                          o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
   }
   output.publish();
   std::erase_if(chosen, [&](const read::Process* p) {
@@ -91,9 +103,11 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
     fmt::print(stderr, "tprof: note: {} left out: of no known rank\n",
                diagnose::counted(files.without_rank, "process"));
   }
-  fmt::print(stderr,
-             "tprof: note: computation has no events here: what lies between calls and copies is "
-             "not idle time, whatever a tool calls it\n");
+  if (o.kineto) {
+    fmt::print(stderr,
+               "tprof: note: computation has no events here: what lies between calls and copies is "
+               "not idle time, whatever a tool calls it\n");
+  }
 }
 
 }  // namespace
@@ -101,7 +115,7 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
 int export_traces(const Options& o) {
   require_one_format(o);
   trace_export::remove_unfinished_on_signals();
-  const bool tables = !o.kineto;
+  const bool tables = !o.kineto && !o.inspector;
   const auto writer = tables ? writer_of(o) : nullptr;
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = one_job(traces, o.choice);

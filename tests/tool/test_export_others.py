@@ -1,5 +1,5 @@
-"""tprof export --kineto: HTA and TensorBoard's profiler read it with their own code, and compute what
-the stand-in and formulas say."""
+"""tprof export --kineto and --inspector: HTA and TensorBoard's profiler read the one with their own
+code, and compute what the stand-in and formulas say; the other has the Inspector's keys."""
 
 import collections
 import functools
@@ -195,7 +195,42 @@ def test_ranks_of_one_process_have_a_file_each(tmp_path):
         assert sum(e.get("cat") == "gpu_memcpy" for e in trace["traceEvents"]) == 5 * (rank + 1)
 
 
-@pytest.mark.parametrize("format_", ["--kineto"])
+def test_the_inspectors_lines_have_its_keys_and_the_known_times(tmp_path):
+    truth = clock_job(tmp_path / "run", 2, 2, 50)
+    done = tprof("export", tmp_path / "run", "--inspector", "-o", tmp_path / "out", "--clock", "realtime")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [f"rank-{n:05}.jsonl" for n in range(4)]
+    for rank in range(4):
+        lines = [json.loads(line) for line in (tmp_path / f"out/rank-{rank:05}.jsonl").read_text().splitlines()]
+        assert len(lines) == 50
+        for line in lines:
+            assert set(line) == {"header", "metadata", "coll_perf"}
+            assert set(line["header"]) - {"comm_name"} == {"id", "rank", "n_ranks", "nnodes"}
+            assert (line["header"]["rank"], line["header"]["n_ranks"], line["header"]["nnodes"]) == (rank, 4, 2)
+            assert line["metadata"]["inspector_output_format_version"] == "v4.0"
+            of = line["coll_perf"]
+            assert (of["coll"], of["coll_msg_size_bytes"]) == ("AllReduce", 4096)
+            took = truth["left"][of["coll_sn"]][rank] - truth["came"][of["coll_sn"]][rank]
+            assert of["coll_exec_time_us"] == pytest.approx(took / 1000, rel=2e-5, abs=1)
+            assert of["coll_algobw_gbs"] == pytest.approx(4096 / took, rel=1e-3)
+            assert of["coll_busbw_gbs"] == pytest.approx(of["coll_algobw_gbs"] * 2 * 3 / 4)
+        assert [line["coll_perf"]["coll_sn"] for line in lines] == list(range(50))
+
+
+def test_the_inspectors_sizes_are_those_of_a_rank(trained, tmp_path):
+    assert tprof("export", trained.traces, "--inspector", "-o", tmp_path / "out").returncode == 0
+    for file in trained.ranks():
+        found = collections.defaultdict(collections.Counter)
+        for line in (tmp_path / f"out/rank-{file.rank:05}.jsonl").read_text().splitlines():
+            of = json.loads(line)["coll_perf"]
+            found["nccl" + of["coll"]].update(calls=1, size=of["coll_msg_size_bytes"])
+        tally = counted(trained, file)
+        assert {f: (of["calls"], of["size"]) for f, of in found.items()} == {
+            f: (tally[f]["calls"], tally[f]["count"] * 4) for f in COLLECTIVES
+        }
+
+
+@pytest.mark.parametrize("format_", ["--kineto", "--inspector"])
 def test_without_device_times_there_is_no_output_and_one_line_says_why(format_, tmp_path):
     generate(tmp_path / "run", 2, 100)
     done = tprof("export", tmp_path / "run", format_, "-o", tmp_path / "out")
@@ -203,7 +238,7 @@ def test_without_device_times_there_is_no_output_and_one_line_says_why(format_, 
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-@pytest.mark.parametrize("format_", ["--kineto"])
+@pytest.mark.parametrize("format_", ["--kineto", "--inspector"])
 def test_a_full_disk_leaves_nothing_half(format_, tmp_path):
     clock_job(tmp_path / "run", 1, 2, 500)
     small_files = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
@@ -224,7 +259,7 @@ def test_what_is_there_is_not_replaced_and_one_format_is_asked_for(tmp_path):
     clock_job(tmp_path / "run", 1, 1, 5)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").touch()
-    for wrong in (["--kineto", "-o", tmp_path / "out"], ["--kineto"], ["--kineto", "--sqlite", tmp_path / "a.db", "-o", tmp_path / "o"],
+    for wrong in (["--kineto", "-o", tmp_path / "out"], ["--kineto"], ["--kineto", "--inspector", "-o", tmp_path / "o"],
                   ["--sqlite", tmp_path / "a.db", "-o", tmp_path / "o"], []):  # fmt: skip
         done = tprof("export", tmp_path / "run", *wrong)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, wrong

@@ -127,10 +127,12 @@ void run_all_readers(const fs::path& path) {
   run_tool({"anonymize", path.string(), "-o", public_copy.string()});
   fs::remove_all(public_copy);
   run_tool({"replay", path.string(), "--json"});
-  const fs::path others = folder() / "others";
-  const int exported = run_tool({"export", path.string(), "--kineto", "-o", others.string()}).code;
-  promise(exported != 2 || !fs::exists(others), "no export of bad input");
-  fs::remove_all(others);
+  for (const char* format : {"--kineto", "--inspector"}) {
+    const fs::path others = folder() / "others";
+    const int code = run_tool({"export", path.string(), format, "-o", others.string()}).code;
+    promise(code != 2 || !fs::exists(others), "no export of bad input");
+    fs::remove_all(others);
+  }
   const fs::path merged = folder() / "out.json";
   const int merging = run_tool({"merge", path.string(), "-o", merged.string()}).code;
   if (merging == 2) {
