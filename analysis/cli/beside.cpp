@@ -2,14 +2,19 @@
 
 #include <glob.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <map>
 #include <optional>
 #include <string_view>
 
-#include "export/other_trace.h"
+#include "cli/other_clocks.h"
 #include "read/error.h"
 #include "read/folder.h"
+#include "text/text.h"
 
 namespace tprof::cli {
 
@@ -54,33 +59,76 @@ std::vector<fs::path> files_of(const std::string& pattern) {
   return files;
 }
 
+// Whose it is: `given` with RANK=. Null: of a rank that is left out.
+const read::Process* owner_of(const fs::path& file, const trace_export::OtherTrace& trace,
+                              std::optional<std::int64_t> given,
+                              const std::vector<const read::Process*>& chosen) {
+  std::optional<std::int64_t> rank = given ? given : trace.rank();
+  if (!rank) rank = rank_in_name(file);
+  if (!rank && chosen.size() == 1) return chosen[0];
+  if (!rank) {
+    throw read::BadInput(file, "nothing tells which rank's it is: give it as --with RANK=FILE");
+  }
+  const auto process =
+      std::ranges::find_if(chosen, [&](const read::Process* p) { return p->header.rank == rank; });
+  return process == chosen.end() ? nullptr : *process;
+}
+
 }  // namespace
 
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
-                                   const std::vector<const read::Process*>& chosen) {
+                                   const std::vector<const read::Process*>& chosen,
+                                   const read::Traces& traces) {
   std::vector<OtherFile> found;
+  std::vector<Marked> marked;  // of each of these
+  const auto add = [&](const read::Process& process, const trace_export::OtherSource& source,
+                       const trace_export::OtherTrace& trace) {
+    const std::int64_t begin_ns = trace.begin_ns() - process.header.base_time_ns;
+    found.push_back({source, &process, begin_ns, {}});
+    marked.push_back({&process, trace.collectives()});
+  };
   for (const std::string& word : with) {
     std::size_t digits = 0;
-    const auto given = number_at(word, &digits);
-    const bool has_rank = given && digits < word.size() && word[digits] == '=';
-    const std::string pattern = has_rank ? word.substr(digits + 1) : word;
+    auto given = number_at(word, &digits);
+    if (given && (digits == word.size() || word[digits] != '=')) given.reset();
+    const std::string pattern = given ? word.substr(digits + 1) : word;
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
-      const trace_export::OtherTrace trace(file);
-      std::optional<std::int64_t> rank = has_rank ? given : trace.rank();
-      if (!rank) rank = rank_in_name(file);
-      if (!rank && chosen.size() == 1) rank = chosen[0]->header.rank;
-      if (!rank && chosen.size() != 1) {
-        throw read::BadInput(file, "nothing tells which rank's it is: give it as --with RANK=FILE");
-      }
-      const auto process = std::ranges::find_if(
-          chosen, [&](const read::Process* p) { return p->header.rank == rank; });
-      if (process == chosen.end()) continue;
-      found.push_back({file, *process, trace.begin_ns() - (*process)->header.base_time_ns});
+      const auto trace = trace_export::open_other({file});
+      const read::Process* process = owner_of(file, *trace, given, chosen);
+      if (process != nullptr) add(*process, {file}, *trace);
     }
   }
+  const std::vector<trace_export::OtherClock> clocks = other_clocks(marked, traces);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].clock = clocks[i];
+    if (clocks[i].shift) found[i].begin_ns += clocks[i].shift->ns;
+  }
   return found;
+}
+
+std::vector<std::string> notes(const std::vector<OtherFile>& others) {
+  const auto name = [](const OtherFile& o) {
+    return text::printable(o.source.file.filename().string());
+  };
+  std::map<std::string, std::vector<const OtherFile*>> by_clock;
+  for (const OtherFile& other : others) {
+    by_clock[other.clock.shift ? "" : other.clock.sentence()].push_back(&other);
+  }
+  std::vector<std::string> said;
+  for (const auto& [clock, files] : by_clock) {
+    // Of those that were shifted the one that was furthest.
+    const OtherFile& one = **std::ranges::max_element(files, {}, [](const OtherFile* o) {
+      return o->clock.shift ? std::abs(o->clock.shift->ns) : 0;
+    });
+    const std::string more = files.size() == 1
+                                 ? ""
+                                 : fmt::format("; {} more {}", files.size() - 1,
+                                               clock.empty() ? "by no more than that" : "too");
+    said.push_back(name(one) + ": " + one.clock.sentence() + more);
+  }
+  return said;
 }
 
 }  // namespace tprof::cli

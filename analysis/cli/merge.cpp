@@ -84,8 +84,9 @@ std::vector<trace_export::Beside> placed(
   for (const OtherFile& other : others) {
     const auto member = members.find(other.process);
     if (member == members.end()) continue;
-    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process.
-    const std::int64_t zero_ns = other.process->header.base_time_ns;
+    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, but for its shift.
+    const std::int64_t shift_ns = other.clock.shift ? other.clock.shift->ns : 0;
+    const std::int64_t zero_ns = other.process->header.base_time_ns - shift_ns;
     trace_export::Placement to = *member->second.to;
     to.shift_ns -= zero_ns;
     if (to.drift_ns) {
@@ -93,7 +94,7 @@ std::vector<trace_export::Beside> placed(
         return drift_ns(ns - zero_ns);
       };
     }
-    all.push_back({other.file, std::move(to)});
+    all.push_back({other.source, std::move(to), other.clock});
   }
   return all;
 }
@@ -142,7 +143,7 @@ int merge(const Options& o) {
     std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });
   }
   const TimeAxis axis(job, traces, o.clock);
-  const std::vector<OtherFile> others = other_files(o.with, chosen);
+  const std::vector<OtherFile> others = other_files(o.with, chosen, traces);
   const bool gzip = o.output.extension() == ".gz";
   std::uint64_t size = 0;
   for (;;) {
@@ -163,6 +164,7 @@ int merge(const Options& o) {
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     fmt::print(stderr, "tprof: note: {}\n", clocks);
   }
+  for (const std::string& note : notes(others)) fmt::print(stderr, "tprof: note: {}\n", note);
   fmt::print(
       stderr, "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
       o.output == "-" ? "standard output" : text::printable(o.output.string()),

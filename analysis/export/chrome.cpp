@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "export/flows.h"
-#include "export/other_trace.h"
+#include "export/other_lines.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -168,6 +168,21 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
   return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
 }
 
+// The first line of another tool's trace: how its times came onto the axis.
+std::string opening(const Beside& beside, std::size_t number) {
+  Json args = {{"file", beside.source.file.filename().string()},
+               {"clock", beside.clock.sentence()}};
+  if (const auto& shift = beside.clock.shift) {
+    args["collectives"] = shift->pairs;
+    args["shift_ns"] = shift->ns;
+    args["fits_ns"] = {shift->least_ns, shift->most_ns};
+  }
+  const Json line = {{"cat", "OTHER,"},       {"ph", "M"},
+                     {"pid", beside.to.pid},  {"tid", first_lane_of(number)},
+                     {"name", "tprof_other"}, {"args", std::move(args)}};
+  return ",\n" + line.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
@@ -207,8 +222,8 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
   };
   for (const Part& part : parts) put_all(part);
   for (std::size_t i = 0; i < beside.size(); ++i) {
-    std::string text;
-    OtherTrace(beside[i].file).put(beside[i].to, i, text, [&](std::string& full) {
+    std::string text = opening(beside[i], i);
+    open_other(beside[i].source)->put(beside[i].to, i, text, [&](std::string& full) {
       put(std::move(full));
       full.clear();
     });

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "export/line_editor.h"
+#include "export/other_clock.h"
+#include "export/other_trace.h"
 #include "export/output.h"
 #include "read/error.h"
 #include "read/load.h"
@@ -40,10 +42,11 @@ struct HostClock {
   std::optional<std::int64_t> at_most_ns{};
 };
 
-// A trace of another tool (other_trace.h), and where it goes.
+// A trace of another tool (other_trace.h), where it goes, and by which clock.
 struct Beside {
-  std::filesystem::path file;
+  OtherSource source;
   Placement to;
+  OtherClock clock;
 };
 
 // A part that can't be read, and why.

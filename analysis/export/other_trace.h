@@ -1,47 +1,49 @@
-// A trace that another tool wrote in Chrome's format (PyTorch's profiler, Composer's
-// JSONTraceHandler), as lines for a merged trace, beside those of its rank.
+// What another tool recorded of a rank, as lines for a merged trace, beside those of the rank.
 #pragma once
-
-#include <simdjson.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "align/enclosed.h"
 #include "export/line_editor.h"
 
 namespace tprof::trace_export {
 
+// CLOCK_REALTIME of its host where its first event began is `begin_ns`.
 class OtherTrace {
  public:
-  // Reads the whole file, plain or gzip. Throws BadInput where it is no such trace, or where
-  // nothing tells which moment its ts 0 is: neither `baseTimeNanoseconds` (PyTorch's, since 2.2)
-  // nor ts that are microseconds since 1970.
-  explicit OtherTrace(const std::filesystem::path& file);
+  virtual ~OtherTrace() = default;
+  OtherTrace(const OtherTrace&) = delete;
+  OtherTrace& operator=(const OtherTrace&) = delete;
 
-  const std::filesystem::path& file() const { return file_; }
-  // As its `distributedInfo` (PyTorch's) has it; nothing: it has none.
-  std::optional<std::int64_t> rank() const { return rank_; }
-  // CLOCK_REALTIME of its host when its first event began.
-  std::int64_t begin_ns() const { return begin_ns_; }
+  // As it says itself; nothing: it doesn't.
+  virtual std::optional<std::int64_t> rank() const = 0;
+  virtual std::int64_t begin_ns() const = 0;
+  // Marks of collectives that enclose the library's call, by CLOCK_REALTIME, in their order.
+  virtual const std::vector<align::Stay>& collectives() const = 0;
 
   // Appends all its events, each with ",\n" before it, and calls `full` whenever there is a
-  // mebibyte of them. `to`: as of a process whose ts 0 is CLOCK_REALTIME 0. `number`: of the file,
-  // which tells its arrows from those of others.
-  void put(const Placement& to, std::size_t number, std::string& out,
-           const std::function<void(std::string&)>& full);
+  // mebibyte of them. `to`: as of a process whose ts 0 is CLOCK_REALTIME 0. `number`: of the
+  // trace, which tells its lanes and arrows from those of others.
+  virtual void put(const Placement& to, std::size_t number, std::string& out,
+                   const std::function<void(std::string&)>& full) = 0;
 
- private:
-  template <typename F>
-  void each_event(F&& f);
-
-  std::filesystem::path file_;
-  simdjson::padded_string text_;  // without white space
-  std::optional<std::int64_t> rank_;
-  std::int64_t base_ns_ = 0;  // CLOCK_REALTIME at its ts 0
-  std::int64_t begin_ns_ = 0;
+ protected:
+  OtherTrace() = default;
 };
+
+struct OtherSource {
+  std::filesystem::path file;
+};
+
+// As large as it may be, it is read once to be placed and once more to be
+// written, so that only one is in memory. Throws BadInput where it is no such trace, or where
+// nothing tells which moment its times begin at.
+std::unique_ptr<OtherTrace> open_other(const OtherSource& source);
 
 }  // namespace tprof::trace_export

@@ -1,5 +1,5 @@
 """merge --with: traces of other tools on the axis of ours. They are planted, so each of their moments is
-known by the wall clock."""
+known by the wall clock, and by how much that clock is off."""
 
 import gzip
 import json
@@ -69,7 +69,8 @@ def test_events_are_on_the_lanes_of_their_rank_at_their_time(traces, tmp_path):
     assert found == {
         (rank, name): begin[rank] + ns for rank in (0, 1) for name, ns in (("aten::mm", 1_125), ("gemm", 2_000))
     }
-    lanes = {line["tid"]: line["args"]["name"] for line in lines if line["ph"] == "M" and line.get("cat") == "OTHER,"}
+    named_lanes = [line for line in lines if line.get("cat") == "OTHER," and line["name"] == "thread_name"]
+    lanes = {line["tid"]: line["args"]["name"] for line in named_lanes}
     assert set(lanes.values()) == {"thread 78 (python)"}
     assert len({(line["pid"], line["tid"]) for line in others(lines)}) == 4
     ours = {line["tid"] for line in lines if not line.get("cat", "").startswith("OTHER,")}
@@ -138,3 +139,141 @@ def test_what_is_no_such_trace_is_refused_in_one_line(traces, tmp_path, text, wh
 def test_a_file_that_is_not_there_is_refused(traces, tmp_path):
     done = tprof("merge", traces, "-o", tmp_path / "out.json", "--with", tmp_path / "kineto" / "*.json")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "no such file" in done.stderr
+
+
+# The function, what PyTorch calls it in its records and in its ranges, and the argument that has its elements.
+COLLECTIVES = {
+    "ncclAllGather": ("_allgather_base", "_all_gather_base", "Out msg nelems"),
+    "ncclReduceScatter": ("_reduce_scatter_base", "_reduce_scatter_base", "In msg nelems"),
+    "ncclAllReduce": ("allreduce", "all_reduce", "In msg nelems"),
+}
+BEFORE, BEHIND = 200, 150  # nanoseconds of a record around our call
+
+
+def calls(traces, rank):
+    """Ours: (name, elements, begin, end), by CLOCK_REALTIME."""
+    lines = parsed(traces / f"rank-{rank:05}.json")
+    base = begin_ns(traces, rank)
+    ranks = {comm["comm"]: comm["nranks"] for comm in named(lines, "tprof_comm")}
+    found = []
+    for line in lines:
+        if line["name"] in COLLECTIVES and line["ph"] == "X":
+            args, begin = line["args"], base + round(line["ts"] * 1000)
+            times = 1 if line["name"] == "ncclAllReduce" else ranks[args["comm"]]
+            found.append((line["name"], args["count"] * times, begin, begin + round(line["dur"] * 1000)))
+    return found
+
+
+def recorded(traces, rank, late, chosen=slice(None), ranges=False, changed=lambda marks: None):
+    """A trace that marks our calls, by a clock that is behind by `late` nanoseconds."""
+    base = begin_ns(traces, rank) - 9_000_000
+    marks = []
+    for name, elements, begin, end in calls(traces, rank)[chosen]:
+        record, range_name, argument = COLLECTIVES[name]
+        said = {} if ranges else {"Collective name": record, argument: elements, "dtype": "Float"}
+        at = {"ts": (begin - BEFORE - late - base) / 1000, "dur": (end - begin + BEFORE + BEHIND) / 1000}
+        marks.append(op("record_param_comms", args=said, **at))
+        if ranges:
+            marks.append(op(f"nccl:{range_name}", cat="user_annotation", args={}, **at))
+    changed(marks)
+    # What is on the device, and what lies around, is nobody's mark.
+    on_device = op("nccl:_all_gather_base", 1, 0, 7, cat="gpu_user_annotation")
+    return kineto(rank, base, [on_device, op("c10d::_allgather_base_", 2), *marks])
+
+
+def clocks(lines):
+    return [line["args"] | {"pid": line["pid"]} for line in lines if line.get("name") == "tprof_other"]
+
+
+def refined(traces, tmp_path, text):
+    """What the merged trace says of the clock of one file of rank 1, and its lines."""
+    (tmp_path / "rank1.json").write_text(text)
+    lines, done = merge(traces, tmp_path / "out.json", tmp_path / "rank1.json")
+    (clock,) = clocks(lines)
+    assert (clock["file"], clock["pid"]) == ("rank1.json", 1)
+    assert f"rank1.json: {clock['clock']}" in done.stderr
+    return clock, lines
+
+
+@pytest.mark.parametrize("late", [3_000_000, -45_000])
+@pytest.mark.parametrize("chosen, ranges", [(slice(None), False), (slice(6, 12), False), (slice(7, None), True)])
+def test_a_clock_that_is_off_is_put_right_by_the_collectives_that_both_saw(tmp_path, late, chosen, ranges):
+    generate(tmp_path / "run", 2, 30)
+    traces = tmp_path / "run"
+    inside = calls(traces, 1)[chosen]
+    clock, lines = refined(traces, tmp_path, recorded(traces, 1, late, chosen, ranges))
+    assert clock["fits_ns"] == [late - BEHIND, late + BEFORE]
+    assert clock["shift_ns"] == min(clock["fits_ns"], key=abs)
+    assert clock["collectives"] == len(inside)
+    assert clock["clock"] == f"refined by {len(inside)} collectives, shifted {clock['shift_ns'] / 1000:.3f} us"
+    name = "nccl:" if ranges else "record_param_comms"
+    on_host = [line for line in others(lines) if line["cat"] != "OTHER,gpu_user_annotation"]
+    marks = [line for line in on_host if line["name"].startswith(name)]
+    assert len(marks) == len(inside)
+    for mark, (_, _, begin, end) in zip(marks, inside):
+        at = realtime_ns(lines, mark)
+        assert at <= begin and end <= at + round(mark["dur"] * 1000)
+
+
+def test_a_clock_that_agrees_is_left_as_it_is(traces, tmp_path):
+    clock, lines = refined(traces, tmp_path, recorded(traces, 1, 0))
+    assert clock["clock"] == "refined by 12 collectives, shifted 0.000 us" and clock["shift_ns"] == 0
+    first = next(line for line in others(lines) if line["name"] == "record_param_comms")
+    assert realtime_ns(lines, first) == calls(traces, 1)[0][2] - BEFORE
+
+
+def test_a_barrier_is_the_all_reduce_that_it_makes(traces, tmp_path):
+    def with_barrier(marks):
+        inner = next(mark for mark in marks if mark["args"]["Collective name"] == "allreduce")
+        around = {"ts": inner["ts"] - 0.05, "dur": inner["dur"] + 0.1}
+        marks.append(inner | around | {"args": {"Collective name": "barrier", "In msg nelems": 0}})
+
+    clock, _ = refined(traces, tmp_path, recorded(traces, 1, 800_000, changed=with_barrier))
+    assert clock["fits_ns"] == [800_000 - BEHIND, 800_000 + BEFORE] and clock["collectives"] == 12
+
+
+def test_where_nothing_proves_a_shift_the_wall_clock_stays_and_it_says_so(traces, tmp_path):
+    def other_elements(marks):
+        marks[3]["args"]["In msg nelems"] = 7
+
+    def one_missing(marks):
+        del marks[4]
+
+    def one_elsewhere(marks):
+        marks[2]["ts"] += 0.36
+
+    def no_collective(marks):
+        marks.clear()
+
+    reasons = {
+        other_elements: "into the 12", one_missing: "into the 11", one_elsewhere: "into the 12",
+        no_collective: "marks no collective",
+    }
+    for change, why in reasons.items():
+        clock, lines = refined(traces, tmp_path, recorded(traces, 1, 800_000, changed=change))
+        assert clock["clock"].startswith("the wall clock: ") and why in clock["clock"], change
+        assert set(clock) == {"file", "clock", "pid"}
+        mark = next(line for line in others(lines) if line["name"] == "c10d::_allgather_base_")
+        assert realtime_ns(lines, mark) == begin_ns(traces, 1) - 9_000_000 + 2000
+
+
+def test_where_lines_are_missing_a_far_shift_is_not_believed(traces, tmp_path):
+    """The calls that the other trace marks may be others, without lines."""
+    text = recorded(traces, 1, 3_000_000, slice(6, None))
+    file = traces / "rank-00001.json"
+    lines = file.read_text().split("\n")
+    gone = next(i for i, line in enumerate(lines) if "ncclAllGather" in line)
+    file.write_text("\n".join(lines[:gone] + lines[gone + 1:]))
+    clock, _ = refined(traces, tmp_path, text)
+    assert clock["clock"].startswith("the wall clock: ")
+    clock, _ = refined(traces, tmp_path, recorded(traces, 1, 0, slice(6, 9)))
+    assert clock["shift_ns"] == 0 and clock["collectives"] == 3
+
+
+def test_a_rank_file_that_is_damaged_does_not_stop_the_others(traces, tmp_path):
+    (tmp_path / "rank1.json").write_text(recorded(traces, 1, 0))
+    file = traces / "rank-00001.json"
+    beginning = '"cat":"ALLGATHER","ph":"X","pid":'
+    file.write_text(file.read_text().replace(beginning + "1", beginning + "x", 1))
+    done = tprof("merge", traces, "-o", tmp_path / "out.json", "--with", tmp_path / "rank1.json")
+    assert done.returncode == 1 and {line["pid"] for line in parsed(tmp_path / "out.json")} == {0}

@@ -1,0 +1,23 @@
+// The clocks of other tools' traces, refined by the collectives that both they and we saw.
+#pragma once
+
+#include <vector>
+
+#include "align/enclosed.h"
+#include "export/other_clock.h"
+#include "read/folder.h"
+#include "read/process.h"
+
+namespace tprof::cli {
+
+// What a trace marks, by CLOCK_REALTIME.
+struct Marked {
+  const read::Process* process = nullptr;
+  std::vector<align::Stay> collectives{};
+};
+
+// Of each its clock. The lines of processes whose collectives are marked are read.
+std::vector<trace_export::OtherClock> other_clocks(const std::vector<Marked>& marked,
+                                                   const read::Traces& traces);
+
+}  // namespace tprof::cli

@@ -1,0 +1,17 @@
+#include "export/other_clock.h"
+
+#include <fmt/format.h>
+
+#include "export/line_editor.h"
+
+namespace tprof::trace_export {
+
+std::string OtherClock::sentence() const {
+  if (!shift) return "the wall clock: " + why;
+  std::string micros;
+  append_micros(micros, shift->ns);
+  return fmt::format("refined by {} collective{}, shifted {} us", shift->pairs,
+                     shift->pairs == 1 ? "" : "s", micros);
+}
+
+}  // namespace tprof::trace_export
