@@ -21,6 +21,9 @@ constexpr std::int64_t first_lane_of(std::size_t number) {
   return kFirstOtherLane + static_cast<std::int64_t>(number) * kOtherLanes;
 }
 
+// In quotes.
+std::string json_text(std::string_view text);
+
 class OtherLines {
  public:
   // As OtherTrace::put has them.
@@ -30,11 +33,14 @@ class OtherLines {
 
   // Of a thread or a stream.
   std::int64_t lane(std::string_view process, std::string_view thread);
+  // Of what viewers show as `title`, by a line of its own where it is new.
+  std::int64_t named_lane(const std::string& title);
 
   // A line: begin(), then what it has, then end(). Text is JSON already.
   void begin(std::string_view category, std::string_view phase, std::int64_t lane);
   void field(std::string_view key, std::string_view value);
   void at(std::int64_t realtime_ns);  // its ts
+  void duration(std::int64_t ns);
   void id(std::string_view unquoted);
   void text(std::string_view more) { out_ += more; }
   void end();
