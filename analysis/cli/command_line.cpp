@@ -107,6 +107,7 @@ Examples:
   srun tprof run --out /shared/traces/run1 -- python train.py
   tprof run --handler 'grep tprof_step > steps.jsonl' -- torchrun train.py
   tprof run --on-window 'cp {} /shared/windows' --keep-windows 3 -- torchrun train.py
+  tprof run --with-torch-profiler --torch-steps 100-103 -- torchrun train.py
 The command's standard output is its own; the summary goes to standard error. Rank files of processes
 that were killed are recovered first. tprof exits as the command did.)",
        run,
@@ -138,6 +139,13 @@ that were killed are recovered first. tprof exits as the command did.)",
         {"--keep-windows", &o.keep_windows,
          "deletes all but the last N windows' files of each rank, behind their --on-window", "N",
          false, [](CLI::Option* option) { option->check(CLI::NonNegativeNumber); }},
+        {"--with-torch-profiler", &o.with_torch_profiler,
+         "PyTorch's own profiler for some steps of each rank, without a line in the program, and "
+         "both on one timeline: DIR/torch"},
+        {"--torch-steps", &o.torch_steps,
+         "which, by the steps of PyTorch's optimizers (default: TPROF_SCHEDULE's first window, or "
+         "10-12)",
+         "STEPS"},
         {"--quiet", &o.quiet, "no summary at the end"},
         {"CMD", &o.words, "the command and its arguments, behind --", nullptr, true}}},
       {"merge",

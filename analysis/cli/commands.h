@@ -57,6 +57,8 @@ struct Options {
   double handler_wait_s = 10;
   std::string on_window;
   int keep_windows = -1;  // -1: all
+  bool with_torch_profiler = false;
+  std::string torch_steps;  // empty: not asked for
   int top = 0;            // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them

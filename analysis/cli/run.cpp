@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -9,6 +10,7 @@
 #include "cli/feeding.h"
 #include "cli/input.h"
 #include "cli/stuck_watch.h"
+#include "cli/torch_profiler.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
@@ -118,6 +120,27 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   print_summary(files, folder, run_id);
 }
 
+// One timeline of the ranks of this host, with what PyTorch's profiler saw of them. Of many
+// parallel tasks each has one of its own ranks.
+void merge_with_torch(TorchProfiler& torch, const fs::path& folder, const std::string& run_id,
+                      bool one_of_many) {
+  const Files files = files_of_run(folder, run_id);
+  const std::vector<fs::path> traces = torch.collect(files.ours);
+  if (traces.empty()) return;
+  Options o;
+  for (const fs::path& trace : traces) o.with.push_back(trace.string());
+  for (const read::TraceFile& file : files.ours) {
+    const auto same_name = [&](const fs::path& t) { return t.filename() == file.path.filename(); };
+    if (!one_of_many || std::ranges::any_of(traces, same_name)) o.paths.push_back(file.path);
+  }
+  const std::string name = one_of_many ? "merged-" + traces[0].stem().string() : "merged";
+  o.output = traces[0].parent_path() / (name + ".json.gz");
+  for (int n = 1; fs::exists(o.output); ++n) {
+    o.output.replace_filename(fmt::format("{}.{}.json.gz", name, n));
+  }
+  merge(o);
+}
+
 // Of what is done when the command has ended nothing may keep us from leaving as it did.
 template <typename F>
 void try_to(F&& f) {
@@ -137,6 +160,10 @@ int run(const Options& o) {
   if (o.handlers.empty() && o.handler_wait_s != Options().handler_wait_s) {
     throw read::BadInput("--handler-wait: only with --handler CMD");
   }
+  if (!o.with_torch_profiler && !o.torch_steps.empty()) {
+    throw read::BadInput("--torch-steps: only with --with-torch-profiler");
+  }
+  if (!o.torch_steps.empty()) torch_steps(o.torch_steps);
   const Launch launch = launch_of(process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id
@@ -146,13 +173,18 @@ int run(const Options& o) {
   const fs::path folder =
       o.output.empty() ? make_run_folder("tprof-traces", o.words[0], launch) : o.output;
   Feeding feeding(o, folder, run_id, launch);
+  auto torch = std::make_optional<TorchProfiler>(o, folder);
+  doctor::Settings all = settings(o, library, folder, run_id);
+  all.insert(all.end(), torch->settings().begin(), torch->settings().end());
   const int status = [&] {
     const StuckWatch watch(o, folder, run_id);
-    return run_child(o.words, settings(o, library, folder, run_id));
+    return run_child(o.words, all);
   }();
   let_writes_fail();
   try_to([&] { finish_the_dead(folder, run_id); });
   try_to([&] { feeding.end(); });
+  try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
+  torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;
   if (speak) try_to([&] { say_what_was_seen(folder, run_id); });
   if (o.output.empty()) {

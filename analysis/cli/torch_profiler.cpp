@@ -1,0 +1,156 @@
+#include "cli/torch_profiler.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+
+#include "cli/environment.h"
+#include "live/kineto.h"
+#include "read/load.h"
+#include "text/text.h"
+
+namespace tprof::cli {
+namespace {
+
+constexpr std::string_view kOption = "--with-torch-profiler";
+// In the folder of the sockets, under names that libkineto's parser and paths can have.
+constexpr const char* kTraces = "traces";  // leads to where they are collected
+constexpr const char* kStem = "kineto";    // libkineto puts _PID behind it
+constexpr const char* kBase = "kineto.conf";
+constexpr const char* kAsked = "asked";
+constexpr const char* kSystemConfig = "/etc/libkineto.conf";
+
+void say(std::string_view what) {
+  fmt::print(stderr, "tprof: {}: {}\n", kOption, text::printable(what));
+}
+
+std::string trace_of(std::int32_t pid) {
+  return fmt::format("{}_{}.json", kStem, pid);
+}
+
+// Its own, of a short name. Empty: there is none.
+fs::path make_folder() {
+  std::string name = "/tmp/tprof-XXXXXX";
+  return mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
+}
+
+// Until it is killed.
+void serve(const fs::path& sockets, const TorchSteps& steps) try {
+  live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
+    std::ofstream(sockets / kAsked).flush();
+    const fs::path trace = sockets / kTraces / trace_of(asked.pid);
+    const bool done = fs::exists(trace) || fs::exists(trace.string() + ".tmp");
+    // What it has been given already it refuses by itself, and what comes before its first step it
+    // forgets: so it is told each time.
+    if (!asked.may_trace || done) return std::string();
+    return kineto_config(steps, sockets / kTraces / fmt::format("{}.json", kStem));
+  });
+  const char ready = 0;
+  (void)!::write(STDOUT_FILENO, &ready, 1);
+  for (;;) daemon.answer();
+} catch (const std::exception& e) {
+  say(e.what());
+}
+
+}  // namespace
+
+TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
+    : steps_(torch_steps_of(o.torch_steps, process_env("TPROF_SCHEDULE"))) {
+  if (!o.with_torch_profiler) return;
+  for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
+    if (process_env(name).empty()) continue;
+    say(fmt::format("{} is set already, so PyTorch's profiler is left to whom it names", name));
+    return;
+  }
+  const fs::path sockets = make_folder();
+  if (sockets.empty()) {
+    say("no folder can be made in /tmp, so PyTorch's profiler is not started");
+    return;
+  }
+  traces_ = fs::absolute(folder) / "torch" / sockets.filename();
+  fs::create_directories(traces_);
+  fs::create_directory_symlink(traces_, sockets / kTraces);
+  settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
+  // As it is without a daemon: errors only.
+  if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "4");
+  if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
+    // It asks every second, and not every five.
+    std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
+    settings_.emplace_back("KINETO_CONFIG", sockets / kBase);
+  }
+  sockets_ = sockets;
+  if (!start()) settings_.clear();
+}
+
+bool TorchProfiler::start() {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const pid_t parent = getpid();
+  child_ = fork();
+  if (child_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);  // standard output is the command's
+    close(ends[1]);
+    // What ends the command ends it alone.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
+    if (getppid() == parent) serve(sockets_, steps_);
+    _exit(0);
+  }
+  close(ends[1]);
+  // The socket is there before the command is.
+  char ready = 0;
+  const bool serves = child_ > 0 && ::read(ends[0], &ready, 1) == 1;
+  close(ends[0]);
+  return serves;
+}
+
+void TorchProfiler::stop() {
+  if (child_ <= 0) return;
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+  child_ = -1;
+}
+
+TorchProfiler::~TorchProfiler() {
+  stop();
+  std::error_code ignored;
+  if (!traces_.empty()) {
+    fs::remove(traces_, ignored);  // both are left where something is in them
+    fs::remove(traces_.parent_path(), ignored);
+  }
+  if (!sockets_.empty()) fs::remove_all(sockets_, ignored);
+}
+
+std::vector<fs::path> TorchProfiler::collect(const std::vector<read::TraceFile>& ranks) {
+  if (sockets_.empty() || settings_.empty()) return {};
+  stop();
+  std::vector<fs::path> found;
+  for (const read::TraceFile& file : ranks) {
+    const auto header = read::beginning_of(file.path).header;
+    if (!header || !header->window_of.empty()) continue;
+    const fs::path trace = traces_ / trace_of(static_cast<std::int32_t>(header->pid));
+    const fs::path to = traces_.parent_path() / file.path.filename();
+    std::error_code error;
+    if (!fs::exists(trace, error) || fs::exists(to, error)) continue;
+    fs::rename(trace, to, error);
+    if (!error) found.push_back(to);
+  }
+  if (!found.empty()) return found;
+  if (!fs::exists(sockets_ / kAsked)) {
+    say("no process asked for it: no PyTorch, or one whose profiler knows no daemon");
+  } else {
+    say(
+        fmt::format("PyTorch's profiler was told steps {}-{} of the optimizers (it asks once in a "
+                    "while), and wrote no trace of a rank",
+                    steps_.first, steps_.last));
+  }
+  return {};
+}
+
+}  // namespace tprof::cli

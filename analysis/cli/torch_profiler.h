@@ -1,0 +1,43 @@
+// PyTorch's own profiler in the processes of `tprof run`, without a line in the program: libkineto
+// asks the daemon that its environment names, and that is us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/torch_steps.h"
+#include "doctor/ask.h"
+#include "read/folder.h"
+
+namespace tprof::cli {
+
+class TorchProfiler {
+ public:
+  // Answers from here on, in a process of its own. Where it is not asked for, or can't be, which is
+  // said, it does nothing.
+  TorchProfiler(const Options& o, const fs::path& folder);
+  TorchProfiler(const TorchProfiler&) = delete;
+  TorchProfiler& operator=(const TorchProfiler&) = delete;
+  ~TorchProfiler();
+
+  // For the command, none where the user set one of them.
+  const doctor::Settings& settings() const { return settings_; }
+
+  // The command has ended. The traces are put into the folder torch of the run, named by their
+  // ranks, and returned; where there is none, that is said, and why.
+  std::vector<fs::path> collect(const std::vector<read::TraceFile>& ranks);
+
+ private:
+  bool start();  // the process that answers; false: it does not
+  void stop();
+
+  fs::path sockets_;  // empty: nothing is done
+  fs::path traces_;
+  TorchSteps steps_;
+  doctor::Settings settings_;
+  pid_t child_ = -1;
+};
+
+}  // namespace tprof::cli

@@ -1,0 +1,28 @@
+"""tprof run --with-torch-profiler with unmodified PyTorch: its profiler, of which the program says nothing."""
+
+import gzip
+import json
+import subprocess
+
+from lib import launch
+from lib.build import TPROF
+
+
+def test_pytorch_traces_the_steps_that_are_asked_for_on_one_axis_with_its_collectives(torch, tmp_path):
+    (tmp_path / "tally").mkdir()
+    env = launch.environment(tmp_path, preload=False)
+    options = ["--quiet", "--out", tmp_path / "out", "--with-torch-profiler", "--torch-steps", "20-22"]
+    command = [TPROF, "run", *options, "--", *launch.without_agent("profiled.py", 1)]
+    done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert [line for line in said if line.startswith(("INFO:", "WARNING:"))] == [], "as without a daemon"
+    with gzip.open(tmp_path / "out/torch/merged.json.gz", "rt") as file:
+        lines = json.load(file)
+    marks = [line["name"] for line in lines if line.get("cat") == "OTHER,user_annotation"]
+    steps = [int(name.split()[-1]) for name in marks if name.startswith("my step ")]
+    # From 20 on, or later where PyTorch came to ask later; one after the other.
+    assert len(steps) == 3 and steps == [steps[0], steps[0] + 1, steps[0] + 2] and steps[0] >= 20
+    (clock,) = [line["args"] for line in lines if line["name"] == "tprof_other"]
+    assert clock["collectives"] == len([line for line in lines if line["name"] == "record_param_comms"]) > 0
+    assert clock["clock"].startswith("refined by ")
