@@ -122,15 +122,15 @@ def copies_and_collectives(machine: Machine) -> str:
     require("LOST" not in traced.stdout, "a copy lost its data")
     for file in traced.ranks():
         copies = collections.Counter(
-            (event["cat"], event["args"]["bytes"], event["args"].get("host_memory") == "pinned")
+            (event["cat"], event["args"]["bytes"], event["args"].get("host_memory"))
             for event in file.events
             if event["args"]["bytes"] in COPY_BYTES and event["cat"] in ("H2D", "D2H")
         )
         expected = {
-            (direction, size, pinned): REPEAT
+            (direction, size, memory): REPEAT
             for direction in ("H2D", "D2H")
             for size in COPY_BYTES
-            for pinned in (False, True)
+            for memory in ("pageable", "pinned")
         }
         require(copies == expected, f"{file.path}: copies {dict(copies)}")
         for function, broadcast in (

@@ -56,6 +56,7 @@ void write_row(std::int64_t number, const read::Process& p, const read::Row& row
                              row.dtype,
                              row.comm,
                              row.device,
+                             host_memory_name(row.host_memory),
                              row.bytes_class,
                              mode_name(row.mode),
                              thread_of(row),

@@ -89,6 +89,7 @@ void LineTables::call(const Process& p, const read::Event& e, const read::Device
                              elements(e),
                              e.bytes,
                              e.device,
+                             host_memory_name(e.host_memory),
                              e.stream,
                              outcome(e),
                              rank.at.moved(e.ts_ns),

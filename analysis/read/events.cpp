@@ -59,6 +59,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
     if (e.dtype.empty()) e.dtype = "byte";
     e.count = e.bytes;
     e.device = optional_integer(args, "device");
+    e.host_memory = host_memory(args);
     return e;
   }
   e.comm = optional_integer(args, "comm");

@@ -28,6 +28,7 @@ struct Event {
   std::string dtype;
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> device;  // of a copy
+  HostMemory host_memory = HostMemory::unknown;
   std::optional<std::int64_t> peer;
   std::int64_t thread = 0;
   std::string reduce;                      // empty: none

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "interpose/format/host_memory.h"
+
 namespace tprof::read {
 
 class Malformed : public std::runtime_error {
@@ -41,6 +43,7 @@ std::string text_or_empty(const object& o, std::string_view key);
 object object_of(const object& o, std::string_view key);
 array array_of(const object& o, std::string_view key);
 std::vector<object> objects_of(const object& o, std::string_view key);
+HostMemory host_memory(const object& o);  // of a copy's line or row; absent: unknown
 
 // A key that stands twice in an object, at any depth: JSON readers differ in which one they take.
 void refuse_repeated_keys(const element& e);

@@ -149,6 +149,7 @@ Row row(const object& o) {
   r.dtype = text(o, "dtype");
   r.comm = optional_integer(o, "comm");
   r.device = optional_integer(o, "device");
+  r.host_memory = host_memory(o);
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
   r.thread = thread_of(o);

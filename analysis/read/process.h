@@ -114,7 +114,8 @@ struct Row {
   std::string name;
   std::string dtype;
   std::optional<std::int64_t> comm;
-  std::optional<std::int64_t> device;  // of a copy
+  std::optional<std::int64_t> device;            // of a copy
+  HostMemory host_memory = HostMemory::unknown;  // of one between host and device
   std::int64_t bytes_class = -1;
   Mode mode = Mode::direct;
   ThreadKind thread = ThreadKind::other;  // whose calls they are; of replays it is not known

@@ -45,6 +45,19 @@ Json known_until(const stats::Summary& s) {
   return j;
 }
 
+Json host_memory(const stats::Summary& s) {
+  Json j = Json::object();
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (!stats::has_host_side(static_cast<Bucket>(b))) continue;
+    Json& bucket = j[std::string(kBuckets[b].name)] = Json::object();
+    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+      const read::Amounts& a = s.host_memory[m][b];
+      if (a.calls != 0) bucket[kHostMemoryNames[m]] = figures(a);
+    }
+  }
+  return j;
+}
+
 Json or_null(const std::optional<double>& v) {
   return v ? Json(*v) : Json();
 }
@@ -105,6 +118,7 @@ std::string to_json(const stats::Summary& s) {
       if (a.calls != 0) phase[std::string(kBuckets[b].name)] = figures(a);
     }
   }
+  j["host_memory"] = host_memory(s);
   if (s.rest) j["rest"] = to_json(*s.rest);
   if (s.steps) add_steps(j, *s.steps);
   if (s.layers) j["layers"] = to_json(*s.layers);

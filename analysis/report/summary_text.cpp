@@ -60,6 +60,15 @@ std::string longest(std::uint64_t ns) {
   return ns == 0 ? "-" : duration(ns);
 }
 
+// Whether of any copy of the bucket it is known what the host's side was.
+bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
+  for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+    const bool known = static_cast<HostMemory>(m) != HostMemory::unknown;
+    if (known && s.host_memory[m][bucket].calls != 0) return true;
+  }
+  return false;
+}
+
 std::string bucket_table(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
   Columns shown = columns(
@@ -77,6 +86,14 @@ std::string bucket_table(const stats::Summary& s) {
     if (s.buckets[b].calls != 0) row(kBuckets[b].name, s.buckets[b]);
     const bool gathers = static_cast<Bucket>(b) == Bucket::ALLGATHER;
     if (gathers && s.object_gathers) row("  of objects", *s.object_gathers);
+    if (!any_host_memory(s, b)) continue;
+    for (const HostMemory kind :
+         {HostMemory::pageable, HostMemory::pinned, HostMemory::managed, HostMemory::unknown}) {
+      const auto m = static_cast<std::size_t>(kind);
+      const std::string_view name = host_memory_name(kind);
+      const Amounts& a = s.host_memory[m][b];
+      if (a.calls != 0) row(fmt::format("  {}", name.empty() ? "unknown" : name), a);
+    }
   }
   row("ALL", all);
   std::string out = table.str();

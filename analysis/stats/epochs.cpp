@@ -23,7 +23,8 @@ constexpr std::uint64_t Amounts::*kLongest[] = {&Amounts::host_ns_max, &Amounts:
                                                 &Amounts::exposed_ns_max};
 
 auto key_of(const Row& r) {
-  return std::tuple(r.bucket, r.name, r.dtype, r.comm, r.device, r.bytes_class, r.mode, r.thread);
+  return std::tuple(r.bucket, r.name, r.dtype, r.comm, r.device, r.host_memory, r.bytes_class,
+                    r.mode, r.thread);
 }
 
 void subtract(Amounts& from, const Amounts& before) {

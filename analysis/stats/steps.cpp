@@ -14,10 +14,14 @@ struct RankFigures {
               const StepRange& which)
       : rank(process), intervals(all), asked(which), steps(all.size()) {}
 
-  void add(std::size_t k, const SizeKey& size, const OpKey& key, const read::Amounts& amounts) {
+  void add(std::size_t k, const SizeKey& size, const OpKey& key, HostMemory host,
+           const read::Amounts& amounts) {
     steps[k].buckets[static_cast<std::size_t>(size.bucket)] += amounts;
     steps[k].calls[size] += amounts.calls;
-    if (asked.holds(intervals[k].step)) ops[key] += amounts;
+    if (!asked.holds(intervals[k].step)) return;
+    ops[key] += amounts;
+    if (!has_host_side(size.bucket)) return;
+    host_memory[static_cast<std::size_t>(host)][static_cast<std::size_t>(size.bucket)] += amounts;
   }
 
   const Process& rank;
@@ -25,6 +29,7 @@ struct RankFigures {
   StepRange asked;
   std::vector<StepFigures> steps;
   Ops ops{};
+  HostMemories host_memory{};
 };
 
 // From event lines.
@@ -39,7 +44,7 @@ struct PerStep : diagnose::Collector {
     const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
     if (interval == nullptr) return;
     const auto k = static_cast<std::size_t>(interval - all.data());
-    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), amounts_of(e));
+    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), e.host_memory, amounts_of(e));
   }
 
   RankFigures figures;
@@ -53,7 +58,7 @@ RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& in
     for (const read::Row& row : lines[k].rows) {
       const std::uint64_t least =
           row.bytes_class < 0 ? 0 : std::uint64_t{1} << static_cast<unsigned>(row.bytes_class);
-      figures.add(k, {row.bucket, least, true}, op_of(row, rank), row.amounts);
+      figures.add(k, {row.bucket, least, true}, op_of(row, rank), row.host_memory, row.amounts);
     }
   }
   return figures;
@@ -90,6 +95,11 @@ StepTotals step_totals(const job::Job& job, const read::Traces& traces, const St
       for (std::size_t b = 0; b < kBucketCount; ++b) buckets[b] += rank.steps[k].buckets[b];
     }
     for (const auto& [key, amounts] : rank.ops) all.ops[key] += amounts;
+    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+      for (std::size_t b = 0; b < kBucketCount; ++b) {
+        all.host_memory[m][b] += rank.host_memory[m][b];
+      }
+    }
   };
   if (all.found.exact) {
     for (const auto& [rank, intervals] : all.found.ranks) {

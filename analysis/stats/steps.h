@@ -33,6 +33,7 @@ struct StepTotals {
   // Of these together: what the ledgers tell of the whole job.
   std::map<std::int64_t, Buckets> per_rank;
   Ops ops;
+  HostMemories host_memory{};
 };
 
 // Numbers of steps: "10-" has no end, "3-7", "5".

@@ -62,6 +62,7 @@ std::optional<read::Amounts> all_object_gathers(const job::Job& job, const read:
 // In place of what the ledgers tell of the whole job.
 void only_these(Summary& s) {
   s.ops = s.steps->ops;
+  s.host_memory = s.steps->host_memory;
   s.buckets = {};
   for (auto& [rank, buckets] : s.per_rank) buckets = {};
   for (const auto& [rank, buckets] : s.steps->per_rank) s.per_rank[rank] = buckets;
@@ -86,6 +87,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
       if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
     }
     add_ops(s.ops, *p);
+    add_host_memory(s.host_memory, *p);
     add_phases(s.phases, *p);
     if (!p->footer || p->lane != 0) continue;
     for (const auto& [reason, n] : p->footer->dropped) {

@@ -40,6 +40,7 @@ struct Summary {
   const job::Job* job = nullptr;
   Buckets buckets{};
   std::map<std::int64_t, Buckets> per_rank;
+  HostMemories host_memory{};
   Phases phases{};
   std::optional<Rest> rest;  // what of them is no autograd thread's; nothing: not asked for
   std::optional<read::Amounts>

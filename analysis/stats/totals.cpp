@@ -103,6 +103,14 @@ Buckets bucket_totals(const read::Process& process) {
   return totals;
 }
 
+void add_host_memory(HostMemories& totals, const read::Process& process) {
+  each_row(process, [&](const read::Row& row) {
+    if (!has_host_side(row.bucket)) return;
+    totals[static_cast<std::size_t>(row.host_memory)][static_cast<std::size_t>(row.bucket)] +=
+        row.amounts;
+  });
+}
+
 void add_ops(Ops& ops, const read::Process& process) {
   each_row(process, [&](const read::Row& row) { ops[op_of(row, process)] += row.amounts; });
 }

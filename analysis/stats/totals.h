@@ -15,6 +15,11 @@
 namespace tprof::stats {
 
 using Buckets = std::array<read::Amounts, kBucketCount>;
+// Of copies between host and device, by what the host's side is.
+using HostMemories = std::array<Buckets, kHostMemoryKinds>;
+constexpr bool has_host_side(Bucket bucket) {
+  return bucket == Bucket::H2D || bucket == Bucket::D2H;
+}
 
 // What is the same for all calls of one line of the operations table.
 struct OpKey {
@@ -48,6 +53,7 @@ OpKey op_of(const read::Event& event, const read::Process& process);
 OpKey op_of(const read::Row& row, const read::Process& process);
 
 Buckets bucket_totals(const read::Process& process);
+void add_host_memory(HostMemories& totals, const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
 

@@ -35,6 +35,7 @@ read::Row row(const read::object& o) {
           .dtype = read::text(o, "dtype"),
           .comm = read::optional_integer(o, "comm"),
           .device = read::optional_integer(o, "device"),
+          .host_memory = read::host_memory(o),
           .bytes_class = read::integer_in(o, "bytes_class", -1, 63),
           .amounts = {.calls = calls,
                       .count = read::count(o, "count"),

@@ -88,8 +88,8 @@ void Batch::add(Bucket bucket, HostMemory host, std::uint64_t bytes) {
 }
 
 void Batch::add(const CopyArgs& copy) {
-  const Bucket bucket = bucket_of(copy);
-  add(bucket, host_memory_of(bucket, copy), copy.bytes);
+  const auto [bucket, host] = direction_of(copy, true);
+  add(bucket, host, copy.bytes);
 }
 
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
@@ -191,7 +191,7 @@ void open_batch(Thread& t, Fn fn, const Batch& batch, bool captured, OpenBatch& 
     r.site = open.site;
     set_flags(r, captured, false, false, part.host, Reduce::none);
     r.start_ns = open.start_ns;
-    held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured);
+    held.key = copy_key(fn, part.bucket, part.bytes, r.comm, captured, part.host);
     held.wants_line = wants_line(part.bucket);
     bool in_ring = false;
     Record& place = next_record(t, held.wants_line, in_ring);

@@ -10,10 +10,31 @@
 
 namespace tprof {
 
-[[gnu::always_inline]] inline HostMemory host_memory_of(Bucket bucket, const CopyArgs& a) {
-  if (bucket == Bucket::H2D) return memory::kind_of(a.src);
-  if (bucket == Bucket::D2H) return memory::kind_of(a.dst);
-  return HostMemory::unknown;
+// Of the host's side of a copy between host and device. Wrapped allocations tell it for nothing,
+// and they are where copies that have to be fast come from. That memory is pageable they can't
+// prove: CUDA runtimes that are linked in and the driver's own functions pin memory past them. So
+// of other addresses the driver is asked, one cuPointerGetAttributes a call: it creates no context,
+// leaves the runtime's last error alone, and what it costs is small beside the copy from pageable
+// memory that follows. Never for a captured call, nor where it just told the direction
+// (cudaMemcpyDefault).
+[[gnu::always_inline]] inline HostMemory host_memory_of(Bucket bucket, const CopyArgs& a,
+                                                        bool captured) {
+  const void* host = bucket == Bucket::H2D ? a.src : bucket == Bucket::D2H ? a.dst : nullptr;
+  if (host == nullptr) return HostMemory::unknown;
+  const HostMemory kind = memory::kind_of(host);
+  if (kind != HostMemory::unknown || captured) [[likely]]
+    return kind;
+  return driver::host_memory(host);
+}
+
+[[gnu::always_inline]] inline driver::Direction direction_of(const CopyArgs& a, bool captured) {
+  if (is_named(a.kind)) [[likely]] {
+    const Bucket bucket = kDirections[a.kind];
+    return {bucket, host_memory_of(bucket, a, captured)};
+  }
+  driver::Direction asked = driver::direction(a.dst, a.src);
+  if (asked.host == HostMemory::unknown) asked.host = host_memory_of(asked.bucket, a, true);
+  return asked;
 }
 
 [[gnu::always_inline]] inline bool wants_line(Bucket bucket) {
@@ -36,9 +57,10 @@ namespace tprof {
 }
 
 [[gnu::always_inline]] inline LedgerKey::Words copy_key(Fn fn, Bucket bucket, std::uint64_t bytes,
-                                                        std::uint32_t device, bool captured) {
+                                                        std::uint32_t device, bool captured,
+                                                        HostMemory host) {
   return key_words(number(fn), bucket, kDtypeByte, captured ? Mode::captured : Mode::direct,
-                   bytes_class(bytes), device, 0);
+                   bytes_class(bytes), device, 0, host);
 }
 
 template <Fn kFunction, typename F>
@@ -46,21 +68,22 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   const DepthGuard guard(t);
   cudaGraph_t graph = graphs::captured_into(a.stream);
   const bool captured = graph != nullptr;
-  const Bucket bucket = bucket_of(a);
+  const auto [bucket, host] = direction_of(a, captured);
 
   OpenCall call{t, wants_line(bucket)};
   Record& r = call.record;
   describe_copy(r, t, bucket, a.bytes, a.stream);
-  set_flags(r, captured, false, a.sync, host_memory_of(bucket, a), Reduce::none);
-  const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, captured);
+  set_flags(r, captured, false, a.sync, host, Reduce::none);
+  const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, captured, host);
 
   const auto result = call.run(number(kFunction), std::forward<F>(real));
   call.close(key, accepted(result));
   if (captured && accepted(result)) [[unlikely]] {
     // From the record, which stands until the thread's next: nothing is carried across the call.
-    graphs::captured_call(graph, a.stream,
-                          {copy_key(kFunction, r.bucket, r.count, r.comm, true), r.count},
-                          graphs::Placed::one_node);
+    const auto host_then = static_cast<HostMemory>(r.host_memory);
+    graphs::captured_call(
+        graph, a.stream, {copy_key(kFunction, r.bucket, r.count, r.comm, true, host_then), r.count},
+        graphs::Placed::one_node);
   }
   return result;
 }

@@ -9,11 +9,14 @@
 
 namespace tprof {
 
-// By its kind; of a cudaMemcpyDefault asked of the driver, as CUDA's unified addressing does.
-[[gnu::always_inline]] inline Bucket bucket_of(const CopyArgs& a) {
-  static constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
-  const auto kind = static_cast<unsigned>(a.kind);
-  return kind < std::size(kDirections) ? kDirections[kind] : driver::direction(a.dst, a.src);
+// Directions that the caller names; the others the driver is asked for, as CUDA's unified
+// addressing does (cudaMemcpyDefault).
+inline constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
+constexpr bool is_named(cudaMemcpyKind kind) {
+  return static_cast<unsigned>(kind) < std::size(kDirections);
+}
+inline Bucket bucket_of(const CopyArgs& a) {
+  return is_named(a.kind) ? kDirections[a.kind] : driver::direction(a.dst, a.src).bucket;
 }
 
 }  // namespace tprof

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "interpose/driver/function.h"
@@ -12,16 +13,21 @@ using resolve::DriverFunction;
 
 namespace {
 
+using AskPointer = int(unsigned, const CUpointer_attribute*, void**, std::uintptr_t);
+
+AskPointer* pointer_query() {
+  static constinit DriverFunction<AskPointer> query("cuPointerGetAttributes");
+  return query.get();
+}
+
 struct Kind {
   bool device = false;
   bool managed = false;
+  HostMemory host = HostMemory::unknown;  // what it is if it is no device memory
 };
 
-Kind kind_of(const void* address) {
+Kind kind_of(AskPointer* ask, const void* address) {
   if (address == nullptr) return {true, false};
-  static constinit DriverFunction<int(unsigned, const CUpointer_attribute*, void**, std::uintptr_t)>
-      query("cuPointerGetAttributes");
-  auto* ask = query.get();
   if (ask == nullptr) return {};
   static constexpr CUpointer_attribute kAttributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                         CU_POINTER_ATTRIBUTE_IS_MANAGED};
@@ -30,8 +36,16 @@ Kind kind_of(const void* address) {
   void* answers[] = {&type, &managed};
   // Memory that CUDA does not know is the program's own, host memory: both answers are 0.
   if (ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
-  return {type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
-          managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
+  Kind kind{type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
+            managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
+  if (kind.managed) {
+    kind.host = HostMemory::managed;
+  } else if (type == CU_MEMORYTYPE_HOST) {
+    kind.host = HostMemory::pinned;
+  } else if (type == 0) {
+    kind.host = HostMemory::pageable;
+  }
+  return kind;
 }
 
 }  // namespace
@@ -43,12 +57,28 @@ int current_device(int otherwise) {
   return ask != nullptr && ask(&device) == 0 ? device : otherwise;
 }
 
-Bucket direction(const void* dst, const void* src) {
-  const auto to = kind_of(dst);
-  const auto from = kind_of(src);
-  if (to.managed || from.managed) return Bucket::MANAGED;
-  if (to.device) return from.device ? Bucket::D2D : Bucket::H2D;
-  return from.device ? Bucket::D2H : Bucket::H2H;
+Direction direction(const void* dst, const void* src) {
+  auto* ask = pointer_query();
+  const auto to = kind_of(ask, dst);
+  const auto from = kind_of(ask, src);
+  if (to.managed || from.managed) return {Bucket::MANAGED};
+  if (to.device == from.device) return {to.device ? Bucket::D2D : Bucket::H2H};
+  if (to.device) return {Bucket::H2D, from.host};
+  return {Bucket::D2H, to.host};
+}
+
+HostMemory host_memory(const void* address) {
+  // A runtime has its driver by its first call, so that a process whose copies find none gets none:
+  // looking for it takes the loader's lock, and is given up.
+  constexpr unsigned kTries = 16;
+  static constinit std::atomic<unsigned> in_vain{0};
+  if (in_vain.load(std::memory_order_relaxed) >= kTries) return HostMemory::unknown;
+  auto* ask = pointer_query();
+  if (ask == nullptr) {
+    in_vain.fetch_add(1, std::memory_order_relaxed);
+    return HostMemory::unknown;
+  }
+  return kind_of(ask, address).host;
 }
 
 std::size_t array_element_bytes(const void* array, unsigned& format) {

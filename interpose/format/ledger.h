@@ -15,6 +15,7 @@
 #include "interpose/base/hash.h"
 #include "interpose/format/buckets.h"
 #include "interpose/format/copy_in_use.h"
+#include "interpose/format/host_memory.h"
 #include "interpose/format/thread_kind.h"
 
 namespace tprof {
@@ -45,9 +46,9 @@ struct LedgerKey {
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
   RowKind kind;
-  ThreadKind thread;  // RowKind::timed; of the others it is their area's
-  std::uint8_t reserved;
-  std::uint32_t comm;   // as in a record: communicator, copies: device + 1; 0: none
+  ThreadKind thread;       // RowKind::timed; of the others it is their area's
+  HostMemory host_memory;  // of copies between host and device
+  std::uint32_t comm;      // as in a record: communicator, copies: device + 1; 0: none
   std::uint32_t graph;  // in_graph: the graph whose launches execute it; kMetaLaunch: what launched
 
   // The key as two words, the form in which the hot path makes and compares it.
@@ -63,10 +64,12 @@ static_assert(sizeof(LedgerKey) == 16);
 // Little-endian, as every machine with CUDA is.
 constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::uint8_t dtype,
                                      Mode mode, std::int8_t bytes_class, std::uint32_t comm,
-                                     std::uint32_t graph) {
+                                     std::uint32_t graph,
+                                     HostMemory host_memory = HostMemory::unknown) {
   return {std::uint64_t{function} | std::uint64_t{static_cast<std::uint8_t>(bucket)} << 8 |
               std::uint64_t{dtype} << 16 | std::uint64_t{static_cast<std::uint8_t>(mode)} << 24 |
-              std::uint64_t{static_cast<std::uint8_t>(bytes_class)} << 32,
+              std::uint64_t{static_cast<std::uint8_t>(bytes_class)} << 32 |
+              std::uint64_t{static_cast<std::uint8_t>(host_memory)} << 56,
           std::uint64_t{comm} | std::uint64_t{graph} << 32};
 }
 

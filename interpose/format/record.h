@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "interpose/format/buckets.h"
+#include "interpose/format/host_memory.h"
 
 namespace tprof {
 
@@ -16,11 +17,6 @@ namespace tprof {
 enum class Reduce : std::uint8_t { none, sum, prod, max, min, avg, custom };
 inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
                                                "min",  "avg", "custom"};
-
-// As wrapped allocations and registrations tell it. Other memory is the program's own (pageable),
-// or CUDA's by calls that were not seen.
-enum class HostMemory : std::uint8_t { unknown, pinned, managed };
-inline constexpr const char* kHostMemoryNames[] = {"unknown", "pinned", "managed"};
 
 inline constexpr std::int32_t kNoPeer = -1;
 

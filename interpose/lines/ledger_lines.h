@@ -58,6 +58,7 @@ inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   if (copy) {
     out << ",\"device\":";
     out.number_or_null(key.comm != 0, key.comm - 1);
+    host_memory_arg(out, key.host_memory);
   }
   out << ",\"bytes_class\":" << std::int32_t{key.bytes_class};
 }

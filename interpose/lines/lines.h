@@ -144,6 +144,11 @@ inline void site_arg(Text& out, const Record& r) {
   if (r.site != 0) out << ",\"site\":" << std::uint32_t{r.site};
 }
 
+inline void host_memory_arg(Text& out, HostMemory kind) {
+  const std::string_view name = host_memory_name(kind);
+  if (!name.empty()) out << ",\"host_memory\":\"" << name << '"';
+}
+
 // A comma where more follows: the first of the optional ones has none before it.
 inline void result_args(Text& out, const Record& r, bool unfinished) {
   if (unfinished) out << "\"unfinished\":true,";
@@ -161,9 +166,7 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
     if (element != 1) out << ",\"dtype\":\"" << dtype_name(r.dtype, element) << '"';
     out << ",\"device\":";
     out.number_or_null(r.comm != 0, r.comm - 1);
-    if (r.host_memory != 0 && r.host_memory < sizeof kHostMemoryNames / sizeof *kHostMemoryNames) {
-      out << ",\"host_memory\":\"" << kHostMemoryNames[r.host_memory] << '"';
-    }
+    host_memory_arg(out, static_cast<HostMemory>(r.host_memory));
     stream_arg(out, stream);
     if (r.sync) out << ",\"sync\":true";
     site_arg(out, r);

@@ -58,6 +58,7 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   key.dtype = r.dtype;
   key.mode = r.captured ? Mode::captured : Mode::direct;
   key.bytes_class = bytes_class(amount(view, r.function, r.bucket, r.dtype, r.comm, r.count).bytes);
+  key.host_memory = static_cast<HostMemory>(r.host_memory);
   key.comm = r.comm;
   return key;
 }

@@ -168,6 +168,35 @@ void arrays() {
   REFUSED(cudaMemcpy2DToArray(one, 0, 0, sent.data(), 1, 32, 4, kIn));
 }
 
+// What the host's side can be: allocated pinned, managed, the program's own, that registered and no
+// longer, and pinned by the driver where no wrapper sees it.
+void host_sides(void* driver) {
+  void* there = device(64);
+  const auto copies = [there](void* host) {
+    OK(cudaMemcpyAsync(there, host, 64, cudaMemcpyHostToDevice, stream));
+    OK(cudaMemcpyAsync(host, there, 48, cudaMemcpyDeviceToHost, stream));
+    OK(cudaStreamSynchronize(stream));
+    OK(cudaMemcpy(there, static_cast<char*>(host) + 32, 32, cudaMemcpyDefault));
+  };
+  void* pinned = nullptr;
+  void* managed = nullptr;
+  void* past = nullptr;
+  OK(cudaMallocHost(&pinned, 64));
+  OK(cudaMallocManaged(&managed, 64, cudaMemAttachGlobal));
+  const auto allocate =
+      reinterpret_cast<int (*)(void**, size_t, unsigned)>(dlsym(driver, "cuMemHostAlloc"));
+  check(allocate != nullptr && allocate(&past, 64, 0) == 0, "cuMemHostAlloc", __LINE__);
+  Bytes own(64);
+  for (void* host : {pinned, past, static_cast<void*>(own.data())}) copies(host);
+  OK(cudaMemcpy(there, managed, 64, cudaMemcpyHostToDevice));
+  OK(cudaHostRegister(own.data(), own.size(), cudaHostRegisterDefault));
+  copies(own.data());
+  OK(cudaHostUnregister(own.data()));
+  copies(own.data());
+  OK(cudaFreeHost(pinned));
+  REFUSED(cudaMemcpy(nullptr, own.data(), 64, cudaMemcpyHostToDevice));
+}
+
 // One call with copies in every direction.
 void batches() {
   Bytes sent = counting(1000);
@@ -241,7 +270,8 @@ void captured() {
 
 int main(int argc, char** argv) {
   // As NVIDIA's runtime does at its first call.
-  check(dlopen("libcuda.so.1", RTLD_NOW) != nullptr, "no driver", __LINE__);
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  check(driver != nullptr, "no driver", __LINE__);
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   if (argc > 1 && std::strcmp(argv[1], "planes") == 0) {
     // YUV 4:2:0: the format does not tell how large an element is.
@@ -255,5 +285,6 @@ int main(int argc, char** argv) {
   box_of({32, 32, 32, 32, cudaChannelFormatKindFloat}, 16);
   arrays();
   batches();
+  host_sides(driver);
   captured();
 }

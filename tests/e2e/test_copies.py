@@ -72,6 +72,60 @@ def test_batch_is_one_call_for_each_direction_in_it(copies):
     }
 
 
+def by_memory(rows, memory, name, direction, figures):
+    """(direction, function, what the host's side is) -> figures, of direct calls between host and device."""
+    sums = collections.Counter()
+    for row in rows:
+        if row["mode"] != "direct" or row[direction] not in ("H2D", "D2H"):
+            continue
+        plain = re.sub(r"_pt(ds|sz)$", "", row[name])
+        for figure, ours in figures.items():
+            sums[row[direction], plain, row.get(memory), figure] += row[ours]
+    return +sums
+
+
+def test_host_memory_of_the_ledger_is_that_of_the_tally(copies):
+    """Who is asked of what no wrapper allocated is the driver, as the call is made."""
+    _, file, tally = copies
+    ours = by_memory(
+        file.ledger_rows(), "host_memory", "name", "bucket", {"calls": "calls", "bytes": "bytes", "failed": "failed"}
+    )
+    theirs = by_memory(
+        tally["rows"], "memory", "function", "kind", {"calls": "returned", "bytes": "bytes", "failed": "failed"}
+    )
+    assert ours == theirs
+    # None: batches of pinned and of pageable memory.
+    assert {key[2] for key in theirs} == {"pageable", "pinned", "managed", None}
+    captured = {row.get("host_memory") for row in file.ledger_rows() if row["mode"] != "direct"}
+    assert captured == {"pinned", None}
+
+
+def test_lines_and_summary_tell_the_host_memory_of_the_ledger(copies):
+    events, file, _ = copies
+    rows = [row for row in file.ledger_rows() if row["bucket"] in ("H2D", "D2H")]
+    if events != "off":
+        lines = collections.Counter(
+            (event["cat"], event["args"].get("host_memory"))
+            for event in file.events
+            if event["cat"] in ("H2D", "D2H") and "result" not in event["args"]
+        )
+        ledger = collections.Counter()
+        for row in rows:
+            ledger[row["bucket"], row.get("host_memory")] += row["calls"] * (row["mode"] != "replayed")
+        assert lines == +ledger
+    told_bytes = {
+        (bucket, kind): figures["bytes"]
+        for bucket, kinds in told("summary", file.path)[1]["host_memory"].items()
+        for kind, figures in kinds.items()
+        if figures["bytes"]
+    }
+    ledger_bytes = collections.Counter()
+    for row in rows:
+        executed = row["mode"] != "captured" and row["calls"] != 0
+        ledger_bytes[row["bucket"], row.get("host_memory", "unknown")] += row["bytes"] * executed
+    assert told_bytes == {key: size for key, size in ledger_bytes.items() if size}
+
+
 def test_array_whose_format_tells_no_size_is_counted_and_said(tmp_path):
     run = start([str(BUILD / "copies"), "planes"], tmp_path / "run")
     assert (run.code, run.stderr) == (0, "")

@@ -177,7 +177,8 @@ class RankFile {
         "\"reason\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"rows\":[",
         rank_, reason, now_ / 1000, now_ % 1000);
     const char* comma = "";
-    const std::string copies = "null,\"device\":" + std::to_string(rank_ % kRanksPerHost);
+    const std::string copies =
+        "null,\"device\":" + std::to_string(rank_ % kRanksPerHost) + ",\"host_memory\":\"pinned\"";
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const Call& c = kStep[i];
       const Amounts& a = rows_[i];

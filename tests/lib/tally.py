@@ -13,11 +13,12 @@ import sys
 # engine/tally.cpp
 HEADER = struct.Struct("<8sIIIIII")
 COMM = struct.Struct("<Qiiii32s")
-ROW = struct.Struct("<48sIi4BIQ8Q")
+ROW = struct.Struct("<48sIi5B3xI4xQ8Q")
 
 DTYPES = ["int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
           "bfloat16", "float8e4m3", "float8e5m2"]
 KINDS = ["H2H", "H2D", "D2H", "D2D", "MANAGED"]
+MEMORY = [None, "pinned", "managed", "pageable"]
 MODES = ["direct", "captured", "replayed"]
 
 
@@ -48,7 +49,7 @@ def dtype_name(dtype):
 
 
 def read_row(data, offset):
-    name, thread, comm, dtype, kind, mode, device, active, entered, *slots = ROW.unpack_from(data, offset)
+    name, thread, comm, dtype, kind, mode, device, memory, active, entered, *slots = ROW.unpack_from(data, offset)
     returned, failed, count, size = slots[4 * active:4 * active + 4]
     return {
         "thread": thread,
@@ -58,6 +59,7 @@ def read_row(data, offset):
         "device": None if device == 255 else device,
         "kind": None if kind == 255 else KINDS[kind],
         "mode": MODES[mode],
+        "memory": MEMORY[memory],
         "entered": entered,
         "returned": returned,
         "failed": failed,

@@ -41,10 +41,11 @@ TEST_CASE("a ledger key is the same as a struct, as words and in a row") {
   k.dtype = kDtypeByte;
   k.mode = Mode::captured;
   k.bytes_class = -1;
+  k.host_memory = HostMemory::pageable;
   k.comm = 0xfedcba98;
   k.graph = 0x12345678;
-  const auto words =
-      key_words(k.function, k.bucket, k.dtype, k.mode, k.bytes_class, k.comm, k.graph);
+  const auto words = key_words(k.function, k.bucket, k.dtype, k.mode, k.bytes_class, k.comm,
+                               k.graph, k.host_memory);
   CHECK(words.low == k.low());
   CHECK(words.high == k.high());
   LedgerRow row{};

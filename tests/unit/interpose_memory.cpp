@@ -90,7 +90,9 @@ TEST_CASE("a reader never sees the kind of another range while the table changes
 
 TEST_CASE("without a driver in the process a default copy is one between host memory") {
   int a = 0;
-  CHECK(driver::direction(&a, &a) == Bucket::H2H);
-  CHECK(driver::direction(nullptr, &a) == Bucket::H2D);  // cudaMemcpyToSymbol
-  CHECK(driver::direction(&a, nullptr) == Bucket::D2H);
+  CHECK(driver::direction(&a, &a).bucket == Bucket::H2H);
+  CHECK(driver::direction(nullptr, &a).bucket == Bucket::H2D);  // cudaMemcpyToSymbol
+  CHECK(driver::direction(&a, nullptr).bucket == Bucket::D2H);
+  CHECK(driver::direction(&a, nullptr).host == HostMemory::unknown);
+  for (int i = 0; i < 100; ++i) CHECK(driver::host_memory(&a) == HostMemory::unknown);
 }

@@ -29,11 +29,35 @@ tally::Kind direction(cudaMemcpyKind kind, const void* dst, const void* src) {
   return static_cast<tally::Kind>((from_device ? 2 : 0) + (to_device ? 1 : 0));
 }
 
-tally::Key key_of(const char* function, tally::Kind kind, tally::Mode mode) {
+tally::Memory host_side(tally::Kind kind, const Region& r) {
+  const void* host = kind == tally::Kind::kH2D   ? r.src
+                     : kind == tally::Kind::kD2H ? r.dst
+                                                 : nullptr;
+  if (!host) return tally::Memory::kNone;
+  switch (memory_type(host)) {
+    case cudaMemoryTypeUnregistered:
+      return tally::Memory::kPageable;
+    case cudaMemoryTypeHost:
+      return tally::Memory::kPinned;
+    case cudaMemoryTypeManaged:
+      return tally::Memory::kManaged;
+    default:
+      return tally::Memory::kNone;
+  }
+}
+
+tally::Key key_of(const char* function, tally::Kind kind, tally::Mode mode, tally::Memory memory) {
   return {.function = function,
           .kind = kind,
           .mode = mode,
+          .memory = memory,
           .device = static_cast<uint8_t>(current_device())};
+}
+
+tally::Key key_of(const char* function, const Region& region, cudaMemcpyKind kind,
+                  tally::Mode mode) {
+  const tally::Kind way = direction(kind, region.dst, region.src);
+  return key_of(function, way, mode, host_side(way, region));
 }
 
 void move(const Region& r) {
@@ -71,8 +95,7 @@ cudaError_t never() {
 
 cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind kind, Op* op) {
   if (const cudaError_t error = check(region, kind)) return error;
-  const tally::Key key =
-      key_of(function, direction(kind, region.dst, region.src), tally::Mode::kReplayed);
+  const tally::Key key = key_of(function, region, kind, tally::Mode::kReplayed);
   op->run = [region] { return run(region); };
   op->type = cudaGraphNodeTypeMemcpy;
   op->counted = {{key, region.bytes(), region.bytes()}};
@@ -85,8 +108,7 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
 
 cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
                        const std::function<cudaError_t(Op)>& put) {
-  tally::Row* row = tally::enter(
-      key_of(function, direction(kind, region.dst, region.src), tally::Mode::kCaptured));
+  tally::Row* row = tally::enter(key_of(function, region, kind, tally::Mode::kCaptured));
   const Outcome fault = meet_fault(function, process_rank());
   Op op;
   cudaError_t error =
@@ -104,8 +126,8 @@ cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind
                  cudaStream_t handle, Wait wait) {
   const StreamRef stream = find_stream(handle);
   const bool capturing = stream && stream->capture;
-  tally::Row* row = tally::enter(key_of(function, direction(kind, region.dst, region.src),
-                                        capturing ? tally::Mode::kCaptured : tally::Mode::kDirect));
+  tally::Row* row = tally::enter(
+      key_of(function, region, kind, capturing ? tally::Mode::kCaptured : tally::Mode::kDirect));
   const auto fail = [row](cudaError_t error) {
     tally::failed(row);
     return error;
@@ -146,10 +168,16 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
                        cudaStream_t handle) {
   const StreamRef stream = find_stream(handle);
   std::map<tally::Kind, uint64_t> bytes;
-  for (const Region& r : regions) bytes[direction(cudaMemcpyDefault, r.dst, r.src)] += r.bytes();
+  std::map<tally::Kind, tally::Memory> memory;
+  for (const Region& r : regions) {
+    const tally::Kind kind = direction(cudaMemcpyDefault, r.dst, r.src);
+    bytes[kind] += r.bytes();
+    tally::Memory& all = memory.try_emplace(kind, host_side(kind, r)).first->second;
+    if (all != host_side(kind, r)) all = tally::Memory::kNone;
+  }
   std::map<tally::Kind, tally::Row*> rows;
   for (const auto& [kind, sum] : bytes) {
-    rows[kind] = tally::enter(key_of(function, kind, tally::Mode::kDirect));
+    rows[kind] = tally::enter(key_of(function, kind, tally::Mode::kDirect, memory[kind]));
   }
   const Outcome fault = meet_fault(function, process_rank());
   cudaError_t error = fault.error ? static_cast<cudaError_t>(*fault.error) : cudaSuccess;
@@ -181,7 +209,8 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
 cudaError_t prefetch_batch(const char* function, const void* const* pointers, const size_t* sizes,
                            size_t count, cudaStream_t handle) {
   const StreamRef stream = find_stream(handle);
-  tally::Row* row = tally::enter(key_of(function, tally::Kind::kManaged, tally::Mode::kDirect));
+  tally::Row* row = tally::enter(
+      key_of(function, tally::Kind::kManaged, tally::Mode::kDirect, tally::Memory::kNone));
   bool managed = pointers && sizes && count != 0;
   size_t bytes = 0;
   for (size_t i = 0; managed && i < count; ++i) {

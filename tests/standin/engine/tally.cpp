@@ -22,12 +22,12 @@ struct Row {
   char function[48];
   uint32_t thread;
   int32_t comm;
-  uint8_t dtype, kind, mode, device;
+  uint8_t dtype, kind, mode, device, memory, unused[3];
   std::atomic<uint32_t> active;  // which slot counts: one store makes a whole update visible
   std::atomic<uint64_t> entered;
   Slot slots[2];
 };
-static_assert(sizeof(Row) == 136);
+static_assert(sizeof(Row) == 144);
 
 struct Comm {
   uint64_t id;
@@ -108,6 +108,7 @@ Row* add_row(const Key& key) {
   row.kind = static_cast<uint8_t>(key.kind);
   row.mode = static_cast<uint8_t>(key.mode);
   row.device = key.device;
+  row.memory = static_cast<uint8_t>(key.memory);
   f->rows.store(n + 1, std::memory_order_release);
   return &row;
 }
@@ -116,7 +117,8 @@ struct KeyHash {
   size_t operator()(const Key& k) const {
     return std::hash<const void*>()(k.function) ^ (size_t{k.dtype} << 3) ^
            (static_cast<size_t>(k.kind) << 11) ^ (static_cast<size_t>(k.mode) << 19) ^
-           (static_cast<size_t>(k.comm) << 21) ^ (size_t{k.device} << 40);
+           (static_cast<size_t>(k.comm) << 21) ^ (size_t{k.device} << 40) ^
+           (static_cast<size_t>(k.memory) << 48);
   }
 };
 

@@ -17,11 +17,16 @@ constexpr uint8_t kNoDevice = 255;
 // The direction of a copy, cudaMemcpyKind's values; kNone for NCCL calls.
 enum class Kind : uint8_t { kH2H, kH2D, kD2H, kD2D, kManaged, kNone = 255 };
 
+// What the host's side of a copy between host and device is. kNone: no such copy, or a batch of
+// several kinds.
+enum class Memory : uint8_t { kNone, kPinned, kManaged, kPageable };
+
 struct Key {
   const char* function;  // a literal: compared by address
   uint8_t dtype = kByte;
   Kind kind = Kind::kNone;
   Mode mode = Mode::kDirect;
+  Memory memory = Memory::kNone;
   int32_t comm = 0;            // ordinal of the communicator, 0: none
   uint8_t device = kNoDevice;  // that the calling thread had set; of copies only
 
