@@ -11,6 +11,7 @@
 #include "interpose/format/coverage.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/format/ledger.h"
+#include "interpose/format/memory.h"
 #include "interpose/format/metrics.h"
 #include "interpose/format/record.h"
 #include "interpose/format/ring_file.h"
@@ -34,7 +35,7 @@ constexpr std::string_view kKeys[] = {
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "waited",
     "waited_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
-    "lines", "number", "windows", "argument"};
+    "lines", "number", "windows", "argument", "memory", "peak"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -106,8 +107,12 @@ bool is_word_of_the_contract(std::string_view text) {
          text == kCounterCategory || text == kDeviceCategory || contains(kModeNames, text) ||
          contains(kCommandNames, text) || contains(kObeyedNames, text) ||
          contains(kReduceNames, text) || contains(kHostMemoryNames, text) ||
-         contains(kNoteNames, text) || std::ranges::any_of(kBuckets, named) ||
-         std::ranges::any_of(kDtypes, named);
+         contains(kNoteNames, text) || contains(kMemoryKinds, text) ||
+         std::ranges::any_of(kBuckets, named) || std::ranges::any_of(kDtypes, named);
+}
+
+bool is_word_of_counters(std::string_view text) {
+  return is_metric_word(text) || is_memory_word(text);
 }
 
 // All of it letters, digits and `others`, and not so long that it could be more than it is.
@@ -222,7 +227,7 @@ void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out
   out += '{';
   for (auto member : values) {
     const std::string_view key = value_of(member.unescaped_key());
-    put_key(is_metric_word(key) ? std::string(key) : names_.of("value", key), out);
+    put_key(is_word_of_counters(key) ? std::string(key) : names_.of("value", key), out);
     put_token(value_of(member.value()).raw_json_token(), out);
   }
   out += '}';
@@ -246,7 +251,7 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text
       put_key(key, out);
       // Of a range it is the program's, and says nothing of the line.
       names_are_ = range ? "range" : "function";
-      const bool kept = metadata || (range && is_metric_word(name));
+      const bool kept = metadata || (range && is_word_of_counters(name));
       out += '"' + (kept ? std::string(name) : replaced(name, key)) + '"';
       names_are_ = names_in(metadata ? name : "");
     } else if (key == "args" && read::is_counter(text)) {

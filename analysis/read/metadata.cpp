@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interpose/format/memory.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -176,6 +177,15 @@ Row row(const object& o) {
   return r;
 }
 
+MemoryUse memory_use(const object& o) {
+  MemoryUse use{text(o, "kind"), optional_integer(o, "device"), count(o, "bytes"),
+                count(o, "peak")};
+  if (std::ranges::find(kMemoryKinds, use.kind) == std::end(kMemoryKinds)) {
+    throw Malformed("unknown kind of memory '" + use.kind + "'");
+  }
+  return use;
+}
+
 Ledger ledger(const object& args) {
   Ledger l;
   l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
@@ -195,6 +205,10 @@ Ledger ledger(const object& args) {
       c.marks.emplace_back(m);
     }
     l.collectives.push_back(std::move(c));
+  }
+  if (find(args, "memory")) {
+    l.memory.emplace();
+    for (const object& o : objects_of(args, "memory")) l.memory->push_back(memory_use(o));
   }
   return l;
 }

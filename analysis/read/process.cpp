@@ -146,6 +146,7 @@ std::vector<Process> lanes_of(Process process) {
   each_ledger(bare, [](Ledger& ledger) {
     ledger.rows.clear();
     ledger.collectives.clear();
+    if (ledger.memory) ledger.memory->clear();
   });
   for (const auto& [rank, comm] : held.members) {
     Process& lane = lanes.emplace_back(bare);
@@ -159,6 +160,9 @@ std::vector<Process> lanes_of(Process process) {
     lanes[division.of_comm(number)].comms.emplace(number, comm);
   }
   const auto divide = [&](const Ledger& ledger, const auto& of_lane) {
+    for (const MemoryUse& use : ledger.memory.value_or(std::vector<MemoryUse>())) {
+      of_lane(use.device ? division.of_device(*use.device) : 0).memory->push_back(use);
+    }
     for (const Row& row : ledger.rows) of_lane(division.of_row(row)).rows.push_back(row);
     for (const Collectives& c : ledger.collectives) {
       of_lane(division.of_comm(c.comm)).collectives.push_back(c);

@@ -129,6 +129,14 @@ struct Collectives {
   std::vector<std::string> marks;
 };
 
+// What the program had allocated (TPROF_MEMORY).
+struct MemoryUse {
+  std::string kind;                    // the contract's
+  std::optional<std::int64_t> device;  // of kind device; nothing: not known
+  std::uint64_t bytes = 0;
+  std::uint64_t peak = 0;
+};
+
 // Of the whole run up to `ts_ns`.
 struct Ledger {
   std::int64_t epoch = 0;  // in which that is
@@ -136,6 +144,7 @@ struct Ledger {
   std::int64_t ts_ns = 0;
   std::vector<Row> rows;
   std::vector<Collectives> collectives;
+  std::optional<std::vector<MemoryUse>> memory;  // nothing: nobody asked for it
 };
 
 struct BoundFunction {

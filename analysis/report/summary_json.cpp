@@ -4,6 +4,7 @@
 #include "report/findings.h"
 #include "report/lateness.h"
 #include "report/layers.h"
+#include "report/memory.h"
 #include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -119,6 +120,7 @@ std::string to_json(const stats::Summary& s) {
     }
   }
   j["host_memory"] = host_memory(s);
+  if (s.memory.asked) j["memory"] = to_json(s.memory);
   if (s.rest) j["rest"] = to_json(*s.rest);
   if (s.steps) add_steps(j, *s.steps);
   if (s.layers) j["layers"] = to_json(*s.layers);

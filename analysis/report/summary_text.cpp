@@ -7,6 +7,7 @@
 #include "report/findings.h"
 #include "report/lateness.h"
 #include "report/layers.h"
+#include "report/memory.h"
 #include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -284,6 +285,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Slowest calls", to_text(*s.slowest, s.found, stats::sum(s.buckets).calls));
   }
   if (!s.comms.empty()) section("Communicators", comm_table(s));
+  section("Memory that the program allocated", memory_table(s.memory));
   std::string findings;
   for (const diagnose::Finding& f : s.findings) findings += to_text(f, Detail::brief);
   section("Findings", findings);

@@ -101,6 +101,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
     s.steps = step_totals(job, traces, options.only_steps.value_or(StepRange{}));
   }
   if (options.only_steps) only_these(s);
+  s.memory = memory_of(job);
   s.comms = communicators(job, s.ops);
   find_roles(job, s.comms);
   if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);

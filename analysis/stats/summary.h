@@ -12,6 +12,7 @@
 #include "read/folder.h"
 #include "stats/histogram.h"
 #include "stats/layers.h"
+#include "stats/memory.h"
 #include "stats/op_times.h"
 #include "stats/phases.h"
 #include "stats/ranges.h"
@@ -56,6 +57,7 @@ struct Summary {
   std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
   std::optional<Slowest> slowest;              // nothing: not asked for
   std::optional<Histogram> histogram;          // nothing: not asked for
+  Memory memory;                               // of the whole job, as the ledgers tell it
   steps::Found found;                          // the steps, where calls of the two above are said
                                                // to be in one
   std::uint64_t dropped = 0;

@@ -186,6 +186,51 @@
     (CUgraphExec executable, CUgraphNode node, unsigned enabled), (executable, node, enabled),                          \
     (Edits{function_name, is_counted(node)}))
 
+// What allocates and frees, looked at with TPROF_MEMORY=1 only:
+// X(function, name, since, (parameters), (arguments), (what it is, see books/calls.h))
+#define TPROF_CUDA_ALLOCATION(X)                                                                                        \
+  X(cuMemAlloc_v2, cuMemAlloc, 3020, (CUdeviceptr * pointer, size_t size), (pointer, size),                             \
+    (Allocates{pointer, size}))                                                                                         \
+  X(cuMemAllocPitch_v2, cuMemAllocPitch, 3020,                                                                          \
+    (CUdeviceptr * pointer, size_t* pitch, size_t width, size_t height, unsigned element),                              \
+    (pointer, pitch, width, height, element), (Allocates{pointer, width * height}))                                     \
+  X(cuMemAllocManaged, cuMemAllocManaged, 6000, (CUdeviceptr * pointer, size_t size, unsigned flags),                   \
+    (pointer, size, flags), (Allocates{pointer, size, Where::managed}))                                                 \
+  X(cuMemFree_v2, cuMemFree, 3020, (CUdeviceptr pointer), (pointer), (Frees{pointer_to(pointer)}))                      \
+  X(cuMemHostAlloc, cuMemHostAlloc, 2020, (void** pointer, size_t size, unsigned flags), (pointer, size, flags),        \
+    (Allocates{pointer, size, Where::pinned}))                                                                          \
+  X(cuMemAllocHost_v2, cuMemAllocHost, 3020, (void** pointer, size_t size), (pointer, size),                            \
+    (Allocates{pointer, size, Where::pinned}))                                                                          \
+  X(cuMemFreeHost, cuMemFreeHost, 2000, (void* pointer), (pointer), (Frees{pointer}))                                   \
+  X(cuMemHostRegister_v2, cuMemHostRegister, 6050, (void* pointer, size_t size, unsigned flags),                        \
+    (pointer, size, flags), (Pins{pointer, size}))                                                                      \
+  X(cuMemHostUnregister, cuMemHostUnregister, 4000, (void* pointer), (pointer), (Frees{pointer}))                       \
+  X(cuArrayCreate_v2, cuArrayCreate, 3020, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR* description),                 \
+    (array, description), (allocates_array(array, description)))                                                        \
+  X(cuArray3DCreate_v2, cuArray3DCreate, 3020, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* description),           \
+    (array, description), (allocates_array(array, description)))                                                        \
+  X(cuArrayDestroy, cuArrayDestroy, 2000, (CUarray array), (array), (Frees{array, What::array}))                        \
+  X(cuMemCreate, cuMemCreate, 10020,                                                                                    \
+    (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* wanted, unsigned long long flags),  \
+    (handle, size, wanted, flags), (Creates{handle, size, wanted}))                                                     \
+  X(cuMemRelease, cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), (handle), (Releases{handle}))             \
+  X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000,                                                    \
+    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{handle, address}))              \
+  X(cuMemMap, cuMemMap, 10020,                                                                                          \
+    (CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),   \
+    (pointer, size, offset, handle, flags), (Maps{pointer, size, handle}))                                              \
+  X(cuMemUnmap, cuMemUnmap, 10020, (CUdeviceptr pointer, size_t size), (pointer, size), (Unmaps{pointer, size}))
+// The same with a twin: X(function, twin, name, since, (parameters), (arguments), (what it is)).
+#define TPROF_CUDA_ALLOCATION_ASYNC(X)                                                                                  \
+  X(cuMemAllocAsync, cuMemAllocAsync_ptsz, cuMemAllocAsync, 11020,                                                      \
+    (CUdeviceptr * pointer, size_t size, CUstream stream), (pointer, size, stream),                                     \
+    (allocates_on(meant(stream), pointer, size)))                                                                       \
+  X(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync, 11020,                              \
+    (CUdeviceptr * pointer, size_t size, CUmemoryPool pool, CUstream stream), (pointer, size, pool, stream),            \
+    (allocates_on(meant(stream), pointer, size)))                                                                       \
+  X(cuMemFreeAsync, cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, (CUdeviceptr pointer, CUstream stream),                 \
+    (pointer, stream), (frees_on(meant(stream), pointer_to(pointer))))
+
 // Through which programs, and every CUDA runtime, reach the others. X(function, since); bodies in
 // hook/entry_point.cpp.
 #define TPROF_CUDA_ENTRY(X)     \

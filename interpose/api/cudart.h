@@ -158,7 +158,39 @@
   X(cudaHostRegister, 4000) \
   X(cudaHostUnregister, 4000) \
   X(cudaMallocManaged, 6000) \
-  X(cudaFree, 3020)
+  X(cudaFree, 3020) \
+  X(cudaDeviceReset, 3020)
+
+// What allocates and frees, looked at with TPROF_MEMORY=1 only (and the seven above):
+// X(function, since, (parameters), (arguments), (what it is, see books/calls.h))
+//   meant(stream) is the stream that a function and its twin mean by 0
+#define TPROF_CUDART_ALLOCATION(X)                                                              \
+  X(cudaMalloc, 3020, (void** pointer, size_t size), (pointer, size), (Allocates{pointer, size})) \
+  X(cudaMallocPitch, 3020, (void** pointer, size_t* pitch, size_t width, size_t height),        \
+    (pointer, pitch, width, height), (Allocates{pointer, width * height}))                      \
+  X(cudaMalloc3D, 3020, (cudaPitchedPtr * pitched, cudaExtent extent), (pitched, extent),       \
+    (Allocates{reinterpret_cast<void**>(pitched), extent.width * extent.height * extent.depth})) \
+  X(cudaMallocArray, 3020,                                                                      \
+    (cudaArray_t * array, const cudaChannelFormatDesc* format, size_t width, size_t height,     \
+     unsigned int flags),                                                                       \
+    (array, format, width, height, flags), (AllocatesArray{array, width, height, 0}))           \
+  X(cudaMalloc3DArray, 3020,                                                                    \
+    (cudaArray_t * array, const cudaChannelFormatDesc* format, cudaExtent extent,               \
+     unsigned int flags),                                                                       \
+    (array, format, extent, flags),                                                             \
+    (AllocatesArray{array, extent.width, extent.height, extent.depth}))                         \
+  X(cudaFreeArray, 3020, (cudaArray_t array), (array), (Frees{array, What::array}))
+// The same with a twin: X(function, twin, since, (parameters), (arguments), (what it is)).
+#define TPROF_CUDART_ALLOCATION_ASYNC(X)                                                        \
+  X(cudaMallocAsync, cudaMallocAsync_ptsz, 11020,                                               \
+    (void** pointer, size_t size, cudaStream_t stream), (pointer, size, stream),                \
+    (allocates_on(meant(stream), pointer, size)))                                               \
+  X(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz, 11020,                               \
+    (void** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),                     \
+    (pointer, size, pool, stream), (allocates_on(meant(stream), pointer, size)))                \
+  X(cudaFreeAsync, cudaFreeAsync_ptsz, 11020, (void* pointer, cudaStream_t stream),             \
+    (pointer, stream), (frees_on(meant(stream), pointer)))
+
 // Through which programs get at the driver's functions: X(function, since); bodies in hook/entry_point.cpp.
 #define TPROF_CUDART_ENTRY(X) \
   X(cudaGetDriverEntryPoint, 11030) \

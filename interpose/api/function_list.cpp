@@ -80,6 +80,16 @@ namespace {
   WRAPPED("cudart", name, "", "", "TPROF_SCHEDULE=profiler") SINCE(name, since)
   TPROF_CUDART_PROFILER(X)
 #undef X
+#define X(name, since, ...) WRAPPED("cudart", name, "", "", "TPROF_MEMORY=1") SINCE(name, since)
+#define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
+  TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
+#undef X_TWIN
+#undef X
+#define X(name, plain, since, ...) WRAPPED("cuda", name, "", "", "TPROF_MEMORY=1") SINCE(name, since)
+#define X_TWIN(name, twin, plain, since, ...) X(name, plain, since) X(twin, plain, since)
+  TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
+#undef X_TWIN
+#undef X
 #define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_DRIVER=1") SINCE(name, since)
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)

@@ -25,11 +25,13 @@ enum class Fn : std::uint16_t {
           TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
               TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
                   TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
-                      TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDA_GRAPH(X_TWIN)
-                          TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
+                      TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
+                          TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
+                              TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
+                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
 #undef X_TWIN
 #undef X
-                              count_
+                                      count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -72,28 +74,29 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #undef X
 #define X(name, ...) {#name, Library::cudart, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X)
-                TPROF_CUDART_BATCH(X_TWIN)
+            TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(
+                X) TPROF_CUDART_BATCH(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, true, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                    TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
+                TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::nccl, false, Order::none, Elements::count, #name},
-                        TPROF_NCCL_LIFE(X)
+                    TPROF_NCCL_LIFE(X)
 #undef X
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
-                            TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
-                                TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN)
-                                    TPROF_CUDART_WAIT_ONLY(X) TPROF_CUDART_PROFILER(X)
-                                        TPROF_CUDART_ENTRY(X)
+                        TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
+                            TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+                                TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X)
+                                    TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cuda, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
+                                        TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
                                             TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
                                                 TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
@@ -105,6 +108,16 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 
 constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];
+}
+
+// Looked at with TPROF_MEMORY=1 only, as far as it matters that a program takes it by address.
+constexpr bool is_allocation(Fn fn) {
+#define X(name, ...) fn == Fn::name ||
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+  return TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
+      TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) X(cudaDeviceReset) false;
+#undef X_TWIN
+#undef X
 }
 
 constexpr std::size_t data_functions() {

@@ -105,6 +105,11 @@ void remove(const void* begin) {
   g_count.store(count - 1, std::memory_order_relaxed);
 }
 
+void remove_all() {
+  const Change change;
+  g_count.store(0, std::memory_order_relaxed);
+}
+
 HostMemory kind_of(const void* address) {
   HostMemory kind{};
   return look_up(address, kind) ? kind : HostMemory::unknown;

@@ -11,6 +11,7 @@ namespace tprof::memory {
 // Host memory that CUDA allocated, registered or manages.
 void add(const void* begin, std::size_t bytes, HostMemory kind);
 void remove(const void* begin);
+void remove_all();
 // `unknown` where no wrapped allocation holds the address.
 HostMemory kind_of(const void* address);
 

@@ -81,6 +81,18 @@ HostMemory host_memory(const void* address) {
   return kind_of(ask, address).host;
 }
 
+int device_of(const void* address, int otherwise) {
+  auto* ask = pointer_query();
+  if (ask == nullptr) return otherwise;
+  static constexpr CUpointer_attribute kAttributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  unsigned type = 0;
+  int device = otherwise;
+  void* answers[] = {&type, &device};
+  const bool told = ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
+  return told && type != 0 ? device : otherwise;
+}
+
 std::size_t array_element_bytes(const void* array, unsigned& format) {
   static constinit DriverFunction<int(CUDA_ARRAY3D_DESCRIPTOR*, const void*)> query(
       "cuArray3DGetDescriptor_v2");

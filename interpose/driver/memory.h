@@ -25,6 +25,9 @@ Direction direction(const void* dst, const void* src);
 // no such memory, unknown where it does not answer (no context yet, or a fork).
 HostMemory host_memory(const void* address);
 
+// The device of memory that CUDA knows; `otherwise` where it does not tell.
+int device_of(const void* address, int otherwise);
+
 // Bytes of one element of `array` (a cudaArray_t, which is a CUarray). 0: not known; then `format`
 // is the CUarray_format that it has.
 std::size_t array_element_bytes(const void* array, unsigned& format);

@@ -69,6 +69,7 @@ void Output::drain_rest(std::uint64_t until_ns) {
   while (more) more = drain(last_, false);
   const std::uint64_t now = now_ns();
   if (sampler_.due_at_end(now)) read_metrics(now);
+  show_memory(now);
   complete_windows(Which::all);
 }
 
@@ -133,6 +134,7 @@ void Output::tick() {
   complete_windows(Which::late);
   if (snapshot_.due(view_, clock.mono_ns)) snapshot(clock.mono_ns);
   if (sampler_.due(clock.mono_ns)) read_metrics(clock.mono_ns);
+  show_memory(clock.mono_ns);
   const std::uint64_t made = transactions();
   const bool due = clock.mono_ns - last_ledger_ns_ >= ledger_every_ns_;
   if (due && made != last_transactions_) {
@@ -188,6 +190,14 @@ void Output::read_metrics(std::uint64_t now_ns) {
                   drain_.metric(text_, next_, c, at_ns, files_.texts());
                 });
   flush(0);
+}
+
+void Output::show_memory(std::uint64_t now_ns) {
+  begin();
+  memory_.changes(view_.head(), window_at(view_.head().windows, now_ns), [&](const Counter& c) {
+    drain_.metric(text_, next_, c, now_ns, files_.texts());
+  });
+  if (text_.size() != 0 || files_.texts() != nullptr) flush(0);
 }
 
 bool Output::end() {

@@ -9,6 +9,7 @@
 #include "interpose/emit/window_files.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
+#include "interpose/metrics/memory_lanes.h"
 #include "interpose/metrics/sampler.h"
 #include "interpose/steps/steps.h"
 
@@ -34,7 +35,7 @@ class Output {
   void drain_rest(std::uint64_t until_ns);
   // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
   // and its interval has passed; a clock line, if the wall clock was set; the snapshot;
-  // metrics.
+  // metrics, and what the program's memory has become.
   void tick();
   // How long until it should be called again.
   std::uint32_t sleep_ms() const { return sampler_.sleep_ms(now_ns()); }
@@ -81,6 +82,7 @@ class Output {
   void complete_windows(Which which);
   void snapshot(std::uint64_t now_ns);
   void read_metrics(std::uint64_t now_ns);
+  void show_memory(std::uint64_t now_ns);
   void flush(std::uint64_t events);
   void cut_back();
   void lose(std::uint64_t events);
@@ -97,6 +99,7 @@ class Output {
   Sums sums_;
   Snapshot snapshot_;
   metrics::Sampler sampler_;
+  MemoryLanes memory_;
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};

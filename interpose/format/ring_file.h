@@ -13,6 +13,7 @@
 
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
+#include "interpose/format/memory.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
@@ -266,6 +267,8 @@ struct Head {
   std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
   RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
+  std::atomic<std::uint32_t> memory_booked;  // 1: what follows is right (TPROF_MEMORY)
+  MemoryUse memory[kMemoryPlaces];
   CommitBlock commit[2];
 };
 

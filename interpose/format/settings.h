@@ -144,6 +144,7 @@ enum class Setting : std::uint8_t {
   window_files,
   cuda_profiler,
   metrics,
+  memory,
   run_id,
   ring,
   ring_dir,
@@ -210,6 +211,10 @@ inline constexpr SettingInfo kSettings[] = {
      "the process; from local rank 0 also CPU, memory, disks, network and InfiniBand of the host; "
      "gpus: and, by NVML, what its GPUs do",
      accept::metrics},
+    {"TPROF_MEMORY", "0", "0 or 1",
+     "1: bytes that the program has allocated on each device, and pinned of the host's memory, now "
+     "and at most; as they were asked for",
+     accept::any},
     {"TPROF_RUN_ID", "the launcher's", "any text", "name of the run in every rank's header",
      accept::any},
     {"TPROF_RING", "16384", "a power of two from 64",

@@ -1,5 +1,6 @@
 // The wrappers that tell us which device a thread uses and what kind of memory an address is.
-// They count nothing and start nothing.
+// They count nothing and start nothing; with TPROF_MEMORY=1 the memory is booked.
+#include "interpose/books/calls.h"
 #include "interpose/capture/memory.h"
 #include "interpose/hook/wrapper.h"
 
@@ -15,13 +16,14 @@ TPROF_EXPORT cudaError_t cudaSetDevice(int device) {
 
 // The vendor's C++ headers overload these names, so the type is that of the definition, which has
 // to agree with the C declaration of the name.
-#define X(function, parameters, arguments, bytes, kind)                        \
-  TPROF_EXPORT cudaError_t function parameters {                               \
-    using Type = cudaError_t(*) parameters;                                    \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)            \
-    const cudaError_t result = real arguments;                                 \
-    if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind); \
-    return result;                                                             \
+#define X(function, parameters, arguments, bytes, kind)                            \
+  TPROF_EXPORT cudaError_t function parameters {                                   \
+    using Type = cudaError_t(*) parameters;                                        \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                \
+    const cudaError_t result =                                                     \
+        TPROF_BOOKED(legacy, arguments, (Allocates{pointer, bytes, Where::kind})); \
+    if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind);     \
+    return result;                                                                 \
   }
 X(cudaHostAlloc, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags), size,
   pinned)
@@ -32,19 +34,27 @@ X(cudaMallocManaged, (void** pointer, size_t size, unsigned int flags), (pointer
 
 TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
   TPROF_REAL_CUDART(cudaHostRegister)
-  const cudaError_t result = real(pointer, size, flags);
+  const cudaError_t result = TPROF_BOOKED(legacy, (pointer, size, flags), (Pins{pointer, size}));
   if (result == cudaSuccess) memory::add(pointer, size, HostMemory::pinned);
   return result;
 }
 
 // Out of the table before the address can be given to someone else.
-#define X(function)                                  \
-  TPROF_EXPORT cudaError_t function(void* pointer) { \
-    TPROF_REAL_CUDART(function)                      \
-    memory::remove(pointer);                         \
-    return real(pointer);                            \
+#define X(function)                                           \
+  TPROF_EXPORT cudaError_t function(void* pointer) {          \
+    TPROF_REAL_CUDART(function)                               \
+    memory::remove(pointer);                                  \
+    return TPROF_BOOKED(legacy, (pointer), (Frees{pointer})); \
   }
 X(cudaFreeHost)
 X(cudaHostUnregister)
 X(cudaFree)
 #undef X
+
+// All that was pinned for the device is not any more; of the others' the driver tells.
+TPROF_EXPORT cudaError_t cudaDeviceReset() {
+  TPROF_REAL_CUDART(cudaDeviceReset)
+  const cudaError_t result = TPROF_BOOKED(legacy, (), (Resets{}));
+  if (result == cudaSuccess) memory::remove_all();
+  return result;
+}

@@ -42,8 +42,9 @@ Fn asked_for(const void* handle, const char* name, const void* caller) {
 
 void* to_give(Fn fn, void* found) {
   if (found == nullptr || resolve::is_ours(found)) return found;
+  if (tprof::is_allocation(fn) && !tprof::opt_in::memory()) return found;
   const Library library = tprof::info(fn).library;
-  const bool wrap = library == Library::cuda    ? tprof::opt_in::driver()
+  const bool wrap = library == Library::cuda    ? resolve::wanted_of_driver(fn)
                     : library == Library::cupti ? tprof::opt_in::cupti()
                                                 : tprof::opt_in::dlsym();
   void* const result = wrap ? resolve::bind(fn, found) : found;

@@ -29,8 +29,14 @@ constexpr EntryPoint kEntryPoints[] = {
 #define X(function, name, since, until, ...) {#name, since, until, Fn::function, Fn::function},
             TPROF_CUDA_GRAPH_ONLY(X)
 #undef X
-                {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
-                 Fn::cuGraphInstantiateWithFlags},
+#define X(function, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::function},
+                TPROF_CUDA_ALLOCATION(X)
+#undef X
+#define X(function, twin, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::twin},
+                    TPROF_CUDA_ALLOCATION_ASYNC(X)
+#undef X
+                        {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
+                         Fn::cuGraphInstantiateWithFlags},
     // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
     // versions the same name may mean the older prototype: it is passed through.
     {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
@@ -45,10 +51,14 @@ Fn entry_point(std::string_view name, int version, bool per_thread) {
   return Fn::none;
 }
 
+bool wrapping() {
+  return tprof::opt_in::driver() || tprof::opt_in::memory();
+}
+
 void wrap(void** function, const char* name, int version, bool per_thread) {
-  if (!tprof::opt_in::driver() || function == nullptr || name == nullptr) return;
+  if (!wrapping() || function == nullptr || name == nullptr) return;
   const Fn fn = entry_point(name, version, per_thread);
-  if (fn != Fn::none) *function = resolve::bind(fn, *function);
+  if (fn != Fn::none && resolve::wanted_of_driver(fn)) *function = resolve::bind(fn, *function);
 }
 
 // The flags that say which default stream is meant, equal for the driver and for the runtime.
@@ -101,7 +111,7 @@ using Status = void*;
     using Type = cudaError_t(*) parameters;                                            \
     TPROF_REAL_OF(function, any_##function, Type, cudaErrorSharedObjectSymbolNotFound) \
     const cudaError_t result = real arguments;                                         \
-    if (result == cudaSuccess && tprof::opt_in::driver()) {                            \
+    if (result == cudaSuccess && wrapping()) {                                         \
       wrap(entry, name, meant, own_stream(flags, twin));                               \
     }                                                                                  \
     return result;                                                                     \

@@ -119,6 +119,25 @@ inline void comm_signature(Text& out, const Total*& t, const Total* end, std::ui
   out << "]}";
 }
 
+// What the program has allocated, by place; nothing where it was not asked for.
+inline void memory_array(Text& out, const Head& head) {
+  if (head.memory_booked.load(std::memory_order_acquire) == 0) return;
+  out << ",\"memory\":[";
+  Comma comma;
+  for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
+    const std::uint64_t bytes = head.memory[place].bytes.load(std::memory_order_acquire);
+    const std::uint64_t peak = head.memory[place].peak.load(std::memory_order_acquire);
+    if (peak == 0) continue;
+    out << comma.next() << "{\"kind\":\"" << memory_kind(place) << "\",";
+    if (place <= kOtherDevice) {
+      out << "\"device\":";
+      out.number_or_null(place != kOtherDevice, std::uint32_t{place}) << ',';
+    }
+    out << "\"bytes\":" << bytes << ",\"peak\":" << peak << '}';
+  }
+  out << ']';
+}
+
 // Of the whole run up to now. `epoch`: how many a reset has ended before.
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
@@ -154,7 +173,9 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
   for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
     comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
-  out << "]}},\n";
+  out << ']';
+  memory_array(out, view.head());
+  out << "}},\n";
 }
 
 // {"quota":2}

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "interpose/base/hash.h"
+#include "interpose/session/config.h"
 
 extern "C" {
 // Where this library and its functions lie (the linker's).
@@ -59,6 +60,12 @@ bool is_ours(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const auto begin = reinterpret_cast<std::uintptr_t>(__ehdr_start);
   return at - begin < reinterpret_cast<std::uintptr_t>(_end) - begin;
+}
+
+bool wanted_of_driver(Fn fn) {
+  if (is_allocation(fn)) return opt_in::memory();
+  const bool way = fn == Fn::cuGetProcAddress || fn == Fn::cuGetProcAddress_v2;
+  return opt_in::driver() || (way && opt_in::memory());
 }
 
 void* bind(Fn fn, void* real) {

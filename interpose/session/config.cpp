@@ -102,6 +102,7 @@ std::uint8_t opt_in::read() {
   if (!disabled_by_environment()) {
     if (is_on(Setting::driver)) hooks |= kDriver;
     if (is_on(Setting::dlsym)) hooks |= kDlsym;
+    if (is_on(Setting::memory)) hooks |= kMemory;
     if (text_of(info(Setting::timing).name.data()) == "cupti") hooks |= kCupti;
   }
   g_hooks.store(hooks, std::memory_order_relaxed);

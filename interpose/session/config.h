@@ -52,6 +52,7 @@ inline constexpr std::uint8_t kRead = 1;
 inline constexpr std::uint8_t kDriver = 2;
 inline constexpr std::uint8_t kDlsym = 4;
 inline constexpr std::uint8_t kCupti = 8;
+inline constexpr std::uint8_t kMemory = 16;
 inline std::atomic<std::uint8_t> g_hooks{0};
 
 [[gnu::cold, gnu::noinline]] std::uint8_t read();
@@ -67,6 +68,11 @@ inline bool driver() {
 // TPROF_DLSYM: what dlsym gives of NCCL and of the CUDA runtime is wrapped.
 inline bool dlsym() {
   return (hooks() & kDlsym) != 0;
+}
+
+// TPROF_MEMORY: what the program allocates is booked, also by the driver's functions.
+inline bool memory() {
+  return (hooks() & kMemory) != 0;
 }
 
 // TPROF_TIMING=cupti: the program's way to CUPTI is seen, however it takes it.

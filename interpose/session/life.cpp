@@ -17,6 +17,7 @@
 #include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
+#include "interpose/books/books.h"
 #include "interpose/capture/late_communicators.h"
 #include "interpose/capture/memory.h"
 #include "interpose/emit/output.h"
@@ -118,6 +119,7 @@ void leave_parents_session() {
   resolve::after_fork();
   coverage::after_fork();
   memory::after_fork();
+  books::after_fork();
   timing::after_fork();
   windows::after_fork();
   control::after_fork();
@@ -221,6 +223,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   begin_sites();
   resolve::publish(mapping().head());
   missed::publish(mapping().head());
+  if (opt_in::memory()) books::publish(mapping().head());
   return true;
 }
 

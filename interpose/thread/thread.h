@@ -41,6 +41,7 @@ struct Thread {
   std::int32_t device = 0;               // CUDA's default until cudaSetDevice
   bool shared = false;                   // the area is shared with other threads: take the lock
   bool late = false;     // the exit handlers have run: every call closes the file again
+  bool booking = false;  // in a call that allocates or frees (books/calls.h)
   int cancel_state = 0;  // to go back to, while it has the shared area's lock
 
   std::uint32_t areas = 0;  // how many it has been given so far

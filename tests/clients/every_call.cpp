@@ -27,6 +27,7 @@ decltype(cudaStreamBeginCapture) cudaStreamBeginCapture_ptsz;
 decltype(cudaStreamBeginCaptureToGraph) cudaStreamBeginCaptureToGraph_ptsz;
 decltype(cudaStreamEndCapture) cudaStreamEndCapture_ptsz;
 cudaError_t cudaMallocAsync_ptsz(void**, size_t, cudaStream_t);  // overloaded in C++
+cudaError_t cudaMallocFromPoolAsync_ptsz(void**, size_t, cudaMemPool_t, cudaStream_t);
 decltype(cudaFreeAsync) cudaFreeAsync_ptsz;
 decltype(cudaEventRecord) cudaEventRecord_ptsz;
 decltype(cudaEventRecordWithFlags) cudaEventRecordWithFlags_ptsz;
@@ -53,6 +54,11 @@ cudaGraphInstantiateParams instantiate;
 cudaGraphExecUpdateResultInfo update;
 cudaGraphNode_t node;
 void* pointer;
+size_t pitch;
+cudaPitchedPtr pitched;
+const cudaChannelFormatDesc format = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+cudaArray_t array;
+cudaMemPool_t pool;
 
 cudaMemcpy3DParms Box() {
   cudaMemcpy3DParms box{};
@@ -152,8 +158,15 @@ const Call kNcclCalls[] = {
 const Call kCudaCalls[] = {
     CALL(cudaSetDevice, 0),
     CALL(cudaMalloc, &pointer, 64),
+    CALL(cudaMallocPitch, &pointer, &pitch, 64, 2),
+    CALL(cudaMalloc3D, &pitched, {16, 4, 2}),
+    CALL(cudaMallocArray, &array, &format, 16, 4, 0),
+    CALL(cudaMalloc3DArray, &array, &format, {16, 4, 2}, 0),
+    CALL(cudaFreeArray, nullptr),
     CALL(cudaMallocAsync, &pointer, 64, stream),
     CALL(cudaMallocAsync_ptsz, &pointer, 64, stream),
+    CALL(cudaMallocFromPoolAsync, &pointer, 64, pool, stream),
+    CALL(cudaMallocFromPoolAsync_ptsz, &pointer, 64, pool, stream),
     CALL(cudaMallocHost, &pointer, 64),
     CALL(cudaMallocManaged, &pointer, 64, cudaMemAttachGlobal),
     CALL(cudaHostAlloc, &pointer, 64, cudaHostAllocDefault),
@@ -283,6 +296,7 @@ const Call kCudaCalls[] = {
     CALL(cudaDeviceSynchronize),
     CALL(cudaProfilerStart),
     CALL(cudaProfilerStop),
+    CALL(cudaDeviceReset),
 };
 
 #undef CALL

@@ -173,7 +173,9 @@ cudaError_t cudaDeviceSynchronize() {
   return done(device_error());
 }
 cudaError_t cudaDeviceReset() {
-  return cudaDeviceSynchronize();
+  const cudaError_t result = cudaDeviceSynchronize();
+  if (result == cudaSuccess) release_all(current_device());
+  return result;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

@@ -10,13 +10,13 @@ using namespace standin;
 
 namespace {
 
-cudaError_t give(void** out, size_t size, cudaMemoryType type) {
+cudaError_t give(void** out, size_t size, cudaMemoryType type, size_t asked = SIZE_MAX) {
   if (!out) return done(cudaErrorInvalidValue);
   if (const cudaError_t error = check_not_capturing(nullptr)) return done(error);
   use_context(current_device());
   *out = nullptr;
   if (size == 0) return cudaSuccess;
-  *out = allocate(size, type, current_device());
+  *out = allocate(size, type, current_device(), asked);
   return done(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
@@ -52,11 +52,12 @@ cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) {
 }
 cudaError_t cudaMallocPitch(void** out, size_t* pitch, size_t width, size_t height) {
   *pitch = pitch_of(width);
-  return give(out, *pitch * height, cudaMemoryTypeDevice);
+  return give(out, *pitch * height, cudaMemoryTypeDevice, width * height);
 }
 cudaError_t cudaMalloc3D(cudaPitchedPtr* out, cudaExtent extent) {
   *out = {nullptr, pitch_of(extent.width), extent.width, extent.height};
-  return give(&out->ptr, out->pitch * extent.height * extent.depth, cudaMemoryTypeDevice);
+  return give(&out->ptr, out->pitch * extent.height * extent.depth, cudaMemoryTypeDevice,
+              extent.width * extent.height * extent.depth);
 }
 cudaError_t cudaFree(void* pointer) {
   return take(pointer, cudaMemoryTypeDevice);
@@ -85,7 +86,8 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
 // Stream-ordered: the memory is there at once and goes when the stream gets there.
 cudaError_t cudaMallocAsync(void** out, size_t size, cudaStream_t stream) {
   return with_stream(stream, [&](CUstream_st& s) {
-    *out = allocate(size, cudaMemoryTypeDevice, s.device);
+    // Of a graph, where the stream captures: then it is nobody's yet.
+    *out = allocate(size, cudaMemoryTypeDevice, s.device, s.capture ? 0 : SIZE_MAX);
     use_context(s.device);
     return *out || size == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
   });
@@ -95,6 +97,7 @@ cudaError_t cudaMallocFromPoolAsync(void** out, size_t size, cudaMemPool_t, cuda
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return with_stream(stream, [&](CUstream_st& s) {
+    if (!s.capture) let_go(pointer);
     submit(s, {.run =
                    [pointer] {
                      return release(pointer, cudaMemoryTypeDevice) ? cudaSuccess

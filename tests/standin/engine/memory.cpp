@@ -2,10 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 #include <vector>
+
+#include "engine/memory_books.h"
 
 namespace standin {
 namespace {
@@ -44,7 +48,7 @@ bool is_device(cudaMemoryType type) {
 
 }  // namespace
 
-void* allocate(size_t size, cudaMemoryType type, int device) {
+void* allocate(size_t size, cudaMemoryType type, int device, size_t asked) {
   if (size == 0) return nullptr;
   const std::lock_guard lock(memory().mutex);
   size_t& used = memory().used[static_cast<size_t>(device)];
@@ -53,7 +57,9 @@ void* allocate(size_t size, cudaMemoryType type, int device) {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   if (is_device(type)) used += size;
-  memory().by_base[static_cast<char*>(base)] = {base, size, type, device};
+  const size_t booked = std::min(asked, size);
+  memory().by_base[static_cast<char*>(base)] = {base, size, type, device, booked};
+  memory_books::add(type, device, static_cast<int64_t>(booked));
   return base;
 }
 
@@ -66,16 +72,30 @@ bool release(void* base, cudaMemoryType type) {
   const bool fits = a.type == type || (is_device(type) && a.type == cudaMemoryTypeManaged);
   if (!fits) return false;
   if (is_device(a.type)) memory().used[static_cast<size_t>(a.device)] -= a.size;
+  memory_books::add(a.type, a.device, -static_cast<int64_t>(a.booked));
   memory().by_base.erase(found);
   munmap(base, pages(a.size));
   return true;
+}
+
+void release_all(int device) {
+  const std::lock_guard lock(memory().mutex);
+  std::erase_if(memory().by_base, [device](const auto& entry) {
+    const Allocation& a = entry.second;
+    if (a.device != device || a.by_hand) return false;
+    if (is_device(a.type)) memory().used[static_cast<size_t>(device)] -= a.size;
+    memory_books::add(a.type, a.device, -static_cast<int64_t>(a.booked));
+    munmap(a.base, pages(a.size));
+    return true;
+  });
 }
 
 bool register_host(void* base, size_t size) {
   const std::lock_guard lock(memory().mutex);
   if (find(base) || find(static_cast<char*>(base) + size - 1)) return false;
   // Type Host as for cudaHostAlloc; told apart from it by device -1: not ours to unmap.
-  memory().by_base[static_cast<char*>(base)] = {base, size, cudaMemoryTypeHost, -1};
+  memory().by_base[static_cast<char*>(base)] = {base, size, cudaMemoryTypeHost, -1, size};
+  memory_books::add(cudaMemoryTypeHost, 0, static_cast<int64_t>(size));
   return true;
 }
 
@@ -83,8 +103,26 @@ bool unregister_host(void* base) {
   const std::lock_guard lock(memory().mutex);
   auto found = memory().by_base.find(static_cast<char*>(base));
   if (found == memory().by_base.end() || found->second.device != -1) return false;
+  memory_books::add(cudaMemoryTypeHost, 0, -static_cast<int64_t>(found->second.booked));
   memory().by_base.erase(found);
   return true;
+}
+
+void let_go(void* base) {
+  const std::lock_guard lock(memory().mutex);
+  auto found = memory().by_base.find(static_cast<char*>(base));
+  if (found == memory().by_base.end()) return;
+  Allocation& a = found->second;
+  memory_books::add(a.type, a.device, -static_cast<int64_t>(std::exchange(a.booked, 0)));
+}
+
+void know(void* base, size_t size, cudaMemoryType type, int device) {
+  const std::lock_guard lock(memory().mutex);
+  memory().by_base[static_cast<char*>(base)] = {base, size, type, device, 0, true};
+}
+void forget(void* base) {
+  const std::lock_guard lock(memory().mutex);
+  memory().by_base.erase(static_cast<char*>(base));
 }
 
 std::optional<Allocation> find_allocation(const void* pointer) {

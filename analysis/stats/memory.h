@@ -1,0 +1,23 @@
+// What the processes of a job had allocated (TPROF_MEMORY).
+#pragma once
+
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/process.h"
+
+namespace tprof::stats {
+
+struct MemoryOfProcess {
+  const read::Process* process = nullptr;
+  read::MemoryUse use;
+};
+
+struct Memory {
+  bool asked = false;  // of one of them at least
+  std::vector<MemoryOfProcess> uses;
+};
+
+Memory memory_of(const job::Job& job);
+
+}  // namespace tprof::stats

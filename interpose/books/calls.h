@@ -1,0 +1,200 @@
+// What the calls that allocate and free tell the books, as the rows of the API tables name it. One
+// for the runtime's functions and the driver's.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "interpose/books/books.h"
+#include "interpose/driver/memory.h"
+#include "interpose/graphs/graphs.h"
+#include "interpose/session/config.h"
+#include "interpose/thread/thread.h"
+
+namespace tprof::books {
+
+inline const void* pointer_to(CUdeviceptr address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
+  return reinterpret_cast<const void*>(address);
+}
+inline const void* pointer_to(const void* address) {
+  return address;
+}
+
+// The kind of memory that a call allocates.
+enum class Where : std::uint8_t { device, pinned, managed };
+
+inline std::uint8_t place_of(Where where, const void* at, int current) {
+  if (where == Where::pinned) return kPinnedMemory;
+  if (where == Where::managed) return kManagedMemory;
+  // A pool's memory is on the pool's device.
+  return place_of_device(driver::device_of(at, current));
+}
+
+// Whether the memory is the graph's that the stream captures into: it is there while that runs.
+inline bool captures(cudaStream_t stream) {
+  return graphs::captured_into(stream) != nullptr;
+}
+
+template <typename Address>
+struct Allocates {
+  const Address* at;
+  std::uint64_t bytes;
+  Where where = Where::device;
+  bool counts = true;
+  void before() const {}
+  void after(bool accepted) const {
+    if (!accepted || !counts || at == nullptr) return;
+    const int current = driver::current_device(t_thread.device);
+    const void* const memory = pointer_to(*at);
+    if (memory == nullptr) return;
+    allocated(What::memory, memory, bytes, place_of(where, memory, current), current);
+  }
+};
+template <typename Address>
+Allocates(Address*, std::uint64_t) -> Allocates<std::remove_const_t<Address>>;
+template <typename Address>
+Allocates(Address*, std::uint64_t, Where) -> Allocates<std::remove_const_t<Address>>;
+template <typename Address>
+Allocates<Address> allocates_on(cudaStream_t stream, const Address* at, std::uint64_t bytes) {
+  return {at, bytes, Where::device, !captures(stream)};
+}
+
+// Host memory of the program's own that CUDA pins.
+struct Pins {
+  const void* at;
+  std::uint64_t bytes;
+  void before() const {}
+  void after(bool accepted) const {
+    if (!accepted) return;
+    allocated(What::memory, at, bytes, kPinnedMemory, driver::current_device(t_thread.device));
+  }
+};
+
+struct Frees {
+  const void* at;
+  What what = What::memory;
+  Taken taken{};
+  void before() { taken = take(what, at); }
+  void after(bool accepted) const {
+    if (!accepted) put_back(taken);
+  }
+};
+// On a stream: the program may not use it any more, whenever the stream gets there.
+inline Frees frees_on(cudaStream_t stream, const void* at) {
+  return {captures(stream) ? nullptr : at};
+}
+
+// `width` and so on are elements, 0 where there is no such dimension. What an element is the driver
+// tells; of formats of which it does not an array counts as 0 bytes.
+template <typename Array>
+struct AllocatesArray {
+  const Array* at;
+  std::uint64_t width, height, depth;
+  void before() const {}
+  void after(bool accepted) const {
+    if (!accepted || at == nullptr || *at == nullptr) return;
+    unsigned format = 0;
+    const std::uint64_t element = driver::array_element_bytes(*at, format);
+    const std::uint64_t one = 1;
+    const int current = driver::current_device(t_thread.device);
+    allocated(What::array, *at,
+              element * std::max(width, one) * std::max(height, one) * std::max(depth, one),
+              place_of_device(current), current);
+  }
+};
+template <typename Array, typename... Size>
+AllocatesArray(Array*, Size...) -> AllocatesArray<Array>;
+// The driver's descriptions of it.
+template <typename Description>
+AllocatesArray<CUarray> allocates_array(const CUarray* at, const Description* d) {
+  if (d == nullptr) return {nullptr, 0, 0, 0};
+  std::uint64_t depth = 0;
+  if constexpr (requires { d->Depth; }) depth = d->Depth;
+  return {at, d->Width, d->Height, depth};
+}
+
+struct Resets {
+  int device = -1;
+  void before() { device = driver::current_device(t_thread.device); }
+  void after(bool accepted) const {
+    if (accepted) device_was_reset(device);
+  }
+};
+
+struct Creates {
+  const CUmemGenericAllocationHandle* handle;
+  std::uint64_t bytes;
+  const CUmemAllocationProp* wanted;
+  void before() const {}
+  void after(bool accepted) const {
+    if (!accepted || handle == nullptr || wanted == nullptr) return;
+    const bool device = wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    created(*handle, bytes, device ? place_of_device(wanted->location.id) : kPinnedMemory);
+  }
+};
+struct Releases {
+  CUmemGenericAllocationHandle handle;
+  Released released{};
+  void before() { released = release(handle); }
+  void after(bool accepted) const {
+    if (!accepted) put_back(released);
+  }
+};
+struct Retains {
+  const CUmemGenericAllocationHandle* handle;
+  const void* at;
+  void before() const {}
+  void after(bool accepted) const {
+    if (accepted && handle != nullptr) retained(*handle, reinterpret_cast<std::uintptr_t>(at));
+  }
+};
+struct Maps {
+  CUdeviceptr at;
+  std::uint64_t bytes;
+  CUmemGenericAllocationHandle handle;
+  std::uint64_t block = 0;
+  void before() { block = about_to_map(handle); }
+  void after(bool accepted) const { accepted ? mapped(block, at, bytes) : not_mapped(block); }
+};
+struct Unmaps {
+  CUdeviceptr at;
+  std::uint64_t bytes;
+  std::uint64_t began = 0;
+  void before() { began = now(); }
+  void after(bool accepted) const {
+    if (accepted) unmapped(at, bytes, began);
+  }
+};
+
+// The wrapper's body. What the call makes CUDA allocate in turn is part of it: the runtime's calls
+// of the driver. Not so what other calls make it allocate, NCCL's buffers within ncclCommInitRank.
+template <typename GetStep, typename F>
+[[gnu::always_inline]] inline auto booked(GetStep&& step, F&& real) {
+  Thread& t = t_thread;
+  if (!opt_in::memory() || t.booking) [[likely]]
+    return real();
+  auto call = step();
+  call.before();
+  t.booking = true;
+  const auto result = real();
+  t.booking = false;
+  call.after(static_cast<int>(result) == 0);
+  return result;
+}
+
+}  // namespace tprof::books
+
+// `stream_meant`: legacy, per_thread; what `step` names as meant(stream).
+#define TPROF_BOOKED(stream_meant, arguments, step)                  \
+  tprof::books::booked(                                              \
+      [&] {                                                          \
+        using namespace tprof::books;                                \
+        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
+        return TPROF_UNPAREN step;                                   \
+      },                                                             \
+      [&] { return real arguments; })

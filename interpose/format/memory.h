@@ -1,0 +1,55 @@
+// Memory that the program has allocated (TPROF_MEMORY): where it is, and how much.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+
+namespace tprof {
+
+// Places: the devices, then one for all others or where the device is not known, then host memory
+// that CUDA pins, and managed memory, which is where it was used last.
+inline constexpr std::uint8_t kMemoryDevices = 32;
+inline constexpr std::uint8_t kOtherDevice = kMemoryDevices;
+inline constexpr std::uint8_t kPinnedMemory = kOtherDevice + 1;
+inline constexpr std::uint8_t kManagedMemory = kPinnedMemory + 1;
+inline constexpr std::uint8_t kMemoryPlaces = kManagedMemory + 1;
+
+constexpr std::uint8_t place_of_device(std::int32_t device) {
+  return device >= 0 && device < kMemoryDevices ? static_cast<std::uint8_t>(device) : kOtherDevice;
+}
+
+inline constexpr std::string_view kMemoryKinds[] = {"device", "pinned", "managed"};
+constexpr std::string_view memory_kind(std::uint8_t place) {
+  if (place == kPinnedMemory) return kMemoryKinds[1];
+  return place == kManagedMemory ? kMemoryKinds[2] : kMemoryKinds[0];
+}
+
+// Bytes now, and the most there were. The peak is stored first.
+struct MemoryUse {
+  std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> peak;
+};
+
+// Their lane in the timeline, and its keys.
+inline constexpr std::string_view kMemoryLane = "allocated memory, bytes";
+inline std::string_view memory_key(std::uint8_t place, char (&room)[16]) {
+  if (place == kOtherDevice) return "other devices";
+  if (place > kOtherDevice) return memory_kind(place);
+  return (FixedText(room) << "device ").number(place).view();
+}
+
+// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
+inline bool is_memory_word(std::string_view word) {
+  if (word == kMemoryLane) return true;
+  for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
+    char room[16];
+    if (word == memory_key(place, room)) return true;
+  }
+  return false;
+}
+
+}  // namespace tprof

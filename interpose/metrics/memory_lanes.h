@@ -1,0 +1,41 @@
+// The lanes of what the program has allocated (TPROF_MEMORY): its values where they have changed.
+// One caller at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/format/ring_file.h"
+#include "interpose/metrics/lanes.h"
+
+namespace tprof {
+
+class MemoryLanes {
+ public:
+  // Calls f(counter) for each value that is another than it was when it was shown last. `window`:
+  // that is open, in each of which all are shown once; 0: none, and nothing is.
+  template <typename F>
+  void changes(const Head& head, std::uint32_t window, F&& f) {
+    if (window == 0 || head.memory_booked.load(std::memory_order_acquire) == 0) return;
+    for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
+      const std::uint64_t bytes = head.memory[place].bytes.load(std::memory_order_acquire);
+      const bool known = window == window_ && shown_[place] != 0;
+      // One more than was shown: 0 is not shown yet.
+      if (known ? bytes == shown_[place] - 1 : head.memory[place].peak.load() == 0) continue;
+      shown_[place] = bytes + 1;
+      Counter c{};
+      char room[16];
+      metrics::add_name(c, kMemoryLane);
+      metrics::add_name(c, memory_key(place, room));
+      c.values = 1;
+      c.value[kMaxCounterValues - 1] = static_cast<double>(bytes);
+      f(c);
+    }
+    window_ = window;
+  }
+
+ private:
+  std::uint64_t shown_[kMemoryPlaces] = {};
+  std::uint32_t window_ = 0;
+};
+
+}  // namespace tprof

@@ -1,0 +1,251 @@
+// Every way to allocate and free of the runtime and the driver, in an order in which no two calls
+// overlap but where that is said; at the end some of it is still there. Fails by line.
+//   allocations          all of it
+//   allocations killed   and SIGKILL then
+//   allocations forked   and a child that allocates too
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#undef cuGetProcAddress
+extern "C" {
+cudaError_t cudaMallocAsync_ptsz(void**, size_t, cudaStream_t);  // overloaded in C++
+cudaError_t cudaMallocFromPoolAsync_ptsz(void**, size_t, cudaMemPool_t, cudaStream_t);
+decltype(cudaFreeAsync) cudaFreeAsync_ptsz;
+}
+
+namespace {
+
+void check(bool right, const char* what, int line) {
+  if (right) return;
+  std::printf("line %d: %s\n", line, what);
+  std::exit(1);
+}
+#define OK(call) check(static_cast<int>(call) == 0, #call, __LINE__)
+#define REFUSED(call) check(static_cast<int>(call) != 0, #call, __LINE__)
+
+constexpr size_t kBlock = 2 << 20;
+cudaStream_t stream;
+void* driver;
+
+void* allocate(size_t size) {
+  void* memory = nullptr;
+  OK(cudaMalloc(&memory, size));
+  return memory;
+}
+
+// A function of the driver's, taken by its exported name, or as a runtime asks for it.
+template <typename F>
+F exported(const char* name) {
+  return reinterpret_cast<F>(dlsym(driver, name));
+}
+#define EXPORTED(name) exported<decltype(&name)>(#name)
+template <typename F>
+F given(const char* name) {
+  static const auto ask = EXPORTED(cuGetProcAddress_v2);
+  void* found = nullptr;
+  OK(ask(name, &found, 13000, 0, nullptr));
+  return reinterpret_cast<F>(found);
+}
+#define GIVEN(exported_name, name) given<decltype(&exported_name)>(#name)
+
+void of_the_runtime() {
+  void* a = allocate(1000);
+  void* b = allocate(2000);
+  OK(cudaFree(a));
+  OK(cudaFree(nullptr));
+  REFUSED(cudaMalloc(&a, size_t{1} << 50));
+  REFUSED(cudaFree(static_cast<char*>(b) + 8));
+  size_t pitch = 0;
+  OK(cudaMallocPitch(&a, &pitch, 100, 7));
+  cudaPitchedPtr pitched{};
+  OK(cudaMalloc3D(&pitched, {100, 5, 3}));
+  const cudaChannelFormatDesc format = {16, 16, 0, 0, cudaChannelFormatKindFloat};
+  cudaArray_t line = nullptr, cube = nullptr;
+  OK(cudaMallocArray(&line, &format, 50, 0, 0));
+  OK(cudaMalloc3DArray(&cube, &format, {8, 4, 2}, 0));
+  OK(cudaFree(pitched.ptr));
+  OK(cudaFreeArray(line));
+
+  void* host = nullptr;
+  void* managed = nullptr;
+  std::vector<char> own(5000);
+  OK(cudaHostAlloc(&host, 300, cudaHostAllocDefault));
+  OK(cudaMallocHost(&a, 400));
+  OK(cudaHostRegister(own.data(), own.size(), cudaHostRegisterDefault));
+  REFUSED(cudaHostRegister(own.data(), own.size(), cudaHostRegisterDefault));
+  OK(cudaMallocManaged(&managed, 600, cudaMemAttachGlobal));
+  OK(cudaHostUnregister(own.data()));
+  REFUSED(cudaHostUnregister(own.data()));
+  OK(cudaFreeHost(host));
+  OK(cudaFree(managed));
+  OK(cudaMallocManaged(&managed, 70, cudaMemAttachGlobal));
+}
+
+void on_streams() {
+  void *a = nullptr, *b = nullptr, *c = nullptr, *d = nullptr;
+  cudaMemPool_t pool = nullptr;
+  OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  OK(cudaMallocAsync(&a, 10'000, stream));
+  OK(cudaMallocAsync_ptsz(&b, 20'000, nullptr));
+  OK(cudaMallocFromPoolAsync(&c, 40'000, pool, stream));
+  OK(cudaMallocFromPoolAsync_ptsz(&d, 80'000, pool, nullptr));
+  OK(cudaFreeAsync(a, stream));
+  OK(cudaFreeAsync_ptsz(b, nullptr));
+  OK(cudaStreamSynchronize(stream));
+  OK(cudaFree(c));
+  // A graph's own memory is nobody's while the graph does not run.
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  OK(cudaMallocAsync(&a, 1 << 20, stream));
+  OK(cudaFreeAsync(a, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+}
+
+// Another thread frees what this one allocated; and several do both at once, of little.
+void on_threads() {
+  void* mine = allocate(3000);
+  std::thread([mine] { OK(cudaFree(mine)); }).join();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 300; ++i) OK(cudaFree(allocate(16)));
+      allocate(8);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+void of_the_driver() {
+  CUdeviceptr a = 0, b = 0, c = 0;
+  size_t pitch = 0;
+  void *host = nullptr, *more = nullptr;
+  std::vector<char> own(900);
+  OK(EXPORTED(cuMemAlloc_v2)(&a, 11'000));
+  OK(GIVEN(cuMemAlloc_v2, cuMemAlloc)(&b, 12'000));
+  OK(EXPORTED(cuMemAllocPitch_v2)(&c, &pitch, 100, 9, 4));
+  OK(GIVEN(cuMemFree_v2, cuMemFree)(a));
+  REFUSED(EXPORTED(cuMemFree_v2)(a));
+  REFUSED(EXPORTED(cuMemAlloc_v2)(&a, size_t{1} << 50));
+  OK(cudaFree(reinterpret_cast<void*>(c)));  // NOLINT(performance-no-int-to-ptr)
+  OK(EXPORTED(cuMemAllocManaged)(&a, 130, CU_MEM_ATTACH_GLOBAL));
+  OK(EXPORTED(cuMemFree_v2)(a));
+  OK(EXPORTED(cuMemHostAlloc)(&host, 1400, 0));
+  OK(GIVEN(cuMemAllocHost_v2, cuMemAllocHost)(&more, 1500));
+  OK(EXPORTED(cuMemHostRegister_v2)(own.data(), own.size(), 0));
+  OK(EXPORTED(cuMemFreeHost)(host));
+  OK(EXPORTED(cuMemHostUnregister)(own.data()));
+  OK(EXPORTED(cuMemAllocAsync)(&a, 16'000, stream));
+  OK(EXPORTED(cuMemAllocFromPoolAsync)(&c, 17'000, nullptr, stream));
+  OK(EXPORTED(cuMemFreeAsync)(a, stream));
+  const CUDA_ARRAY_DESCRIPTOR plane = {30, 3, CU_AD_FORMAT_FLOAT, 2};
+  const CUDA_ARRAY3D_DESCRIPTOR cube = {10, 3, 2, CU_AD_FORMAT_HALF, 1, 0};
+  CUarray first = nullptr, second = nullptr;
+  OK(EXPORTED(cuArrayCreate_v2)(&first, &plane));
+  OK(EXPORTED(cuArray3DCreate_v2)(&second, &cube));
+  OK(EXPORTED(cuArrayDestroy)(first));
+}
+
+// Physical memory is there until its last handle and its last mapping are gone.
+void mapped_by_hand() {
+  const auto create = EXPORTED(cuMemCreate);
+  const auto release = EXPORTED(cuMemRelease);
+  const auto map = GIVEN(cuMemMap, cuMemMap);
+  const auto unmap = EXPORTED(cuMemUnmap);
+  const auto retain = EXPORTED(cuMemRetainAllocationHandle);
+  CUdeviceptr at = 0;
+  OK(EXPORTED(cuMemAddressReserve)(&at, 8 * kBlock, 0, 0, 0));
+  CUmemAllocationProp wanted{};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  CUmemGenericAllocationHandle a = 0, b = 0, again = 0, host = 0;
+  OK(create(&a, 2 * kBlock, &wanted, 0));
+  OK(create(&b, kBlock, &wanted, 0));
+  REFUSED(create(&host, size_t{1} << 50, &wanted, 0));
+  // Mapped twice and released: one of the mappings keeps it.
+  OK(map(at, 2 * kBlock, 0, a, 0));
+  OK(map(at + 2 * kBlock, kBlock, kBlock, a, 0));
+  OK(map(at + 3 * kBlock, kBlock, 0, b, 0));
+  REFUSED(map(at + 4 * kBlock, 2 * kBlock, 0, b, 0));
+  REFUSED(map(at + 4 * kBlock, kBlock, 0, 999, 0));
+  OK(release(a));
+  REFUSED(release(a));
+  OK(unmap(at, 2 * kBlock));
+  // A handle that is got back keeps it, and the last mappings of both go together.
+  OK(retain(&again,
+            reinterpret_cast<void*>(at + 2 * kBlock)));  // NOLINT(performance-no-int-to-ptr)
+  OK(release(b));
+  OK(unmap(at + 2 * kBlock, 2 * kBlock));
+  REFUSED(unmap(at, kBlock));
+  // Once more at its place, and gone.
+  OK(map(at, 2 * kBlock, 0, again, 0));
+  OK(release(again));
+  OK(unmap(at, 2 * kBlock));
+  wanted.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
+  OK(create(&host, kBlock, &wanted, 0));
+  OK(release(host));
+  wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 3};
+  OK(create(&b, kBlock, &wanted, 0));
+}
+
+// All of a device's memory goes with its context.
+void reset() {
+  OK(cudaSetDevice(2));
+  allocate(5000);
+  void* host = nullptr;
+  OK(cudaHostAlloc(&host, 600, cudaHostAllocDefault));
+  OK(cudaDeviceReset());
+  allocate(700);
+}
+
+void all() {
+  OK(cudaSetDevice(0));
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  of_the_runtime();
+  void* large = allocate(1 << 20);  // the most there is on device 0
+  // What was allocated before the first call that counts is booked too.
+  char byte = 0;
+  OK(cudaMemcpy(large, &byte, 1, cudaMemcpyHostToDevice));
+  on_streams();
+  on_threads();
+  OK(cudaFree(large));
+  OK(cudaSetDevice(1));
+  allocate(100);
+  of_the_driver();
+  mapped_by_hand();
+  reset();
+  OK(cudaSetDevice(0));
+  OK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view then = argc > 1 ? argv[1] : "";
+  // As NVIDIA's runtime does at its first call.
+  driver = dlopen("libcuda.so.1", RTLD_NOW);
+  check(driver != nullptr, "no driver", __LINE__);
+  all();
+  if (then == "killed") raise(SIGKILL);
+  if (then != "forked") return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    allocate(4444);
+    void* host = nullptr;
+    OK(cudaHostAlloc(&host, 555, cudaHostAllocDefault));
+    // It counts, as refused, so that there is a file.
+    REFUSED(cudaMemcpy(nullptr, host, 8, cudaMemcpyHostToDevice));
+    _exit(0);
+  }
+  int status = 0;
+  check(waitpid(child, &status, 0) == child && status == 0, "the child", __LINE__);
+}
