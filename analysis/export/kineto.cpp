@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "export/json_text.h"
 #include "export/kineto_names.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"

@@ -1,16 +1,11 @@
 #include "export/other_lines.h"
 
-#include <nlohmann/json.hpp>
+#include "export/json_text.h"
 
 namespace tprof::trace_export {
 
 namespace {
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-}
-
-std::string json_text(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 std::int64_t OtherLines::lane(std::string_view process, std::string_view thread) {

@@ -21,9 +21,6 @@ constexpr std::int64_t first_lane_of(std::size_t number) {
   return kFirstOtherLane + static_cast<std::int64_t>(number) * kOtherLanes;
 }
 
-// In quotes.
-std::string json_text(std::string_view text);
-
 class OtherLines {
  public:
   // As OtherTrace::put has them.

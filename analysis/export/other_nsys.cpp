@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "export/json_text.h"
 #include "export/nsys_tables.h"
 #include "export/other_lines.h"
 #include "read/error.h"

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "export/tables.h"
@@ -177,10 +176,6 @@ std::string in_file_name(std::string_view text) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
   }
   return name;
-}
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace tprof::trace_export

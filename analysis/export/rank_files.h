@@ -49,7 +49,4 @@ RankFiles write_ranks(const Exported& of, const read::Traces& traces, const Make
 // Of a name in a trace: what a file's name may be made of.
 std::string in_file_name(std::string_view text);
 
-// With its quotes.
-std::string json_text(std::string_view text);
-
 }  // namespace tprof::trace_export
