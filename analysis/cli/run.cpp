@@ -125,16 +125,17 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
 void merge_with_torch(TorchProfiler& torch, const fs::path& folder, const std::string& run_id,
                       bool one_of_many) {
   const Files files = files_of_run(folder, run_id);
-  const std::vector<fs::path> traces = torch.collect(files.ours);
+  const std::vector<TorchTrace> traces = torch.collect(files.ours);
   if (traces.empty()) return;
   Options o;
-  for (const fs::path& trace : traces) o.with.push_back(trace.string());
-  for (const read::TraceFile& file : files.ours) {
-    const auto same_name = [&](const fs::path& t) { return t.filename() == file.path.filename(); };
-    if (!one_of_many || std::ranges::any_of(traces, same_name)) o.paths.push_back(file.path);
+  for (const TorchTrace& t : traces) o.with.push_back(t.trace.string());
+  if (one_of_many) {
+    for (const TorchTrace& t : traces) o.paths.push_back(t.rank_file);
+  } else {
+    for (const read::TraceFile& file : files.ours) o.paths.push_back(file.path);
   }
-  const std::string name = one_of_many ? "merged-" + traces[0].stem().string() : "merged";
-  o.output = traces[0].parent_path() / (name + ".json.gz");
+  const std::string name = one_of_many ? "merged-" + traces[0].trace.stem().string() : "merged";
+  o.output = traces[0].trace.parent_path() / (name + ".json.gz");
   for (int n = 1; fs::exists(o.output); ++n) {
     o.output.replace_filename(fmt::format("{}.{}.json.gz", name, n));
   }

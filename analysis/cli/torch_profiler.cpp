@@ -76,8 +76,9 @@ TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
   fs::create_directories(traces_);
   fs::create_directory_symlink(traces_, sockets / kTraces);
   settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
-  // As it is without a daemon: errors only.
-  if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "4");
+  // It says nothing: neither what it is told, nor, where the job takes its environment to another
+  // machine, every few seconds that nobody answers there.
+  if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "5");
   if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
     // It asks every second, and not every five.
     std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
@@ -127,19 +128,22 @@ TorchProfiler::~TorchProfiler() {
   if (!sockets_.empty()) fs::remove_all(sockets_, ignored);
 }
 
-std::vector<fs::path> TorchProfiler::collect(const std::vector<read::TraceFile>& ranks) {
+std::vector<TorchTrace> TorchProfiler::collect(const std::vector<read::TraceFile>& ranks) {
   if (sockets_.empty() || settings_.empty()) return {};
   stop();
-  std::vector<fs::path> found;
+  std::vector<TorchTrace> found;
   for (const read::TraceFile& file : ranks) {
     const auto header = read::beginning_of(file.path).header;
     if (!header || !header->window_of.empty()) continue;
     const fs::path trace = traces_ / trace_of(static_cast<std::int32_t>(header->pid));
-    const fs::path to = traces_.parent_path() / file.path.filename();
     std::error_code error;
-    if (!fs::exists(trace, error) || fs::exists(to, error)) continue;
+    if (!fs::exists(trace, error)) continue;
+    fs::path to = traces_.parent_path() / file.path.filename();
+    for (int n = 1; fs::exists(to); ++n) {
+      to.replace_filename(fmt::format("{}.{}.json", file.path.stem().string(), n));
+    }
     fs::rename(trace, to, error);
-    if (!error) found.push_back(to);
+    if (!error) found.push_back({file.path, to});
   }
   if (!found.empty()) return found;
   if (!fs::exists(sockets_ / kAsked)) {

@@ -13,6 +13,11 @@
 
 namespace tprof::cli {
 
+struct TorchTrace {
+  fs::path rank_file;
+  fs::path trace;
+};
+
 class TorchProfiler {
  public:
   // Answers from here on, in a process of its own. Where it is not asked for, or can't be, which is
@@ -27,7 +32,7 @@ class TorchProfiler {
 
   // The command has ended. The traces are put into the folder torch of the run, named by their
   // ranks, and returned; where there is none, that is said, and why.
-  std::vector<fs::path> collect(const std::vector<read::TraceFile>& ranks);
+  std::vector<TorchTrace> collect(const std::vector<read::TraceFile>& ranks);
 
  private:
   bool start();  // the process that answers; false: it does not

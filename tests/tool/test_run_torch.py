@@ -78,7 +78,7 @@ def test_who_asks_is_told_the_steps_and_what_it_writes_is_merged_with_its_rank(t
     files = [answer.pop("ACTIVITIES_LOG_FILE", None) for answer in answers]
     assert answers == [{}, told, told, {}]
     assert len(files[1]) < 100 and log.endswith(f"_{pid}.json")
-    assert env["KINETO_USE_DAEMON"] == "1" and env["KINETO_LOG_LEVEL"] == "4"
+    assert env["KINETO_USE_DAEMON"] == "1" and env["KINETO_LOG_LEVEL"] == "5"
     assert base == "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n"
     assert sorted(file.name for file in (tmp_path / "out/torch").iterdir()) == ["merged.json.gz", "rank-00000.json"]
     with gzip.open(tmp_path / "out/torch/merged.json.gz", "rt") as file:
