@@ -99,9 +99,8 @@ std::vector<object> objects_of(const object& o, std::string_view key) {
 // Sorted, since the keys of an object may be as many as a line has room for.
 HostMemory host_memory(const object& o) {
   const std::string name = text_or_empty(o, "host_memory");
-  if (name.empty()) return HostMemory::unknown;
   const auto* found = std::ranges::find(kHostMemoryNames, name);
-  if (found == std::end(kHostMemoryNames)) throw Malformed("unknown host memory '" + name + "'");
+  if (found == std::end(kHostMemoryNames)) return HostMemory::unknown;
   return static_cast<HostMemory>(found - kHostMemoryNames);
 }
 

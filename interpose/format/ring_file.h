@@ -267,7 +267,7 @@ struct Head {
   std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
   RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
-  std::atomic<std::uint32_t> memory_booked;  // 1: what follows is right (TPROF_MEMORY)
+  std::atomic<std::uint32_t> memory_booked;    // 1: what follows is right (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
   CommitBlock commit[2];
 };

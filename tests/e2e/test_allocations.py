@@ -16,7 +16,8 @@ CLIENT = BUILD / "allocations"
 def run(folder, *command, **variables):
     books = folder / "books"
     books.mkdir()
-    done = start(list(command), folder, **({"TPROF_MEMORY": "1", "STANDIN_MEMORY": str(books), "RANK": "0", "WORLD_SIZE": "1"} | variables))
+    settings = {"TPROF_MEMORY": "1", "STANDIN_MEMORY": str(books), "RANK": "0", "WORLD_SIZE": "1"}
+    done = start(list(command), folder, **(settings | variables))
     return done, memory_books.read_all(books)
 
 
