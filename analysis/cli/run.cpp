@@ -174,9 +174,12 @@ int run(const Options& o) {
   const fs::path folder =
       o.output.empty() ? make_run_folder("tprof-traces", o.words[0], launch) : o.output;
   Feeding feeding(o, folder, run_id, launch);
-  auto torch = std::make_optional<TorchProfiler>(o, folder);
+  std::optional<TorchProfiler> torch;
   doctor::Settings all = settings(o, library, folder, run_id);
-  all.insert(all.end(), torch->settings().begin(), torch->settings().end());
+  if (o.with_torch_profiler) {
+    torch.emplace(o, folder);
+    all.insert(all.end(), torch->settings().begin(), torch->settings().end());
+  }
   const int status = [&] {
     const StuckWatch watch(o, folder, run_id);
     return run_child(o.words, all);
@@ -184,7 +187,7 @@ int run(const Options& o) {
   let_writes_fail();
   try_to([&] { finish_the_dead(folder, run_id); });
   try_to([&] { feeding.end(); });
-  try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
+  if (torch) try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
   torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;
   if (speak) try_to([&] { say_what_was_seen(folder, run_id); });

@@ -61,7 +61,6 @@ void serve(const fs::path& sockets, const TorchSteps& steps) try {
 
 TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
     : steps_(torch_steps_of(o.torch_steps, process_env("TPROF_SCHEDULE"))) {
-  if (!o.with_torch_profiler) return;
   for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
     if (process_env(name).empty()) continue;
     say(fmt::format("{} is set already, so PyTorch's profiler is left to whom it names", name));

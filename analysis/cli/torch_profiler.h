@@ -20,8 +20,8 @@ struct TorchTrace {
 
 class TorchProfiler {
  public:
-  // Answers from here on, in a process of its own. Where it is not asked for, or can't be, which is
-  // said, it does nothing.
+  // Answers from here on, in a process of its own. Where it can't be, which is said, it does
+  // nothing.
   TorchProfiler(const Options& o, const fs::path& folder);
   TorchProfiler(const TorchProfiler&) = delete;
   TorchProfiler& operator=(const TorchProfiler&) = delete;
