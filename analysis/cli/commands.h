@@ -1,4 +1,4 @@
-// The commands of `tprof`: what they take from the command line (command_line.cpp says what it
+// The commands of `tprof`: what they take from the command line (option_table.cpp says what it
 // means) and the functions that do them, whose result is the exit code.
 #pragma once
 
@@ -59,7 +59,7 @@ struct Options {
   int keep_windows = -1;  // -1: all
   bool with_torch_profiler = false;
   std::string torch_steps;  // empty: not asked for
-  int top = 0;            // 0: not asked for
+  int top = 0;              // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: as many as there are by default

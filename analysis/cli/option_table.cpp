@@ -1,0 +1,373 @@
+#include "cli/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+namespace tprof::cli {
+namespace {
+
+constexpr int kMostShown = 1000;  // of the slowest calls; bins of a histogram
+
+}  // namespace
+
+std::vector<Command> commands(Options& o) {
+  constexpr const char* kTraces = "folder of rank files, rank files, or a merged trace";
+  const Option run_id = {"--run", &o.choice.run,
+                         "which run, where the files are of several (default: the last to start)",
+                         "ID"};
+  const Option attempt = {
+      "--attempt",
+      &o.choice.attempt,
+      "which attempt of a run that was started again, from 1 (default: the last)",
+      "N",
+      false,
+      [](CLI::Option* option) { option->check(CLI::PositiveNumber); }};
+  const Option folder = {"DIR", &o.folder, "folder of a job's rank files", nullptr, true};
+  const Option stuck_after = {
+      "--stuck-after",
+      &o.stuck_after_s,
+      "seconds after which a call of a process that still runs is stuck (default 30)",
+      "SECONDS",
+      false,
+      [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
+  // Of a call that stands for less than a second check says that the rank stopped there.
+  Option stands_for = stuck_after;
+  stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
+  const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
+  const Option clock = {
+      "--clock",
+      &o.clock,
+      "several hosts on one axis by what their collectives prove (collective, the default: "
+      "where "
+      "these were timed on the device), or as their wall clocks were (realtime)",
+      "WHAT",
+      false,
+      [](CLI::Option* option) {
+        const std::map<std::string, Clock> clocks = {{"realtime", Clock::realtime},
+                                                     {"collective", Clock::collective}};
+        option->transform(CLI::CheckedTransformer(clocks).description(""));
+      }};
+  return {
+      {"run",
+       "Runs a command and traces it",
+       R"(
+Examples:
+  tprof run -- torchrun --nproc_per_node 8 train.py
+  tprof run --quota 1GiB --ranks 0-7 -- python -m torch.distributed.run train.py
+  srun tprof run --out /shared/traces/run1 -- python train.py
+  tprof run --handler 'grep tprof_step > steps.jsonl' -- torchrun train.py
+  tprof run --on-window 'cp {} /shared/windows' --keep-windows 3 -- torchrun train.py
+  tprof run --with-torch-profiler --torch-steps 100-103 -- torchrun train.py
+The command's standard output is its own; the summary goes to standard error. Rank files of processes
+that were killed are recovered first. tprof exits as the command did.)",
+       run,
+       {{"--out", &o.output, "folder for the traces (default tprof-traces/<command>-...)", "DIR"},
+        {"--run-id", &o.run_id, "name of the run (default: the launcher's, or random)", "ID"},
+        {"--events", &o.events, "TPROF_EVENTS: a line per call, or counts only", "on|off|all",
+         false,
+         [](CLI::Option* option) {
+           option->check(CLI::IsMember({"on", "off", "all"}));
+         }},
+        {"--quota", &o.quota, "TPROF_QUOTA: bytes of lines per process, 0: no limit", "SIZE"},
+        {"--ranks", &o.ranks, "TPROF_RANKS: which ranks write lines, such as 0-7,64", "LIST"},
+        {"--on-stuck", &o.command,
+         "a shell command for processes of it that are stuck, once, such as 'py-spy dump --pid "
+         "{pid}': see tprof watch",
+         "CMD"},
+        stands_for,
+        {"--handler", &o.handlers,
+         "a shell command that gets the lines of the ranks on its standard input as they are "
+         "written, as tprof tail prints them; may be given several times",
+         "CMD"},
+        {"--handler-wait", &o.handler_wait_s,
+         "seconds that handlers have to end, behind the last line (default 10)", "SECONDS", false,
+         [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e6)); }},
+        {"--on-window", &o.on_window,
+         "a shell command for each window's file (TPROF_WINDOW_FILES) that is whole, such as 'cp "
+         "{} /shared'",
+         "CMD"},
+        {"--keep-windows", &o.keep_windows,
+         "deletes all but the last N windows' files of each rank, behind their --on-window", "N",
+         false, [](CLI::Option* option) { option->check(CLI::NonNegativeNumber); }},
+        {"--with-torch-profiler", &o.with_torch_profiler,
+         "PyTorch's own profiler for some steps of each rank, without a line in the program, and "
+         "both on one timeline: DIR/torch"},
+        {"--torch-steps", &o.torch_steps,
+         "which, by the steps of PyTorch's optimizers (default: TPROF_SCHEDULE's first window, or "
+         "10-12)",
+         "STEPS"},
+        {"--quiet", &o.quiet, "no summary at the end"},
+        {"CMD", &o.words, "the command and its arguments, behind --", nullptr, true}}},
+      {"merge",
+       "One Perfetto trace from all ranks",
+       R"(
+Examples:
+  tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
+  tprof merge DIR -o first-node.json --ranks 0-7
+  tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
+Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
+       merge,
+       {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr, true},
+        {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
+         "FILE", true},
+        {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        {"--with", &o.with,
+         "a trace of another tool in Chrome's format, such as PyTorch's profiler's, or what nsys "
+         "export --type sqlite writes: a file, folder or pattern, beside the lanes of the rank "
+         "that it says it is of, or RANK=FILE; may be repeated",
+         "FILE"},
+        clock,
+        run_id,
+        attempt}},
+      {"export",
+       "Tables of all calls and counts (SQLite, CSV), and files for other tools",
+       R"(
+Examples:
+  tprof export tprof-traces/train-20260101-120000-0 --sqlite run.db
+  tprof export DIR --csv tables --ranks 0-7
+  tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
+  tprof export DIR --inspector -o logs       # as NCCL's Inspector
+What is in the tables and files, with queries: analysis/export/README.md, tables.md where tprof is
+installed. What has the name of the output already is not replaced.)",
+       export_traces,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--sqlite", &o.sqlite, "a new database", "FILE"},
+        {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
+        {"--kineto", &o.kineto,
+         "traces like PyTorch's profiler's, of what was timed on the device, a file per rank"},
+        {"--inspector", &o.inspector,
+         "the collectives that were timed on the device, a file per rank"},
+        {"-o,--output", &o.output, "a new or an empty folder, for these", "DIR"},
+        {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        clock,
+        run_id,
+        attempt}},
+      {"replay",
+       "Lines of nccl-tests that make the same collectives again",
+       R"(
+Examples:
+  tprof replay tprof-traces/train-20260101-120000-0 > replay.sh
+  PATH=$PATH:nccl-tests/build sh replay.sh
+  tprof replay DIR --mpi           # a process for each rank, where nccl-tests was built with MPI=1
+Each line says how many calls it stands for; behind them stands what no line makes, and why.)",
+       replay,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--mpi", &o.mpi, "with mpirun, a process for each rank; else all ranks are in one (-g)"},
+        {"--json", &o.json, "for programs (schema tprof-replay/1)"},
+        run_id,
+        attempt}},
+      {"summary",
+       "Totals of a run: what moved, where, how much",
+       R"(
+Examples:
+  tprof summary tprof-traces/train-20260101-120000-0
+  tprof summary DIR --per-rank --by dtype
+  tprof summary DIR --steps 10- --top 20
+  tprof summary DIR --hist ncclAllGather --per-rank
+  tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
+Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",
+       summary,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--json", &o.json, "for programs (schema tprof-summary/1)"},
+        {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
+        {"--by", &o.by,
+         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; rank: "
+         "who "
+         "came "
+         "last",
+         "WHAT", false,
+         [](CLI::Option* option) {
+           const std::map<std::string, report::By> dimensions = {
+               {"size", report::By::size},   {"op", report::By::op},
+               {"comm", report::By::comm},   {"dtype", report::By::dtype},
+               {"range", report::By::range}, {"phase", report::By::phase},
+               {"step", report::By::step},   {"layer", report::By::layer},
+               {"site", report::By::site},   {"rank", report::By::rank}};
+           option->transform(CLI::CheckedTransformer(dimensions).description(""));
+         }},
+        {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},
+        {"--top", &o.top,
+         "the calls that took longest: on the device, where calls are timed there, else on the "
+         "host",
+         "N", false,
+         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
+        {"--hist", &o.hist,
+         "how long calls of an operation or a bucket took, or NVTX ranges of a name, as a "
+         "histogram",
+         "NAME"},
+        {"--epoch", &o.epoch,
+         "only what was counted between two resets (tprof_reset, tprof ctl reset), from 0", "N",
+         false,
+         [](CLI::Option* option) {
+           option->check(CLI::Range(std::int64_t{0}, std::int64_t{UINT32_MAX}).description(""));
+         }},
+        {"--bins", &o.bins, "of it (default 20)", "N", false,
+         [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
+        {"--lines", &o.lines,
+         "read event lines too: tells gathers of objects from those of tensors"},
+        run_id,
+        attempt}},
+      {"check",
+       "Did all ranks do the same, where did they stop, and is the trace whole",
+       R"(
+Examples:
+  tprof check tprof-traces/train-20260101-120000-0
+  tprof check DIR --no-lines      # thousands of ranks: the ends of the files only
+  tprof check DIR --json | jq '.findings[] | select(.severity == "error")'
+What the hosts called is compared; a rank that the others waited for by far the most is a note.
+Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
+       check,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"--json", &o.json, "for programs (schema tprof-check/1)"},
+        {"--no-lines", &o.no_lines,
+         "read ledgers only: faster, but names an interval instead of an operation"},
+        stuck_after,
+        run_id,
+        attempt}},
+      {"top",
+       "A running job's ranks, live in the terminal",
+       R"(
+Examples:
+  tprof top tprof-traces/train-20260101-120000-0
+  tprof top DIR --once                          # one table: totals
+  tprof top DIR --once --interval 1 --json      # with rates, over one second
+Keys: q quits; s or 1 to 9 chooses the column to sort by; b the bucket; r counts from now on.
+It reads the ring files of this node, of ranks elsewhere the snapshots; the job notices nothing.)",
+       top,
+       {folder,
+        {"--interval", &o.interval_s,
+         "from one look to the next (default 2); with --once: the time that rates are over "
+         "(default: totals only)",
+         "SECONDS", false, positive_seconds},
+        {"--once", &o.once, "prints one table and ends, as where standard output is no terminal"},
+        {"--json", &o.json, "once, for programs (schema tprof-top/1)"},
+        run_id,
+        attempt}},
+      {"tail",
+       "The lines of a running job's ranks, as they are written",
+       R"(
+Examples:
+  tprof tail DIR | jq -c 'select(.name == "tprof_step" and .pid == 0)'
+  tprof tail DIR --from-start --format table
+Ranks that come later, and those of a restart, are followed from their first line. A call's line is
+in the file up to 200 ms after it. Ends when the job has ended.)",
+       tail,
+       {folder,
+        {"--format", &o.format,
+         "jsonl (default): the files' lines, with the rank for pid; table: calls and steps, for "
+         "people",
+         "WHAT", false,
+         [](CLI::Option* option) {
+           const std::map<std::string, live::Format> formats = {{"jsonl", live::Format::jsonl},
+                                                                {"table", live::Format::table}};
+           option->transform(CLI::CheckedTransformer(formats).description(""));
+         }},
+        {"--from-start", &o.from_start, "also what was written before"}}},
+      {"metrics",
+       "Counters of a running job for Prometheus",
+       R"(
+Examples:
+  tprof metrics DIR --listen 9464                # http://127.0.0.1:9464/metrics
+  tprof metrics DIR --textfile /var/lib/node_exporter/tprof.prom --interval 15
+The file is renamed over, and written once or until the job has ended.)",
+       metrics,
+       {folder,
+        {"--textfile", &o.textfile, "for node_exporter's textfile collector", "FILE"},
+        {"--listen", &o.listen,
+         "serves GET /metrics; a port alone is the loopback's; until it is ended", "ADDR:PORT"},
+        {"--interval", &o.interval_s, "writes the file again so often (default: once)", "SECONDS",
+         false, positive_seconds},
+        run_id,
+        attempt}},
+      {"watch",
+       "Runs a command when something is wrong with a running job",
+       R"(
+Examples:
+  tprof watch DIR --exec 'py-spy dump --native --pid {pid} > stack-{rank}.txt'
+  tprof watch DIR --exec 'curl --data-binary @- https://example.org/alert' --stuck-after 120
+The shell runs CMD once for each kind of finding that tprof check calls a warning or an error, with what
+was found on standard input, a JSON object a line; where {pid} or {rank} is in it, once for each process
+of these findings that runs on this machine. Ends with the job, and exits as check does.)",
+       watch,
+       {folder,
+        {"--exec", &o.command, "the command", "CMD", true},
+        {"--interval", &o.interval_s,
+         "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
+         false, positive_seconds},
+        stands_for,
+        run_id,
+        attempt}},
+      {"ctl",
+       "Tells running processes to write lines, or not, to time calls, or to dump",
+       R"(
+Examples:
+  tprof ctl DIR stop               # no event lines from now on; the counts stay exact
+  tprof ctl DIR start
+  tprof ctl DIR window 3           # lines of the next three whole steps, then none
+  tprof ctl 4711 timing events     # times calls on the device; host: not any more
+  tprof ctl DIR dump               # what was recorded is in the rank files now
+  tprof ctl DIR reset              # tprof_totals counts from here
+Processes of this machine and this user are told, and answer within 200 ms. What TPROF_SCHEDULE set is
+not overruled, but for TPROF_SCHEDULE=ctl, with which there are no lines until start.
+Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)",
+       ctl,
+       {{"DIR|PID", &o.folder, "folder of a job's rank files, or a process", nullptr, true},
+        {"COMMAND", &o.command, "start, stop, window N, dump, reset, or timing MODE", nullptr,
+         true},
+        {"N|MODE", &o.argument, "steps; host, events, or events:N"},
+        {"--json", &o.json, "for programs (schema tprof-ctl/1)"},
+        run_id,
+        attempt}},
+      {"doctor",
+       "What would be or was traced, and what goes past",
+       R"(
+Examples:
+  tprof doctor                                  this machine and environment
+  tprof doctor -- torchrun train.py             what would be traced; runs nothing of it
+  tprof doctor tprof-traces/train-20260101-120000-0      what was traced, and what was not
+Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable input.)",
+       doctor,
+       {{"PATH|CMD", &o.words,
+         "folder of rank files, or a command behind --; neither: this machine"},
+        {"--json", &o.json, "for programs (schema tprof-doctor/1)"},
+        run_id,
+        attempt}},
+      {"coverage",
+       "Every function that is counted, how, and what is not",
+       R"(
+Examples:
+  tprof coverage
+  tprof coverage --json | jq -r '.functions[] | select(.buckets | index("MANAGED")) | .name'
+It is the libtprof.so beside this program that tells. since: the version of NCCL or CUDA that brought
+a function; 2.7 and 3.2 are the oldest that are known, and may stand for older ones.
+What of it a program used, and what moved data past it, says tprof doctor DIR.)",
+       coverage,
+       {{"--json", &o.json, "for programs (schema tprof-coverage/1)"}}},
+      {"recover",
+       "Closes the rank files of processes that were killed",
+       R"(
+Examples:
+  tprof recover tprof-traces/train-20260101-120000-0
+  tprof recover rank-00003.json
+tprof run does this by itself when its command has ended. Without it summary, merge and check read
+ring files as they are; recovering makes rank files that can be copied and kept.
+Exit code: 0 every rank file is closed, 1 some were left as they are, 2 unreadable input.)",
+       recover,
+       {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr, true},
+        {"--force", &o.force, "processes of other hosts are dead"}}},
+      {"anonymize",
+       "A copy of traces without hosts, paths and commands",
+       R"(
+Examples:
+  tprof anonymize tprof-traces/train-20260101-120000-0 -o for-the-issue
+  tprof anonymize trace.json.gz -o for-the-issue
+Hosts, runs, commands, folders, names of threads and communicators, GPU ids and values of settings
+become host-1, run-1 and so on, the same in all files. Counts, times, ranks, process ids and the
+names of libraries stay. Look at the result before you publish it.)",
+       anonymize,
+       {{"PATH", &o.paths, "folder of rank files, rank files, or merged traces", nullptr, true},
+        {"-o,--output", &o.output, "a new folder for the copies", "DIR", true}}},
+  };
+}
+
+}  // namespace tprof::cli
