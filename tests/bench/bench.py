@@ -16,6 +16,7 @@ import hot_path
 import instructions
 import line_sizes
 import lttng
+import metrics
 import opt_in
 import paced
 import pytorch
@@ -30,6 +31,7 @@ PARTS = {
     "lttng": lttng,
     "paced": paced,
     "opt_in": opt_in,
+    "metrics": metrics,
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,

@@ -31,6 +31,8 @@ constexpr const char* kOldestGlibc = "GLIBC_2.17";
 
 using Wait = cudaError_t (*)(cudaStream_t, cudaEvent_t, unsigned);
 using Copy = decltype(&::cuMemcpyHtoDAsync_v2);
+using Malloc = cudaError_t (*)(void**, std::size_t);
+using Free = cudaError_t (*)(void*);
 using Dlsym = void* (*)(void*, const char*);
 
 template <typename F>
@@ -118,9 +120,11 @@ int main(int argc, char** argv) {
   const Dlsym ours = &dlsym;
   void* cudart = dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
   const auto bare_wait = taken<Wait>(cudart, "cudaStreamWaitEvent");
+  const auto bare_malloc = taken<Malloc>(cudart, "cudaMalloc");
+  const auto bare_free = taken<Free>(cudart, "cudaFree");
   const auto real = reinterpret_cast<Dlsym>(dlvsym(libc, "dlsym", kOldestGlibc));
   if (gather == nullptr || bare_copy == nullptr || linked == nullptr || real == nullptr ||
-      bare_wait == nullptr) {
+      bare_wait == nullptr || bare_malloc == nullptr || bare_free == nullptr) {
     return 1;
   }
 
@@ -134,6 +138,15 @@ int main(int argc, char** argv) {
   const auto waits = [](Wait wait) {
     return [wait] {
       for (std::uint64_t i = 0; i < kCalls; ++i) wait(nullptr, nullptr, 0);
+    };
+  };
+  const auto allocations = [](Malloc allocate, Free release) {
+    return [allocate, release] {
+      void* memory = nullptr;
+      for (std::uint64_t i = 0; i < kCalls; ++i) {
+        allocate(&memory, 64);
+        release(memory);
+      }
     };
   };
   const auto lookups = [&](Dlsym look, const char* name) {
@@ -156,6 +169,8 @@ int main(int argc, char** argv) {
       {"backtrace() of 24 frames", [] { deep(kFrames, backtraces); }},
       {"bare cudaStreamWaitEvent", waits(bare_wait)},
       {"cudaStreamWaitEvent", waits(&cudaStreamWaitEvent)},
+      {"bare cudaMalloc and cudaFree", allocations(bare_malloc, bare_free)},
+      {"cudaMalloc and cudaFree", allocations(&cudaMalloc, &cudaFree)},
       {"bare driver copy", copies(bare_copy)},
       {"driver copy, linked", copies(linked)},
       {"driver copy, by pointer", copies(given)},

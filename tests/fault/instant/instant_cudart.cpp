@@ -11,6 +11,10 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   *pointer = new char[bytes];
   return cudaSuccess;
 }
+cudaError_t cudaFree(void* pointer) {
+  delete[] static_cast<char*>(pointer);
+  return cudaSuccess;
+}
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   *pointer = new char[bytes];
   return cudaSuccess;

@@ -1,0 +1,58 @@
+"""What a reading of TPROF_METRICS costs the background thread, beside reading the same files."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+
+from figures import Figure
+from place import Place, last_lines
+
+REPETITIONS = 5
+RATE, SECONDS = 1000, 3
+OF_PROCESS = ("/proc/self/status", "/proc/self/io")
+OF_HOST = (*OF_PROCESS, "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev")
+
+
+def background(place: Place, **env: str) -> tuple[int, int]:
+    """CPU time of the background thread by the trace's footer, in ns, and how many readings it has."""
+    traces = place.empty_folder("traces")
+    subprocess.run(
+        [place.build / "bench_paced", str(RATE), str(SECONDS)],
+        env=place.environment(traces, **env), stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    (file,) = traces.glob("*.json")
+    footer = next(line for line in last_lines(file) if line.startswith('{"name":"tprof_footer"'))
+    with file.open() as lines:
+        readings = sum('"name":"process threads"' in line for line in lines)
+    return json.loads(footer.rstrip(","))["args"]["self_cost_ns"], readings
+
+
+def reads(files: tuple[str, ...]) -> float:
+    """CPU us of reading them once, opened before."""
+    descriptors = [os.open(file, os.O_RDONLY) for file in files]
+    rounds = 200
+    begin = time.thread_time_ns()
+    for _ in range(rounds):
+        for descriptor in descriptors:
+            os.pread(descriptor, 1 << 16, 0)
+    took = time.thread_time_ns() - begin
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return took / rounds / 1000
+
+
+def figures(place: Place) -> Iterator[Figure]:
+    for name, local_rank, files in (("of the process", "1", OF_PROCESS), ("with the host's", "0", OF_HOST)):
+        costs, floors = [], []
+        for _ in range(REPETITIONS):
+            off, none = background(place)
+            on, readings = background(place, TPROF_METRICS="100ms", LOCAL_RANK=local_rank)
+            assert none == 0 and readings >= SECONDS, readings
+            costs.append((on - off) / readings / 1000)
+            floors.append(reads(files))
+        yield Figure(
+            f"a reading of TPROF_METRICS, {name}", "us CPU", costs, "pread of the files", floors,
+            compare="ratio", limit=3,
+        )  # fmt: skip
