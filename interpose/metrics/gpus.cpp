@@ -100,6 +100,7 @@ void end() {
 }
 
 void after_fork() {
+  g_inside.store(0);  // the thread that was inside is the parent's
   std::fill(std::begin(g_newest), std::end(g_newest), GpuMetrics{});
 }
 
