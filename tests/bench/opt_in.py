@@ -76,8 +76,8 @@ def figures(place: Place) -> Iterator[Figure]:
     )  # fmt: skip
     name = "cudaMalloc and cudaFree"
     booked = client(place, TPROF_MEMORY="1")
-    yield difference(f"{name}, TPROF_MEMORY=1", booked[name], "bare", booked[f"bare {name}"], 400)
-    yield difference(f"{name}, off", off[name], "bare", off[f"bare {name}"], 10)
+    yield difference(f"{name}, TPROF_MEMORY=1", booked[name], "bare", booked[f"bare {name}"], 2000)
+    yield difference(f"{name}, off", off[name], "bare", off[f"bare {name}"], 20)
     yield difference("dlsym, off", off["dlsym"], "bare", off["bare dlsym"], 20)
     name = "driver copy, linked"
     yield difference(f"{name}, off", off[name], "bare", off["bare driver copy"], 5)

@@ -19,6 +19,10 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
   return CUDA_SUCCESS;
 }
+CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute*, void** data, CUdeviceptr) {
+  for (unsigned i = 0; i < n; ++i) *static_cast<int*>(data[i]) = 0;
+  return CUDA_SUCCESS;
+}
 // Events of which each was reached as soon as it was recorded.
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
