@@ -3,6 +3,8 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +38,14 @@ inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
     if (now_ns() >= until) return false;
     futex_wait(done, seen, kLookAgainMs);
   }
+}
+
+// Out of the way of the program's threads.
+inline constexpr int kBackgroundNice = 10;
+// Of the calling thread.
+inline void become_background(const char* name) {
+  prctl(PR_SET_NAME, name);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
 }
 
 // Detached, with a small stack and every signal blocked: signals are the program's. False: there is

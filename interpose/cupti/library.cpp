@@ -4,9 +4,9 @@
 #include <link.h>
 
 #include <charconv>
-#include <cstring>
 #include <string_view>
 
+#include "interpose/base/library_functions.h"
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/text.h"
 
@@ -85,26 +85,18 @@ void* open_library() {
 }  // namespace
 
 bool load(Library& library) {
-  void* handle = open_library();
-  bool whole = handle != nullptr;
-  const auto find = [&](auto& function, const char* name) {
-    if (!whole) return;
-    void* found = dlsym(handle, name);
-    whole = found != nullptr;
-    std::memcpy(&function, &found, sizeof function);
-  };
-  find(library.subscribe, "cuptiSubscribe");
-  find(library.unsubscribe, "cuptiUnsubscribe");
-  find(library.register_callbacks, "cuptiActivityRegisterCallbacks");
-  find(library.enable, "cuptiActivityEnable");
-  find(library.disable, "cuptiActivityDisable");
-  find(library.flush, "cuptiActivityFlushAll");
-  find(library.next, "cuptiActivityGetNextRecord");
-  find(library.push, "cuptiActivityPushExternalCorrelationId");
-  find(library.pop, "cuptiActivityPopExternalCorrelationId");
-  find(library.time, "cuptiGetTimestamp");
-  dlerror();
-  return whole;
+  LibraryFunctions functions(open_library());
+  functions.find(library.subscribe, "cuptiSubscribe");
+  functions.find(library.unsubscribe, "cuptiUnsubscribe");
+  functions.find(library.register_callbacks, "cuptiActivityRegisterCallbacks");
+  functions.find(library.enable, "cuptiActivityEnable");
+  functions.find(library.disable, "cuptiActivityDisable");
+  functions.find(library.flush, "cuptiActivityFlushAll");
+  functions.find(library.next, "cuptiActivityGetNextRecord");
+  functions.find(library.push, "cuptiActivityPushExternalCorrelationId");
+  functions.find(library.pop, "cuptiActivityPopExternalCorrelationId");
+  functions.find(library.time, "cuptiGetTimestamp");
+  return functions.whole();
 }
 
 }  // namespace tprof::cupti

@@ -194,10 +194,11 @@ void Output::read_metrics(std::uint64_t now_ns) {
 
 void Output::show_memory(std::uint64_t now_ns) {
   begin();
-  memory_.changes(view_.head(), window_at(view_.head().windows, now_ns), [&](const Counter& c) {
+  const std::uint32_t window = window_at(view_.head().windows, now_ns);
+  const bool any = memory_.changes(view_.head(), window, [&](const Counter& c) {
     drain_.metric(text_, next_, c, now_ns, files_.texts());
   });
-  if (text_.size() != 0 || files_.texts() != nullptr) flush(0);
+  if (any) flush(0);
 }
 
 bool Output::end() {

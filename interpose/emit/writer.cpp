@@ -87,12 +87,11 @@ void step_back() {
   // Out of the way of the program's threads, but not so far that its exit waits for us: to end, a
   // process needs each of its threads to run once more, and on busy cores that takes half a second
   // at nice 19 (30 ms like this).
-  constexpr int kNice = 10;
   SchedulingAttributes attributes;
-  attributes.nice = kNice;
+  attributes.nice = kBackgroundNice;
   attributes.runtime = 100'000;
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
   }
   // The thread that starts us may be pinned to one core, where we would be in its way.
   if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);

@@ -1,8 +1,5 @@
 #include "interpose/metrics/gpus.h"
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -58,9 +55,7 @@ bool load() {
 }
 
 void* run(void*) {
-  prctl(PR_SET_NAME, "tprof-gpus");
-  constexpr int kNice = 10;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  become_background("tprof-gpus");
   if (!load()) return nullptr;
   for (std::uint64_t next = now_ns(); enter();) {
     read_all();

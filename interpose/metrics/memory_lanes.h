@@ -12,10 +12,13 @@ namespace tprof {
 class MemoryLanes {
  public:
   // Calls f(counter) for each value that is another than it was when it was shown last. `window`:
-  // that is open, in each of which all are shown once; 0: none, and nothing is.
+  // that is open, in each of which all are shown once; 0: none, and nothing is. Whether any was.
   template <typename F>
-  void changes(const Head& head, std::uint32_t window, F&& f) {
-    if (window == 0 || head.memory_booked.load(std::memory_order_acquire) == 0) return;
+  bool changes(const Head& head, std::uint32_t window, F&& f) {
+    if (window == 0 || head.memory_booked.load(std::memory_order_acquire) == 0) {
+      return false;
+    }
+    bool any = false;
     for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
       const std::uint64_t bytes = head.memory[place].bytes.load(std::memory_order_acquire);
       const bool known = window == window_ && shown_[place] != 0;
@@ -29,8 +32,10 @@ class MemoryLanes {
       c.values = 1;
       c.value[kMaxCounterValues - 1] = static_cast<double>(bytes);
       f(c);
+      any = true;
     }
     window_ = window;
+    return any;
   }
 
  private:

@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "interpose/base/clock.h"
+#include "interpose/base/library_functions.h"
 
 namespace tprof::metrics {
 namespace {
@@ -33,21 +33,15 @@ const char* Nvml::load() {
     dlerror();
     return "there is no libnvidia-ml.so.1 here";
   }
-  bool whole = true;
-  const auto find = [&](auto& function, const char* name) {
-    void* found = dlsym(library, name);
-    whole = whole && found != nullptr;
-    std::memcpy(&function, &found, sizeof function);
-  };
-  find(init_, "nvmlInit_v2");
-  find(count_, "nvmlDeviceGetCount_v2");
-  find(handle_, "nvmlDeviceGetHandleByIndex_v2");
-  find(utilization_, "nvmlDeviceGetUtilizationRates");
-  find(memory_, "nvmlDeviceGetMemoryInfo");
-  find(power_, "nvmlDeviceGetPowerUsage");
-  find(fields_, "nvmlDeviceGetFieldValues");
-  dlerror();
-  if (!whole) return "libnvidia-ml.so.1 lacks functions that are needed";
+  LibraryFunctions functions(library);
+  functions.find(init_, "nvmlInit_v2");
+  functions.find(count_, "nvmlDeviceGetCount_v2");
+  functions.find(handle_, "nvmlDeviceGetHandleByIndex_v2");
+  functions.find(utilization_, "nvmlDeviceGetUtilizationRates");
+  functions.find(memory_, "nvmlDeviceGetMemoryInfo");
+  functions.find(power_, "nvmlDeviceGetPowerUsage");
+  functions.find(fields_, "nvmlDeviceGetFieldValues");
+  if (!functions.whole()) return "libnvidia-ml.so.1 lacks functions that are needed";
   unsigned devices = 0;
   if (init_() != 0 || count_(&devices) != 0) return "NVML can't be initialized";
   for (unsigned i = 0; i < std::min(devices, kMostGpus); ++i) {

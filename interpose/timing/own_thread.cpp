@@ -1,8 +1,5 @@
 #include "interpose/timing/own_thread.h"
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include "interpose/base/background_thread.h"
 
 namespace tprof::timing::own_thread {
@@ -14,9 +11,7 @@ std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
 std::uint32_t (*g_look)(bool ending);
 
 void* run(void*) {
-  prctl(PR_SET_NAME, "tprof-timing");
-  constexpr int kNice = 10;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  become_background("tprof-timing");
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
