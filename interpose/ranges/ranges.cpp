@@ -102,15 +102,19 @@ bool marks_step(const Head& head, std::string_view name) {
   return parse_step_mark(bounded_text(head.step_mark), mark) && is_step(mark, name, number);
 }
 
+std::uint64_t moment_of(const End& end) {
+  return end.at_ns != 0 ? end.at_ns : now_ns();
+}
+
 // The range has its records and is no longer open, or neither.
-void close(Thread& t, OpenRange& range, RangeKind kind, const End& end) {
+void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uint64_t at_ns) {
   const Head& head = session::mapping().head();
   const bool more = end.amounts.elements != 0 || end.amounts.bytes != 0 || !end.error.empty();
   if (more) [[unlikely]]
     complete(range, end);
   const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
                      marks_step(head, range_name(range));
-  const std::uint64_t end_ns = std::max(end.at_ns, range.start_ns);
+  const std::uint64_t end_ns = std::max(at_ns, range.start_ns);
   Transaction transaction(t);
   if (lines && has_room(t, range_records(range))) {
     write_range(t, range, kind, end_ns - range.start_ns, transaction.number());
@@ -160,10 +164,9 @@ void push(std::uint8_t domain, std::string_view name, const Attributes& attribut
   fill(t->area->range[levels.known++], *t, domain, name, attributes);
 }
 
-bool pop(std::uint8_t domain, const End& how) {
+bool pop(std::uint8_t domain, const End& end) {
   if (within_a_call()) return true;
-  End end = how;
-  if (end.at_ns == 0) end.at_ns = now_ns();
+  const std::uint64_t at_ns = moment_of(end);
   Thread* t = present();
   RangeLevels& levels = t_thread.ranges;
   const DepthGuard guard(t_thread);
@@ -180,7 +183,7 @@ bool pop(std::uint8_t domain, const End& how) {
   }
   OpenRange* stack = t->area->range;
   const bool on_top = popped + 1 == levels.known;
-  close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, end);
+  close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, end, at_ns);
   while (levels.known != 0 && !is_open(stack[levels.known - 1])) --levels.known;
   return true;
 }
@@ -205,10 +208,9 @@ std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes
   return 0;
 }
 
-bool end(std::uint64_t number, const End& how) {
+bool end(std::uint64_t number, const End& end) {
   if (number == 0 || within_a_call()) return true;
-  End end = how;
-  if (end.at_ns == 0) end.at_ns = now_ns();
+  const std::uint64_t at_ns = moment_of(end);
   Thread* t = present();
   const std::uint64_t session = number >> 40;  // from 1
   if (t == nullptr || (session != 0 && session != t->session)) return true;
@@ -221,7 +223,7 @@ bool end(std::uint64_t number, const End& how) {
   OpenRange& range = head.started_range[place];
   range.closer = static_cast<std::uint64_t>(reinterpret_cast<const char*>(t->area) -
                                             reinterpret_cast<const char*>(&head));
-  close(*t, range, RangeKind::free, end);
+  close(*t, range, RangeKind::free, end, at_ns);
   g_started[place].store(0, std::memory_order_release);
   return true;
 }
@@ -238,7 +240,7 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
   name_lane(*t);
   OpenRange range{};
   fill(range, *t, domain, name, attributes);
-  close(*t, range, RangeKind::mark, {.at_ns = range.start_ns});
+  close(*t, range, RangeKind::mark, {}, range.start_ns);
 }
 
 void after_fork() {

@@ -26,7 +26,7 @@ struct End {
   std::uint64_t at_ns = 0;
 };
 
-// `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 40
+// `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 45
 // ns.
 void push(std::uint8_t domain, std::string_view name, const Attributes& attributes = {});
 // False: none is open that it could be.

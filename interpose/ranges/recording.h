@@ -26,7 +26,7 @@ void name_lane(Thread& t);
 
 // One behind the other, for which there is room: each is `first`, with its part of `bytes`. They
 // wake the writer when they have a quarter of the ring.
-void write_records(Thread& t, RangeRecord first, const char* bytes, std::uint32_t records);
+void write_records(Thread& t, const RangeRecord& first, const char* bytes, std::uint32_t records);
 
 void count_drop(Transaction& transaction, RangeDropped reason);
 void drop(Thread& t, RangeDropped reason);
