@@ -1,11 +1,11 @@
 # Thin targets over CMake and scripts/. `make` alone builds libtprof.so and tprof, and needs what
-# `scripts/bootstrap build` installs; `make install` puts both under PREFIX; test, test-matrix, demo, bench, soak, fuzz and lint install what they need.
+# `scripts/bootstrap build` installs; `make install` puts both under PREFIX; wheel, test, test-matrix, demo, bench, soak, fuzz and lint install what they need.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all install test test-matrix demo bench soak sanitize fuzz lint clean distclean
+.PHONY: all install wheel test test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof
 
@@ -14,6 +14,11 @@ $(BUILD)/build.ninja: CMakeLists.txt
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+wheel:
+	@scripts/bootstrap wheel
+	@$(MAKE) all
+	@scripts/wheel
 
 test:
 	@scripts/test

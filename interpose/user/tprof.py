@@ -1,5 +1,5 @@
 """What a Python program may tell tprof, and ask it: tprof.h for Python, in one file without
-dependencies (CPython 3.8 or later). Copy it, or import it from where `make install` put it.
+dependencies (CPython 3.8 or later). Copy it, or install the wheel of `make wheel`.
 
 Where libtprof.so is not preloaded nothing happens: scopes are entered and left, functions are called,
 questions have empty answers.
