@@ -135,10 +135,7 @@ void merge_with_torch(TorchProfiler& torch, const fs::path& folder, const std::s
     for (const read::TraceFile& file : files.ours) o.paths.push_back(file.path);
   }
   const std::string name = one_of_many ? "merged-" + traces[0].trace.stem().string() : "merged";
-  o.output = traces[0].trace.parent_path() / (name + ".json.gz");
-  for (int n = 1; fs::exists(o.output); ++n) {
-    o.output.replace_filename(fmt::format("{}.{}.json.gz", name, n));
-  }
+  o.output = free_name(traces[0].trace.parent_path(), name, ".json.gz");
   merge(o);
 }
 

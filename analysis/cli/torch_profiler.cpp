@@ -59,6 +59,12 @@ void serve(const fs::path& sockets, const TorchSteps& steps) try {
 
 }  // namespace
 
+fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end) {
+  fs::path name = folder / (stem + end);
+  for (int n = 1; fs::exists(name); ++n) name = folder / fmt::format("{}.{}{}", stem, n, end);
+  return name;
+}
+
 TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
     : steps_(torch_steps_of(o.torch_steps, process_env("TPROF_SCHEDULE"))) {
   for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
@@ -137,10 +143,7 @@ std::vector<TorchTrace> TorchProfiler::collect(const std::vector<read::TraceFile
     const fs::path trace = traces_ / trace_of(static_cast<std::int32_t>(header->pid));
     std::error_code error;
     if (!fs::exists(trace, error)) continue;
-    fs::path to = traces_.parent_path() / file.path.filename();
-    for (int n = 1; fs::exists(to); ++n) {
-      to.replace_filename(fmt::format("{}.{}.json", file.path.stem().string(), n));
-    }
+    const fs::path to = free_name(traces_.parent_path(), file.path.stem().string(), ".json");
     fs::rename(trace, to, error);
     if (!error) found.push_back({file.path, to});
   }

@@ -18,6 +18,9 @@ struct TorchTrace {
   fs::path trace;
 };
 
+// STEM END in a folder, or STEM.N END: the first that is not there yet.
+fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end);
+
 class TorchProfiler {
  public:
   // Answers from here on, in a process of its own. Where it can't be, which is said, it does
