@@ -20,7 +20,9 @@
 namespace tprof::writer {
 namespace {
 
-constexpr std::uint32_t kSleepMs = 200;  // a half-full ring wakes us earlier
+// A half-full ring wakes us earlier. What is asked of us (format/control.h) is done within 200 ms,
+// and takes a core that may be busy.
+constexpr std::uint32_t kSleepMs = 150;
 // Where what is on depends on the step: so much of one may pass before calls are timed. A warm-up
 // step hides it.
 constexpr std::uint32_t kSleepBetweenStepsMs = 20;

@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 import clocks
+import ctl
 import hot_path
 import instructions
 import line_sizes
@@ -32,6 +33,7 @@ PARTS = {
     "paced": paced,
     "opt_in": opt_in,
     "metrics": metrics,
+    "ctl": ctl,
     "instructions": instructions,
     "line_sizes": line_sizes,
     "tool": tool,
