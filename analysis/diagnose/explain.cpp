@@ -55,7 +55,7 @@ void apply(const Relation& relation, Findings& findings) {
 }
 
 // A process that closed ended then. One that was killed lived on for a moment after its last sign
-// of life: its writer gives one five times a second, and now and then has to wait for a processor.
+// of life: its writer gives one at least five times a second, and may have to wait for a processor.
 constexpr std::int64_t kBetweenSignsNs = 500'000'000;
 constexpr std::int64_t kSilentNs = 50'000'000;
 // Ranks that close within this time of each other closed for reasons of their own.
@@ -132,8 +132,8 @@ void add_who_fell_silent(Processes killed, Finding& about) {
   if (!one_host || longer < kSilentNs) return;
   about.evidence.insert(
       about.evidence.begin(),
-      fmt::format("{} was last heard of at {}, the others for {} more (at every call, and five "
-                  "times a second)",
+      fmt::format("{} was last heard of at {}, the others for {} more (at every call, and at "
+                  "least five times a second)",
                   name_of(first), utc(end_ns(first)), duration(longer)));
   about.next = where_to_look(first);
 }
