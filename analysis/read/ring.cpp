@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "interpose/format/commit.h"
 #include "interpose/lines/drain.h"
 #include "interpose/lines/last_calls.h"
 #include "read/error.h"

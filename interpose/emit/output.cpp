@@ -10,6 +10,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/format/commit.h"
 #include "interpose/lines/last_calls.h"
 
 namespace tprof {

@@ -124,4 +124,12 @@ inline Amount amount(const View& view, std::uint8_t function, Bucket bucket, std
   return {elements, elements * dtype_size(dtype)};
 }
 
+// Communicator `number`, if it is one alone and has more ranks than `world`: where no launcher told
+// the process's rank and world size, those in its largest communicator are. Else null.
+inline const Communicator* larger_own_comm(const View& view, std::uint32_t number,
+                                           std::int32_t world) {
+  const Communicator* c = view.comm(number);
+  return c != nullptr && is_own_comm(number) && c->nranks > world ? c : nullptr;
+}
+
 }  // namespace tprof

@@ -13,32 +13,10 @@
 #include "interpose/lines/lines.h"
 #include "interpose/lines/range_lines.h"
 #include "interpose/lines/record_sink.h"
+#include "interpose/lines/table_lines.h"
 #include "interpose/lines/window_lines.h"
 
 namespace tprof {
-
-// The commit block in force: the one with the higher even generation. Null: none is whole.
-inline CommitBlock* committed_block(Head& head) {
-  CommitBlock* best = nullptr;
-  for (CommitBlock& block : head.commit) {
-    const std::uint64_t g = block.generation.load(std::memory_order_acquire);
-    if (g == 0 || g % 2 != 0) continue;
-    if (best == nullptr || g > best->generation.load(std::memory_order_relaxed)) best = &block;
-  }
-  return best;
-}
-
-// Makes `progress` the state that recovery would start from. Single writer.
-inline void commit_progress(Head& head, const Progress& progress) {
-  const CommitBlock* current = committed_block(head);
-  const std::uint64_t generation =
-      current == nullptr ? 0 : current->generation.load(std::memory_order_relaxed);
-  CommitBlock& block = current == &head.commit[0] ? head.commit[1] : head.commit[0];
-  block.generation.store(generation + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(&block.progress, &progress, sizeof progress);
-  block.generation.store(generation + 2, std::memory_order_release);
-}
 
 template <typename Sink = NoSink>
 class Drain {
@@ -82,8 +60,8 @@ class Drain {
     windows(out, p, last ? WindowLines::all : WindowLines::ended);
     each_open_call(view_, [&](const Record& r, const ThreadArea& t) {
       if (view_.function(r.function) != nullptr) {
-        const std::uint32_t stream = stream_number(out, p, r.stream);
-        call_line(out, view_, r, t.tid.load(std::memory_order_relaxed), stream, true);
+        call_line(out, view_, r, t.tid.load(std::memory_order_relaxed),
+                  stream_number(out, view_, p, r.stream), true);
       }
     });
     std::uint64_t id = p.range_lines;
@@ -109,7 +87,7 @@ class Drain {
   void communicators(Text& out) const {
     std::uint32_t from = 0;
     std::int32_t world = 0;
-    communicators(out, from, world);
+    communicator_lines(out, view_, from, world);
   }
 
  private:
@@ -123,36 +101,11 @@ class Drain {
 
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
-  // Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
-  void communicators(Text& out, std::uint32_t& done, std::int32_t& world) const {
-    const Head& head = view_.head();
-    const std::uint32_t comms = View::entries(head.comms);
-    while (done < comms) {
-      comm_line(out, view_, ++done);
-      const Communicator* c = view_.comm(done);
-      if (head.rank_known || c == nullptr || !is_own_comm(done) || c->nranks <= world) continue;
-      world = c->nranks;
-      identity_line(out, view_, *c);
-    }
-  }
-
   void tables(Text& out, Progress& p, bool last = false) {
     if (!view_.head().windows.files) {
       window_lines(out, view_, p, last ? WindowLines::all : WindowLines::ended);
     }
-    tables(out, p.tables, last);
-  }
-
-  void tables(Text& out, TableLines& t, bool last) {
-    communicators(out, t.comms, t.world);
-    const std::uint32_t sites = View::entries(view_.head().sites);
-    while (t.sites < sites) site_line(out, view_, ++t.sites);
-    const std::uint32_t graphs = View::entries(view_.head().graphs);
-    for (; t.graphs < graphs; ++t.graphs) {
-      const Graph* g = view_.graph(t.graphs + 1);
-      if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
-      graph_line(out, view_, sums_, t.graphs + 1);
-    }
+    table_lines(out, view_, sums_, p.tables, last);
   }
 
   // Where the lines of one record go.
@@ -206,48 +159,10 @@ class Drain {
     }
   }
 
-  // What a viewer calls the lane of thread `i`, in a file that does not know it yet.
-  void name_lane(const Place& at, const Progress& p, std::uint32_t i, bool ranges) const {
-    if (at.file == nullptr) return;
-    std::uint64_t& named = (ranges ? at.file->range_lane_named : at.file->thread_named)[i / 64];
-    const std::uint64_t bit = std::uint64_t{1} << i % 64;
-    const ThreadArea* t = view_.thread(i);
-    const std::uint32_t tid = p.tid[i];
-    if ((named & bit) != 0 || t == nullptr || tid == 0) return;
-    if (t->named.load(std::memory_order_acquire) != tid) return;
-    char name[kThreadNameBytes + 1] = {};
-    std::memcpy(name, t->name, kThreadNameBytes);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (t->named.load(std::memory_order_relaxed) != tid) return;
-    named |= bit;
-    ranges ? range_lane_line(at.out, view_, tid, name) : thread_name_line(at.out, view_, tid, name);
-  }
-
-  // A short number for a handle of 14 digits; the default stream's is 0.
-  std::uint32_t stream_number(Text& out, Progress& p, std::uint64_t handle) {
-    if (handle == 0) return 0;
-    std::uint32_t& streams = p.tables.streams;
-    const std::uint32_t known = streams < kMaxStreams ? streams : kMaxStreams;
-    for (std::uint32_t i = 0; i < known; ++i) {
-      if (p.stream[i] == handle) return i + 1;
-    }
-    if (known == kMaxStreams) {
-      streams = kMaxStreams + 1;
-      return kStreamUnknown;
-    }
-    p.stream[known] = handle;
-    streams = known + 1;
-    stream_line(out, view_, streams, handle);
-    return streams;
-  }
-  // The same; a window's file too gets the lines of all streams that have a number.
-  std::uint32_t stream_number(Text& out, Progress& p, const Place& at, std::uint64_t handle) {
-    const std::uint32_t number = stream_number(out, p, handle);
-    if (at.file == nullptr) return number;
-    const std::uint32_t known = p.tables.streams < kMaxStreams ? p.tables.streams : kMaxStreams;
-    for (std::uint32_t& n = at.tables.streams; n < known; ++n) {
-      stream_line(at.out, view_, n + 1, p.stream[n]);
-    }
+  // A window's file too gets the lines of all streams that have a number.
+  std::uint32_t stream(Text& out, Progress& p, const Place& at, std::uint64_t handle) const {
+    const std::uint32_t number = stream_number(out, view_, p, handle);
+    if (at.file != nullptr) stream_lines(at.out, view_, p, at.tables);
     return number;
   }
 
@@ -307,7 +222,7 @@ class Drain {
       return;
     }
     const Place at = place(out, p, window);
-    name_lane(at, p, i, true);
+    if (at.file != nullptr) name_thread_lane(at.out, view_, p, *at.file, i, true);
     const std::size_t before = at.out.size();
     put(at.out);
     const bool fits = within_quota(at.out, before, at.range_bytes, kRangeQuotaDivisor);
@@ -352,16 +267,16 @@ class Drain {
     }
     tables(out, p);  // a communicator's line comes before its first use, and a stream's
     const Place at = place(out, p, window);
-    if (at.file != nullptr) tables(at.out, at.tables, false);
-    const std::uint32_t stream = r.function == kMetaGroup ? 0 : stream_number(out, p, at, r.stream);
-    name_lane(at, p, i, false);
+    if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);
+    const std::uint32_t number = r.function == kMetaGroup ? 0 : stream(out, p, at, r.stream);
+    if (at.file != nullptr) name_thread_lane(at.out, view_, p, *at.file, i, false);
     const std::size_t before = at.out.size();
     if (r.function == kMetaGroup) {
       group_line(at.out, view_, r, p.tid[i]);
     } else if (r.function == kMetaLaunch) {
-      launch_line(at.out, view_, r, p.tid[i], stream);
+      launch_line(at.out, view_, r, p.tid[i], number);
     } else {
-      call_line(at.out, view_, r, p.tid[i], stream, false);
+      call_line(at.out, view_, r, p.tid[i], number, false);
     }
     const bool fits = within_quota(at.out, before, at.lines_bytes, 1);
     if (r.function == kMetaGroup) return;
@@ -383,20 +298,13 @@ class Drain {
     if (window == 0) return;  // with its call
     tables(out, p);
     const Place at = place(out, p, window);
-    if (at.file != nullptr) tables(at.out, at.tables, false);
-    const std::uint32_t stream = stream_number(out, p, at, r.stream);
-    const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
-    name_device_lane(out, p.tables, lane);
-    if (at.file != nullptr) name_device_lane(at.out, at.tables, lane);
+    if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);
+    const std::uint32_t number = stream(out, p, at, r.stream);
+    name_device_lane(out, view_, p.tables, number);
+    if (at.file != nullptr) name_device_lane(at.out, view_, at.tables, number);
     const std::size_t before = at.out.size();
-    device_line(at.out, view_, r, stream);
+    device_line(at.out, view_, r, number);
     within_quota(at.out, before, at.lines_bytes, 1);
-  }
-
-  void name_device_lane(Text& out, TableLines& tables, std::uint32_t lane) const {
-    std::uint64_t& named = tables.device_lane[lane / 64];
-    if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view_, lane);
-    named |= std::uint64_t{1} << lane % 64;
   }
 
   std::size_t size_of(const Text& out) const {

@@ -94,16 +94,15 @@ void put(Text& out, const Buckets& now, const Since& since) {
   out << "}}";
 }
 
-// Of the largest communicator.
 int rank_by_communicators(const View& view) {
   std::int32_t world = 0;
   std::int32_t rank = -1;
   const std::uint32_t comms = View::entries(view.head().comms);
-  for (std::uint32_t i = 1; i <= comms && is_own_comm(i); ++i) {
-    const Communicator* c = view.comm(i);
-    if (c == nullptr || c->nranks <= world) continue;
-    world = c->nranks;
-    rank = c->rank;
+  for (std::uint32_t i = 1; i <= comms; ++i) {
+    const Communicator* larger = larger_own_comm(view, i, world);
+    if (larger == nullptr) continue;
+    world = larger->nranks;
+    rank = larger->rank;
   }
   return rank;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "interpose/format/commit.h"
 #include "interpose/lines/drain.h"
 
 namespace {

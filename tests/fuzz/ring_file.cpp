@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "interpose/format/commit.h"
 #include "interpose/ranges/counters.h"
 #include "interpose/ranges/range_names.h"
 #include "interpose/ranges/ranges.h"

@@ -1,4 +1,4 @@
-// format/drain.h: from rings to lines, with the process killed in between at every point.
+// lines/drain.h: from rings to lines, with the process killed in between at every point.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "catch2.h"
+#include "interpose/format/commit.h"
 #include "interpose/lines/last_calls.h"
 #include "interpose_world.h"
 

@@ -12,6 +12,7 @@
 
 #include "catch2.h"
 #include "interpose/emit/output.h"
+#include "interpose/format/commit.h"
 #include "interpose_world.h"
 
 using namespace tprof;

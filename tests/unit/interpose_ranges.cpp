@@ -9,6 +9,7 @@
 #include <random>
 
 #include "catch2.h"
+#include "interpose/format/commit.h"
 #include "interpose/ranges/range_names.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose_single_step.h"

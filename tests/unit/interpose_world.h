@@ -11,6 +11,7 @@
 
 #include "interpose/capture/copy_call.h"
 #include "interpose/capture/nccl_call.h"
+#include "interpose/format/commit.h"
 #include "interpose/lines/drain.h"
 
 namespace tprof::test {

@@ -1,0 +1,97 @@
+// Lines of what the lines of calls name: communicators, places, graphs, streams and lanes. Each
+// file has them once, before the first line that names them; `TableLines` says how far it is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "interpose/lines/device_lines.h"
+#include "interpose/lines/ledger_lines.h"
+#include "interpose/lines/lines.h"
+#include "interpose/lines/range_lines.h"
+
+namespace tprof {
+
+// Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
+inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
+                               std::int32_t& world) {
+  const Head& head = view.head();
+  const std::uint32_t comms = View::entries(head.comms);
+  while (done < comms) {
+    comm_line(out, view, ++done);
+    const Communicator* larger = head.rank_known ? nullptr : larger_own_comm(view, done, world);
+    if (larger == nullptr) continue;
+    world = larger->nranks;
+    identity_line(out, view, *larger);
+  }
+}
+
+// `last`: also of captures that nobody will end any more.
+inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t, bool last) {
+  communicator_lines(out, view, t.comms, t.world);
+  const std::uint32_t sites = View::entries(view.head().sites);
+  while (t.sites < sites) site_line(out, view, ++t.sites);
+  const std::uint32_t graphs = View::entries(view.head().graphs);
+  for (; t.graphs < graphs; ++t.graphs) {
+    const Graph* g = view.graph(t.graphs + 1);
+    if (!last && g != nullptr && g->complete.load(std::memory_order_acquire) == 0) return;
+    graph_line(out, view, sums, t.graphs + 1);
+  }
+}
+
+// A short number for a handle of 14 digits; the default stream's is 0. A new one's line goes to
+// `out`, the rank file.
+inline std::uint32_t stream_number(Text& out, const View& view, Progress& p, std::uint64_t handle) {
+  if (handle == 0) return 0;
+  std::uint32_t& streams = p.tables.streams;
+  const std::uint32_t known = std::min(streams, kMaxStreams);
+  for (std::uint32_t i = 0; i < known; ++i) {
+    if (p.stream[i] == handle) return i + 1;
+  }
+  if (known == kMaxStreams) {
+    streams = kMaxStreams + 1;
+    return kStreamUnknown;
+  }
+  p.stream[known] = handle;
+  streams = known + 1;
+  stream_line(out, view, streams, handle);
+  return streams;
+}
+
+// Of all that have a number, for a file that has those up to `tables.streams`.
+inline void stream_lines(Text& out, const View& view, const Progress& p, TableLines& tables) {
+  const std::uint32_t known = std::min(p.tables.streams, kMaxStreams);
+  for (std::uint32_t& n = tables.streams; n < known; ++n) {
+    stream_line(out, view, n + 1, p.stream[n]);
+  }
+}
+
+// What a viewer calls the lane of a stream, by its number.
+inline void name_device_lane(Text& out, const View& view, TableLines& tables,
+                             std::uint32_t stream) {
+  const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
+  std::uint64_t& named = tables.device_lane[lane / 64];
+  if ((named >> lane % 64 & 1) == 0) device_lane_line(out, view, lane);
+  named |= std::uint64_t{1} << lane % 64;
+}
+
+// The lane of thread `i`, or of its ranges, in a window's file that does not know it yet. (The rank
+// file gets it from the thread's own record.)
+inline void name_thread_lane(Text& out, const View& view, const Progress& p, WindowFile& file,
+                             std::uint32_t i, bool ranges) {
+  std::uint64_t& named = (ranges ? file.range_lane_named : file.thread_named)[i / 64];
+  const std::uint64_t bit = std::uint64_t{1} << i % 64;
+  const ThreadArea* t = view.thread(i);
+  const std::uint32_t tid = p.tid[i];
+  if ((named & bit) != 0 || t == nullptr || tid == 0) return;
+  if (t->named.load(std::memory_order_acquire) != tid) return;
+  char name[kThreadNameBytes + 1] = {};
+  std::memcpy(name, t->name, kThreadNameBytes);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (t->named.load(std::memory_order_relaxed) != tid) return;
+  named |= bit;
+  ranges ? range_lane_line(out, view, tid, name) : thread_name_line(out, view, tid, name);
+}
+
+}  // namespace tprof
