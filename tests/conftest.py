@@ -1,6 +1,7 @@
 """What all tests take: the tool, the makers of traces, and training runs, each made once."""
 
 import importlib.util
+import signal
 import subprocess
 
 import pytest
@@ -29,6 +30,10 @@ def pytest_sessionstart():
     for path in (LIBTPROF, TPROF, STANDIN / "libcudart.so.13"):
         if not path.exists():
             pytest.exit(f"{path} is missing: build first (make test), or set TPROF_BUILD", 4)
+    # What nohup and a shell's `&` have ignored would be ignored in all that the tests start, too.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
