@@ -37,6 +37,17 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   const std::uint32_t comm = comms::find(t, a.comm, real_address);
   comms::State& state = comms::state(comm);
 
+  comms::Counter* counter = nullptr;
+  if (is_own_comm(comm)) {
+    if constexpr (kCollective) counter = &state.seq;
+    if constexpr (function.order == Order::send || function.order == Order::recv) {
+      counter = comms::peer_counter(state, a.peer, function.order == Order::recv);
+    }
+  }
+  // Before the record is touched: a locked instruction waits for the stores before it, and the
+  // record's line comes from the core that wrote its last lines.
+  const std::uint64_t seq = comms::take(counter);
+
   OpenCall call{t, true};
   Record& r = call.record;
   r.txn = 0;
@@ -60,14 +71,7 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
   if constexpr (kBucket == Bucket::ALLGATHER) in_place = send == recv + own;
   if constexpr (kBucket == Bucket::RESHARDING) in_place = recv == send + own;
   set_flags(r, graph != nullptr, in_place, false, HostMemory::unknown, a.reduce);
-  comms::Counter* counter = nullptr;
-  if (is_own_comm(comm)) {
-    if constexpr (kCollective) counter = &state.seq;
-    if constexpr (function.order == Order::send || function.order == Order::recv) {
-      counter = comms::peer_counter(state, a.peer, function.order == Order::recv);
-    }
-  }
-  r.seq = comms::take(counter);
+  r.seq = seq;
   const std::uint64_t signature_name = counter == nullptr ? 0 : kName;
 
   const auto key =
