@@ -243,8 +243,8 @@ struct Head {
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;
   std::atomic<std::uint32_t> threads;
-  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second): a process that stood
-  // still before it was killed has no call that tells how long it lived. 0: not yet.
+  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second): a process that
+  // stood still before it was killed has no call that tells how long it lived. 0: not yet.
   std::atomic<std::uint64_t> alive_ns;
   std::uint64_t thread[kMaxThreads];  // offsets of ThreadArea
   Table comms;
