@@ -35,7 +35,7 @@ def ran(folder, file):
     base = file.header["monotonic_ns"]
     table = collections.defaultdict(list)
     for line in (folder / "schedule" / f"schedule-{file.header['pid']}").read_text().splitlines():
-        _, what, _, began, ended = line.split()
+        _, what, _, began, ended, *_ = line.split()
         table[what].append((int(began) - base, int(ended) - base))
     return table
 

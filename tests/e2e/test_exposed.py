@@ -27,7 +27,7 @@ def play(folder, situation, kernels, **settings):
     (file,) = run.ranks()
     (path,) = schedule.iterdir()
     ran = [line.split() for line in path.read_text().splitlines()]
-    ran = [(int(stream), what, int(a), int(b), int(c)) for stream, what, a, b, c in ran]
+    ran = [(int(stream), what, int(a), int(b), int(c)) for stream, what, a, b, c, *_ in ran]
     (row,) = [row for row in file.ledger_rows() if row["name"] == "ncclAllGather"]
     return run, row, sorted(ran, key=lambda op: op[2])
 
@@ -113,7 +113,7 @@ def test_of_fsdp2_the_gathers_exposed_time_is_the_computing_streams(tmp_path):
     for file in run.ranks():
         text = (schedule / f"schedule-{file.header['pid']}").read_text()
         ran = [line.split() for line in text.splitlines()]
-        ran = [(int(s), what, int(a), int(a), int(c)) for s, what, a, _, c in ran]
+        ran = [(int(s), what, int(a), int(a), int(c)) for s, what, a, _, c, *_ in ran]
         rows = [row for row in file.ledger_rows() if row["name"] == "ncclAllGather"]
         assert all(row["waited"] == row["calls"] for row in rows)
         found = sum(row["exposed_ns"] for row in rows)

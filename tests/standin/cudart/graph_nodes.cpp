@@ -8,6 +8,7 @@
 #include "engine/copy.h"
 #include "engine/device.h"
 #include "engine/graph.h"
+#include "engine/model.h"
 
 using namespace standin;
 
@@ -116,8 +117,9 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph,
 }
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t graph,
                                    const cudaGraphNode_t* after, size_t count,
-                                   const cudaKernelNodeParams*) {
-  return done(add(out, graph, after, count, {.type = cudaGraphNodeTypeKernel}));
+                                   const cudaKernelNodeParams* kernel) {
+  return done(add(out, graph, after, count,
+                  {.takes = kernel_time(kernel->gridDim), .type = cudaGraphNodeTypeKernel}));
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
                                      const cudaGraphNode_t* after, size_t count, void* dst,

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "cudart/entry.h"
 #include "cudart/kernels.h"
@@ -54,17 +53,10 @@ cudaError_t launch(const void* kernel, dim3 grid, void** arguments, cudaStream_t
   return with_stream(stream, [&](CUstream_st& s) {
     use_context(s.device);
     const auto body = kernel_body(kernel, grid, arguments);
-    const auto time = kernel_time();
+    const auto time = kernel_time(grid);
     // Outside of a graph nobody can see work that does nothing in no time.
     if (!body && time.count() == 0 && !s.capture) return device_error();
-    Op op{.type = cudaGraphNodeTypeKernel};
-    if (body || time.count() > 0) {
-      op.run = [body, time] {
-        if (time.count() > 0) std::this_thread::sleep_for(time);
-        return body ? body() : cudaSuccess;
-      };
-    }
-    submit(s, std::move(op));
+    submit(s, {.run = body, .takes = time, .type = cudaGraphNodeTypeKernel});
     return device_error();
   });
 }

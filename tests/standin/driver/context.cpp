@@ -30,7 +30,8 @@ bool valid(CUdevice device) {
 CUresult switched(const char* function) {
   if (!has_context(current_device())) return CUDA_ERROR_INVALID_CONTEXT;
   const int64_t now = now_ns();
-  if (schedule::wanted()) schedule::ran(0, function, now, now, now);
+  if (schedule::wanted())
+    schedule::ran({.what = function, .reached_ns = now, .began_ns = now, .ended_ns = now});
   return CUDA_SUCCESS;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <thread>
 
 #include "engine/device.h"
 #include "engine/memory.h"
@@ -83,8 +82,6 @@ bool pageable(const void* pointer) {
 }
 
 cudaError_t run(const Region& r) {
-  const auto time = transfer_time(r.bytes(), process_rank());
-  if (time.count() > 0) std::this_thread::sleep_for(time);
   move(r);
   return cudaSuccess;
 }
@@ -97,6 +94,7 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
   if (const cudaError_t error = check(region, kind)) return error;
   const tally::Key key = key_of(function, region, kind, tally::Mode::kReplayed);
   op->run = [region] { return run(region); };
+  op->takes = transfer_time(region.bytes(), process_rank());
   op->type = cudaGraphNodeTypeMemcpy;
   op->counted = {{key, region.bytes(), region.bytes()}};
   op->copied = region;
@@ -191,12 +189,15 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
     for (const auto& [kind, row] : rows) tally::failed(row);
     return error;
   }
+  std::chrono::nanoseconds takes{};
+  for (const Region& r : regions) takes += transfer_time(r.bytes(), process_rank());
   const Mark mark = submit(*stream, {.run =
                                          [regions, hung = fault.hang_device] {
                                            if (hung) hang();
                                            for (const Region& r : regions) run(r);
                                            return cudaSuccess;
                                          },
+                                     .takes = takes,
                                      .type = cudaGraphNodeTypeMemcpy});
   const bool any_pageable = std::any_of(regions.begin(), regions.end(), [](const Region& r) {
     return pageable(r.src) || pageable(r.dst);

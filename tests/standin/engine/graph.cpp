@@ -115,18 +115,22 @@ cudaError_t launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
       counted.push_back(&c);
     }
   }
-  const Mark start =
-      submit(stream, {.after = {exec.last}});       // launches of one graph do not overlap
+  const int64_t now = now_ns();  // all of it is submitted at once
+  // Launches of one graph do not overlap.
+  const Mark start = submit(stream, {.after = {exec.last}, .submitted_ns = now});
   const uint32_t correlation = activity::called();  // one call, whatever it executes
   std::vector<Mark> marks;
   for (const auto& step : exec.steps) {
     Op op = step.op;
     op.correlation = correlation;
+    op.submitted_ns = now;
+    op.in_graph = true;
     op.after = {start};
     for (size_t before : step.after) op.after.push_back(marks[before]);
     marks.push_back(submit(step.lane == 0 ? stream : *exec.lanes[step.lane], std::move(op)));
   }
-  exec.last = submit(stream, {.after = std::move(marks)});
+  exec.last =
+      submit(stream, {.after = std::move(marks), .submitted_ns = now, .graph_began = start});
   for (size_t i = 0; i < rows.size(); ++i) {
     tally::returned(rows[i], counted[i]->count, counted[i]->bytes);
   }

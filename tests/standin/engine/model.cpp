@@ -135,9 +135,11 @@ std::chrono::nanoseconds transfer_time(size_t bytes, int rank) {
   return microseconds(us * slowness(rank));
 }
 
-std::chrono::nanoseconds kernel_time() {
-  static const double us = number("STANDIN_KERNEL_US", 0);
-  return microseconds(us * slowness(process_rank()));
+std::chrono::nanoseconds kernel_time(dim3 grid) {
+  const double blocks = static_cast<double>(grid.x) * grid.y * grid.z;
+  static const double kernel_us = number("STANDIN_KERNEL_US", 0);
+  static const double block_us = number("STANDIN_BLOCK_US", 0);
+  return microseconds((kernel_us + blocks * block_us) * slowness(process_rank()));
 }
 
 std::chrono::seconds peer_timeout() {

@@ -1,6 +1,8 @@
 // How fast the imagined device is, and what goes wrong on it on demand (STANDIN_* variables).
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -17,8 +19,8 @@ int acting_rank(int comm_rank);
 
 // STANDIN_LATENCY_US + bytes / STANDIN_GBPS, times the factor of STANDIN_SLOW_RANK=rank:factor.
 std::chrono::nanoseconds transfer_time(size_t bytes, int rank);
-// STANDIN_KERNEL_US, times the same factor.
-std::chrono::nanoseconds kernel_time();
+// STANDIN_KERNEL_US + blocks * STANDIN_BLOCK_US, times the same factor.
+std::chrono::nanoseconds kernel_time(dim3 grid);
 // How long a rank waits for a peer before the wait ends in an error (STANDIN_TIMEOUT_S, 300).
 std::chrono::seconds peer_timeout();
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,14 +13,20 @@ namespace {
 
 // Of the process that asks: a forked child has a file of its own.
 int file() {
-  static int fd = -1;
-  static pid_t owner = 0;
-  if (owner == getpid()) return fd;
-  owner = getpid();
+  static std::atomic<uint64_t> known{0};  // pid and descriptor
+  const auto pid = static_cast<uint64_t>(getpid());
+  uint64_t before = known.load();
+  if (before >> 32 == pid) return static_cast<int>(before & UINT32_MAX);
   const std::string path =
-      std::string(std::getenv("STANDIN_SCHEDULE")) + "/schedule-" + std::to_string(owner);
-  fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  return fd;
+      std::string(std::getenv("STANDIN_SCHEDULE")) + "/schedule-" + std::to_string(pid);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    std::perror(path.c_str());
+    std::abort();
+  }
+  if (known.compare_exchange_strong(before, pid << 32 | static_cast<uint64_t>(fd))) return fd;
+  close(fd);  // another thread was first
+  return static_cast<int>(before & UINT32_MAX);
 }
 
 }  // namespace
@@ -29,13 +36,13 @@ bool wanted() {
   return is;
 }
 
-void ran(unsigned long long stream, const char* what, int64_t reached_ns, int64_t began_ns,
-         int64_t ended_ns) {
-  char line[160];
-  const int n = std::snprintf(line, sizeof line, "%llu %s %lld %lld %lld\n", stream, what,
-                              static_cast<long long>(reached_ns), static_cast<long long>(began_ns),
-                              static_cast<long long>(ended_ns));
-  if (write(file(), line, static_cast<size_t>(n)) != n) std::perror("STANDIN_SCHEDULE");
+void ran(const Line& line) {
+  char text[400];
+  const int n = std::snprintf(
+      text, sizeof text, "%llu %.200s %lld %lld %lld %d %zu %d\n", line.stream, line.what,
+      static_cast<long long>(line.reached_ns), static_cast<long long>(line.began_ns),
+      static_cast<long long>(line.ended_ns), line.device, line.calls, line.in_graph ? 1 : 0);
+  if (write(file(), text, static_cast<size_t>(n)) != n) std::perror("STANDIN_SCHEDULE");
 }
 
 }  // namespace standin::schedule

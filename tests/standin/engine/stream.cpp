@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "engine/activity.h"
@@ -46,8 +47,50 @@ bool is_legacy(const CUstream_st& stream) {
   return found != engine().legacy.end() && found->second.get() == &stream;
 }
 
+void sleep_until(int64_t ns) {
+  const timespec t{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
+  }
+}
+
+// What the schedule calls it; several functions of one group are put together in `names`.
+const char* name_of(const Op& op, std::string& names) {
+  std::set<std::string> functions;
+  for (const Counted& c : op.counted) functions.insert(c.key.function);
+  for (const std::string& f : functions) names += (names.empty() ? "" : "+") + f;
+  if (!names.empty()) return names.c_str();
+  if (op.graph_began) return "graph";
+  if (!op.run && op.takes.count() == 0) return "marker";
+  switch (op.type) {
+    case cudaGraphNodeTypeKernel:
+      return "kernel";
+    case cudaGraphNodeTypeMemcpy:
+      return "copies";
+    case cudaGraphNodeTypeMemset:
+      return "memset";
+    case cudaGraphNodeTypeHost:
+      return "host";
+    default:
+      return "other";
+  }
+}
+
+void write_down(const CUstream_st& stream, const Op& op, int64_t reached_ns, int64_t began_ns,
+                int64_t ended_ns) {
+  std::string names;
+  schedule::ran({.stream = stream.id,
+                 .what = name_of(op, names),
+                 .reached_ns = reached_ns,
+                 .began_ns = op.graph_began ? op.graph_began->end_ns() : began_ns,
+                 .ended_ns = ended_ns,
+                 .device = stream.device,
+                 .calls = op.counted.size(),
+                 .in_graph = op.in_graph});
+}
+
 void work(const StreamRef& stream) {
   pthread_setname_np(pthread_self(), "standin-stream");
+  int64_t before_ended_ns = 0;
   for (;;) {
     CUstream_st::Work next;
     {
@@ -57,22 +100,24 @@ void work(const StreamRef& stream) {
       next = std::move(stream->queue.front());
       stream->queue.pop_front();
     }
-    const int64_t reached_ns = now_ns();
-    for (const Mark& mark : next.op.after) mark->wait();
-    const int64_t began_ns = now_ns();
+    const int64_t reached_ns = std::max(next.op.submitted_ns, before_ended_ns);
+    int64_t began_ns = reached_ns;
+    for (const Mark& mark : next.op.after) {
+      mark->wait();
+      began_ns = std::max(began_ns, mark->end_ns());
+    }
+    int64_t ended_ns = began_ns + next.op.takes.count();
+    if (next.op.takes.count() > 0) sleep_until(ended_ns);
     if (next.op.run) {
       const cudaError_t error = next.op.run();
       if (error != cudaSuccess) set_device_error(error);
+      if (next.op.takes.count() == 0 || next.op.meets) ended_ns = now_ns();
     }
-    const int64_t ended_ns = now_ns();
+    before_ended_ns = ended_ns;
     activity::ran(next.op, *stream, began_ns, ended_ns);
+    // Before anybody is woken, who may end the process.
+    if (schedule::wanted()) write_down(*stream, next.op, reached_ns, began_ns, ended_ns);
     next.mark->finish(ended_ns);
-    if (schedule::wanted()) {
-      const char* what = !next.op.counted.empty() ? next.op.counted[0].key.function
-                         : next.op.run            ? "kernel"
-                                                  : "marker";
-      schedule::ran(stream->id, what, reached_ns, began_ns, next.mark->end_ns());
-    }
   }
 }
 
@@ -192,16 +237,20 @@ Mark submit(CUstream_st& stream, Op op) {
   add_implicit_order(stream, op.after);
   std::erase_if(op.after, [](const Mark& mark) { return !pending(mark); });
 
+  if (op.submitted_ns == 0) op.submitted_ns = now_ns();
   auto mark = std::make_shared<Completion>();
   if (op.order) op.order->last = mark;
   const bool idle = !pending(stream.tail);
+  const int64_t tail_ns = idle && stream.tail ? stream.tail->end_ns() : 0;
   stream.tail = mark;
-  if (!op.run && op.after.empty() && idle) {
-    mark->finish(now_ns());  // nothing to do and nothing to wait for: no need to wake a thread
+  if (!op.run && op.takes.count() == 0 && op.after.empty() && idle) {
+    // Nothing to do and nothing to wait for: no need to wake a thread.
+    mark->finish(std::max(op.submitted_ns, tail_ns));
     return mark;
   }
   const bool copies = op.type == cudaGraphNodeTypeMemcpy;
-  const bool observed = op.run && (copies || op.type == cudaGraphNodeTypeKernel);
+  const bool observed =
+      (op.run || op.takes.count() > 0) && (copies || op.type == cudaGraphNodeTypeKernel);
   if (observed && op.correlation == 0) op.correlation = activity::called();
   if (!stream.started) start_worker(stream);
   const std::lock_guard queue_lock(stream.mutex);

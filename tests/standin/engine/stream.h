@@ -3,11 +3,17 @@
 // Every piece of work has a Completion. A stream is a queue of work with one thread that sleeps
 // until there is some; an event is the Completion of a marker; waiting for anything is waiting for
 // a Completion. Work only ever waits for work that was submitted before it, so nothing deadlocks.
+//
+// Work begins, on the device's time line, at the latest of three moments: it was submitted, what is
+// before it in its stream ended, what else it waits for ended. Work that takes a modelled time ends
+// that much later, to the nanosecond, however late its thread is woken on a busy machine; all other
+// work ends when it has really ended. Nobody is told of an end before it is over.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -61,6 +67,8 @@ struct Region {
 struct Op {
   // Runs on the stream's thread; may run many times when captured. Empty: a marker.
   std::function<cudaError_t()> run;
+  std::chrono::nanoseconds takes{};  // before it runs
+  bool meets = false;                // other processes' work: `takes` is the least
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::vector<Mark> after;
   std::shared_ptr<Order> order;
@@ -70,6 +78,9 @@ struct Op {
   cudaMemcpyKind kind = cudaMemcpyDefault;
   const char* kernel = "_Z6kernelv";
   uint32_t correlation = 0;  // the call that it came from, where somebody asks (activity.h)
+  int64_t submitted_ns = 0;  // 0: now
+  bool in_graph = false;     // a graph's launch executes it
+  Mark graph_began;          // of the marker at the end of a graph's launch: the one at its start
 };
 
 struct Capture {

@@ -72,6 +72,9 @@ CommRef create_comm(uint64_t id, int nranks, int rank, int device, const Configu
 CommRef find_comm(ncclComm_t handle);
 void forget_comm(ncclComm_t handle);
 
+// The modelled time of a group's tasks. It is spent before the ranks meet, so that a slow rank
+// makes the others wait.
+std::chrono::nanoseconds time_of(const ncclComm& comm, const std::vector<Task>& tasks);
 // Does the tasks of one group on one communicator; on a stream's thread.
 cudaError_t run_tasks(ncclComm& comm, const std::vector<Task>& tasks);
 

@@ -99,6 +99,8 @@ void launch(const std::vector<Call>& calls) {
       replayed.mode = tally::Mode::kReplayed;
       op.counted.push_back({replayed, call.count, call.bytes});
     }
+    op.takes = time_of(*head.comm, tasks);
+    op.meets = head.comm->nranks > 1;
     op.run = [comm = head.comm, tasks = std::move(tasks), hang_device] {
       if (hang_device) hang();
       return run_tasks(*comm, tasks);
