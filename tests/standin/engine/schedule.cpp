@@ -38,10 +38,11 @@ bool wanted() {
 
 void ran(const Line& line) {
   char text[400];
-  const int n = std::snprintf(
-      text, sizeof text, "%llu %.200s %lld %lld %lld %d %zu %d\n", line.stream, line.what,
-      static_cast<long long>(line.reached_ns), static_cast<long long>(line.began_ns),
-      static_cast<long long>(line.ended_ns), line.device, line.calls, line.in_graph ? 1 : 0);
+  const int n =
+      std::snprintf(text, sizeof text, "%llu %.200s %lld %lld %lld %d %zu %d %s\n", line.stream,
+                    line.what, static_cast<long long>(line.reached_ns),
+                    static_cast<long long>(line.began_ns), static_cast<long long>(line.ended_ns),
+                    line.device, line.calls, line.in_graph ? 1 : 0, line.way);
   if (write(file(), text, static_cast<size_t>(n)) != n) std::perror("STANDIN_SCHEDULE");
 }
 

@@ -20,6 +20,7 @@ struct Line {
   int device = 0;
   size_t calls = 0;       // counted ones in it
   bool in_graph = false;  // a launch of a graph executed it
+  const char* way = "-";  // of a copy: H2D, …
 };
 void ran(const Line& line);
 bool wanted();

@@ -75,6 +75,25 @@ const char* name_of(const Op& op, std::string& names) {
   }
 }
 
+const char* way_of(const Op& op) {
+  const tally::Kind kind = op.counted.empty() ? tally::Kind::kNone : op.counted[0].key.kind;
+  switch (kind) {
+    case tally::Kind::kH2H:
+      return "H2H";
+    case tally::Kind::kH2D:
+      return "H2D";
+    case tally::Kind::kD2H:
+      return "D2H";
+    case tally::Kind::kD2D:
+      return "D2D";
+    case tally::Kind::kManaged:
+      return "MANAGED";
+    case tally::Kind::kNone:
+      break;
+  }
+  return "-";
+}
+
 void write_down(const CUstream_st& stream, const Op& op, int64_t reached_ns, int64_t began_ns,
                 int64_t ended_ns) {
   std::string names;
@@ -85,7 +104,8 @@ void write_down(const CUstream_st& stream, const Op& op, int64_t reached_ns, int
                  .ended_ns = ended_ns,
                  .device = stream.device,
                  .calls = op.counted.size(),
-                 .in_graph = op.in_graph});
+                 .in_graph = op.in_graph,
+                 .way = way_of(op)});
 }
 
 void work(const StreamRef& stream) {
@@ -245,7 +265,9 @@ Mark submit(CUstream_st& stream, Op op) {
   stream.tail = mark;
   if (!op.run && op.takes.count() == 0 && op.after.empty() && idle) {
     // Nothing to do and nothing to wait for: no need to wake a thread.
-    mark->finish(std::max(op.submitted_ns, tail_ns));
+    const int64_t at = std::max(op.submitted_ns, tail_ns);
+    if (schedule::wanted()) write_down(stream, op, at, at, at);
+    mark->finish(at);
     return mark;
   }
   const bool copies = op.type == cudaGraphNodeTypeMemcpy;

@@ -31,6 +31,7 @@ struct Line {
   std::string what;
   long long reached, began, ended;
   int device, calls, in_graph;
+  std::string way;
   long long took() const { return ended - began; }
 };
 
@@ -43,7 +44,7 @@ std::vector<Line> written() {
     std::istringstream in(text);
     Line l;
     in >> l.stream >> l.what >> l.reached >> l.began >> l.ended >> l.device >> l.calls >>
-        l.in_graph;
+        l.in_graph >> l.way;
     REQUIRE(in);
     if (l.what != "marker") all.push_back(l);
   }
@@ -170,7 +171,7 @@ TEST_CASE("copies, functions, groups and devices are told apart") {
   for (const Line& l : written()) {
     whats += l.what + " ";
     REQUIRE(l.device == 1);
-    if (l.what == "cudaMemcpyAsync") REQUIRE(l.took() == 300'000);
+    if (l.what == "cudaMemcpyAsync") REQUIRE((l.took() == 300'000 && l.way == "D2D"));
     if (l.what == "ncclRecv+ncclSend") REQUIRE(l.calls == 2);
   }
   REQUIRE(whats == "cudaMemcpyAsync memset host ncclRecv+ncclSend ");

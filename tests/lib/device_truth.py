@@ -1,0 +1,133 @@
+"""What device and exposed time are, computed from the stand-in's own record of what ran on its devices
+(STANDIN_SCHEDULE, tests/standin/engine/schedule.h), by definition:
+
+- the device time of a call is the time in which it ran on its device. What its stream waits for before is
+  not in it, nor what NCCL orders before it: calls of one communicator run one after the other;
+- its exposed time (HTA's) is the part of that in which no computation of the same device ran: no kernel and
+  no graph of the program, no copy on a stream that computes."""
+
+import dataclasses
+import pathlib
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    stream: int
+    what: str
+    reached: int  # ns of CLOCK_MONOTONIC, as the other two
+    began: int
+    ended: int
+    device: int
+    calls: int
+    in_graph: bool
+    way: str  # of a copy: H2D, …
+
+    @property
+    def took(self) -> int:
+        return self.ended - self.began
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A collective, a group of them, or a copy, that the program made itself."""
+
+    work: Work
+    exposed: int  # ns
+    # For how long the host was away between an event right before the call and it, or between its end and an
+    # event right behind: a pair of events has that in its time.
+    host_ns: int
+
+    @property
+    def names(self) -> list[str]:
+        return self.work.what.split("+")
+
+    @property
+    def took(self) -> int:
+        return self.work.took
+
+
+def work_of(path: pathlib.Path) -> list[Work]:
+    found = []
+    for line in path.read_text().splitlines():
+        stream, what, reached, began, ended, device, calls, in_graph, way = line.split()
+        times = (int(reached), int(began), int(ended))
+        found.append(Work(int(stream), what, *times, int(device), int(calls), in_graph == "1", way))
+    return sorted(found, key=lambda work: (work.began, work.ended))
+
+
+def is_copy(work: Work) -> bool:
+    return work.what.startswith("cu") and work.calls > 0 or work.what in ("copies", "memset")
+
+
+def union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def computation(ran: list[Work], device: int) -> list[tuple[int, int]]:
+    """When computation ran on a device: spans in order that do not touch."""
+    here = [work for work in ran if work.device == device]
+    computes = {work.stream for work in here if work.what in ("kernel", "graph") and not work.in_graph}
+    return union(
+        [
+            (work.began, work.ended)
+            for work in here
+            if work.what in ("kernel", "graph") or (is_copy(work) and work.stream in computes)
+        ]
+    )
+
+
+def covered(start: int, end: int, spans: list[tuple[int, int]]) -> int:
+    return sum(max(0, min(end, b) - max(start, a)) for a, b in spans)
+
+
+def calls_of(ran: list[Work]) -> list[Call]:
+    """In order of their beginning. What a graph executes is the graph's."""
+    spans = {device: computation(ran, device) for device in {work.device for work in ran}}
+    away = host_away(ran)
+    calls = []
+    for work in ran:
+        if work.calls == 0 or work.in_graph:
+            continue
+        # Only what can overlap: a run has thousands of spans.
+        hidden = covered(work.began, work.ended, overlapping(spans[work.device], work.began, work.ended))
+        calls.append(Call(work, work.took - hidden, away[id(work)]))
+    return calls
+
+
+def host_away(ran: list[Work]) -> dict[int, int]:
+    """id of a work -> ns."""
+    streams: dict[int, list[Work]] = {}
+    for work in ran:
+        streams.setdefault(work.stream, []).append(work)
+    away = {}
+    for works in streams.values():
+        works.sort(key=lambda work: (work.ended, work.began))
+        nobody = [None]
+        for before, work, after in zip(nobody + works, works, works[1:] + nobody):
+            away[id(work)] = 0
+            if before and before.what == "marker":
+                away[id(work)] += max(0, work.reached - before.ended)
+            if after and after.what == "marker":
+                away[id(work)] += max(0, after.reached - work.ended)
+    return away
+
+
+def overlapping(spans: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    low, high = 0, len(spans)
+    while low < high:
+        middle = (low + high) // 2
+        if spans[middle][1] <= start:
+            low = middle + 1
+        else:
+            high = middle
+    found = []
+    while low < len(spans) and spans[low][0] < end:
+        found.append(spans[low])
+        low += 1
+    return found
