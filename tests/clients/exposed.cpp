@@ -306,6 +306,556 @@ const std::map<std::string, Shape> kShapes = {
        for (int i = 0; i < 3 * steps; ++i) one();
        j.end_step();
      }},
+
+    // FSDP2 of PyTorch 2.8 and later: reduce-scatters have a stream of their own, and the communicator
+    // of the all-gathers, which NCCL lets wait for them. Both have a light stream that prepares them.
+    {"fsdp2", [](Job& j, int steps) {
+       const cudaStream_t copy_in = new_stream(), scatters = new_stream();
+       for (int i = 0; i < steps; ++i) {
+         cudaEvent_t ready = nullptr, reduced = nullptr;
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(j.compute, copy_in);
+           j.kernel(copy_in, 50);
+           j.order(copy_in, j.comm);
+           j.gather(j.comm, 1500);
+           ready = j.record(j.comm);
+           Job::wait(j.compute, ready);
+           j.kernel(j.compute, 50);  // copy out
+           j.kernels(j.compute, 2, 500);
+         }
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(copy_in, j.comm);
+           j.gather(j.comm, 1500);
+           ready = j.record(j.comm);
+           Job::wait(j.compute, ready);
+           j.kernels(j.compute, 4, 500);
+           j.order(j.compute, scatters);
+           j.kernel(scatters, 100);
+           j.scatter(scatters, 2500);
+           j.kernel(scatters, 50);
+           reduced = j.record(scatters);
+         }
+         Job::wait(j.compute, reduced);
+         j.kernels(j.compute, 5, 100);
+         j.end_step();
+       }
+     }},
+    // Communication in the last of four micro-batches only.
+    {"accumulation", each([](Job& j) {
+       for (int micro = 0; micro < 4; ++micro) {
+         j.kernels(j.compute, 3, 1000);
+         if (micro < 3) continue;
+         for (int bucket = 0; bucket < 3; ++bucket) {
+           j.kernel(j.compute, 700);
+           j.order(j.compute, j.comm);
+           j.reduce(j.comm, 1200);
+         }
+         j.order(j.comm, j.compute);
+       }
+       j.kernels(j.compute, 3, 300);
+     })},
+    // The host is slower than the device, which idles within the step.
+    {"cpu_bound", each([](Job& j) {
+       j.order(j.compute, j.comm);
+       j.reduce(j.comm, 6000);
+       for (int i = 0; i < 8; ++i) {
+         j.kernel(j.compute, 300);
+         usleep(700);
+       }
+       j.order(j.comm, j.compute);
+       j.kernel(j.compute, 300);
+     })},
+    // Activations are reduced on the stream that computes.
+    {"tensor_parallel", each([](Job& j) {
+       for (int layer = 0; layer < 6; ++layer) {
+         j.kernels(j.compute, 2, 600);
+         j.reduce(j.compute, 500);
+       }
+     })},
+    // The same, and another stream computes beside half of it.
+    {"tensor_parallel_beside", each([](Job& j) {
+       for (int layer = 0; layer < 6; ++layer) {
+         j.kernels(j.compute, 2, 600);
+         j.order(j.compute, j.side);
+         j.kernel(j.side, 500);
+         j.reduce(j.compute, 1000);
+       }
+     })},
+    // ZeRO-3: parameters of the next layers are fetched ahead, gradients go on the same stream.
+    {"zero3", each([](Job& j) {
+       std::vector<cudaEvent_t> ready;
+       const auto fetch = [&] {
+         j.gather(j.comm, 800);
+         ready.push_back(j.record(j.comm));
+       };
+       for (int i = 0; i < 2; ++i) fetch();
+       for (int layer = 0; layer < 8; ++layer) {
+         Job::wait(j.compute, ready[static_cast<size_t>(layer)]);
+         fetch();
+         j.kernel(j.compute, 700);
+         if (layer >= 4) {
+           j.order(j.compute, j.comm);
+           j.scatter(j.comm, 600);
+         }
+       }
+       j.order(j.comm, j.compute);
+       j.kernels(j.compute, 20, 50);
+     })},
+    // A pipeline's stage: what it gets and gives are two calls of one group, on a stream of their own.
+    {"pipeline", each([](Job& j) {
+       for (int micro = 0; micro < 4; ++micro) {
+         CHECK(ncclGroupStart());
+         CHECK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
+         CHECK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
+         CHECK(ncclGroupEnd());
+         j.order(j.comm, j.compute);
+         j.kernels(j.compute, 2, 600);
+       }
+       j.order(j.compute, j.comm);
+       j.reduce(j.comm, 2000);
+       j.order(j.comm, j.compute);
+       j.kernel(j.compute, 500);
+     })},
+    // Tokens go to the experts and come back; a shared expert computes meanwhile.
+    {"experts", [](Job& j, int steps) {
+       const ncclComm_t experts = new_comm();
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 4; ++layer) {
+           j.kernel(j.compute, 400);
+           j.order(j.compute, j.comm);
+           CHECK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.comm));
+           cudaEvent_t there = j.record(j.comm);
+           j.kernel(j.compute, 600);
+           Job::wait(j.compute, there);
+           j.kernel(j.compute, 800);
+           CHECK(ncclAlltoAll(j.data, j.more, 1000, ncclInt8, experts, j.compute));
+         }
+         j.order(j.compute, j.comm);
+         j.reduce(j.comm, 3000);
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 500);
+         j.end_step();
+       }
+     }},
+    // The computation is a graph that is replayed, calls are outside of it.
+    {"graphs", [](Job& j, int steps) {
+       cudaGraph_t graph;
+       cudaGraphExec_t executable;
+       CHECK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
+       j.kernels(j.compute, 5, 600);
+       CHECK(cudaStreamEndCapture(j.compute, &graph));
+       CHECK(cudaGraphInstantiate(&executable, graph, 0));
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(j.compute, j.comm);
+           j.gather(j.comm, 4000);
+           cudaEvent_t done = j.record(j.comm);
+           CHECK(cudaGraphLaunch(executable, j.compute));
+           Job::wait(j.compute, done);
+         }
+         j.end_step();
+       }
+     }},
+    // Calls within the graph are the graph's, a call beside it is not.
+    {"graphs_with_calls", [](Job& j, int steps) {
+       const ncclComm_t other = new_comm();
+       cudaGraph_t graph;
+       cudaGraphExec_t executable;
+       CHECK(cudaStreamBeginCapture(j.compute, cudaStreamCaptureModeThreadLocal));
+       j.kernels(j.compute, 2, 600);
+       j.reduce(j.compute, 1500);
+       j.kernel(j.compute, 300);
+       CHECK(cudaStreamEndCapture(j.compute, &graph));
+       CHECK(cudaGraphInstantiate(&executable, graph, 0));
+       for (int i = 0; i < steps; ++i) {
+         j.order(j.compute, j.comm);
+         CHECK(cudaGraphLaunch(executable, j.compute));
+         j.gather(j.comm, 5000, other);
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 800);
+         j.end_step();
+       }
+     }},
+    // Two devices of one process: what one computes hides nothing of the other's.
+    {"two_devices", [](Job& j, int steps) {
+       CHECK(cudaSetDevice(1));
+       const cudaStream_t compute = new_stream(), comm = new_stream();
+       const ncclComm_t world = new_comm();
+       for (int i = 0; i < steps; ++i) {
+         CHECK(cudaSetDevice(1));
+         CHECK(ncclAllReduce(j.data, j.more, 3000, ncclInt8, ncclSum, world, comm));
+         j.kernel(compute, 500);
+         CHECK(cudaSetDevice(0));
+         j.gather(j.comm, 3000);
+         j.kernels(j.compute, 4, 1000);
+         j.order(j.comm, j.compute);
+         j.end_step();
+         CHECK(cudaSetDevice(1));
+         CHECK(cudaStreamSynchronize(comm));
+         CHECK(cudaStreamSynchronize(compute));
+         CHECK(cudaSetDevice(0));
+       }
+     }},
+    // One thread computes, the other communicates; they know nothing of each other.
+    {"two_threads", [](Job& j, int steps) {
+       std::atomic<bool> over{false};
+       std::thread communicates([&] {
+         while (!over) {
+           j.reduce(j.comm, 2000);
+           CHECK(cudaStreamSynchronize(j.comm));
+           usleep(500);
+         }
+       });
+       for (int i = 0; i < steps; ++i) {
+         j.kernels(j.compute, 10, 500);
+         j.end_step();
+         usleep(1000);
+       }
+       over = true;
+       communicates.join();
+     }},
+    // Nothing for a while, then steps without calls, between the steps that train.
+    {"evaluation", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         j.kernels(j.compute, 4, 500);
+         j.order(j.compute, j.comm);
+         j.reduce(j.comm, 1500);
+         cudaEvent_t done = j.record(j.comm);
+         j.kernels(j.compute, 2, 500);
+         Job::wait(j.compute, done);
+         j.kernel(j.compute, 300);
+         j.end_step();
+         if (i % 5 != 4) continue;
+         CHECK(cudaDeviceSynchronize());
+         usleep(100'000);
+         j.kernels(j.compute, 40, 500);
+         Job::item(j.compute, j.data);
+         usleep(30'000);
+       }
+     }},
+    // Batches come on a stream of their own, a step ahead, from a thread of their own.
+    {"loader", [](Job& j, int steps) {
+       std::atomic<bool> over{false};
+       std::atomic<int> loaded{0};
+       std::thread loads([&] {
+         while (!over) {
+           if (loaded > j.step + 1) {
+             usleep(200);
+             continue;
+           }
+           CHECK(cudaMemcpyAsync(j.data, j.pinned, 1500, cudaMemcpyHostToDevice, j.copies));
+           CHECK(cudaStreamSynchronize(j.copies));
+           ++loaded;
+         }
+       });
+       for (int i = 0; i < steps; ++i) {
+         j.kernels(j.compute, 6, 500);
+         j.order(j.compute, j.comm);
+         j.reduce(j.comm, 1500);
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 500);
+         j.end_step();
+       }
+       over = true;
+       loads.join();
+     }},
+    // The norm of the gradients is read between the reduction and the optimizer.
+    {"clipping", each([](Job& j) {
+       j.kernels(j.compute, 6, 500);
+       j.order(j.compute, j.comm);
+       j.reduce(j.comm, 2000);
+       j.kernels(j.compute, 2, 500);
+       j.order(j.comm, j.compute);
+       j.kernel(j.compute, 100);
+       j.reduce(j.compute, 50);
+       Job::item(j.compute, j.data);
+       j.kernels(j.compute, 4, 200);
+     })},
+    // An optimizer of hundreds of kernels; parameters are gathered beside it.
+    {"tiny_kernels", each([](Job& j) {
+       j.kernels(j.compute, 3, 1000);
+       j.order(j.compute, j.comm);
+       j.gather(j.comm, 4000);
+       j.kernels(j.compute, 150, 20);
+       j.order(j.comm, j.compute);
+       j.kernel(j.compute, 500);
+     })},
+    // Functions of the program stand in the stream that computes, and nothing computes meanwhile.
+    {"host_functions", each([](Job& j) {
+       j.order(j.compute, j.comm);
+       j.gather(j.comm, 6000);
+       for (int i = 0; i < 3; ++i) {
+         j.kernel(j.compute, 500);
+         CHECK(cudaLaunchHostFunc(j.compute, [](void*) { usleep(1500); }, nullptr));
+       }
+       j.order(j.comm, j.compute);
+       j.kernel(j.compute, 500);
+     })},
+    // Calls are on a stream that goes first.
+    {"priority", [](Job& j, int steps) {
+       cudaStream_t first;
+       CHECK(cudaStreamCreateWithPriority(&first, cudaStreamNonBlocking, -5));
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 4; ++layer) {
+           j.order(j.compute, first);
+           j.gather(first, 1500);
+           cudaEvent_t done = j.record(first);
+           j.kernels(j.compute, 2, 500);
+           Job::wait(j.compute, done);
+           j.kernel(j.compute, 300);
+         }
+         j.end_step();
+       }
+     }},
+    // Streams come and go: addresses come back as others'.
+    {"streams_remade", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         const cudaStream_t compute = new_stream(), comm = new_stream();
+         j.order(compute, comm);
+         j.gather(comm, 3000);
+         j.kernels(compute, 2, 1000);
+         j.order(comm, compute);
+         j.kernel(compute, 500);
+         j.order(compute, j.compute);
+         CHECK(cudaStreamDestroy(compute));
+         CHECK(cudaStreamDestroy(comm));
+         j.end_step();
+       }
+     }},
+    // As programs that are compiled with a default stream for each thread.
+    {"per_thread", [](Job& j, int steps) {
+       std::thread([&] {
+         for (int i = 0; i < steps; ++i) {
+           j.order(cudaStreamPerThread, j.comm);
+           j.gather(j.comm, 3000);
+           cudaEvent_t done = j.record(j.comm);
+           j.kernels(cudaStreamPerThread, 2, 1000);
+           Job::wait(cudaStreamPerThread, done);
+           j.kernel(cudaStreamPerThread, 500);
+           j.order(cudaStreamPerThread, j.compute);
+           j.end_step();
+         }
+       }).join();
+     }},
+    // PyTorch's: the default stream computes.
+    {"default_stream", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(nullptr, j.comm);
+           j.gather(j.comm, 2000);
+           cudaEvent_t done = j.record(j.comm);
+           j.kernels(nullptr, 2, 700);
+           Job::wait(nullptr, done);
+           j.kernel(nullptr, 300);
+         }
+         j.order(nullptr, j.compute);
+         j.end_step();
+       }
+     }},
+    // One kernel of seconds, calls and copies under it.
+    {"one_long_kernel", [](Job& j, int steps) {
+       j.kernel(j.compute, 2'000'000);
+       for (int i = 0; i < steps; ++i) {
+         j.gather(j.comm, 20'000);
+         j.h2d(j.copies, 5'000);
+         CHECK(cudaStreamSynchronize(j.copies));
+       }
+       CHECK(cudaStreamSynchronize(j.comm));
+       j.end_step();
+     }},
+    // Thousands of kernels and of calls a second.
+    {"short_kernels", each([](Job& j) {
+       for (int i = 0; i < 40; ++i) {
+         j.order(j.compute, j.comm);
+         j.gather(j.comm, 300);
+         j.kernels(j.compute, 4, 50);
+         j.order(j.comm, j.compute);
+         j.kernels(j.compute, 2, 50);
+       }
+     })},
+    // Calls of two communicators run at once.
+    {"two_communicators", [](Job& j, int steps) {
+       const ncclComm_t other = new_comm();
+       for (int i = 0; i < steps; ++i) {
+         j.kernels(j.compute, 4, 500);
+         j.order(j.compute, j.comm);
+         j.order(j.compute, j.side);
+         j.reduce(j.comm, 3000);
+         j.gather(j.side, 2000, other);
+         j.kernels(j.compute, 3, 500);
+         j.order(j.side, j.compute);
+         j.kernel(j.compute, 500);
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 300);
+         j.end_step();
+       }
+     }},
+    // Calls of a group are one piece of work.
+    {"grouped", each([](Job& j) {
+       j.order(j.compute, j.comm);
+       CHECK(ncclGroupStart());
+       for (int i = 0; i < 4; ++i) j.gather(j.comm, 1000);
+       CHECK(ncclGroupEnd());
+       cudaEvent_t done = j.record(j.comm);
+       j.kernels(j.compute, 5, 500);
+       Job::wait(j.compute, done);
+       j.kernel(j.compute, 500);
+     })},
+    // Another thread looks every other millisecond how far the calls are, as a watchdog does.
+    {"watched", [](Job& j, int steps) {
+       std::atomic<bool> over{false};
+       std::atomic<cudaEvent_t> last{nullptr};
+       std::thread watchdog([&] {
+         while (!over) {
+           if (cudaEvent_t event = last) (void)cudaEventQuery(event);
+           usleep(2000);
+         }
+       });
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(j.compute, j.comm);
+           j.reduce(j.comm, 2000);
+           cudaEvent_t done = j.record(j.comm);
+           last = done;
+           j.kernels(j.compute, 2, 600);
+           Job::wait(j.compute, done);
+           j.kernel(j.compute, 300);
+         }
+         j.end_step();
+       }
+       over = true;
+       watchdog.join();
+     }},
+    // A thread that waits for the whole device again and again.
+    {"synchronizing_thread", [](Job& j, int steps) {
+       std::atomic<bool> over{false};
+       std::thread waits([&] {
+         while (!over) {
+           CHECK(cudaDeviceSynchronize());
+           usleep(1000);
+         }
+       });
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           j.order(j.compute, j.comm);
+           j.gather(j.comm, 2000);
+           cudaEvent_t done = j.record(j.comm);
+           j.kernels(j.compute, 2, 600);
+           Job::wait(j.compute, done);
+           j.kernel(j.compute, 300);
+         }
+         j.end_step();
+       }
+       over = true;
+       waits.join();
+     }},
+    // The other two ways to launch a kernel.
+    {"other_launches", each([](Job& j) {
+       const auto* body = reinterpret_cast<const void*>(&kernel_body);
+       j.order(j.compute, j.comm);
+       j.gather(j.comm, 4000);
+       cudaLaunchConfig_t config{};
+       config.gridDim = dim3{1500, 1, 1};
+       config.blockDim = dim3{1, 1, 1};
+       config.stream = j.compute;
+       CHECK(cudaLaunchKernelExC(&config, body, nullptr));
+       CHECK(cudaLaunchCooperativeKernel(body, dim3{1500, 1, 1}, dim3{1, 1, 1}, nullptr, 0,
+                                         j.compute));
+       j.order(j.comm, j.compute);
+       CHECK(cudaLaunchKernelExC(&config, body, nullptr));
+     })},
+    // A second stream computes in one step of ten only.
+    {"rare_second_stream", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         j.order(j.compute, j.comm);
+         j.gather(j.comm, 3000);
+         j.kernel(j.compute, 1000);
+         if (i % 10 == 9) j.kernel(j.side, 4000);
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 1000);
+         j.end_step();
+       }
+     }},
+    // Computation moves to another stream in the middle of the run.
+    {"moves", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         const cudaStream_t compute = i < steps / 2 ? j.compute : j.side;
+         j.order(compute, j.comm);
+         j.gather(j.comm, 3000);
+         cudaEvent_t done = j.record(j.comm);
+         j.kernels(compute, 2, 1000);
+         Job::wait(compute, done);
+         j.kernel(compute, 1000);
+         if (compute != j.compute) j.order(compute, j.compute);
+         j.end_step();
+       }
+     }},
+    // The stream of the calls computes a little itself, before and behind each.
+    {"work_beside_calls", each([](Job& j) {
+       for (int layer = 0; layer < 3; ++layer) {
+         j.order(j.compute, j.comm);
+         j.kernel(j.comm, 200);
+         j.gather(j.comm, 2000);
+         j.kernel(j.comm, 200);
+         cudaEvent_t done = j.record(j.comm);
+         j.kernels(j.compute, 2, 700);
+         Job::wait(j.compute, done);
+         j.kernel(j.compute, 500);
+       }
+     })},
+    // The host queues much, then is away for as long as the device needs.
+    {"queued_and_away", [](Job& j, int steps) {
+       for (int i = 0; i < steps; ++i) {
+         j.order(j.compute, j.comm);
+         j.gather(j.comm, 6000);
+         cudaEvent_t done = j.record(j.comm);
+         j.kernels(j.compute, 4, 1000);
+         Job::wait(j.compute, done);
+         j.kernels(j.compute, 4, 1000);
+         usleep(i % 2 == 0 ? 0 : 22'000);
+         j.end_step();
+       }
+     }},
+    // Nothing computes: parameters are sent out before the training, and gathered behind it.
+    {"before_and_behind", [](Job& j, int steps) {
+       for (int i = 0; i < 10; ++i) {
+         CHECK(ncclBroadcast(j.data, j.more, 1500, ncclInt8, 0, j.world, j.comm));
+       }
+       CHECK(cudaDeviceSynchronize());
+       for (int i = 0; i < steps; ++i) {
+         j.kernels(j.compute, 4, 500);
+         j.order(j.compute, j.comm);
+         j.reduce(j.comm, 1500);
+         cudaEvent_t done = j.record(j.comm);
+         j.kernels(j.compute, 2, 500);
+         Job::wait(j.compute, done);
+         j.kernel(j.compute, 300);
+         j.end_step();
+       }
+       for (int i = 0; i < 10; ++i) j.gather(j.comm, 1500);
+       CHECK(cudaDeviceSynchronize());
+     }},
+    // A wait that nothing follows before the next one.
+    {"waits_in_a_row", each([](Job& j) {
+       for (int layer = 0; layer < 3; ++layer) {
+         j.order(j.compute, j.comm);
+         for (int i = 0; i < 3; ++i) {
+           j.gather(j.comm, 700);
+           j.order(j.comm, j.compute);
+         }
+         j.order(j.side, j.compute);
+         j.order(j.copies, j.compute);
+         j.kernels(j.compute, 2, 500);
+       }
+     })},
+    // Kernels are so few that a step has one.
+    {"one_kernel_a_step", each([](Job& j) {
+       j.order(j.compute, j.comm);
+       j.gather(j.comm, 5000);
+       j.kernel(j.compute, 2000);
+       j.order(j.comm, j.compute);
+       usleep(8000);
+     })},
 };
 
 }  // namespace
