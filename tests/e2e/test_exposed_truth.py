@@ -245,6 +245,25 @@ def test_of_other_shapes_too(shape, ending, timing, tmp_path):
     assert differences(run, schedule, may_be_unknown) == []
 
 
+# Each kind of training with some ends of a step: (kind, end).
+TRAINED = (
+    ("ddp", "item"), ("ddp", "nothing"), ("ddp", "evaluated"), ("accumulated", "clipped"), ("accumulated", "synchronize"),
+    ("fsdp2", "nothing"), ("fsdp2", "clipped"), ("tensor", "item"), ("tensor", "nothing"), ("experts", "synchronize"),
+    ("experts", "item"), ("pipeline", "item"), ("pipeline", "nothing"),
+)  # fmt: skip
+
+
+@NOT_YET
+@pytest.mark.parametrize("kind, end", TRAINED)
+def test_unmodified_pytorch(torch, kind, end, tmp_path):
+    """Kernels so long that the device, not the host, is what holds up a step."""
+    run, schedule = trained(
+        tmp_path, "trained.py", "events", arguments=(kind, end, "--steps", "4"),
+        STANDIN_LATENCY_US="3000", STANDIN_KERNEL_US="1500",
+    )  # fmt: skip
+    assert differences(run, schedule) == []
+
+
 @NOT_YET
 @pytest.mark.parametrize("timing", TIMINGS)
 def test_fsdp2(torch, timing, tmp_path):
