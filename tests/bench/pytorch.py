@@ -7,30 +7,26 @@ from pathlib import Path
 
 from figures import Figure, NotMeasured
 from lib.build import REPO
+from lib.launch import NO_LOOKUPS, agent
 from place import Place
 
 PAIRS = 4
 STEPS = 60
 WARM_UP = 10  # steps
 RANKS = 2
-TORCHRUN = REPO / "build/venv/bin/torchrun"
+PYTHON = REPO / "build/venv/bin/python"
 
 
 def step_ms(place: Place, traces: Path | None) -> tuple[float, float]:
     """The median step's wall and CPU time; CPU is of all threads of a rank, the writer's too."""
     done = subprocess.run(
-        [
-            TORCHRUN,
-            "--standalone",
-            f"--nproc_per_node={RANKS}",
-            REPO / "tests/bench/fsdp2_steps.py",
-            str(STEPS),
-        ],
+        [*agent(RANKS, PYTHON), str(REPO / "tests/bench/fsdp2_steps.py"), str(STEPS)],
         env=place.environment(
             traces,
             LD_LIBRARY_PATH=str(place.build / "standin"),
             PYTHONPATH=str(REPO / "tests/clients"),
             OMP_NUM_THREADS="1",
+            **NO_LOOKUPS,
         ),
         stdout=subprocess.PIPE,
         text=True,
@@ -44,7 +40,7 @@ def step_ms(place: Place, traces: Path | None) -> tuple[float, float]:
 
 
 def figures(place: Place) -> Iterator[Figure]:
-    if not TORCHRUN.exists():
+    if not PYTHON.with_name("torchrun").exists():
         raise NotMeasured("no PyTorch in build/venv: scripts/bootstrap bench fetches it")
     without, traced = [], []
     for pair in range(PAIRS):

@@ -5,15 +5,14 @@ import sys
 
 from lib import figures, rankfile
 from lib.build import CLIENTS
-from lib.launch import start
+from lib.launch import agent, start
 from lib.tool import tprof
 
 RANKS = 2
 
 
 def test_elastic_restart(tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts=1"]
-    command += [f"--nproc_per_node={RANKS}", "--monitor-interval=0.1", str(CLIENTS / "restarted.py")]
+    command = [*agent(RANKS), "--max-restarts=1", "--monitor-interval=0.1", str(CLIENTS / "restarted.py")]
     # Else the restarted ranks share a store with the dead ones and may read their NCCL id, and wait
     # for them forever, traced or not: https://github.com/pytorch/pytorch/issues/135712.
     own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}

@@ -16,6 +16,11 @@ from lib.build import CLIENTS, LIBTPROF, STANDIN
 TIME_LIMIT_S = 120
 TORCHRUN_GRACE_S = 40  # after a SIGTERM it waits 30 s for its workers, then kills them
 
+# torchrun looks up the name of its host whenever it records an event, and gloo for each group. Where
+# nobody answers for it, as in a chroot and in many containers, each would wait for 10 s: here no name
+# server is asked at all, as in scripts/demo.
+NO_LOOKUPS = {"RES_OPTIONS": "attempts:0", "GLOO_SOCKET_IFNAME": "lo"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -62,6 +67,7 @@ def environment(
     env["STANDIN_TALLY"] = str(folder / "tally")
     env["TPROF_OUTPUT_DIR"] = str(folder / "traces")
     env["OMP_NUM_THREADS"] = "1"
+    env |= NO_LOOKUPS
     # Without bytecode in the source tree, a run leaves nothing behind but what it is asked for.
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     if preload:
@@ -114,9 +120,14 @@ def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> 
     return Run(process.returncode, stdout, stderr, folder / "traces", folder / "tally")
 
 
+def agent(ranks: int, python: object = sys.executable) -> list[str]:
+    """torchrun. Without an address its ranks would meet at the name of the host, which need not resolve."""
+    launcher = [str(python), "-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
+    return [*launcher, f"--nproc_per_node={ranks}"]
+
+
 def torchrun(script: str, ranks: int, args: tuple[str, ...] = ()) -> list[str]:
-    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return agent + [f"--nproc_per_node={ranks}", str(CLIENTS / script), *args]
+    return [*agent(ranks), str(CLIENTS / script), *args]
 
 
 ALL_RANKS = """

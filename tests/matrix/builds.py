@@ -6,12 +6,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import training
 import venvs
 from lib.build import BUILD, STANDIN
-from lib.launch import start
+from lib.launch import agent, start
 from outcome import Failed, Outcome
 from rows import Row, Run
 
@@ -73,10 +72,9 @@ def native(compiler: str, folder: pathlib.Path) -> Outcome:
     options = (f"-DCMAKE_C_COMPILER={c}", f"-DCMAKE_CXX_COMPILER={compiler}")
     # The tool is built by clang in every `make fuzz`.
     make(build, options if build != BUILD else (), "libtprof.so")
-    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     script = venvs.REPO / "tests" / "clients" / COLLECTIVES.script
     launched = start(
-        [*agent, f"--nproc_per_node={COLLECTIVES.ranks}", str(script)],
+        [*agent(COLLECTIVES.ranks), str(script)],
         folder / "run",
         True,
         LD_LIBRARY_PATH=str(STANDIN),

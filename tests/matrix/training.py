@@ -7,7 +7,7 @@ import venvs
 from lib import figures, formulas, rankfile
 from lib.build import CLIENTS, STANDIN
 from lib.launch import Run as Launched
-from lib.launch import start
+from lib.launch import agent, start
 from outcome import Failed, Outcome
 from rows import Row, Run
 
@@ -31,8 +31,7 @@ def run(row: Row, venv: pathlib.Path, build: pathlib.Path, folder: pathlib.Path)
 def launch(one: Run, python: pathlib.Path, folder: pathlib.Path, libraries: str) -> Launched:
     places = (CLIENTS, venvs.HERE / "clients")
     script = next(place / one.script for place in places if (place / one.script).exists())
-    agent = [str(python), "-m", "torch.distributed.run", "--standalone"]
-    command = [*agent, f"--nproc_per_node={one.ranks}", str(script), *one.args]
+    command = [*agent(one.ranks, python), str(script), *one.args]
     return start(command, folder, True, LD_LIBRARY_PATH=libraries, PYTHONPATH=str(CLIENTS))
 
 
