@@ -2,7 +2,7 @@
 
 import pytest
 from lib import tool
-from lib.rankfile import lines_of
+from lib.rankfile import lines_of, parsed
 
 RANKS, LINES = 24, 200
 
@@ -19,12 +19,12 @@ def check(folder, *options):
 
 
 @pytest.mark.parametrize("kind", ["closed", "killed", "lost", "hung", "sizes", "group_sizes"])
-def test_big_jobs_follow_the_schema(big_job, kind):
+def test_merged_traces_of_big_jobs_follow_the_schema(big_job, tmp_path, kind):
     folder, truth = big_job(kind)
-    files = sorted(folder.iterdir())
-    assert len(files) == RANKS
-    for file in (files[0], files[RANKS // 3], files[-1]):
-        assert tool.not_as_the_contract_says(lines_of(file)) == []
+    merged = tmp_path / "merged.json"
+    tool.tprof("merge", folder, "-o", merged)
+    assert {line["pid"] for line in parsed(merged) if line["name"] == "tprof_header"} == set(range(RANKS))
+    assert tool.not_as_the_contract_says(lines_of(merged)) == []
 
 
 @pytest.mark.parametrize("options", [[], ["--no-lines"]])

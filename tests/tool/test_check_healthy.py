@@ -5,7 +5,8 @@ import random
 
 import pytest
 from lib import jobs
-from lib.tool import SCHEMA, tprof
+from lib.rankfile import lines_of
+from lib.tool import merged, not_as_the_contract_says, tprof
 
 
 def varied(seed):
@@ -68,9 +69,8 @@ def test_copies_alone_are_said_to_be_alone(tmp_path):
     assert result.stdout == "no communicator: 2 processes made copies only\n"
 
 
-def test_generated_files_follow_the_contract(tmp_path):
+def test_merged_traces_of_such_jobs_follow_the_contract(tmp_path):
     for seed in (3, 8, 21):
-        for file in sorted(varied(seed).write(tmp_path / str(seed)).iterdir()):
-            for line in file.read_text().splitlines():
-                if line not in "[]":
-                    SCHEMA.validate(json.loads(line.rstrip(",")))
+        varied(seed).write(tmp_path / str(seed))
+        merged(tmp_path / str(seed), tmp_path / "merged.json")
+        assert not_as_the_contract_says(lines_of(tmp_path / "merged.json")) == []

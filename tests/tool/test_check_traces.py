@@ -6,6 +6,7 @@ import pytest
 from lib import faults, jobs, launch
 from lib.build import BUILD
 from lib.rankfile import lines_of
+from lib.runs import until
 from lib.tool import SCHEMA, tprof, worse_than_notes
 
 
@@ -129,11 +130,17 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path)
     assert len(rings) == len(list(traces.glob(".*.snapshot"))) == 2
     for ring in rings:
         ring.unlink()
-    while not (found("snapshot", 0, 1) and (hang := found("hang", 1))):
-        assert hanging.poll() is None
+    hang = until(lambda: found("hang", 1) if found("snapshot", 0, 1) else None)
+    assert hanging.poll() is None
     assert hang["function"] == "ncclReduceScatter"
     launch.kill(hanging)
     assert found("hang", 1)["seq"] == hang["seq"]
+
+
+def ended(traces):
+    """What is found once nobody runs any more: who was killed may not be gone."""
+    found = json.loads(tprof("check", traces, "--json").stdout)["findings"]
+    return None if "running" in {f["kind"] for f in found} else found
 
 
 SETTINGS = [
@@ -149,9 +156,7 @@ def test_what_was_called_last_is_known_whatever_was_written(hanging, tmp_path):
     place = (finding["seq"], finding["function"])
     launch.kill(hanging)
     for _ in ("killed", "recovered"):
-        found = [{"kind": "running"}]
-        while "running" in {f["kind"] for f in found}:  # who was killed may not be gone
-            found = json.loads(tprof("check", traces, "--json").stdout)["findings"]
+        found = until(lambda: ended(traces))
         (worse,) = (f for f in found if f["severity"] != "note" and f["ranks"] == [1])
         assert (worse["seq"], worse["function"]) == place
         assert any(line.startswith(LAST) for line in worse["evidence"])

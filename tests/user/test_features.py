@@ -1,14 +1,18 @@
 """Every line of the page of features does something, and the tests beside them are there."""
 
+import collections
+import csv
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 
 import pytest
-from lib import launch
+from lib import figures, launch
 from lib.build import REPO, TPROF
 from lib.live import TRAINER
+from lib.rankfile import parsed
 
 PAGE = (REPO / "interpose/user/features.md").read_text()
 ROWS = [row.split(" | ") for row in re.findall(r"^\| (\d+ \| .*) \|$", PAGE, re.M)]
@@ -30,7 +34,56 @@ def train(folder, *, wrap=(), **settings):
 def traces(tmp_path_factory):
     folder = tmp_path_factory.mktemp("features")
     settings = {"TPROF_STEP": "call:ncclReduceScatter", "TPROF_TIMING": "events"}
-    return train(folder, **settings).traces
+    return train(folder, **settings)
+
+
+def calls_of(run):
+    """What the stand-in was asked for: function -> calls."""
+    calls = collections.Counter()
+    for tally in run.tallies().values():
+        for (_, function, _, _, mode), made in figures.of_tally(tally).items():
+            assert mode == "direct"
+            calls[function] += made["calls"]
+    return calls
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def told_by_summary(text, words):
+    """The calls that it tells of: of its table, or of the histograms, of all and then of each rank."""
+    if "--json" in words:
+        return json.loads(text)["buckets"]["ALL"]["calls"]
+    if "--hist" in words:
+        return sum(number(n) for n in re.findall(r"^ +[\d.]+ \w+ +[\d.]+ \w+ +([\d,]+)", text, re.M))
+    return number(re.search(r"^  ALL +([\d,]+) ", text, re.M)[1])
+
+
+def assert_tells(words, text, out, calls):
+    """What a command over a job's traces says or leaves behind is of all its calls."""
+    everything = sum(calls.values())
+    if words[0] == "summary":
+        told = told_by_summary(text, words)
+        if "--steps" in words:
+            assert 0 < told < everything
+        else:
+            assert told == (2 * calls["ncclAllGather"] if "--hist" in words else everything)
+    elif "--sqlite" in words:
+        ranks = "WHERE rank = 0" if "--ranks" in words else ""
+        (told,) = sqlite3.connect(out).execute(f"SELECT count(*) FROM calls {ranks}").fetchone()
+        assert told == everything // (2 if ranks else 1)  # of two ranks that do the same
+    elif "--csv" in words:
+        with open(out / "calls.csv", newline="") as file:
+            assert len(list(csv.DictReader(file))) == everything
+    elif "--kineto" in words:
+        assert len(list(out.rglob("*.json*"))) == 2
+    elif words[0] == "merge":
+        buckets = {info for info in figures.BUCKET.values()} | figures.COPIES
+        events = [event for event in parsed(out) if event["ph"] == "X" and event.get("cat") in buckets]
+        assert collections.Counter(event["name"] for event in events) == calls
+        others = [event for event in parsed(out) if event["name"] == "aten::mm"]
+        assert len(others) == ("--with" in words)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +105,9 @@ def test_the_rows_are_sixty_and_their_tests_exist():
 
 @pytest.mark.parametrize("number, command", COMMANDS)
 def test_a_command_of_the_page_runs(number, command, traces, other, tmp_path):
+    out = tmp_path / "out"
     words = [
-        {"DIR": str(traces), "OUT": str(tmp_path / "out"), "OTHER": str(other)}.get(word, word)
+        {"DIR": str(traces.traces), "OUT": str(out), "OTHER": str(other)}.get(word, word)
         for word in command.split()[1:]
     ]
     if words[0] in LIVE:
@@ -62,7 +116,8 @@ def test_a_command_of_the_page_runs(number, command, traces, other, tmp_path):
     done = subprocess.run([TPROF, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
     # doctor has something to say of a machine without a GPU.
     assert done.returncode == 0 or (words[0] == "doctor" and done.returncode == 1), (number, done.stderr)
-    assert done.stdout or (tmp_path / "out").exists(), number
+    assert done.stdout or out.exists(), number
+    assert_tells(words, done.stdout, out, calls_of(traces))
 
 
 @pytest.mark.parametrize("number, settings", SETTINGS)
