@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "diagnose/diagnosis.h"
@@ -36,22 +37,34 @@ constexpr Relation kRelations[] = {
 };
 
 void apply(const Relation& relation, Findings& findings) {
-  for (auto effect = findings.begin(); effect != findings.end();) {
-    const auto cause = std::ranges::find_if(findings, [&](const Finding& f) {
-      return f.kind == relation.cause &&
-             (!relation.with_cause || f.communicator == effect->communicator);
-    });
-    if (effect->kind != relation.effect || cause == findings.end()) {
-      ++effect;
-      continue;
+  std::map<std::string_view, Finding*> causes;  // the first of each communicator, or of all
+  for (Finding& f : findings) {
+    if (f.kind == relation.cause) {
+      causes.try_emplace(relation.with_cause ? std::string_view(f.communicator) : "", &f);
     }
-    if (relation.with_cause) {
-      cause->evidence.push_back("then " + effect->text);
-      cause->evidence.insert(cause->evidence.end(), effect->evidence.begin(),
-                             effect->evidence.end());
-    }
-    effect = findings.erase(effect);
   }
+  std::vector<const Finding*> said;  // with their causes, in their order
+  for (const Finding& f : findings) {
+    if (causes.empty() || f.kind != relation.effect) continue;
+    const auto cause = causes.find(relation.with_cause ? std::string_view(f.communicator) : "");
+    if (cause == causes.end()) continue;
+    said.push_back(&f);
+    if (!relation.with_cause) continue;
+    auto& evidence = cause->second->evidence;
+    evidence.push_back("then " + f.text);
+    evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
+  }
+  if (said.empty()) return;
+  Findings left;
+  auto next = said.begin();
+  for (Finding& f : findings) {
+    if (next != said.end() && *next == &f) {
+      ++next;
+    } else {
+      left.push_back(std::move(f));
+    }
+  }
+  findings = std::move(left);
 }
 
 // A process that closed ended then. One that was killed lived on for a moment after its last sign
@@ -157,10 +170,11 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
     (p->snapshot ? snapshots : p->end == End::running ? others : ended).push_back(p);
   }
   const Processes first = first_to_end(ended, c.lines);
+  const std::set<const Process*> firsts(first.begin(), first.end());
   Processes closed;
   Processes killed;
   for (const Process* p : ended) {
-    const bool is_first = std::ranges::find(first, p) != first.end();
+    const bool is_first = firsts.contains(p);
     (!is_first ? others : p->end == End::closed ? closed : killed).push_back(p);
   }
   // One that is known by a snapshot may have ended right behind it.
