@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -53,10 +54,36 @@ struct Event {
   std::string rest;  // ,"key":value of all others
 };
 
+// What goes into a string of ours. Of a token that is none, what would end it is left out.
 std::string_view unquoted(std::string_view token) {
   const bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
-  return quoted ? token.substr(1, token.size() - 2) : token;
+  if (quoted) return token.substr(1, token.size() - 2);
+  return token.substr(0, token.find('"'));
 }
+
+// Nothing: there is none, or it is something else. Behind any other error simdjson must not be
+// asked for more of the document.
+std::optional<std::int64_t> optional_integer(simdjson::simdjson_result<ondemand::value> found) {
+  std::int64_t value = 0;
+  const simdjson::error_code error = found.get_int64().get(value);
+  if (error == simdjson::SUCCESS) return value;
+  if (error != simdjson::NO_SUCH_FIELD && error != simdjson::INCORRECT_TYPE) throw not_an_object();
+  return std::nullopt;
+}
+
+// Its tokens are written as they are, so each has to be what it looks like.
+class Checked {
+ public:
+  std::string_view operator()(std::string_view event) {
+    if (parser_.parse(event.data(), event.size(), false).error() != simdjson::SUCCESS) {
+      throw not_an_object();
+    }
+    return event;
+  }
+
+ private:
+  simdjson::dom::parser parser_;
+};
 
 Event event_of(ondemand::object object) {
   Event e;
@@ -89,12 +116,21 @@ class ChromeTrace : public OtherTrace {
            const std::function<void(std::string&)>& full) override;
 
  private:
-  template <typename F>
-  void each_event(F&& f);
+  // `check`: sees the text of each event first.
+  template <typename F, typename Check = std::identity>
+  void each_event(F&& f, Check&& check = {});
   simdjson::padded_string_view text() const {
     return simdjson::padded_string_view(text_, text_.capacity());
   }
-  std::int64_t realtime_ns(const Event& e) const { return base_ns_ + read::micros_to_ns(e.ts); }
+  // With bounds that no difference of two of them overflows.
+  std::int64_t realtime_ns(std::int64_t from_ns, std::string_view micros) const {
+    const std::int64_t ns = read::micros_to_ns(micros);
+    if (std::int64_t at = 0; !__builtin_add_overflow(from_ns, ns, &at) && at < read::kLatestNs &&
+                             at > -read::kLatestNs) {
+      return at;
+    }
+    throw read::BadInput(file_, "it has a time that can't be: " + std::string(micros));
+  }
 
   std::filesystem::path file_;
   std::string text_;
@@ -104,15 +140,20 @@ class ChromeTrace : public OtherTrace {
   std::vector<align::Stay> collectives_;
 };
 
-template <typename F>
-void ChromeTrace::each_event(F&& f) {
+template <typename F, typename Check>
+void ChromeTrace::each_event(F&& f, Check&& check) {
   ondemand::parser parser;
   try {
     auto document = value_of(parser.iterate(text()));
     const bool array = value_of(document.type()) == ondemand::json_type::array;
     ondemand::array events =
         array ? value_of(document.get_array()) : value_of(document["traceEvents"].get_array());
-    for (auto element : events) f(event_of(value_of(element.get_object())));
+    for (auto element : events) {
+      ondemand::object event = value_of(element.get_object());
+      check(value_of(event.raw_json()));
+      value_of(event.reset());
+      f(event_of(event));
+    }
   } catch (const read::Malformed&) {
     throw read::BadInput(file_, "expected a trace in Chrome's format, as JSON");
   }
@@ -124,26 +165,25 @@ ChromeTrace::ChromeTrace(const std::filesystem::path& file) : file_(file), text_
   try {
     auto document = value_of(parser.iterate(text()));
     if (value_of(document.type()) == ondemand::json_type::object) {
-      std::int64_t base = 0;
-      std::int64_t rank = 0;
-      based = document["baseTimeNanoseconds"].get_int64().get(base) == simdjson::SUCCESS &&
-              base >= 0 && base < read::kLatestNs;
-      if (based) base_ns_ = base;
-      if (document["distributedInfo"]["rank"].get_int64().get(rank) == simdjson::SUCCESS) {
-        rank_ = rank;
-      }
+      const auto base = optional_integer(document["baseTimeNanoseconds"]);
+      based = base && *base >= 0 && *base < read::kLatestNs;
+      if (based) base_ns_ = *base;
+      rank_ = optional_integer(document["distributedInfo"]["rank"]);
     }
   } catch (const read::Malformed&) {
     throw read::BadInput(file, "expected a trace in Chrome's format, as JSON");
   }
   OtherCollectives collectives;
-  each_event([&](const Event& e) {
-    if (e.ts.empty() || e.ph == "\"M\"") return;
-    const std::int64_t at = realtime_ns(e);
-    begin_ns_ = std::min(begin_ns_, at);
-    if (e.dur.empty() || (e.cat != "\"cpu_op\"" && e.cat != "\"user_annotation\"")) return;
-    collectives.add(e.tid, e.name, e.args, at, at + read::micros_to_ns(e.dur));
-  });
+  Checked checked;
+  each_event(
+      [&](const Event& e) {
+        if (e.ts.empty() || e.ph == "\"M\"") return;
+        const std::int64_t at = realtime_ns(base_ns_, e.ts);
+        begin_ns_ = std::min(begin_ns_, at);
+        if (e.dur.empty() || (e.cat != "\"cpu_op\"" && e.cat != "\"user_annotation\"")) return;
+        collectives.add(e.tid, e.name, e.args, at, realtime_ns(at, e.dur));
+      },
+      checked);
   if (begin_ns_ == std::numeric_limits<std::int64_t>::max()) {
     throw read::BadInput(file, "there is no event in it");
   }
@@ -163,7 +203,7 @@ void ChromeTrace::put(const Placement& to, std::size_t number, std::string& out,
     // Of processes merge gives its own; what a viewer sorts by is ours too.
     if (e.ph.empty() || (metadata ? e.name != "\"thread_name\"" : e.ts.empty())) return;
     lines.begin(unquoted(e.cat), e.ph, lines.lane(e.pid, e.tid));
-    if (!metadata) lines.at(realtime_ns(e));
+    if (!metadata) lines.at(realtime_ns(base_ns_, e.ts));
     if (!metadata && !e.dur.empty()) lines.field("dur", e.dur);
     if (!e.name.empty()) lines.field("name", e.name);
     if (!metadata && !e.id.empty()) lines.id(unquoted(e.id));

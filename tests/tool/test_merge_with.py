@@ -277,3 +277,39 @@ def test_a_rank_file_that_is_damaged_does_not_stop_the_others(traces, tmp_path):
     file.write_text(file.read_text().replace(beginning + "1", beginning + "x", 1))
     done = tprof("merge", traces, "-o", tmp_path / "out.json", "--with", tmp_path / "rank1.json")
     assert done.returncode == 1 and {line["pid"] for line in parsed(tmp_path / "out.json")} == {0}
+
+
+def test_a_trace_that_is_cut_anywhere_is_one_clear_line(traces, tmp_path):
+    """PyTorch writes its trace at the end, and a job that is killed then leaves a part of it."""
+    whole = kineto(0, begin_ns(traces, 0), [op(f"aten::op{n}", 10 * n) for n in range(8)])
+    file, output = tmp_path / "cut.json", tmp_path / "out.json"
+    for cut in range(0, len(whole), max(1, len(whole) // 97)):
+        file.write_text(whole[:cut])
+        done = tprof("merge", traces, "--with", f"0={file}", "-o", output)
+        assert done.returncode == 2, f"cut at {cut}: {done.returncode}"
+        assert done.stderr.startswith(f"tprof: {file}: ") and done.stderr.count("\n") == 1, done.stderr
+        assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ('"Sequence number": 3', '"Sequence number": tru'),
+        ("thread 78 (python)", 'thread\n{"name":"tprof_header"}'),
+        ('"baseTimeNanoseconds": ', '"baseTimeNanoseconds": 1e400, "x": '),
+        ('"dur": 5.25', '"dur": 4611686018427387'),
+    ],
+)
+def test_what_is_no_json_is_not_copied_into_the_merged_trace(traces, tmp_path, damage):
+    whole = kineto(0, begin_ns(traces, 0), [op("aten::mm", 10)])
+    assert damage[0] in whole
+    (tmp_path / "bad.json").write_text(whole.replace(*damage))
+    done = tprof("merge", traces, "--with", f"0={tmp_path / 'bad.json'}", "-o", tmp_path / "out.json")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_categories_and_ids_that_are_no_strings_leave_the_merged_trace_whole(traces, tmp_path):
+    at = begin_ns(traces, 0) // 1000 + 50
+    (tmp_path / "odd.json").write_text(json.dumps([op("a", at, cat={"b": "c"}, id={"d": ["e"]}), op("f", at, cat=5, id=6)]))
+    lines, _ = merge(traces, tmp_path / "out.json", f"0={tmp_path / 'odd.json'}")
+    assert {line["name"] for line in others(lines)} == {"a", "f"}
