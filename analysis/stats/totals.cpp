@@ -39,27 +39,36 @@ struct Gather {
   bool size = false;  // one int64; else uint8
   read::Amounts amounts;
 };
-// By communicator and sequence number: lines of several threads are not in the order of issue.
-using Gathers = std::map<std::pair<std::int64_t, std::uint64_t>, Gather>;
 
-void add_if_gather(const read::Event& event, Gathers& gathers) {
-  if (event.unfinished || event.captured || event.failed || !event.numbered) return;
-  const bool size = event.dtype == "int64" && event.count == 1;
-  if (!size && event.dtype != "uint8") return;
-  gathers[{*event.comm, event.seq}] = {size, amounts_of(event)};
-}
-
-read::Amounts sum(const Gathers& gathers) {
-  read::Amounts total;
-  for (const auto& [key, gather] : gathers) {
-    if (!gather.size) continue;
-    const auto next = gathers.find({key.first, key.second + 1});
-    if (next == gathers.end() || next->second.size) continue;
-    total += gather.amounts;
-    total += next->second.amounts;
+// A size and what follows it on its communicator, added up as soon as both are here: lines of
+// several threads are not in the order of issue.
+class Gathers {
+ public:
+  void add(const read::Event& event) {
+    if (event.unfinished || event.captured || event.failed || !event.numbered) return;
+    const bool size = event.dtype == "int64" && event.count == 1;
+    if (!size && event.dtype != "uint8") return;
+    const auto [mine, fresh] =
+        alone_.try_emplace({*event.comm, event.seq}, Gather{size, amounts_of(event)});
+    const auto other = alone_.find({*event.comm, size ? event.seq + 1 : event.seq - 1});
+    if (other != alone_.end() && other->second.size != size) {
+      total_ += mine->second.amounts;
+      total_ += other->second.amounts;
+      alone_.erase(mine);
+      alone_.erase(other);
+    } else if (alone_.size() > kMost) {
+      alone_.erase(alone_.begin());
+    }
   }
-  return total;
-}
+  const read::Amounts& total() const { return total_; }
+
+ private:
+  // Lines of calls that follow one another are not far apart: what has waited for that long is no
+  // gather of objects.
+  static constexpr std::size_t kMost = 65536;
+  std::map<std::pair<std::int64_t, std::uint64_t>, Gather> alone_;  // by communicator and number
+  read::Amounts total_;
+};
 
 OpKey with_comm(OpKey key, const read::Process& process, const std::optional<std::int64_t>& comm) {
   if (!comm) return key;
@@ -137,12 +146,12 @@ std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trac
   read::LineReader reader;
   reader.event_start = R"({"name":"ncclAllGather")";
   reader.event = [&](const read::Process& owner, const read::Event& event) {
-    add_if_gather(event, gathers[static_cast<std::size_t>(&owner - trace.processes.data())]);
+    gathers[static_cast<std::size_t>(&owner - trace.processes.data())].add(event);
   };
   read::read_lines(trace, reader);
   std::vector<std::optional<read::Amounts>> totals(trace.processes.size());
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    if (has_all_its_lines(trace.processes[i])) totals[i] = sum(gathers[i]);
+    if (has_all_its_lines(trace.processes[i])) totals[i] = gathers[i].total();
   }
   return totals;
 }
