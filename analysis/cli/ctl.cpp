@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -72,10 +73,11 @@ Request request_of(const std::string& word, const std::string& argument) {
 std::vector<Target> of_folder(const Options& o) {
   const Look look = look_at(o.folder, o.choice, read::Wanted::counts);
   if (!look.job) throw read::BadInput(look.why);
+  const std::set<const read::Process*> ours(look.job->processes.begin(), look.job->processes.end());
   std::vector<Target> targets;
   for (const read::Trace& trace : look.traces.traces) {
     const read::Process& p = trace.processes.front();
-    if (!look.job->has(p) || p.end != read::End::running) continue;
+    if (!ours.contains(&p) || p.end != read::End::running) continue;
     const read::Header& h = p.header;
     const bool in_sight = h.boot_id == read::boot_id() && !h.ring.empty();
     targets.push_back({h.rank ? fmt::format("rank {}", *h.rank) : fmt::format("process {}", h.pid),

@@ -48,7 +48,7 @@ int write_again_and_again(const Options& o) {
 
 int serve(const Options& o) {
   live::Signals signals;
-  const live::Http http(o.listen);
+  live::Http http(o.listen);
   fmt::print(stderr, "tprof: {}\n", http.url());
   for (;;) {
     const live::Woken woken = signals.wait(hours(24), http.fd());

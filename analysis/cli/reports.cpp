@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/environment.h"
@@ -19,9 +20,10 @@ namespace tprof::cli {
 namespace {
 
 void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
+  const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
   for (read::Trace& trace : traces.traces) {
     for (read::Process& p : trace.processes) {
-      if (job.has(p)) stats::keep_epoch(p, epoch);
+      if (ours.contains(&p)) stats::keep_epoch(p, epoch);
     }
   }
 }

@@ -1,7 +1,6 @@
 // Which processes belong to one job.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,10 +23,6 @@ struct Job {
   bool assumed = false;  // nothing but the folder connects its processes
   int attempt = 1;       // among the jobs of its run id that were read together, by their start
   std::string beside;    // what else was there and is left aside, in a sentence; empty: nothing
-
-  bool has(const read::Process& process) const {
-    return std::ranges::find(processes, &process) != processes.end();
-  }
 };
 
 // A job is what shared communicator ids connect; where there are none, a run id (and restart

@@ -1,6 +1,7 @@
 #include "live/http.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "read/error.h"
 
@@ -133,15 +135,30 @@ Http::Http(const std::string& address) {
     throw read::BadInput("--listen " + address + ": " + std::strerror(error));
   }
   url_ = url_of(fd_);
+  spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 Http::~Http() {
   close(fd_);
+  if (spare_ >= 0) close(spare_);
 }
 
-void Http::answer(const std::function<std::string()>& metrics) const {
+// A visitor who is left standing would be announced again at once, and again.
+void Http::turn_away() {
+  if (spare_ >= 0) close(spare_);
   const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
-  if (fd < 0) return;
+  if (fd >= 0) close(fd);
+  spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || spare_ < 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+void Http::answer(const std::function<std::string()>& metrics) {
+  const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (fd < 0) {
+    const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    if (full) turn_away();
+    return;
+  }
   const Visitor visitor{fd};
   if (const std::string request = visitor.request(); !request.empty()) {
     visitor.send(answer_to(request, metrics));

@@ -19,10 +19,13 @@ class Http {
   const std::string& url() const { return url_; }
 
   // Answers one visitor, or gives him up after 5 s. `metrics`: the page, made when it is asked for.
-  void answer(const std::function<std::string()>& metrics) const;
+  void answer(const std::function<std::string()>& metrics);
 
  private:
+  void turn_away();
+
   int fd_ = -1;
+  int spare_ = -1;  // given up to turn a visitor away where there is no other
   std::string url_;
 };
 

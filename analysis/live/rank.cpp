@@ -1,6 +1,8 @@
 #include "live/rank.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "read/events.h"
 #include "read/ring_file.h"
@@ -17,34 +19,41 @@ std::int64_t as_of_ns(const Process& p) {
 }
 
 // Of the lines that its file lacks, and of no others.
-void add_open_calls(const Trace& trace, std::vector<Rank>& ranks) {
+void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& ranks) {
   Trace rest{{trace.source.file, 0, trace.source.rest}, trace.processes, false};
   for (Process& p : rest.processes) p.offset = 0;
   read::read_lines(rest, {.event = [&](const Process& owner, const read::Event& e) {
                      if (!e.unfinished) return;
-                     const Process* shown = &trace.processes[owner.lane];
-                     const auto rank = std::ranges::find(ranks, shown, &Rank::process);
-                     if (rank == ranks.end()) return;
-                     OpenCall call{e.name, e.bucket, "", std::nullopt, rank->as_of_ns - e.ts_ns};
+                     const auto shown = ranks.find(&trace.processes[owner.lane]);
+                     if (shown == ranks.end()) return;
+                     Rank& rank = *shown->second;
+                     OpenCall call{e.name, e.bucket, "", std::nullopt, rank.as_of_ns - e.ts_ns};
                      const auto comm = e.comm ? owner.comms.find(*e.comm) : owner.comms.end();
                      if (comm != owner.comms.end()) call.communicator = comm->second.id;
                      if (e.collective()) call.seq = e.seq;
-                     rank->open.push_back(std::move(call));
+                     rank.open.push_back(std::move(call));
                    }});
 }
 
-// Another process of its rank has come since.
-bool was_followed(const Process& p, const std::vector<const Process*>& processes) {
-  return p.header.rank && std::ranges::any_of(processes, [&](const Process* other) {
-           return other->header.rank == p.header.rank && other->header.start_ns > p.header.start_ns;
-         });
+// When the last process of each rank began.
+using LastStarts = std::map<std::int64_t, std::int64_t>;
+
+LastStarts last_starts(const std::vector<const Process*>& processes) {
+  LastStarts last;
+  for (const Process* p : processes) {
+    if (!p->header.rank) continue;
+    std::int64_t& ns = last.try_emplace(*p->header.rank, p->header.start_ns).first->second;
+    ns = std::max(ns, p->header.start_ns);
+  }
+  return last;
 }
 
-bool may_go_on(const Trace& trace, const Process& p, const std::vector<const Process*>& all) {
+bool may_go_on(const Trace& trace, const Process& p, const LastStarts& last) {
   if (p.end == End::running) return true;
   const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whom ever
-  if (closed || was_followed(p, all)) return false;
   const read::Header& h = p.header;
+  const bool followed = h.rank && last.at(*h.rank) > h.start_ns;  // by another of its rank
+  if (closed || followed) return false;
   return h.launcher && h.boot_id == read::boot_id() &&
          read::process_lives(h.launcher->pid, static_cast<std::uint64_t>(h.launcher->start_ticks));
 }
@@ -91,18 +100,22 @@ std::vector<Rank> ranks_of(const read::Traces& traces,
     ranks.push_back(
         {.process = p, .buckets = buckets, .all = stats::sum(buckets), .as_of_ns = as_of_ns(*p)});
   }
+  std::map<const Process*, Rank*> by_process;
+  for (Rank& rank : ranks) by_process.emplace(rank.process, &rank);
   for (const Trace& trace : traces.traces) {
     const Process& first = trace.processes.front();
-    if (first.end == End::running && !first.snapshot) add_open_calls(trace, ranks);
+    if (first.end == End::running && !first.snapshot) add_open_calls(trace, by_process);
   }
   for (Rank& rank : ranks) std::ranges::sort(rank.open, std::ranges::greater{}, &OpenCall::age_ns);
   return ranks;
 }
 
 bool over(const read::Traces& traces, const std::vector<const Process*>& processes) {
+  const std::set<const Process*> ours(processes.begin(), processes.end());
+  const LastStarts last = last_starts(processes);
   return std::ranges::all_of(traces.traces, [&](const Trace& trace) {
     return std::ranges::none_of(trace.processes, [&](const Process& p) {
-      return std::ranges::find(processes, &p) != processes.end() && may_go_on(trace, p, processes);
+      return ours.contains(&p) && may_go_on(trace, p, last);
     });
   });
 }

@@ -1,6 +1,8 @@
 """tprof metrics, as Prometheus' own parser reads it, against the stand-in's tally."""
 
 import collections
+import os
+import resource
 import signal
 import socket
 import urllib.error
@@ -74,6 +76,21 @@ def test_a_scrape_has_the_same(stuck):
             urllib.request.urlopen(url.removesuffix("metrics"))
         server.send_signal(signal.SIGTERM)
         assert server.wait() == 0
+
+
+def test_a_visitor_for_whom_there_is_no_descriptor_is_turned_away(stuck):
+    """Whom the server left standing would keep it busy for ever."""
+    with live.tool("metrics", stuck / "traces", "--listen", "0") as server:
+        url = server.stderr.readline().split()[-1]
+        port = int(url.split(":")[2].split("/")[0])
+        limits = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        in_use = len(os.listdir(f"/proc/{server.pid}/fd"))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (in_use, limits[1]))
+        with socket.create_connection(("127.0.0.1", port)) as visitor:
+            assert visitor.recv(1) == b""
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limits)
+        with urllib.request.urlopen(url) as answer:
+            assert operations(answer.read().decode(), "tprof_calls_total") == expected(stuck, "calls")
 
 
 def test_a_port_in_use_is_one_line_and_2(stuck):
