@@ -108,8 +108,8 @@ void DecreasedLedgers::compare(const read::Ledger& before, const read::Ledger& n
 
 bool wants_lines(const Process& p, Bucket bucket) {
   if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
-  const auto events = p.header.config.find("TPROF_EVENTS");
-  return events != p.header.config.end() && events->second == "all";
+  const auto events = p.header.config->find("TPROF_EVENTS");
+  return events != p.header.config->end() && events->second == "all";
 }
 
 }  // namespace tprof::diagnose

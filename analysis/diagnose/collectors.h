@@ -76,6 +76,7 @@ struct OpenRanges : Collector {
 struct DecreasedLedgers : Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
+  void end() override { before_.reset(); }
 
   std::vector<std::string> places;  // a sentence each
 

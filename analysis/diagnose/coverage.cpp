@@ -44,7 +44,7 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
   for (const auto& [kind, holders] : kinds) {
     const auto& [paths, processes] = holders;
     std::vector<const Variables*> set;
-    for (const Process* p : processes) set.push_back(&p->header.config);
+    for (const Process* p : processes) set.push_back(&*p->header.config);
     const Meaning m = meaning_of(kind, set);
     if (m.text.empty()) continue;
     add(found, {kind.c_str(), m.severity}, processes,

@@ -12,7 +12,7 @@
 
 namespace tprof::diagnose {
 
-using Variables = std::map<std::string, std::string>;
+using read::Variables;
 
 // Whether an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on where these variables are set.
 bool in_force(const Variables& set, Setting opt_in);

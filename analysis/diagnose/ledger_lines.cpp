@@ -42,23 +42,6 @@ struct CallSums {
   bool operator==(const CallSums&) const = default;
 };
 
-struct SumsOfLines : Collector {
-  using Collector::Collector;
-  void call(const read::Event& e) override {
-    if (e.failed && !e.unfinished) return;
-    CallSums& s =
-        sums[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
-    if (e.unfinished) {
-      ++s.unfinished;
-    } else {
-      ++s.calls;
-      s.bytes += e.bytes;
-    }
-  }
-
-  std::map<CallKey, CallSums> sums;
-};
-
 // A process whose lines are all there and whose ledger was made after the last of them.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
@@ -79,9 +62,38 @@ std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   return sums;
 }
 
+// Where the ledger and the lines disagree: nowhere, on nearly every rank.
+struct SumsOfLines : Collector {
+  using Collector::Collector;
+  void call(const read::Event& e) override {
+    if (e.failed && !e.unfinished) return;
+    CallSums& s =
+        sums_[{e.bucket, e.name, e.dtype, e.comm, e.captured ? Mode::captured : Mode::direct}];
+    if (e.unfinished) {
+      ++s.unfinished;
+    } else {
+      ++s.calls;
+      s.bytes += e.bytes;
+    }
+  }
+  void end() override {
+    if (comparable(rank_)) {
+      for (const auto& [key, sums] : sums_of_ledger(rank_)) differ[key].first = sums;
+      for (const auto& [key, sums] : sums_) differ[key].second = sums;
+      std::erase_if(differ, [](const auto& d) { return d.second.first == d.second.second; });
+    }
+    sums_.clear();
+  }
+
+  std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // of the ledger, of the lines
+
+ private:
+  std::map<CallKey, CallSums> sums_;
+};
+
 std::string id_of(const Process& p, std::int64_t comm) {
   const auto found = p.comms.find(comm);
-  return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id;
+  return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id.str();
 }
 
 // Of communicators in whose numbers there is a gap, or one twice: of which these are. A call that
@@ -116,13 +128,10 @@ std::string text(const CallSums& s) {
 
 void disagreement(const Process& p, const SumsOfLines& lines,
                   const std::set<std::int64_t>& with_gap, Findings& found) {
-  std::map<CallKey, std::pair<CallSums, CallSums>> both;  // ledger, lines
-  for (const auto& [key, sums] : sums_of_ledger(p)) both[key].first = sums;
-  for (const auto& [key, sums] : lines.sums) both[key].second = sums;
+  auto both = lines.differ;
   // What a gap explains has been said.
   std::erase_if(both, [&](const auto& entry) {
-    const auto& [key, sums] = entry;
-    return sums.first == sums.second || (key.comm && with_gap.contains(*key.comm));
+    return entry.first.comm && with_gap.contains(*entry.first.comm);
   });
   if (both.empty()) return;
   const CallKey& first = both.begin()->first;

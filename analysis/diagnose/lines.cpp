@@ -4,10 +4,10 @@
 #include <atomic>
 #include <exception>
 #include <set>
-#include <thread>
 
 #include "read/error.h"
 #include "read/metadata.h"
+#include "read/parallel.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -79,26 +79,17 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
-  std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < files.size(); i = next++) {
-      try {
-        read_file(*files[i].trace, files[i].ranks);
-      } catch (const read::BadInput& e) {
-        files[i].unread = e.what();
-      } catch (...) {
-        files[i].error = std::current_exception();
-      }
-      progress(++done);
+  read::in_parallel(files.size(), [&](std::size_t i) {
+    try {
+      read_file(*files[i].trace, files[i].ranks);
+    } catch (const read::BadInput& e) {
+      files[i].unread = e.what();
+    } catch (...) {
+      files[i].error = std::current_exception();
     }
-  };
-  {
-    const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
-    std::vector<std::jthread> pool;
-    for (std::size_t i = 1; i < std::min(threads, files.size()); ++i) pool.emplace_back(work);
-    work();
-  }
+    progress(++done);
+  });
   Lines lines;
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);

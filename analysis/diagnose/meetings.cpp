@@ -1,6 +1,7 @@
 #include "diagnose/meetings.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "diagnose/agreement.h"
 #include "read/error.h"
+#include "read/parallel.h"
 #include "read/window_files.h"
 
 namespace tprof::diagnose {
@@ -37,6 +39,9 @@ Shape shape_of(const read::Event& e) {
   }
 }
 
+// However many hosts meet in a communicator, and however few collectives it has.
+constexpr std::uint64_t kPartsOfBlock = 256;
+
 bool is_collective(Bucket bucket) {
   return !is_copy(bucket) && bucket != Bucket::P2P;
 }
@@ -65,10 +70,13 @@ bool has_device_times(const read::Process& p) {
   }
 }
 
-// One rank alone is nothing to compare.
+// One rank alone is nothing to compare, and two are enough to know.
 bool timed_on_device(const job::Job& job) {
-  return std::ranges::count_if(job.processes,
-                               [](const read::Process* p) { return has_device_times(*p); }) >= 2;
+  std::atomic<int> timed{0};
+  read::in_parallel(job.processes.size(), [&](std::size_t i) {
+    if (timed < 2 && has_device_times(*job.processes[i])) ++timed;
+  });
+  return timed >= 2;
 }
 
 }  // namespace
@@ -102,6 +110,11 @@ class Meetings::Arrivals : public Collector {
     } else {
       keep(times_, number, {t.ts_ns, t.dur_ns});
     }
+  }
+  void end() override {
+    arrivals_.clear();
+    times_.clear();
+    begun_.clear();
   }
 
  private:
@@ -175,7 +188,10 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
   }
   while (parts / stride_ > room) stride_ *= 2;
   for (auto& [id, table] : tables_) {
-    table.blocks.resize(table.comm.collectives / stride_ / kBlock + 1);
+    const std::uint64_t kept = table.comm.collectives / stride_ + 1;
+    table.block =
+        std::min(kept, std::max<std::uint64_t>(1, kPartsOfBlock / table.comm.hosts.size()));
+    table.blocks.resize((kept + table.block - 1) / table.block);
   }
 }
 
@@ -195,12 +211,12 @@ void Meetings::add(const Handle& handle, const Call& c) {
   const std::size_t host = table.comm.members[handle.member].host;
   const std::size_t hosts = table.comm.hosts.size();
   const std::uint64_t n = c.seq / stride_;
-  const std::uint64_t place = n / kBlock;
+  const std::uint64_t place = n / table.block;
   if (place >= table.blocks.size()) return;  // more than the ledger says
   const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
   auto& block = table.blocks[place];
-  if (block == nullptr) block = std::make_unique<HostPart[]>(kBlock * hosts);
-  HostPart& part = block[n % kBlock * hosts + host];
+  if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
+  HostPart& part = block[n % table.block * hosts + host];
   part.bucket = c.bucket;
   part.rooted = c.rooted;
   if (c.awaited) {
@@ -226,11 +242,11 @@ void Meetings::each(const std::function<void(const Meeting&)>& see) const {
     const std::size_t hosts = table.comm.hosts.size();
     for (std::size_t b = 0; b < table.blocks.size(); ++b) {
       if (table.blocks[b] == nullptr) continue;
-      for (std::uint64_t i = 0; i < kBlock; ++i) {
+      for (std::uint64_t i = 0; i < table.block; ++i) {
         const std::span parts(&table.blocks[b][i * hosts], hosts);
         const auto known = [](const HostPart& p) { return p.came != 0 || p.left != 0; };
         if (std::ranges::none_of(parts, known)) continue;
-        see({table.comm, (b * kBlock + i) * stride_, parts});
+        see({table.comm, (b * table.block + i) * stride_, parts});
       }
     }
   }

@@ -87,9 +87,9 @@ class Meetings {
     bool awaited;
     bool waits;
   };
-  static constexpr std::uint64_t kBlock = 256;  // collectives
   struct Table {
     MetComm comm;
+    std::uint64_t block = 1;  // collectives of each of
     std::vector<std::unique_ptr<HostPart[]>> blocks{};
     // Files are read several at a time, and seldom at one place: a block is one of these's.
     std::array<std::mutex, 8> mutexes{};

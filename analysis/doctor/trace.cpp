@@ -77,7 +77,7 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   r.functions = functions(job);
   std::set<std::pair<std::string, std::string>> tools;
   for (const Process* p : job.processes) {
-    r.settings.insert(p->header.config.begin(), p->header.config.end());
+    r.settings.insert(p->header.config->begin(), p->header.config->end());
     if (!p->footer) continue;
     for (const read::Noted& n : p->footer->tools) tools.emplace(n.kind, n.path);
   }

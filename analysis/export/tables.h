@@ -12,6 +12,8 @@
 
 #include "read/error.h"
 
+#include "text/kept.h"
+
 namespace tprof::trace_export {
 
 inline constexpr int kTablesVersion = 1;
@@ -50,6 +52,7 @@ class Value {
   }
   Value(const std::string& text) : Value(std::string_view(text)) {}
   Value(const char* text) : Value(std::string_view(text)) {}
+  Value(const text::Kept& text) : Value(std::string_view(text)) {}
   template <typename T>
   Value(const std::optional<T>& v) {
     if (v) *this = Value(*v);

@@ -37,7 +37,7 @@ std::string joined_id(const Roots& roots, const Handle& handle, int generations 
   const auto parent = handle.process->comms.find(comm.parent.value_or(0));
   if (comm.birth.empty() || parent == handle.process->comms.end()) return comm.id;
   const std::string id = joined_id(roots, {handle.process, &parent->second}, generations - 1);
-  return id == parent->second.id ? comm.id
+  return id == parent->second.id ? comm.id.str()
                                  : fmt::format("{:016x}", mix64(hex(id) ^ hex(comm.birth)));
 }
 

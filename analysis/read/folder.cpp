@@ -5,10 +5,10 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <thread>
 #include <tuple>
 
 #include "read/error.h"
+#include "read/parallel.h"
 #include "read/window_files.h"
 
 namespace tprof::read {
@@ -119,22 +119,14 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
 Traces load_all(const std::vector<TraceFile>& files,
                 const std::function<void(std::size_t)>& progress, Wanted wanted) {
   std::vector<Outcome> outcomes(files.size());
-  std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < files.size(); i = next++) {
-      outcomes[i] = load_one(files[i], wanted);
-      progress(++done);
-    }
-  };
-  {
-    const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(most, files.size()); ++i) threads.emplace_back(work);
-    work();
-  }
+  in_parallel(files.size(), [&](std::size_t i) {
+    outcomes[i] = load_one(files[i], wanted);
+    progress(++done);
+  });
   leave_out_windows(outcomes);
   Traces result;
+  result.traces.reserve(files.size());
   std::exception_ptr first_error;
   for (Outcome& outcome : outcomes) {
     if (outcome.error && !outcome.skipped) std::rethrow_exception(outcome.error);

@@ -1,8 +1,11 @@
 #include "read/json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
+
+#include "read/in_order.h"
 
 namespace tprof::read {
 namespace {
@@ -11,15 +14,55 @@ namespace {
   throw Malformed("expected " + std::string(what) + " in \"" + std::string(key) + "\"");
 }
 
-template <typename T>
-T required(const object& o, std::string_view key, std::string_view what) {
+template <typename T, typename Object>
+T required(const Object& o, std::string_view key, std::string_view what) {
   T v{};
   const auto found = find(o, key);
   if (!found || found->get(v) != simdjson::SUCCESS) expected(what, key);
   return v;
 }
 
+std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, std::int64_t most) {
+  if (v >= least && v <= most) return v;
+  expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
+}
+
+// Nearly always none is, and this takes no time to say so.
+bool may_be_repeated(const object& fields) {
+  std::array<std::uint64_t, 32> seen{};
+  for (const auto field : fields) {
+    std::uint32_t hash = 2166136261;
+    for (const char c : field.key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+    hash ^= hash >> 15;
+    std::uint64_t& part = seen[hash / 64 % seen.size()];
+    const std::uint64_t bit = std::uint64_t{1} << hash % 64;
+    if ((part & bit) != 0) return true;
+    part |= bit;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::optional<element> InOrder::find(std::string_view key) const {
+  const auto is_at = [&](const object::iterator& at) {
+    if (at.key() != key) return false;
+    last_ = at;
+    return true;
+  };
+  const auto value = [&] {
+    const element e = last_.value();
+    return e.is_null() ? std::nullopt : std::optional(e);
+  };
+  for (auto at = last_; at != object_.end(); ++at) {
+    if (is_at(at)) return value();
+  }
+  const auto behind = last_;
+  for (auto at = object_.begin(); at != behind; ++at) {
+    if (is_at(at)) return value();
+  }
+  return std::nullopt;
+}
 
 std::optional<element> find(const object& o, std::string_view key) {
   element e;
@@ -40,13 +83,19 @@ std::optional<std::int64_t> optional_integer(const object& o, std::string_view k
   return integer(o, key);
 }
 
+std::optional<std::int64_t> optional_integer(const InOrder& o, std::string_view key) {
+  if (!find(o, key)) return std::nullopt;
+  return required<std::int64_t>(o, key, "an integer");
+}
+
 std::int64_t integer_in(const object& o, std::string_view key, std::int64_t least,
                         std::int64_t most) {
-  const std::int64_t v = integer(o, key);
-  if (v < least || v > most) {
-    expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
-  }
-  return v;
+  return within(integer(o, key), key, least, most);
+}
+
+std::int64_t integer_in(const InOrder& o, std::string_view key, std::int64_t least,
+                        std::int64_t most) {
+  return within(required<std::int64_t>(o, key, "an integer"), key, least, most);
 }
 
 std::optional<std::int64_t> optional_integer_in(const object& o, std::string_view key,
@@ -56,6 +105,10 @@ std::optional<std::int64_t> optional_integer_in(const object& o, std::string_vie
 }
 
 std::uint64_t count(const object& o, std::string_view key) {
+  return required<std::uint64_t>(o, key, "a count");
+}
+
+std::uint64_t count(const InOrder& o, std::string_view key) {
   return required<std::uint64_t>(o, key, "a count");
 }
 
@@ -74,6 +127,10 @@ bool flag(const object& o, std::string_view key) {
 
 std::string text(const object& o, std::string_view key) {
   return std::string(required<std::string_view>(o, key, "a string"));
+}
+
+std::string_view text(const InOrder& o, std::string_view key) {
+  return required<std::string_view>(o, key, "a string");
 }
 
 std::string text_or_empty(const object& o, std::string_view key) {
@@ -96,7 +153,6 @@ std::vector<object> objects_of(const object& o, std::string_view key) {
   return all;
 }
 
-// Sorted, since the keys of an object may be as many as a line has room for.
 HostMemory host_memory(const object& o) {
   const std::string name = text_or_empty(o, "host_memory");
   const auto* found = std::ranges::find(kHostMemoryNames, name);
@@ -104,17 +160,17 @@ HostMemory host_memory(const object& o) {
   return static_cast<HostMemory>(found - kHostMemoryNames);
 }
 
+// Sorted, since the keys of an object may be as many as a line has room for.
 void refuse_repeated_keys(const element& e) {
   array values;
   object fields;
   if (e.get(values) == simdjson::SUCCESS) {
     for (const element value : values) refuse_repeated_keys(value);
   } else if (e.get(fields) == simdjson::SUCCESS) {
+    for (const auto field : fields) refuse_repeated_keys(field.value);
+    if (!may_be_repeated(fields)) return;
     std::vector<std::string_view> keys;
-    for (const auto field : fields) {
-      keys.push_back(field.key);
-      refuse_repeated_keys(field.value);
-    }
+    for (const auto field : fields) keys.push_back(field.key);
     std::ranges::sort(keys);
     const auto twice = std::ranges::adjacent_find(keys);
     if (twice != keys.end()) throw Malformed("\"" + std::string(*twice) + "\" stands twice");

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "interpose/format/memory.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
+#include "read/in_order.h"
 #include "read/json.h"
 
 namespace tprof::read {
@@ -43,18 +46,18 @@ Anchor anchor(const array& values) {
   return {v[0], v[1], v[2]};
 }
 
-std::map<std::string, std::string> settings(const object& args, std::string_view key) {
-  std::map<std::string, std::string> all;
+KeptVariables settings(const object& args, std::string_view key) {
+  Variables all;
   object o;
   const auto found = find(args, key);
-  if (!found || found->get(o) != simdjson::SUCCESS) return all;
+  if (!found || found->get(o) != simdjson::SUCCESS) return {};
   for (const auto field : o) {
     std::string_view value;
     all[std::string(field.key)] = field.value.get(value) == simdjson::SUCCESS
                                       ? std::string(value)
                                       : simdjson::minify(field.value);
   }
-  return all;
+  return KeptVariables(all);
 }
 
 void identity(const object& args, Header& h) {
@@ -143,17 +146,18 @@ ThreadKind thread_of(const object& o) {
   return text(o, "thread") == kAutogradThread ? ThreadKind::autograd : ThreadKind::other;
 }
 
-Row row(const object& o) {
+Row row(const object& fields) {
+  const InOrder o(fields);
   Row r;
   r.bucket = bucket_of(text(o, "bucket"));
   r.name = text(o, "name");
   r.dtype = text(o, "dtype");
   r.comm = optional_integer(o, "comm");
   r.device = optional_integer(o, "device");
-  r.host_memory = host_memory(o);
+  r.host_memory = host_memory(fields);
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
-  r.thread = thread_of(o);
+  r.thread = thread_of(fields);
   // Only where calls were timed.
   const auto timed_count = [&](const char* key) { return find(o, key) ? count(o, key) : 0; };
   r.amounts = {.calls = count(o, "calls"),
@@ -186,6 +190,14 @@ MemoryUse memory_use(const object& o) {
   return use;
 }
 
+// Of sixteen digits, as they are written; whatever else stands there is told apart as well.
+Signature signature(std::string_view text) {
+  Signature v = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
+  const bool whole = error == std::errc() && end == text.data() + 16 && text.size() == 16;
+  return whole ? v : std::hash<std::string_view>{}(text);
+}
+
 Ledger ledger(const object& args) {
   Ledger l;
   l.epoch = integer_in(args, "epoch", 0, kMaxNumber);
@@ -197,12 +209,13 @@ Ledger ledger(const object& args) {
   }
   l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: needs no exact ns
   for (const object& o : objects_of(args, "rows")) l.rows.push_back(row(o));
+  l.rows.shrink_to_fit();
   for (const object& o : objects_of(args, "comms")) {
-    Collectives c{integer(o, "comm"), count(o, "collectives"), text(o, "signature"), {}};
+    Collectives c{integer(o, "comm"), count(o, "collectives"), signature(text(o, "signature")), {}};
     for (const element mark : array_of(o, "marks")) {
       std::string_view m;
       if (mark.get(m) != simdjson::SUCCESS) throw Malformed("expected strings in \"marks\"");
-      c.marks.emplace_back(m);
+      c.marks.push_back(signature(m));
     }
     l.collectives.push_back(std::move(c));
   }

@@ -55,7 +55,7 @@ constexpr std::size_t kMaxCopied = std::size_t{16} << 20;
 bool can_be_copied(const Process& p, std::size_t lanes) {
   std::size_t bytes = p.header.command.size() + p.header.clock.size() * sizeof(Anchor);
   for (const auto* settings : {&p.header.config, &p.header.env}) {
-    for (const auto& [name, value] : *settings) bytes += name.size() + value.size();
+    for (const auto& [name, value] : **settings) bytes += name.size() + value.size();
   }
   if (p.footer) {
     for (const BoundFunction& f : p.footer->functions) bytes += sizeof f + f.library.size();
@@ -124,6 +124,15 @@ bool Amounts::saturated() const {
 
 namespace {
 
+struct HashOfVariables {
+  std::size_t operator()(const Variables& all) const {
+    const std::hash<std::string_view> text;
+    std::size_t hash = all.size();
+    for (const auto& [name, value] : all) hash = hash * 31 + (text(name) ^ (text(value) << 1));
+    return hash;
+  }
+};
+
 template <typename F>
 void each_ledger(Process& process, F&& f) {
   if (process.ledger) f(*process.ledger);
@@ -131,6 +140,9 @@ void each_ledger(Process& process, F&& f) {
 }
 
 }  // namespace
+
+KeptVariables::KeptVariables(const Variables& all)
+    : all_(&text::kept<Variables, HashOfVariables>(all)) {}
 
 std::vector<Process> lanes_of(Process process) {
   const Held held = largest(process);

@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interpose/format/buckets.h"
-#include "interpose/format/ledger.h"
+#include "read/rows.h"
+#include "text/kept.h"
 
 namespace tprof::read {
 
@@ -35,39 +34,55 @@ struct Launcher {
   auto operator<=>(const Launcher&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+using Variables = std::map<std::string, std::string>;
+
+// Of which there is one copy for all ranks that have the same.
+class KeptVariables {
+ public:
+  KeptVariables() : KeptVariables(Variables{}) {}
+  explicit KeptVariables(const Variables& all);
+
+  operator const Variables&() const { return *all_; }  // NOLINT(google-explicit-constructor)
+  const Variables& operator*() const { return *all_; }
+  const Variables* operator->() const { return all_; }
+
+ private:
+  const Variables* all_;
+};
+
 struct Header {
-  std::string run_id;  // empty: none
+  text::Kept run_id;  // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   bool identified = false;  // rank and world size are not the launcher's: a tprof_identity line's
   std::int64_t restart = 0;
-  std::string host;
-  std::string boot_id;
+  text::Kept host;
+  text::Kept boot_id;
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
   std::optional<ProcessId> forked_from;  // a traced process
   std::optional<Launcher> launcher;
-  std::string rendezvous;  // equal for ranks that meet at one address, empty: none
-  std::string command;
+  text::Kept rendezvous;  // equal for ranks that meet at one address, empty: none
+  text::Kept command;
   std::int64_t base_time_ns = 0;
   // CLOCK_MONOTONIC at ts 0, which all processes of a boot share. Nothing: not known.
   std::optional<std::int64_t> monotonic_ns;
   std::vector<Anchor> clock;
   std::optional<std::int64_t> nccl_version;
-  std::string nccl_path;
+  text::Kept nccl_path;
   std::optional<std::int64_t> cudart_version;
-  std::string cudart_path;
+  text::Kept cudart_path;
   std::vector<std::int64_t> devices;
-  std::map<std::string, std::string> config;
-  std::map<std::string, std::string> env;
-  std::string ring;         // path of the ring file, empty: none
-  std::string window_of{};  // of a window's file: name of the rank file; empty: it is that
+  KeptVariables config;
+  KeptVariables env;
+  std::string ring;        // path of the ring file, empty: none
+  text::Kept window_of{};  // of a window's file: name of the rank file; empty: it is that
 };
 
 struct Comm {
   static constexpr std::string_view kUnknown = "?";
   std::int64_t comm = 0;  // local to the process
-  std::string id;         // equal on all ranks; or kUnknown: it can't be told which it is of theirs
+  text::Kept id;          // equal on all ranks; or kUnknown: it can't be told which it is of theirs
   std::string alias{};    // the id that some of them know it by (ncclCommGrow), empty: none
   std::string birth{};    // with the parent's id it makes the id of a child, empty: none
   std::optional<std::string> name;
@@ -79,54 +94,14 @@ struct Comm {
   bool known() const { return id != kUnknown; }
 };
 
-// A sum that would be larger stays at this: a total that is too low must not look like one that is
-// right (see Amounts::saturated).
-inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
-std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
-
-// Sums of calls that went the same way. The names are the contract's.
-struct Amounts {
-  std::uint64_t calls = 0;
-  std::uint64_t count = 0;
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t host_ns = 0;
-  std::uint64_t host_ns_max = 0;
-  std::uint64_t device_ns = 0;
-  std::uint64_t device_ns_max = 0;
-  std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
-  std::uint64_t device_bytes = 0;
-  std::uint64_t waited = 0;      // of those: calls that somebody was seen to wait for,
-  std::uint64_t waited_ns = 0;   // their device time,
-  std::uint64_t exposed_ns = 0;  // the part of it in which computation stood still
-  std::uint64_t exposed_ns_max = 0;
-  std::uint64_t late = 0;  // of `waited`: calls that were not through when they were wanted
-  std::uint64_t failed = 0;
-  std::uint64_t unfinished = 0;
-  std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own
-
-  Amounts& operator+=(const Amounts& other);
-  bool saturated() const;  // a sum of it is only a lower bound
-};
-
-struct Row {
-  Bucket bucket = Bucket::ALLGATHER;
-  std::string name;
-  std::string dtype;
-  std::optional<std::int64_t> comm;
-  std::optional<std::int64_t> device;            // of a copy
-  HostMemory host_memory = HostMemory::unknown;  // of one between host and device
-  std::int64_t bytes_class = -1;
-  Mode mode = Mode::direct;
-  ThreadKind thread = ThreadKind::other;  // whose calls they are; of replays it is not known
-  Amounts amounts;
-};
+// What is compared and no more: the number that its digits are.
+using Signature = std::uint64_t;
 
 struct Collectives {
   std::int64_t comm = 0;
   std::uint64_t count = 0;
-  std::string signature;
-  std::vector<std::string> marks;
+  Signature signature = 0;
+  std::vector<Signature> marks;
 };
 
 // What the program had allocated (TPROF_MEMORY).
@@ -142,21 +117,21 @@ struct Ledger {
   std::int64_t epoch = 0;  // in which that is
   bool ends_epoch = false;
   std::int64_t ts_ns = 0;
-  std::vector<Row> rows;
+  Rows rows;
   std::vector<Collectives> collectives;
   std::optional<std::vector<MemoryUse>> memory;  // nothing: nobody asked for it
 };
 
 struct BoundFunction {
-  std::string name;
-  std::string library;
+  text::Kept name;
+  text::Kept library;
   std::uint64_t calls = 0;
 };
 
 // A library or a variable in the process that bears on what was seen.
 struct Noted {
-  std::string kind;
-  std::string path;
+  text::Kept kind;
+  text::Kept path;
 
   auto operator<=>(const Noted&) const = default;
 };
@@ -224,8 +199,9 @@ inline const Comm* comm_of(const Process& p, const std::optional<std::int64_t>& 
 }
 
 // What its last ledger has; nothing where none is known.
-inline std::span<const Row> rows_of(const Process& p) {
-  return p.ledger ? std::span<const Row>(p.ledger->rows) : std::span<const Row>();
+inline const Rows& rows_of(const Process& p) {
+  static const Rows kNone;
+  return p.ledger ? p.ledger->rows : kNone;
 }
 inline std::span<const Collectives> collectives_of(const Process& p) {
   return p.ledger ? std::span<const Collectives>(p.ledger->collectives)

@@ -68,15 +68,15 @@ void count_lines_of_window(Trace& trace) {
                             const ThreadName& t) { threads[t.thread] = thread_kind(t.name); }});
   for (const auto& [key, amounts] : rows) {
     const auto& [bucket, name, dtype, comm, device, bytes_class, captured, thread] = key;
-    ledger.rows.push_back({.bucket = bucket,
-                           .name = name,
-                           .dtype = dtype,
-                           .comm = comm,
-                           .device = device,
-                           .bytes_class = bytes_class,
-                           .mode = captured ? Mode::captured : Mode::direct,
-                           .thread = thread,
-                           .amounts = amounts});
+    ledger.rows.push_back({{.bucket = bucket,
+                            .name = name,
+                            .dtype = dtype,
+                            .comm = comm,
+                            .device = device,
+                            .bytes_class = bytes_class,
+                            .mode = captured ? Mode::captured : Mode::direct,
+                            .thread = thread},
+                           amounts});
   }
   for (const auto& [comm, n] : collectives) ledger.collectives.push_back({comm, n, {}, {}});
   Process& process = trace.processes.front();

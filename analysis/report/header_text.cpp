@@ -50,10 +50,10 @@ void libraries(std::string& out, const job::Job& job, std::string_view key, cons
 }
 
 void settings(std::string& out, const job::Job& job, std::string_view key,
-              std::map<std::string, std::string> read::Header::*values) {
+              read::KeptVariables read::Header::*values) {
   std::set<std::string> seen;
   for (const Process* p : job.processes) {
-    for (const auto& [name, value] : p->header.*values) seen.insert(name + "=" + value);
+    for (const auto& [name, value] : *(p->header.*values)) seen.insert(name + "=" + value);
   }
   if (!seen.empty()) field(out, key, fmt::format("{}", fmt::join(seen, " ")));
 }

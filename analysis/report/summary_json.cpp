@@ -1,3 +1,7 @@
+#include <array>
+#include <iterator>
+#include <utility>
+
 #include "diagnose/ends.h"
 #include "report/durations.h"
 #include "report/figures.h"
@@ -23,16 +27,40 @@ Json all_figures(const read::Amounts& a) {
   return j;
 }
 
-template <typename Pick>
-Json bucket(const stats::Summary& s, const Pick& pick) {
-  Json j = all_figures(pick(s.buckets));
+// Of a bucket, or of all: an array of each of these figures, with a number for each rank.
+constexpr std::pair<const char*, std::uint64_t read::Amounts::*> kOfRanks[] = {
+    {"calls", &read::Amounts::calls},
+    {"elements", &read::Amounts::elements},
+    {"bytes", &read::Amounts::bytes},
+    {"host_ns", &read::Amounts::host_ns}};
+using OfRanks = std::array<Json, std::size(kOfRanks)>;
+
+void add(OfRanks& to, const read::Amounts& a) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].push_back(a.*kOfRanks[i].second);
+}
+
+Json bucket(const read::Amounts& all, OfRanks& of_ranks) {
+  Json j = all_figures(all);
   Json& per_rank = j["per_rank"];
-  for (const auto& [name, amount] :
-       {std::pair("calls", &read::Amounts::calls), std::pair("elements", &read::Amounts::elements),
-        std::pair("bytes", &read::Amounts::bytes), std::pair("host_ns", &read::Amounts::host_ns)}) {
-    Json& values = per_rank[name] = Json::array();
-    for (const auto& [rank, totals] : s.per_rank) values.push_back(pick(totals).*amount);
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) {
+    per_rank[kOfRanks[i].first] = std::move(of_ranks[i]);
   }
+  return j;
+}
+
+Json buckets(const stats::Summary& s) {
+  std::array<OfRanks, kBucketCount + 1> of_ranks;  // the last: of all buckets
+  for (OfRanks& of : of_ranks) of.fill(Json::array());
+  stats::each_rank(s, [&](std::int64_t, const stats::Buckets& totals) {
+    for (std::size_t b = 0; b < kBucketCount; ++b) add(of_ranks[b], totals[b]);
+    add(of_ranks[kBucketCount], stats::sum(totals));
+  });
+  Json j = Json::object();
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    j[std::string(kBuckets[b].name)] = bucket(s.buckets[b], of_ranks[b]);
+  }
+  j["ALLGATHER_OBJ"] = s.object_gathers ? all_figures(*s.object_gathers) : Json();
+  j["ALL"] = bucket(stats::sum(s.buckets), of_ranks[kBucketCount]);
   return j;
 }
 
@@ -77,13 +105,7 @@ std::string to_json(const stats::Summary& s) {
   if (s.compute.window_ns != 0) {
     j["compute"] = {{"busy_ns", s.compute.busy_ns}, {"window_ns", s.compute.window_ns}};
   }
-  Json& buckets = j["buckets"] = Json::object();
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    buckets[std::string(kBuckets[b].name)] =
-        bucket(s, [b](const stats::Buckets& totals) { return totals[b]; });
-  }
-  buckets["ALLGATHER_OBJ"] = s.object_gathers ? all_figures(*s.object_gathers) : Json();
-  buckets["ALL"] = bucket(s, [](const stats::Buckets& totals) { return stats::sum(totals); });
+  j["buckets"] = buckets(s);
   Json& ops = j["ops"] = Json::array();
   for (const auto& [key, a] : s.ops) {
     Json op = {{"bucket", bucket_name(key.bucket)},

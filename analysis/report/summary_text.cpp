@@ -124,7 +124,7 @@ std::string rank_table(const stats::Summary& s) {
     if (timed) cells.insert(cells.end(), {device_time(a), exposed(a)});
     table.row(std::move(cells));
   };
-  for (const auto& [rank, totals] : s.per_rank) {
+  stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
     std::string name = std::to_string(rank);
     for (std::size_t b = 0; b < kBucketCount; ++b) {
       const Amounts& a = totals[b];
@@ -134,7 +134,7 @@ std::string rank_table(const stats::Summary& s) {
           a);
     }
     if (!name.empty()) row({name, "none", "0", "0", "0 B"}, {});
-  }
+  });
   return table.str();
 }
 

@@ -22,7 +22,7 @@ constexpr std::uint64_t Amounts::*kSums[] = {
 constexpr std::uint64_t Amounts::*kLongest[] = {&Amounts::host_ns_max, &Amounts::device_ns_max,
                                                 &Amounts::exposed_ns_max};
 
-auto key_of(const Row& r) {
+auto key_of(const read::RowKey& r) {
   return std::tuple(r.bucket, r.name, r.dtype, r.comm, r.device, r.host_memory, r.bytes_class,
                     r.mode, r.thread);
 }
@@ -51,17 +51,18 @@ void keep_epoch(read::Process& p, std::int64_t epoch) {
                                      "could not be written");
   }
   Ledger own = *end;
-  std::map<decltype(key_of(own.rows[0])), const Amounts*> before;
+  std::map<decltype(key_of({})), Amounts> before;
   if (begin != nullptr) {
-    for (const Row& row : begin->rows) before[key_of(row)] = &row.amounts;
+    for (const Row& row : begin->rows) before[key_of(row)] = row.amounts;
   }
-  for (Row& row : own.rows) {
+  own.rows.clear();
+  for (Row row : end->rows) {
     const auto earlier = before.find(key_of(row));
-    if (earlier != before.end()) subtract(row.amounts, *earlier->second);
+    if (earlier != before.end()) subtract(row.amounts, earlier->second);
+    if (row.amounts.calls + row.amounts.failed + row.amounts.unfinished != 0) {
+      own.rows.push_back(row);
+    }
   }
-  std::erase_if(own.rows, [](const Row& row) {
-    return row.amounts.calls + row.amounts.failed + row.amounts.unfinished == 0;
-  });
   for (read::Collectives& c : own.collectives) {
     if (begin == nullptr) break;
     const auto earlier = std::ranges::find(begin->collectives, c.comm, &read::Collectives::comm);

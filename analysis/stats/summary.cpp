@@ -59,33 +59,41 @@ std::optional<read::Amounts> all_object_gathers(const job::Job& job, const read:
   return total;
 }
 
+void add(Buckets& to, const Buckets& more) {
+  for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
+}
+
 // In place of what the ledgers tell of the whole job.
 void only_these(Summary& s) {
   s.ops = s.steps->ops;
   s.host_memory = s.steps->host_memory;
   s.buckets = {};
-  for (auto& [rank, buckets] : s.per_rank) buckets = {};
-  for (const auto& [rank, buckets] : s.steps->per_rank) s.per_rank[rank] = buckets;
-  for (const auto& [rank, buckets] : s.per_rank) {
-    for (std::size_t b = 0; b < kBucketCount; ++b) s.buckets[b] += buckets[b];
-  }
+  for (const auto& [rank, buckets] : s.steps->per_rank) add(s.buckets, buckets);
   s.phases = {};  // event lines do not say them
   s.phases[static_cast<std::size_t>(Phase::unknown)] = s.buckets;
 }
 
 }  // namespace
 
+void each_rank(const Summary& s,
+               const std::function<void(std::int64_t rank, const Buckets&)>& see) {
+  auto next = s.job->processes.begin();  // by rank
+  for (const std::int64_t rank : s.job->ranks) {
+    Buckets all{};
+    for (; next != s.job->processes.end() && (*next)->header.rank == rank; ++next) {
+      if (!s.only_steps) add(all, bucket_totals(**next));
+    }
+    if (s.only_steps && s.steps->per_rank.contains(rank)) all = s.steps->per_rank.at(rank);
+    see(rank, all);
+  }
+}
+
 Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options) {
   Summary s;
   s.job = &job;
   s.only_steps = options.only_steps;
-  for (const std::int64_t rank : job.ranks) s.per_rank[rank] = {};
   for (const read::Process* p : job.processes) {
-    const Buckets totals = bucket_totals(*p);
-    for (std::size_t b = 0; b < totals.size(); ++b) {
-      s.buckets[b] += totals[b];
-      if (p->header.rank) s.per_rank[*p->header.rank][b] += totals[b];
-    }
+    add(s.buckets, bucket_totals(*p));
     add_ops(s.ops, *p);
     add_host_memory(s.host_memory, *p);
     add_phases(s.phases, *p);

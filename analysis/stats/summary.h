@@ -1,6 +1,7 @@
 // What `tprof summary` says of a job, before it is text or JSON.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,7 +41,6 @@ struct CommSummary {
 struct Summary {
   const job::Job* job = nullptr;
   Buckets buckets{};
-  std::map<std::int64_t, Buckets> per_rank;
   HostMemories host_memory{};
   Phases phases{};
   std::optional<Rest> rest;  // what of them is no autograd thread's; nothing: not asked for
@@ -65,6 +65,11 @@ struct Summary {
   bool complete = true;
   diagnose::Findings findings;
 };
+
+// The buckets of each rank, in the order of the ranks. They are added up each time: of as many
+// ranks as there may be they are too much to be kept.
+void each_rank(const Summary& summary,
+               const std::function<void(std::int64_t rank, const Buckets&)>& see);
 
 struct SummaryOptions {
   bool read_lines = false;  // for what only event lines tell

@@ -30,18 +30,18 @@ read::Row row(const read::object& o) {
   const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
   if (known == std::end(kBuckets)) throw Malformed("unknown bucket '" + bucket + "'");
   const std::uint64_t calls = read::count(o, "calls");
-  return {.bucket = static_cast<Bucket>(known - kBuckets),
-          .name = read::text(o, "name"),
-          .dtype = read::text(o, "dtype"),
-          .comm = read::optional_integer(o, "comm"),
-          .device = read::optional_integer(o, "device"),
-          .host_memory = read::host_memory(o),
-          .bytes_class = read::integer_in(o, "bytes_class", -1, 63),
-          .amounts = {.calls = calls,
-                      .count = read::count(o, "count"),
-                      .elements = read::count(o, "elements"),
-                      .bytes = read::count(o, "bytes"),
-                      .host_ns = read::count(o, "host_ns")}};
+  return {{.bucket = static_cast<Bucket>(known - kBuckets),
+           .name = read::text(o, "name"),
+           .dtype = read::text(o, "dtype"),
+           .comm = read::optional_integer(o, "comm"),
+           .device = read::optional_integer(o, "device"),
+           .host_memory = read::host_memory(o),
+           .bytes_class = read::integer_in(o, "bytes_class", -1, 63)},
+          {.calls = calls,
+           .count = read::count(o, "count"),
+           .elements = read::count(o, "elements"),
+           .bytes = read::count(o, "bytes"),
+           .host_ns = read::count(o, "host_ns")}};
 }
 
 }  // namespace

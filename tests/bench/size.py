@@ -20,12 +20,14 @@ KINDS |= {"group_sizes": (1, 2)}
 INCOMPLETE = ("killed", "lost")  # that is all `summary` judges
 CHECK_S, CHECK_MIB = 60, 1024  # of 10,000 healthy ranks; of fewer ranks in proportion
 LEDGERS_S = 5
+# Of the largest jobs that there are, of little work each: what a rank alone costs.
+MOST_RANKS, FEW_LINES, MOST_S, MOST_MIB = 100_000, 10, 20, 1024
 RUN_S = 1  # what `tprof run` adds to a command in a folder that holds this job
 
 
-def big_job(place: Place, ranks: int, kind: str) -> Path:
+def big_job(place: Place, ranks: int, kind: str, lines: int = LINES) -> Path:
     folder = place.empty_folder("big")
-    command = [place.build / "big_jobs", folder, str(ranks), str(LINES), kind]
+    command = [place.build / "big_jobs", folder, str(ranks), str(lines), kind]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return folder
 
@@ -52,6 +54,24 @@ def of_job(place: Place, ranks: int, kind: str) -> Iterator[Figure]:
     shutil.rmtree(folder)
 
 
+def of_most_ranks(place: Place) -> Iterator[Figure]:
+    folder = big_job(place, MOST_RANKS, "closed", FEW_LINES)
+
+    def measured(name: str, command: list, status: int = 0) -> Iterator[Figure]:
+        used = place.finish([place.tprof, *command, folder], status=status)
+        what = f"{name}, {MOST_RANKS:,} ranks"
+        yield Figure(what, "s", [used.wall_s], limit=MOST_S)
+        yield Figure(f"{what}, memory", "MiB", [used.peak_bytes / MIB], limit=MOST_MIB)
+
+    yield from measured("check", ["check"])
+    yield from measured("summary", ["summary"])
+    # Each is a finding of its own: of the first is told, and how many there are.
+    for file in sorted(folder.iterdir())[1:]:
+        file.write_text("[\n{")
+    yield from measured("summary of one that can be read", ["summary"], status=1)
+    shutil.rmtree(folder)
+
+
 def figures(place: Place) -> Iterator[Figure]:
     # As many cores as the limits are for.
     cores = sorted(os.sched_getaffinity(0))
@@ -60,5 +80,6 @@ def figures(place: Place) -> Iterator[Figure]:
         for ranks in RANKS:
             for kind in KINDS:
                 yield from of_job(place, ranks, kind)
+        yield from of_most_ranks(place)
     finally:
         os.sched_setaffinity(0, cores)

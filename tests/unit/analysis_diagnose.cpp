@@ -55,8 +55,8 @@ namespace {
 
 struct Rank {
   std::uint64_t count;
-  std::string signature;
-  std::vector<std::string> marks;
+  read::Signature signature;
+  std::vector<read::Signature> marks;
   bool closed = true;
 };
 
@@ -86,7 +86,7 @@ struct Made {
 
 TEST_CASE("marks narrow a difference down to between two powers of two") {
   const Made made(
-      {{5, "x", {"a", "b", "c"}}, {5, "x", {"a", "b", "c"}}, {5, "y", {"a", "b", "d"}}});
+      {{5, 'x', {'a', 'b', 'c'}}, {5, 'x', {'a', 'b', 'c'}}, {5, 'y', {'a', 'b', 'd'}}});
   const Agreement a = agreement_of(made.c);
   REQUIRE(a.partings.size() == 1);
   CHECK(a.partings[0].how == How::differs);
@@ -96,7 +96,7 @@ TEST_CASE("marks narrow a difference down to between two powers of two") {
 
 TEST_CASE("behind the last mark the signature tells") {
   const Made made(
-      {{7, "x", {"a", "b", "c"}}, {7, "y", {"a", "b", "c"}}, {7, "x", {"a", "b", "c"}}});
+      {{7, 'x', {'a', 'b', 'c'}}, {7, 'y', {'a', 'b', 'c'}}, {7, 'x', {'a', 'b', 'c'}}});
   const Agreement a = agreement_of(made.c);
   REQUIRE(a.partings.size() == 1);
   CHECK(a.partings[0].groups[0][0]->process->header.rank == 1);
@@ -104,9 +104,9 @@ TEST_CASE("behind the last mark the signature tells") {
 }
 
 TEST_CASE("fewer collectives are a contradiction only where both sides closed") {
-  const std::vector<std::string> marks = {"a", "b", "c"};
+  const std::vector<read::Signature> marks = {'a', 'b', 'c'};
   const auto parting = [&](bool few, bool most) {
-    const Made made({{6, "x", marks, most}, {5, "w", marks, few}, {6, "x", marks, most}});
+    const Made made({{6, 'x', marks, most}, {5, 'w', marks, few}, {6, 'x', marks, most}});
     const Agreement a = agreement_of(made.c);
     REQUIRE(a.partings.size() == 1);
     CHECK(a.partings[0].groups[0][0]->process->header.rank == 1);
@@ -119,8 +119,8 @@ TEST_CASE("fewer collectives are a contradiction only where both sides closed") 
 }
 
 TEST_CASE("one rank that went on after most had closed did more") {
-  const std::vector<std::string> marks = {"a", "b", "c"};
-  const Made made({{6, "x", marks}, {7, "z", marks}, {6, "x", marks}, {6, "x", marks}});
+  const std::vector<read::Signature> marks = {'a', 'b', 'c'};
+  const Made made({{6, 'x', marks}, {7, 'z', marks}, {6, 'x', marks}, {6, 'x', marks}});
   const Agreement a = agreement_of(made.c);
   REQUIRE(a.partings.size() == 1);
   CHECK(a.partings[0].how == How::more);

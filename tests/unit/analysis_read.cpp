@@ -1,4 +1,7 @@
 // read/: from bytes to what the metadata lines say.
+#include <iterator>
+#include <vector>
+
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "read/error.h"
@@ -88,12 +91,12 @@ TEST_CASE("the totals of a file are those of its last ledger, an epoch's what it
   const read::Trace trace = read::load(file);
   REQUIRE(trace.processes.size() == 1);
   const read::Process& p = trace.processes[0];
-  CHECK(p.ledger.value().rows[0].amounts.calls == 11);
+  CHECK(p.ledger.value().rows.begin()->amounts.calls == 11);
   CHECK(p.end == read::End::closed);
   const auto calls_of_epoch = [&](std::int64_t epoch) {
     read::Process copy = p;
     stats::keep_epoch(copy, epoch);
-    return copy.ledger->rows.empty() ? 0 : copy.ledger->rows[0].amounts.calls;
+    return copy.ledger->rows.empty() ? 0 : copy.ledger->rows.begin()->amounts.calls;
   };
   CHECK(calls_of_epoch(0) == 9);
   CHECK(calls_of_epoch(1) == 0);
@@ -114,7 +117,7 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
     text.replace(text.size() / 2, 30, "{\"name\":\"tprof_header\" broken\n{");
     text.insert(text.size() / 2, "\n");
     const read::Trace trace = read::load(folder.write("rank.json", text));
-    CHECK(trace.processes.at(0).ledger.value().rows.at(0).amounts.calls == 2000);
+    CHECK(trace.processes.at(0).ledger.value().rows.begin()->amounts.calls == 2000);
   }
   SECTION("a communicator that was made in the middle is found by reading all of it") {
     const std::string late = "[\n" + header() + events + comm(1, "aa") + events + last + footer();
@@ -145,7 +148,8 @@ TEST_CASE("a big closed file is read from its two ends, and gives what reading a
     }
     const read::Trace trace = read::load(folder.write(
         "rank.json", "[\n" + header() + comm(1, "aa") + events + ledger(rows) + footer()));
-    CHECK(trace.processes.at(0).ledger.value().rows.size() == 2000);
+    const read::Rows& read_back = trace.processes.at(0).ledger.value().rows;
+    CHECK(std::ranges::distance(read_back.begin(), read_back.end()) == 2000);
   }
 }
 
@@ -212,11 +216,44 @@ TEST_CASE("a file cut at any byte is read up to its last whole line, or refused"
     }
     const read::Process p = read::load(file).processes.at(0);
     const std::uint64_t expected = size < first.size() ? 0 : size < second.size() ? 1 : 2;
-    const std::uint64_t found = p.ledger ? p.ledger->rows.at(0).amounts.calls : 0;
+    const std::uint64_t found = p.ledger ? p.ledger->rows.begin()->amounts.calls : 0;
     CHECK(found == expected);
     const bool closed = size + 2 >= whole.size();  // all but "]\n"
     CHECK((p.end == read::End::closed) == closed);
     const bool between_lines = whole[size - 1] == '\n' || size + 1 == whole.size();
     CHECK(p.cut == !between_lines);
   }
+}
+
+TEST_CASE("rows come back as they went in, whatever their figures are") {
+  std::vector<read::Row> given;
+  for (int i = 0; i < 200; ++i) {
+    read::Row row;
+    row.bucket = static_cast<Bucket>(i % static_cast<int>(kBucketCount));
+    row.name = "name" + std::to_string(i % 7);
+    row.dtype = i % 2 == 0 ? "float32" : "";
+    if (i % 3 != 0) row.comm = i % 3 == 1 ? i : -i;
+    if (i % 5 == 0) row.device = 7;
+    row.bytes_class = i % 65 - 1;
+    row.amounts.calls = std::uint64_t{1} << i % 64;
+    row.amounts.host_ns = i % 4 == 0 ? 0 : read::kSaturated - static_cast<std::uint64_t>(i);
+    row.amounts.replayed = static_cast<std::uint64_t>(i);
+    given.push_back(row);
+  }
+  read::Rows rows;
+  CHECK(rows.empty());
+  for (const read::Row& row : given) rows.push_back(row);
+  std::size_t n = 0;
+  for (const read::Row& row : rows) {
+    REQUIRE(n < given.size());
+    CHECK(static_cast<const read::RowKey&>(row) == given[n]);
+    CHECK(row.amounts.calls == given[n].amounts.calls);
+    CHECK(row.amounts.bytes == 0);
+    CHECK(row.amounts.host_ns == given[n].amounts.host_ns);
+    CHECK(row.amounts.replayed == given[n].amounts.replayed);
+    ++n;
+  }
+  CHECK(n == given.size());
+  rows.clear();
+  CHECK(rows.empty());
 }

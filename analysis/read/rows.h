@@ -1,0 +1,109 @@
+// The rows of a ledger. A rank has tens of them and a job 100,000 ranks, so they are kept small:
+// what a row is of is the same on nearly all ranks, and of its figures most are 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "interpose/format/buckets.h"
+#include "interpose/format/ledger.h"
+#include "text/kept.h"
+
+namespace tprof::read {
+
+// A sum that would be larger stays at this: a total that is too low must not look like one that is
+// right (see Amounts::saturated).
+inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
+std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
+
+// Sums of calls that went the same way. The names are the contract's.
+struct Amounts {
+  std::uint64_t calls = 0;
+  std::uint64_t count = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t host_ns = 0;
+  std::uint64_t host_ns_max = 0;
+  std::uint64_t device_ns = 0;
+  std::uint64_t device_ns_max = 0;
+  std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
+  std::uint64_t device_bytes = 0;
+  std::uint64_t waited = 0;      // of those: calls that somebody was seen to wait for,
+  std::uint64_t waited_ns = 0;   // their device time,
+  std::uint64_t exposed_ns = 0;  // the part of it in which computation stood still
+  std::uint64_t exposed_ns_max = 0;
+  std::uint64_t late = 0;  // of `waited`: calls that were not through when they were wanted
+  std::uint64_t failed = 0;
+  std::uint64_t unfinished = 0;
+  std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own
+
+  Amounts& operator+=(const Amounts& other);
+  bool saturated() const;  // a sum of it is only a lower bound
+};
+
+// What the calls of a row have in common.
+struct RowKey {
+  Bucket bucket = Bucket::ALLGATHER;
+  text::Kept name;
+  text::Kept dtype;
+  std::optional<std::int64_t> comm;
+  std::optional<std::int64_t> device;            // of a copy
+  HostMemory host_memory = HostMemory::unknown;  // of one between host and device
+  std::int64_t bytes_class = -1;
+  Mode mode = Mode::direct;
+  ThreadKind thread = ThreadKind::other;  // whose calls they are; of replays it is not known
+
+  bool operator==(const RowKey&) const = default;
+};
+
+struct Row : RowKey {
+  Amounts amounts;
+};
+
+// Read in their order, one at a time.
+class Rows {
+ public:
+  class Iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Row;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(const Rows& of, std::size_t at) : of_(&of), at_(at) { read(); }
+    const Row& operator*() const { return row_; }
+    const Row* operator->() const { return &row_; }
+    Iterator& operator++() {
+      at_ = next_;
+      read();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return at_ == of_->bytes_.size(); }
+
+   private:
+    void read();
+
+    const Rows* of_ = nullptr;
+    std::size_t at_ = 0;
+    std::size_t next_ = 0;
+    Row row_;
+  };
+
+  Iterator begin() const { return {*this, 0}; }
+  static std::default_sentinel_t end() { return {}; }
+  bool empty() const { return bytes_.empty(); }
+  void push_back(const Row& row);
+  void clear() { bytes_.clear(); }
+  void shrink_to_fit() { bytes_.shrink_to_fit(); }  // no more will come
+
+ private:
+  // Of each row its key, which of its figures are not 0, and these, seven bits a byte.
+  std::vector<unsigned char> bytes_;
+};
+
+}  // namespace tprof::read
