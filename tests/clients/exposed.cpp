@@ -7,7 +7,9 @@
 // of work as the program says, with STANDIN_BLOCK_US=1 and STANDIN_GBPS=0.001: a kernel has a
 // block, a call or copy a byte for each microsecond. Without arguments: the names of all shapes.
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <nccl.h>
 #include <unistd.h>
 
@@ -763,6 +765,43 @@ const std::map<std::string, Shape> kShapes = {
                                          j.compute));
        j.order(j.comm, j.compute);
        CHECK(cudaLaunchKernelExC(&config, body, nullptr));
+     })},
+    // As compilers at run time launch what they made.
+    {"driver_launches",
+     [](Job& j, int steps) {
+       using Launch =
+           CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void**, void**);
+       using LaunchEx = CUresult (*)(const CUlaunchConfig*, CUfunction, void**, void**);
+       void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+       const auto launch = reinterpret_cast<Launch>(dlsym(driver, "cuLaunchKernel"));
+       const auto launch_ex = reinterpret_cast<LaunchEx>(dlsym(driver, "cuLaunchKernelEx"));
+       for (int i = 0; i < steps; ++i) {
+         j.order(j.compute, j.comm);
+         j.gather(j.comm, 4000);
+         CHECK(launch(nullptr, 1500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
+         CUlaunchConfig config{};
+         config.gridDimX = 1500;
+         config.gridDimY = config.gridDimZ = 1;
+         config.hStream = j.compute;
+         CHECK(launch_ex(&config, nullptr, nullptr, nullptr));
+         j.order(j.comm, j.compute);
+         CHECK(launch(nullptr, 500, 1, 1, 1, 1, 1, 0, j.compute, nullptr, nullptr));
+         j.end_step();
+       }
+     }},
+    // A copy between the calls of a group, as c10d's scatter has it.
+    {"copy_in_group", each([](Job& j) {
+       j.kernels(j.compute, 2, 500);
+       j.order(j.compute, j.comm);
+       CHECK(ncclGroupStart());
+       CHECK(ncclSend(j.data, 700, ncclInt8, 0, j.world, j.comm));
+       CHECK(ncclRecv(j.more, 700, ncclInt8, 0, j.world, j.comm));
+       j.d2d(j.comm, 400);
+       CHECK(ncclGroupEnd());
+       j.kernel(j.compute, 500);
+       j.order(j.comm, j.compute);
+       j.reduce(j.compute, 500);
      })},
     // A second stream computes in one step of ten only.
     {"rare_second_stream", [](Job& j, int steps) {

@@ -218,7 +218,8 @@ MORE = (
     "fsdp2", "accumulation", "cpu_bound", "tensor_parallel", "tensor_parallel_beside", "zero3", "pipeline", "experts",
     "graphs", "graphs_with_calls", "two_devices", "two_threads", "evaluation", "loader", "clipping", "tiny_kernels",
     "host_functions", "priority", "streams_remade", "per_thread", "default_stream", "one_long_kernel", "short_kernels",
-    "two_communicators", "grouped", "watched", "synchronizing_thread", "other_launches", "rare_second_stream", "moves",
+    "two_communicators", "grouped", "watched", "synchronizing_thread", "other_launches", "driver_launches", "copy_in_group",
+    "rare_second_stream", "moves",
     "work_beside_calls", "queued_and_away", "before_and_behind", "waits_in_a_row", "one_kernel_a_step",
 )  # fmt: skip
 

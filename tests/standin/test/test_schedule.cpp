@@ -1,4 +1,5 @@
 // The schedule: when device work begins and ends, and what is written of it.
+#include <cuda.h>
 #include <nccl.h>
 #include <unistd.h>
 
@@ -177,6 +178,22 @@ TEST_CASE("copies, functions, groups and devices are told apart") {
   REQUIRE(whats == "cudaMemcpyAsync memset host ncclRecv+ncclSend ");
   REQUIRE(ncclCommDestroy(comm) == ncclSuccess);
   REQUIRE(cudaSetDevice(0) == cudaSuccess);
+}
+
+TEST_CASE("the driver's launches are kernels too") {
+  const cudaStream_t one = stream();
+  REQUIRE(cuLaunchKernel(nullptr, 50, 4, 2, 1, 1, 1, 0, one, nullptr, nullptr) == CUDA_SUCCESS);
+  CUlaunchConfig config{};
+  config.gridDimX = 300;
+  config.gridDimY = config.gridDimZ = 1;
+  config.hStream = one;
+  REQUIRE(cuLaunchKernelEx(&config, nullptr, nullptr, nullptr) == CUDA_SUCCESS);
+  REQUIRE(cudaStreamSynchronize(one) == cudaSuccess);
+  const auto lines = written();
+  REQUIRE(lines.size() == 2);
+  REQUIRE(lines[0].what == "kernel");
+  REQUIRE(lines[0].took() == 400'000);
+  REQUIRE(lines[1].took() == 300'000);
 }
 
 TEST_CASE("a graph's launch is from its first work to its last") {

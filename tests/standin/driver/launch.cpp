@@ -1,0 +1,25 @@
+// Kernels, as compilers that make them at run time launch them. They compute nothing.
+#include "driver/entry.h"
+#include "engine/device.h"
+#include "engine/model.h"
+
+using namespace standin;
+
+namespace {
+
+CUresult launch(dim3 grid, CUstream stream) {
+  return with_stream(stream, [&](CUstream_st& s) {
+    use_context(s.device);
+    submit(s, {.takes = kernel_time(grid), .type = cudaGraphNodeTypeKernel});
+    return device_error();
+  });
+}
+
+}  // namespace
+
+STANDIN_ENTRY(cuLaunchKernel,
+              (CUfunction, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned,
+               unsigned, CUstream stream, void**, void**),
+              launch({x, y, z}, stream))
+STANDIN_ENTRY(cuLaunchKernelEx, (const CUlaunchConfig* config, CUfunction, void**, void**),
+              launch({config->gridDimX, config->gridDimY, config->gridDimZ}, config->hStream))
