@@ -803,6 +803,76 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        j.reduce(j.compute, 500);
      })},
+    // The default stream's calls hold up a blocking stream's kernels, and nobody says wait.
+    {"implicit_order",
+     [](Job& j, int steps) {
+       cudaStream_t blocking;
+       CHECK(cudaStreamCreate(&blocking));
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           j.kernels(blocking, 2, 700);
+           j.gather(nullptr, 1500);
+         }
+         j.order(nullptr, j.compute);
+         j.end_step();
+       }
+     }},
+    // What waits is told so by the driver's functions.
+    {"driver_waits",
+     [](Job& j, int steps) {
+       void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+       const auto record = reinterpret_cast<CUresult (*)(CUevent, CUstream)>(
+           dlsym(driver, "cuEventRecord"));
+       const auto wait = reinterpret_cast<CUresult (*)(CUstream, CUevent, unsigned)>(
+           dlsym(driver, "cuStreamWaitEvent"));
+       for (int i = 0; i < steps; ++i) {
+         for (int layer = 0; layer < 3; ++layer) {
+           cudaEvent_t computed = j.events[0], gathered = j.events[1];
+           CHECK(record(computed, j.compute));
+           CHECK(wait(j.comm, computed, 0));
+           j.gather(j.comm, 3000);
+           CHECK(record(gathered, j.comm));
+           j.kernels(j.compute, 2, 700);
+           CHECK(wait(j.compute, gathered, 0));
+           j.kernels(j.compute, 2, 500);
+         }
+         j.end_step();
+       }
+     }},
+    // Two streams compute in turns, each waits for the other.
+    {"ping_pong", each([](Job& j) {
+       j.order(j.compute, j.comm);
+       j.reduce(j.comm, 6000);
+       cudaEvent_t reduced = j.record(j.comm);
+       for (int i = 0; i < 4; ++i) {
+         j.kernel(j.compute, 500);
+         j.order(j.compute, j.side);
+         j.kernel(j.side, 500);
+         j.order(j.side, j.compute);
+       }
+       Job::wait(j.compute, reduced);
+       j.kernel(j.compute, 1000);
+     })},
+    // Many streams compute, each a little.
+    {"many_streams",
+     [](Job& j, int steps) {
+       std::vector<cudaStream_t> streams(48);
+       for (auto& stream : streams) stream = new_stream();
+       for (int i = 0; i < steps; ++i) {
+         j.order(j.compute, j.comm);
+         j.gather(j.comm, 5000);
+         for (size_t k = 0; k < streams.size(); k += 6) {
+           const cudaStream_t stream = streams[(k + static_cast<size_t>(i)) % streams.size()];
+           j.order(j.compute, stream);
+           j.kernel(stream, 300);
+           j.order(stream, j.compute);
+           j.kernel(j.compute, 100);
+         }
+         j.order(j.comm, j.compute);
+         j.kernel(j.compute, 800);
+         j.end_step();
+       }
+     }},
     // A second stream computes in one step of ten only.
     {"rare_second_stream", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {

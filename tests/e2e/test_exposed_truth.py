@@ -213,12 +213,44 @@ def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
     assert differences(run, schedule, may_be_unknown) == []
 
 
+SCHEDULE = """\
+1 kernel 0 0 1000 0 0 0 -
+2 ncclAllGather 0 500 1500 0 1 0 -
+2 ncclRecv+ncclSend 1500 1600 2600 0 2 0 -
+1 marker 1000 1500 1500 0 0 0 -
+1 ncclReduce 1500 1500 2000 0 1 1 -
+1 graph 1500 1500 2200 0 0 0 -
+1 cudaMemcpyAsync 2200 2300 2400 0 1 0 D2D
+3 cudaMemcpyAsync 0 2000 2800 0 1 0 H2D
+4 kernel 0 2400 2500 1 0 0 -
+3 host 2800 2800 3000 0 0 0 -
+2 marker 4000 4000 4000 0 0 0 -
+"""
+
+
+def test_the_truth_is_the_definition(tmp_path):
+    """A kernel until 1000, a graph from 1500 to 2200, its stream's copy from 2300 to 2400; what the graph
+    executed is its own, and another device's kernel hides nothing."""
+    path = tmp_path / "schedule-1"
+    path.write_text(SCHEDULE)
+    ran = device_truth.work_of(path)
+    assert device_truth.computation(ran, 0) == [(0, 1000), (1500, 2200), (2300, 2400)]
+    assert device_truth.computation(ran, 1) == [(2400, 2500)]
+    assert [(call.work.what, call.took, call.exposed, call.host_ns) for call in device_truth.calls_of(ran)] == [
+        ("ncclAllGather", 1000, 500, 0),
+        ("ncclRecv+ncclSend", 1000, 300, 1400),
+        ("cudaMemcpyAsync", 800, 500, 0),
+        ("cudaMemcpyAsync", 100, 0, 0),
+    ]
+
+
 # More of what training looks like.
 MORE = (
     "fsdp2", "accumulation", "cpu_bound", "tensor_parallel", "tensor_parallel_beside", "zero3", "pipeline", "experts",
     "graphs", "graphs_with_calls", "two_devices", "two_threads", "evaluation", "loader", "clipping", "tiny_kernels",
     "host_functions", "priority", "streams_remade", "per_thread", "default_stream", "one_long_kernel", "short_kernels",
-    "two_communicators", "grouped", "watched", "synchronizing_thread", "other_launches", "driver_launches", "copy_in_group",
+    "two_communicators", "grouped", "watched", "synchronizing_thread", "other_launches", "driver_launches", "copy_in_group", "implicit_order", "driver_waits",
+    "ping_pong", "many_streams",
     "rare_second_stream", "moves",
     "work_beside_calls", "queued_and_away", "before_and_behind", "waits_in_a_row", "one_kernel_a_step",
 )  # fmt: skip
