@@ -23,7 +23,9 @@ SqliteReader::SqliteReader(const std::filesystem::path& file) : file_(file) {
 }
 
 void SqliteReader::fail() const {
-  throw read::BadInput(file_, std::string("can't be read: ") + sqlite3_errmsg(db_.get()));
+  constexpr std::size_t kMost = 200;  // of what is damaged it may quote any part
+  const std::string why = sqlite3_errmsg(db_.get());
+  throw read::BadInput(file_, "can't be read: " + why.substr(0, kMost));
 }
 
 std::optional<std::int64_t> SqliteReader::Row::integer(int column) const {
