@@ -211,7 +211,8 @@ def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
         assert statistics.median(c.exposed / c.took for c in calls) == pytest.approx(expected, abs=0.05)
     # A few calls: it may be that none is among the sampled ones, or that no pair of events was left.
     some_only = ":" in timing or shape == "queued_ahead"
-    may_be_unknown = {name for name in printed(run.traces) if some_only and name != SHAPES[shape][0]}
+    always_known = SHAPES[shape][0] if "nccl" in SHAPES[shape][0] or ":" not in timing else None
+    may_be_unknown = {name for name in printed(run.traces) if some_only and name != always_known}
     assert differences(run, schedule, may_be_unknown) == []
 
 
@@ -301,7 +302,7 @@ TRAINED = (
 )  # fmt: skip
 
 
-@NOT_YET
+@NOT_YET  # and "tensor": the copies in c10d's scatter, as in copy_in_group
 @pytest.mark.parametrize("kind, end", TRAINED)
 def test_unmodified_pytorch(torch, kind, end, tmp_path):
     """Kernels so long that the device, not the host, is what holds up a step."""
