@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
@@ -113,19 +114,25 @@ void Output::complete_windows(Which which) {
 
 void Output::end_epoch(std::string_view ledger) {
   const LockGuard guard(ending_);
-  ended_ << ledger;
+  ended_[fills_] << ledger;
   ++ended_epochs_;
 }
 
 void Output::write_ended_epochs() {
-  const LockGuard guard(ending_);
-  if (ended_epochs_ == 0) return;
+  Text* ended = nullptr;
+  std::uint32_t epochs = 0;
+  {
+    const LockGuard guard(ending_);
+    if (ended_epochs_ == 0) return;
+    ended = &ended_[fills_];
+    epochs = std::exchange(ended_epochs_, 0);
+    fills_ ^= 1;
+  }
   begin();
-  text_ << ended_.view();
-  next_.epoch += ended_epochs_;
+  text_ << ended->view();
+  next_.epoch += epochs;
   flush(0);
-  ended_.clear();
-  ended_epochs_ = 0;
+  ended->clear();
 }
 
 void Output::tick() {

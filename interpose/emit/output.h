@@ -111,8 +111,9 @@ class Output {
   std::uint64_t last_ledger_ns_;
   std::uint64_t ledger_every_ns_;
   ClockAnchor last_clock_;
-  Lock ending_;  // of these
-  Text ended_;
+  Lock ending_;  // of these: never over a write
+  Text ended_[2];
+  std::uint32_t fills_ = 0;  // that one; the other is being written
   std::uint32_t ended_epochs_ = 0;
   std::uint64_t last_transactions_ = 0;
 };

@@ -157,8 +157,8 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
   return start_background_thread(run);
 }
 
-void wake_often() {
-  g_sleep_ms.store(kSleepBetweenStepsMs, std::memory_order_relaxed);
+void wake_often(bool on) {
+  g_sleep_ms.store(on ? kSleepBetweenStepsMs : kSleepMs, std::memory_order_relaxed);
 }
 
 void wake() {

@@ -28,8 +28,8 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
 
 void wake();
 
-// What is on depends on the step: so much of one may pass before calls are timed.
-void wake_often();
+// What is on depends on the step, so little of one may pass before calls are timed; or no more.
+void wake_often(bool on);
 
 // All that was recorded before is in the file, as far as the disk takes it: waits for the thread to
 // say so. False: not in time.

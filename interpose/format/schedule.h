@@ -43,6 +43,13 @@ constexpr Action action_of(const Schedule& s, std::uint64_t step) {
   return at + 1 < cycle ? Action::record : Action::record_and_save;
 }
 
+// Whether its last cycle ended before the step.
+constexpr bool is_over(const Schedule& s, std::uint64_t step) {
+  if (s.repeat == 0 || step < s.skip_first) return false;
+  const std::uint64_t at = step - s.skip_first + (s.skip_first_wait != 0 ? s.wait : 0);
+  return at / (s.wait + s.warmup + s.active) >= s.repeat;
+}
+
 inline constexpr std::string_view kByControl = "ctl";
 
 // "off", "profiler", "ctl", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any order: what

@@ -27,6 +27,7 @@ inline constexpr std::uint32_t kMaxWindows = 256;
 // What is on now, for who times calls.
 inline constexpr std::uint32_t kWindowTimed = 1;
 inline constexpr std::uint32_t kWindowOpen = 2;
+inline constexpr std::uint32_t kWindowsOver = 4;  // of this schedule none is to come
 
 struct Windows {
   char schedule[kMaxSchedule + 1];    // TPROF_SCHEDULE; "": off

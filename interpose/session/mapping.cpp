@@ -105,12 +105,13 @@ std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most)
   return offset;
 }
 
+// What two threads do here at the same time comes to the same.
 bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   const KeepErrno keep_errno;
   from = round_up(from);
   to = round_up(to);
   if (from == to) return true;
-  const LockGuard guard(growing_);
+  const NoCancel no_cancel;
   return file_.still_ours() && room_to_take() && fill_hole(file_.fd, from, to - from) &&
          map_file(from, to - from);
 }

@@ -23,6 +23,7 @@ class Mapping {
   // `most` bytes; what lies behind the first `bytes` is not to be touched before back().
   std::uint64_t allocate_in_file(std::uint64_t bytes, std::uint64_t most);
   // Makes [from, to) usable, of a segment that is so up to `from`. False: the file has no room.
+  // Without a lock: the writer's thread, which others may keep from running, does it too.
   bool back(std::uint64_t from, std::uint64_t to);
   void close();
 

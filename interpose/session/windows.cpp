@@ -68,7 +68,9 @@ void take_over(WindowsBy by, std::string_view schedule) {
     last_window(table())->to_ns.store(now_ns(), std::memory_order_release);
   }
   set_schedule(table(), schedule);
+  table().state.store(0, std::memory_order_relaxed);
   g_taken_over = true;
+  writer::wake_often(by == WindowsBy::steps);
 }
 
 bool is_ours() {
@@ -83,7 +85,7 @@ void begin() {
   timing::set_window(false);
   if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
   if (by() == WindowsBy::control) return;
-  writer::wake_often();
+  writer::wake_often(true);
   if (session::config().cuda_profiler) {
     g_has_thread.store(start_background_thread(switch_profilers), std::memory_order_relaxed);
   }
@@ -94,6 +96,7 @@ void follow() {
   const std::uint32_t state = table().state.load(std::memory_order_relaxed);
   timing::set_window((state & kWindowTimed) != 0);
   switch_profilers_to((state & kWindowOpen) != 0);
+  writer::wake_often((state & kWindowsOver) == 0);
 }
 
 Obeyed open_by_hand() {
@@ -121,7 +124,6 @@ Obeyed open_for_steps(std::uint32_t steps) {
   set_open(false);
   table().asked_ns.store(now_ns(), std::memory_order_relaxed);
   take_over(WindowsBy::steps, schedule);
-  writer::wake_often();
   return Obeyed::done;
 }
 

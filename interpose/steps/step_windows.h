@@ -68,7 +68,9 @@ class StepWindows {
     if (!wanted()) return;
     const std::uint32_t open = is_open(last_window(windows_)) ? kWindowOpen : 0;
     const std::uint32_t timed = now != Action::none ? kWindowTimed : 0;
-    windows_.state.store(open | timed, std::memory_order_relaxed);
+    const bool ended = first_ != kNone && next_ >= first_ && is_over(schedule_, next_ - first_);
+    const std::uint32_t over = ended && open == 0 ? kWindowsOver : 0;
+    windows_.state.store(open | timed | over, std::memory_order_relaxed);
   }
 
   Windows& windows_;

@@ -17,7 +17,11 @@ bool back_next(ThreadArea& area, std::uint64_t capacity) {
   if (area.backed.load(std::memory_order_acquire) >= 2 * capacity) return true;
   const std::uint64_t end = area.ring + capacity * sizeof(Record);
   if (!session::mapping().back(end, end + capacity * sizeof(Record))) return false;
-  area.backed.store(2 * capacity, std::memory_order_release);
+  // The thread may have done it itself meanwhile, and more.
+  std::uint64_t backed = area.backed.load(std::memory_order_relaxed);
+  while (backed < 2 * capacity &&
+         !area.backed.compare_exchange_weak(backed, 2 * capacity, std::memory_order_release)) {
+  }
   return true;
 }
 

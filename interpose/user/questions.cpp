@@ -119,20 +119,38 @@ std::size_t give(const Text& text, char* json, std::size_t size) {
 
 // The ledger of a moment, and its sums.
 struct EpochsEnd {
-  EpochsEnd() {
-    if (!session::started()) return;
+  explicit EpochsEnd(std::uint32_t epoch) : traced(session::started()) {
+    if (!traced) return;
     const View view = session::mapping().view();
     Sums sums;
-    ledger_line(ledger, view, sums, now_ns(), g_since.epoch, "reset", false);
+    ledger_line(ledger, view, sums, now_ns(), epoch, "reset", false);
     counts = add_up(view, sums);
   }
+  bool traced;
   Text ledger;
   Buckets counts{};
 };
 
+Since since_now() {
+  const LockGuard guard(g_lock);
+  return g_since;
+}
+
+// f(end) under the lock. The counts are added up without it, on threads that may be kept from
+// running, and once more where an epoch ended meanwhile.
+template <typename F>
+void end_epoch(F&& f) {
+  for (;;) {
+    const std::uint32_t epoch = since_now().epoch;
+    const EpochsEnd end(epoch);
+    const LockGuard guard(g_lock);
+    if (g_since.epoch == epoch) return f(end);
+  }
+}
+
 void begin_epoch(const EpochsEnd& end) {
   g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
-  if (!session::started()) return;
+  if (!end.traced) return;
   g_since.before = end.counts;
   ++g_since.epoch;
   writer::end_epoch(end.ledger.failed() ? std::string_view() : end.ledger.view());
@@ -154,32 +172,29 @@ int rank() {
 std::size_t totals(char* json, std::size_t size) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const Buckets now = session::started() ? counts_now() : Buckets{};
+  const Since since = since_now();  // before the counts, which only grow
   Text text;
-  {
-    const LockGuard guard(g_lock);
-    put(text, now, g_since);
-  }
+  put(text, session::started() ? counts_now() : Buckets{}, since);
   return give(text, json, size);
 }
 
 std::size_t totals_and_reset(char* json, std::size_t size) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const LockGuard guard(g_lock);
-  const EpochsEnd end;
-  Text text;
-  put(text, end.counts, g_since);
-  const std::size_t needed = give(text, json, size);
-  if (json != nullptr && needed != 0 && needed <= size) begin_epoch(end);
+  std::size_t needed = 0;
+  end_epoch([&](const EpochsEnd& end) {
+    Text text;
+    put(text, end.counts, g_since);
+    needed = give(text, json, size);
+    if (json != nullptr && needed != 0 && needed <= size) begin_epoch(end);
+  });
   return needed;
 }
 
 int reset() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const LockGuard guard(g_lock);
-  begin_epoch(EpochsEnd());
+  end_epoch(begin_epoch);
   return TPROF_OK;
 }
 

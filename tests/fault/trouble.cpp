@@ -8,6 +8,9 @@
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
 //                          never succeeds while they are not held back
 //   TROUBLE=stall          no write returns, but the first: a file server that is gone
+//   TROUBLE=stall:TEXT     no write of this text does; the file STALLED is made before one stands
+//   TROUBLE=nice           the writer's thread never gets blocks for a file: others take its core
+//   TROUBLE=naps           how long the writer's thread means to sleep goes to the file NAPS, in ms
 //   TROUBLE=places         where PLACES says so ("output=nfs shm=small tmpdir=ext4 tmp=ext4"):
 //   which
 //                          file systems these folders are on: nfs, overlay, ext4, tmpfs (with 8 GiB
@@ -21,7 +24,10 @@
 // CLOCK_MONOTONIC.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -108,6 +114,30 @@ void answer_for(std::string_view path, struct statfs* fs) {
   fs->f_bavail = room ? 8 * kGiB / 4096 : kGiB / 4096 - 1;
 }
 
+// Of a write of TEXT.
+bool stalls(std::string_view text) {
+  constexpr std::string_view kStall = "stall:";
+  if (!trouble().starts_with(kStall)) return false;
+  return text.find(trouble().substr(kStall.size())) != std::string_view::npos;
+}
+
+[[noreturn]] void stand() {
+  if (const char* file = std::getenv("STALLED")) creat(file, 0666);
+  for (;;) pause();
+}
+
+bool in_writers_thread() {
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  return std::string_view(name) == "tprof";
+}
+
+void note_nap(long operation, const timespec* timeout) {
+  if (operation != FUTEX_WAIT_PRIVATE || timeout == nullptr || !in_writers_thread()) return;
+  static const int file = creat(std::getenv("NAPS"), 0666);
+  dprintf(file, "%ld\n", timeout->tv_sec * 1000 + timeout->tv_nsec / 1'000'000);
+}
+
 void moment(const char* what = "kill:") {
   static std::atomic<int> moments{0};
   const int last = number_of(what);
@@ -175,6 +205,7 @@ int ftruncate(int fd, off_t size) noexcept {
 int fallocate(int fd, int mode, off_t at, off_t size) {
   const auto real = next<int(int, int, off_t, off_t)>("fallocate");
   if (!ours(fd)) return real(fd, mode, at, size);
+  if (wants("nice") && mode == 0 && in_writers_thread()) stand();
   if (wants("fallocate")) {
     errno = EOPNOTSUPP;
     return -1;
@@ -205,7 +236,8 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
   if (!ours(fd)) return real(fd, from, n, at);
   static std::atomic<int> writes{0};
   const int nth = ++writes;
-  while (wants("stall") && nth > 1) pause();
+  while (trouble() == "stall" && nth > 1) pause();
+  if (stalls({static_cast<const char*>(from), n})) stand();
   const int first_refused = number_of("quota:");
   if (first_refused != 0 && nth >= first_refused) {
     errno = EDQUOT;
@@ -226,6 +258,17 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
                             n - static_cast<std::size_t>(half), at + half);
   moment(what);
   return rest < 0 ? rest : half + rest;
+}
+
+long syscall(long number, ...) noexcept {
+  static const auto real = next<long(long, ...)>("syscall");
+  va_list arguments;
+  va_start(arguments, number);
+  long a[6];
+  for (long& argument : a) argument = va_arg(arguments, long);
+  va_end(arguments);
+  if (number == SYS_futex && wants("naps")) note_nap(a[1], reinterpret_cast<timespec*>(a[3]));
+  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
