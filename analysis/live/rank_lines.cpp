@@ -78,8 +78,7 @@ std::uint64_t RankLines::settled() const {
   const read::Header& header = process_->header;
   if (header.ring.empty() || is_closed(file_.path())) return UINT64_MAX;
   try {
-    const auto ring = read::RingFile::open(read::ring_path(file_.path(), header));
-    if (ring && ring->belongs_to(header)) return read::committed_bytes(*ring);
+    if (const auto ring = read::ring_of(file_.path(), header)) return read::committed_bytes(*ring);
   } catch (const read::BadInput&) {  // of another user, or of another version
   }
   return UINT64_MAX;

@@ -246,9 +246,8 @@ std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& 
 
 // One that has not closed, from what it left beside its file, if there is that.
 std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
-  const auto ring = header.ring.empty() ? std::optional<RingFile>()
-                                        : RingFile::open(ring_path(file.path(), header));
-  if (!ring || !ring->belongs_to(header)) return with_snapshot(file, head, header);
+  const auto ring = ring_of(file.path(), header);
+  if (!ring) return with_snapshot(file, head, header);
   Replay rest = replay(*ring, file.path(), wanted);
   if (file.ended()) return std::nullopt;  // it may have closed meanwhile
   const std::uint64_t size = std::filesystem::file_size(file.path());

@@ -160,7 +160,19 @@ std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
 
 bool RingFile::belongs_to(const Header& header) const {
   const Head& head = view().head();
-  return head.pid == header.pid && bounded_text(head.boot_id) == header.boot_id;
+  return head.pid == header.pid && bounded_text(head.boot_id) == header.boot_id &&
+         head.base_real_ns == static_cast<std::uint64_t>(header.base_time_ns);
+}
+
+std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const Header& header) {
+  if (header.ring.empty()) return std::nullopt;
+  const auto there = ring_path(rank_file, header);
+  const auto beside = rank_file.parent_path() / ("." + rank_file.stem().string() + ".ring");
+  for (const auto& path : {beside, there, beside}) {  // it may be moved meanwhile
+    auto ring = RingFile::open(path);
+    if (ring && ring->belongs_to(header)) return ring;
+  }
+  return std::nullopt;
 }
 
 bool RingFile::running() const {

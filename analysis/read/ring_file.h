@@ -56,6 +56,11 @@ class RingFile {
   std::size_t size_ = 0;
 };
 
+// The ring file of the process that wrote the header: beside the rank file, where that of a dead
+// one may have been moved to (interpose/session/left_rings.h), or where the header says. Nothing
+// where there is none.
+std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const Header& header);
+
 // So many bytes of the rank file are committed: recovery leaves them as they are. Throws BadInput
 // where nothing was.
 std::uint64_t committed_bytes(const RingFile& ring);

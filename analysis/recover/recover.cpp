@@ -88,6 +88,20 @@ void remove_left(const fs::path& left) {
   }
 }
 
+// The ring of the process, and the one that was to be removed when it had been moved.
+// Nor a copy that somebody did not finish.
+void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::Header& header) {
+  const fs::path there = read::ring_path(rank_file, header);
+  if (ring != there) {
+    const auto left = read::RingFile::open(there);
+    if (left && left->belongs_to(header)) remove_left(there);
+  }
+  remove_left(ring);
+  const fs::path unfinished =
+      rank_file.parent_path() / ("." + rank_file.stem().string() + ".ring.part");
+  remove_left(unfinished);
+}
+
 }  // namespace
 
 Result recover(const fs::path& rank_file, bool force) {
@@ -125,9 +139,10 @@ Result recover(const fs::path& rank_file, bool force) {
                          : "no ring file: what was not written is gone"};
   }
   if (process.header.ring.empty()) return {true, "nothing to recover"};
-  auto ring = read::RingFile::open(ring_path);
-  if (!ring || !ring->belongs_to(process.header)) return {true, "nothing to recover"};
-  if (of_another_host(process.header) && !force) {
+  auto ring = read::ring_of(rank_file, process.header);
+  if (!ring) return {true, "nothing to recover"};
+  // A ring that was moved is of a process that is known to be dead.
+  if (ring->path() == ring_path && of_another_host(process.header) && !force) {
     return {false, fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
                                process.header.host, process.header.pid)};
   }
@@ -138,12 +153,12 @@ Result recover(const fs::path& rank_file, bool force) {
   // It may have died between the end of its file and the removal of its ring, as may have we.
   if (trace.source.cut == read::Source{}.cut) {
     name_files(trace.source);
-    remove_left(ring_path);
+    remove_rings(rank_file, ring->path(), process.header);
     remove_left(snapshot);
     return {true, "closed; its ring file was left over and is removed"};
   }
   write_rest(trace.source, file);
-  remove_left(ring_path);
+  remove_rings(rank_file, ring->path(), process.header);
   remove_left(snapshot);
   const bool partial = process.end == read::End::partial;
   return {!partial,

@@ -15,11 +15,13 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/lock.h"
 
 namespace tprof {
 
 // Until `word` is no longer `value` and somebody says so, or for `ms`.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
+  check_no_lock_is_held();
   const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
 }

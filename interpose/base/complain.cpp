@@ -1,5 +1,6 @@
 #include "interpose/base/complain.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +16,10 @@ void say(std::string_view what, std::string_view detail, std::string_view rest) 
   FixedText line(buffer, sizeof buffer - 1);
   line << "tprof: " << what << detail << rest;
   buffer[line.size()] = '\n';
+  // Nor must one that nobody reads keep its thread.
+  constexpr int kPatienceMs = 100;
+  pollfd readiness{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&readiness, 1, kPatienceMs) == 0) return;
   // A closed standard error must not kill the program.
   const WithoutSignal<SIGPIPE> no_signals;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer, line.size() + 1);

@@ -6,7 +6,8 @@
 
 namespace tprof {
 
-// Writes "tprof: <what><detail><rest>\n". Raises no SIGPIPE, keeps errno.
+// Writes "tprof: <what><detail><rest>\n". Raises no SIGPIPE, keeps errno. Says nothing where that
+// would have to wait for a reader.
 [[gnu::cold]] void say(std::string_view what, std::string_view detail = {},
                        std::string_view rest = {});
 

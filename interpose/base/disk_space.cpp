@@ -73,6 +73,17 @@ OwnFile open_to_read(const char* path) {
   return own_file(fd < 0 ? fd : out_of_the_way(fd));
 }
 
+OwnFile open_to_take(const char* path) {
+  const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  return own_file(fd < 0 ? fd : out_of_the_way(fd));
+}
+
+FileFacts facts_of(int fd) {
+  struct stat file {};
+  if (fd < 0 || !ask(fd, "", AT_EMPTY_PATH, file)) return {};
+  return {S_ISREG(file.st_mode), file.st_uid, static_cast<std::uint64_t>(file.st_size)};
+}
+
 FileId file_of(int fd) {
   return id(fd, "", AT_EMPTY_PATH);
 }

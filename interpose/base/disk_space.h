@@ -35,6 +35,16 @@ OwnFile create_file(const char* path, std::uint32_t mode);
 // One that is there, to be read.
 OwnFile open_to_read(const char* path);
 
+// One that is there and may be locked; never a link, and without waiting.
+OwnFile open_to_take(const char* path);
+
+struct FileFacts {
+  bool regular = false;
+  std::uint32_t owner = 0;
+  std::uint64_t size = 0;
+};
+FileFacts facts_of(int fd);
+
 // How many names a file has; -1: not known.
 long names_of(int fd);
 

@@ -83,7 +83,7 @@ class HandleMap {
 
   std::atomic<std::uintptr_t> key_[N];
   std::atomic<std::uint32_t> index_[N];
-  Lock lock_;
+  Lock lock_{LockOrder::handles};
 };
 
 }  // namespace tprof

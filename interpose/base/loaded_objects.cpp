@@ -12,7 +12,7 @@
 namespace tprof {
 namespace {
 
-constinit Lock g_lock;
+constinit Lock g_lock{LockOrder::objects};
 thread_local constinit bool t_inside __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit bool t_fork_holds __attribute__((tls_model("initial-exec"))) = false;
 

@@ -6,13 +6,30 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <ctime>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/base/lock_order.h"
 
 namespace tprof {
+
+// Of a debug build.
+inline thread_local constinit HeldLocks t_held_locks
+    __attribute__((tls_model("initial-exec"))) = {};
+
+[[gnu::cold]] inline void stop_at_wrong_order(const char* wanted, const char* held) {
+  dprintf(STDERR_FILENO, "tprof: %s while the lock `%s` is held: see lock_order.h\n", wanted, held);
+  __builtin_trap();
+}
+inline void check_no_lock_is_held() {
+  if constexpr (kLocksAreChecked) {
+    const char* held = t_held_locks.forbids(LockOrder{});
+    if (held != nullptr) stop_at_wrong_order("another thread is waited for", held);
+  }
+}
 
 // The one lock: for the rare, short critical sections of bookkeeping; never on the path of a call
 // that moves data. Who does not get it sleeps: starting takes a millisecond, in which threads that
@@ -23,16 +40,22 @@ namespace tprof {
 // its parent held, however it was forked: no one is there to give it back.
 class Lock {
  public:
+  explicit constexpr Lock(LockOrder order) : order_(order) {}
+
   void lock() { lock_until(UINT64_MAX); }
   // False: time was up.
   bool lock_until(std::uint64_t until_ns) {
     const KeepErrno keep_errno;
+    check_order();
     const auto self = this_process();
     std::uint32_t mine = self;
     for (;;) {
       std::uint32_t seen = state_.load(std::memory_order_relaxed);
       if ((seen & ~kWaitedFor) != self) {
-        if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) return true;
+        if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire)) {
+          if constexpr (kLocksAreChecked) t_held_locks.took(order_);
+          return true;
+        }
         continue;
       }
       const std::uint32_t waited_for = seen | kWaitedFor;
@@ -42,6 +65,7 @@ class Lock {
     }
   }
   void unlock() {
+    if constexpr (kLocksAreChecked) t_held_locks.gave_back(order_);
     if ((state_.exchange(0, std::memory_order_release) & kWaitedFor) == 0) return;
     syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
@@ -53,6 +77,13 @@ class Lock {
   }
 
  private:
+  void check_order() const {
+    if constexpr (kLocksAreChecked) {
+      const char* held = t_held_locks.forbids(order_);
+      if (held != nullptr) stop_at_wrong_order(kLockNames[static_cast<unsigned>(order_)], held);
+    }
+  }
+
   bool sleep(std::uint32_t value, std::uint64_t until_ns) {
     const std::uint64_t now = until_ns == UINT64_MAX ? 0 : now_ns();
     if (now >= until_ns) return false;
@@ -65,6 +96,7 @@ class Lock {
   }
 
   static constexpr std::uint32_t kWaitedFor = 1U << 31;
+  const LockOrder order_;
   std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
 };
 

@@ -28,7 +28,7 @@ constexpr bool is_allocation(std::uint64_t key) {
 
 constinit MemoryUse g_before_session[kMemoryPlaces] = {};
 
-constinit Lock g_lock;  // of all that follows
+constinit Lock g_lock{LockOrder::books};  // of all that follows
 constinit PageMap<Entry> g_entries;
 constinit MemoryUse* g_use = g_before_session;
 constinit Head* g_head = nullptr;

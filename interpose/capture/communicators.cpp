@@ -18,7 +18,7 @@ std::atomic<std::uint64_t> g_epoch{1};
 namespace {
 
 HandleMap<32768> g_index;
-Lock g_shared_lock;  // of the entries that stand for many
+Lock g_shared_lock{LockOrder::shared_comms};  // of the entries that stand for many
 
 std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {
   return tables::append(

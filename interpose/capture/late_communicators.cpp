@@ -14,7 +14,8 @@
 namespace tprof::comms {
 namespace {
 
-Lock g_lock;  // of the list of expected children, and of first uses of a handle
+Lock g_lock{
+    LockOrder::children};  // of the list of expected children, and of first uses of a handle
 
 // A child without a handle yet.
 struct Expected {

@@ -26,7 +26,7 @@ struct Range {
 Range g_range[kMaxRanges];
 std::atomic<std::size_t> g_count{0};
 std::atomic<std::uint32_t> g_version{0};  // odd while the table changes
-Lock g_lock;                              // of those who change it
+Lock g_lock{LockOrder::host_memory};      // of those who change it
 
 // How many ranges begin at or below `address`.
 std::size_t up_to(std::uintptr_t address) {

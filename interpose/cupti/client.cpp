@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "interpose/base/background_thread.h"
 #include "interpose/base/lock.h"
 #include "interpose/cupti/buffers.h"
 #include "interpose/cupti/library.h"
@@ -13,8 +14,9 @@ constinit std::atomic<State> g_state{State::before};
 constinit std::atomic<bool> g_recording{false};
 constinit bool g_forked = false;  // from a process that was CUPTI's client
 constinit Library g_cupti{};
-constinit Lock g_changing{};
+constinit Lock g_changing{LockOrder::cupti};
 void* g_subscriber = nullptr;
+std::atomic<std::uint32_t> g_left{0};  // futex: 1: out, where somebody was leaving
 
 // `external` comes with a record of the runtime's or the driver's call only: NCCL calls the driver,
 // PyTorch the runtime.
@@ -120,19 +122,27 @@ bool leave(void (*last_look)()) {
   if (state() == State::out || state() == State::over) return false;
   const HeldSignals held_signals;
   // Whoever has it may be waiting, in CUPTI, for a lock of the loader's that our caller holds.
-  constexpr std::uint64_t kPatienceNs = 1'000'000'000;
-  if (!g_changing.lock_until(now_ns() + kPatienceNs)) return false;
-  const bool was_in = in();
-  if (was_in) {
+  constexpr std::uint32_t kPatienceMs = 1000;
+  if (!g_changing.lock_until(now_ns() + std::uint64_t{kPatienceMs} * 1'000'000)) return false;
+  const State before = state();
+  if (before == State::in) {
     g_recording.store(false, std::memory_order_release);
     g_state.store(State::leaving, std::memory_order_release);
     for (const ActivityKind kind : kKinds) g_cupti.disable(kind);
-    last_look();
+  } else if (before == State::before) {
+    g_state.store(State::out, std::memory_order_release);
   }
-  g_state.store(State::out, std::memory_order_release);
-  if (was_in) g_cupti.unsubscribe(g_subscriber);
   g_changing.unlock();
-  return was_in;
+  if (before == State::leaving) wait_until(g_left, 1, kPatienceMs);
+  if (before != State::in) return false;
+  // Without the lock: who looks may be about to take it. From here on nobody else changes the
+  // state.
+  last_look();
+  g_state.store(State::out, std::memory_order_release);
+  g_cupti.unsubscribe(g_subscriber);
+  g_left.store(1, std::memory_order_release);
+  futex_wake(g_left);
+  return true;
 }
 
 void after_fork() {
@@ -140,6 +150,7 @@ void after_fork() {
   g_forked = state() != State::out;
   g_recording.store(false, std::memory_order_relaxed);
   g_state.store(State::out, std::memory_order_relaxed);
+  g_left.store(1, std::memory_order_relaxed);
 }
 
 }  // namespace tprof::cupti

@@ -139,6 +139,7 @@ void Output::tick() {
   write_ended_epochs();
   const ClockAnchor clock = clock_anchor();
   view_.head().alive_ns.store(clock.mono_ns, std::memory_order_relaxed);
+  look_after_name(clock.mono_ns);
   complete_windows(Which::late);
   if (snapshot_.due(view_, clock.mono_ns)) snapshot(clock.mono_ns);
   if (sampler_.due(clock.mono_ns)) read_metrics(clock.mono_ns);
@@ -229,9 +230,10 @@ bool Output::end() {
   }
   reserved_ = end_offset;  // the rest is given back
   if (ftruncate(file_.fd, static_cast<off_t>(end_offset)) != 0) return false;
-  if (names_of(file_.fd) == 0) {
+  if (names_of(file_.fd) == 0 && !bring_back(end_offset)) {
     complain(Trouble::removed, "the trace is lost: its file was removed while the process ran");
   }
+  snapshot_.end();
   Progress closed = progress_;
   closed.closed = 1;
   commit(closed);
@@ -253,6 +255,50 @@ void Output::reopen() {
 void Output::cut_back() {
   if (ftruncate(file_.fd, static_cast<off_t>(progress_.offset)) != 0) errno = 0;
   reserved_ = 0;
+}
+
+// Not at once where its folder is there: whoever removes it is about to remove that too.
+void Output::look_after_name(std::uint64_t now_ns) {
+  constexpr std::uint64_t kEveryNs = 1'000'000'000;
+  if (now_ns < next_name_ns_) return;
+  next_name_ns_ = now_ns + kEveryNs;
+  const bool was_nameless = std::exchange(nameless_, file_.still_ours() && names_of(file_.fd) == 0);
+  if (!nameless_ || !was_nameless || bring_back(progress_.offset)) return;
+  complain(Trouble::removed, "the trace is lost, unless its folder is made again while we run: ",
+           bounded_text(view_.head().directory));
+}
+
+// Writes the file that somebody removed again, from its first `size` bytes, which live as long as
+// our descriptor: that keeps its number. False: its folder is gone, or another has its name.
+bool Output::bring_back(std::uint64_t size) {
+  const Head& head = view_.head();
+  char path[1300];
+  FixedText(path) << bounded_text(head.directory) << "/" << bounded_text(head.rank_file);
+  const OwnFile copy = create_file(path, 0666);
+  if (copy.fd < 0) return false;
+  bool well = size_allowed(size);
+  char part[4096];
+  for (std::uint64_t at = 0; well && at < size;) {
+    const ssize_t n = pread(file_.fd, part, std::min<std::uint64_t>(sizeof part, size - at),
+                            static_cast<off_t>(at));
+    well = n > 0 && write_all(copy.fd, {part, static_cast<std::size_t>(n)}, at);
+    at += n > 0 ? static_cast<std::uint64_t>(n) : 0;
+  }
+  well = well && dup3(copy.fd, file_.fd, O_CLOEXEC) == file_.fd;
+  close(copy.fd);
+  if (!well) {
+    unlink(path);
+    return false;
+  }
+  file_ = own_file(file_.fd);
+  reserved_ = 0;
+  const std::string_view rank_file = bounded_text(head.rank_file);
+  FixedText(path) << bounded_text(head.directory) << "/."
+                  << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
+  snapshot_.bring_back(path);
+  complain(Trouble::removed, "the trace was removed while the process ran, and is written again: ",
+           bounded_text(head.directory));
+  return true;
 }
 
 void Output::flush(std::uint64_t events) {

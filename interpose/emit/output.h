@@ -85,6 +85,8 @@ class Output {
   void show_memory(std::uint64_t now_ns);
   void flush(std::uint64_t events);
   void cut_back();
+  void look_after_name(std::uint64_t now_ns);
+  bool bring_back(std::uint64_t size);
   void lose(std::uint64_t events);
   bool still_ours() const;
   bool reserve(std::uint64_t until);
@@ -111,7 +113,9 @@ class Output {
   std::uint64_t last_ledger_ns_;
   std::uint64_t ledger_every_ns_;
   ClockAnchor last_clock_;
-  Lock ending_;  // of these: never over a write
+  std::uint64_t next_name_ns_ = 0;
+  bool nameless_ = false;          // when we last looked
+  Lock ending_{LockOrder::ended};  // of these: never over a write
   Text ended_[2];
   std::uint32_t fills_ = 0;  // that one; the other is being written
   std::uint32_t ended_epochs_ = 0;

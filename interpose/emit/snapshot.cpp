@@ -1,12 +1,14 @@
 #include "interpose/emit/snapshot.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/text.h"
 #include "interpose/lines/totals.h"
 
 namespace tprof {
@@ -70,6 +72,28 @@ void Snapshot::write(std::string_view text, std::uint64_t cut) {
   entry_ = next;
   // Begins to send it to a server that would get it within half a minute else; waits for nothing.
   sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void Snapshot::bring_back(const char* path) {
+  if (file_at(path).known) return;
+  const OwnFile again = create_file(path, 0666);
+  if (again.fd < 0) return;
+  if (file_.still_ours() && dup3(again.fd, file_.fd, O_CLOEXEC) == file_.fd) {
+    close(again.fd);
+    file_ = own_file(file_.fd);
+  } else {
+    file_ = again;
+  }
+  copy_text(again_, path);
+  const std::uint64_t base_real_ns = entry_.base_real_ns;
+  entry_ = {};
+  entry_.base_real_ns = base_real_ns;
+  written_ns_ = 0;
+  changes_ = UINT64_MAX;
+}
+
+void Snapshot::end() const {
+  if (again_[0] != '\0' && file_at(again_) == file_.id) unlink(again_);
 }
 
 }  // namespace tprof

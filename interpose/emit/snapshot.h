@@ -23,8 +23,15 @@ class Snapshot {
   // the one before stands.
   void write(std::string_view text, std::uint64_t cut);
 
+  // Anew at this path, where it was removed with its rank file or there was none: the ring file,
+  // beside that, is gone too.
+  void bring_back(const char* path);
+  // The rank file is closed. The one that was there from the start is removed by who made it.
+  void end() const;
+
  private:
   OwnFile file_;
+  char again_[1300] = {};  // where it was brought back to
   SnapshotEntry entry_{};  // in force
   std::uint64_t written_ns_;
   std::uint64_t every_ns_;      // while nothing changes

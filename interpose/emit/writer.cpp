@@ -29,7 +29,7 @@ constexpr std::uint32_t kSleepBetweenStepsMs = 20;
 constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a disk takes a GiB meanwhile, or is none
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
-Lock g_lock;                           // of the output
+Lock g_lock{LockOrder::output};        // of the output
 
 // How many threads want the file to stay closed: each that leaves, until it goes on after all.
 std::atomic<std::uint32_t> g_leaving{0};

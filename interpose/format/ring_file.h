@@ -223,10 +223,10 @@ struct Head {
   // Whose it is.
   char boot_id[40];
   std::int32_t pid;
-  std::uint32_t reserved;
-  std::uint64_t start_ticks;  // /proc/<pid>/stat, field 22: tells a reused pid
-  char rank_file[256];        // name in its directory
-  char directory[1024];       // absolute
+  std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
+  std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
+  char rank_file[256];          // name in its directory
+  char directory[1024];         // absolute
   // What lines need.
   std::uint64_t header_bytes;  // with which the rank file begins
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0

@@ -8,7 +8,7 @@ namespace tprof::graphs {
 using graph_driver::NodeKind;
 
 std::atomic<bool> g_any_capture{false};
-Lock g_lock;
+Lock g_lock{LockOrder::graphs};
 
 namespace {
 

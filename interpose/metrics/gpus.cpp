@@ -19,7 +19,7 @@ constinit Nvml g_nvml;
 constinit bool g_begun = false;  // also of the parent
 std::uint64_t g_every_ns = 0;
 
-constinit Lock g_lock;  // for what follows
+constinit Lock g_lock{LockOrder::gpus};  // for what follows
 constinit GpuMetrics g_newest[kMostGpus];
 
 std::atomic<std::uint32_t> g_inside{0};  // futex: NVML is being called

@@ -10,36 +10,12 @@
 #include <cstring>
 
 #include "interpose/base/clock.h"
+#include "interpose/base/each_entry.h"
 #include "interpose/base/text.h"
 #include "interpose/metrics/parse.h"
 
 namespace tprof::metrics {
 namespace {
-
-// Calls f(name) for what is in a folder. opendir() would allocate.
-template <typename F>
-void each_entry(const char* folder, F&& f) {
-  struct Entry {  // linux_dirent64
-    std::uint64_t inode;
-    std::int64_t offset;
-    std::uint16_t size;
-    std::uint8_t type;
-  };
-  constexpr std::size_t kNameAt = offsetof(Entry, type) + 1;
-  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  alignas(Entry) char buffer[4096];
-  for (long n = 0; (n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0;) {
-    for (long at = 0; at < n;) {
-      std::uint16_t size = 0;
-      std::memcpy(&size, buffer + at + offsetof(Entry, size), sizeof size);
-      const std::string_view name(buffer + at + kNameAt);
-      if (!name.starts_with('.')) f(name);
-      at += size;
-    }
-  }
-  ::close(fd);
-}
 
 std::uint64_t nanoseconds(const timeval& t) {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +

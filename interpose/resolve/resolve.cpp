@@ -20,7 +20,7 @@ namespace {
 
 // Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
 // closed takes its own name along.
-constinit Lock g_serving;
+constinit Lock g_serving{LockOrder::serving};
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
 struct Span {
@@ -32,7 +32,7 @@ Head* g_head;  // where they are published
 
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit Lock g_busy;  // of the caches
+constinit Lock g_busy{LockOrder::callers};  // of the caches
 
 // While we ask the loader: our misses are not the program's errors.
 class [[nodiscard]] AskingLoader {

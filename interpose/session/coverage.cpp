@@ -16,7 +16,7 @@
 namespace tprof::coverage {
 namespace {
 
-Lock g_lock;
+Lock g_lock{LockOrder::coverage};
 std::atomic<const void*> g_taken[kFunctionCount];   // by address, past us
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
 

@@ -31,6 +31,7 @@
 #include "interpose/session/control.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/header.h"
+#include "interpose/session/left_rings.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
 #include "interpose/session/windows.h"
@@ -48,7 +49,7 @@ namespace {
 
 // Constant from the start: a session may begin before the constructors of this library.
 constinit RankFile g_file{};
-Lock g_lock;
+Lock g_lock{LockOrder::start};
 bool g_forked = false;            // the tables are still the parent's
 std::uint32_t g_last_number = 0;  // not wiped
 bool g_turned_off = false;
@@ -82,6 +83,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   copy_text(head.version, kVersion);
   copy_text(head.boot_id, process.boot_id);
   head.pid = process.pid;
+  head.pid_namespace = process.pid_namespace;
   head.start_ticks = process.start_ticks;
   copy_text(head.rank_file, g_file.name);
   copy_text(head.directory, g_file.directory);
@@ -208,10 +210,15 @@ bool start_in_files(const Process& process, std::string_view libraries) {
                              static_cast<ssize_t>(header.size())) {
     return not_tracing("cannot write to ", g_file.directory);
   }
-  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
-                     {prepare_rings, control::follow, windows::follow,
-                      [] { coverage::note_mapped(mapping().head()); }},
-                     wanted_metrics(process))) {
+  left_rings::begin(g_file, process);
+  if (!writer::start(
+          mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
+          {[] {
+             prepare_rings();
+             left_rings::look();
+           },
+           control::follow, windows::follow, [] { coverage::note_mapped(mapping().head()); }},
+          wanted_metrics(process))) {
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {
@@ -344,9 +351,11 @@ bool start() {
       turn_off();
       return false;
     }
-    timing::settle_in();  // so that no call of another thread comes before it
     g_state.started.store(true, std::memory_order_release);
   }
+  // So that no call of this thread comes before it. Without the lock: a thread that waits for that
+  // may have what CUPTI needs. Calls of others that come now have the host's times.
+  timing::settle_in();
   coverage::note_environment(mapping().head());
   coverage::note_objects(mapping().head());
   return true;

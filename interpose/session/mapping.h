@@ -46,7 +46,7 @@ class Mapping {
   OwnFile file_;
   bool keeps_room_ = false;
   bool file_ended_ = false;
-  Lock growing_;  // segments join the file in the order of their offsets
+  Lock growing_{LockOrder::growing};  // segments join the file in the order of their offsets
 };
 
 }  // namespace tprof

@@ -88,11 +88,12 @@ void read_command(Process& p, bool redact) {
 }
 
 // Clock ticks from boot to the start of a process, 0: not known.
-std::uint64_t start_ticks(const char* stat_file) {
+std::uint64_t start_ticks(const char* stat_file, char* state = nullptr) {
   char stat[1024];
   const std::size_t n = read_file(stat_file, stat, sizeof stat);
   // The second field is the name in parentheses and may hold anything: count from its end.
   const char* at = std::strrchr(stat, ')');
+  if (at != nullptr && state != nullptr && at + 2 < stat + n) *state = at[2];
   for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
   std::uint64_t ticks = 0;
   if (at != nullptr) std::from_chars(at + 1, stat + n, ticks);
@@ -111,6 +112,20 @@ void read_launch(Process& p) {
   p.rendezvous = mix64(fnv1a(address) ^ mix64(fnv1a(port)));
 }
 
+// Where /proc is another namespace's, its numbers are not ours.
+void read_namespace(Process& p) {
+  char self[16];
+  char link[64];
+  FixedText(self).number(p.pid);
+  const ssize_t shown = readlink("/proc/self", link, sizeof link);
+  if (shown <= 0 || std::string_view(link, static_cast<std::size_t>(shown)) != self) return;
+  constexpr std::string_view kBefore = "pid:[";
+  const ssize_t n = readlink("/proc/self/ns/pid", link, sizeof link);
+  const std::string_view name(link, n > 0 ? static_cast<std::size_t>(n) : 0);
+  if (!name.starts_with(kBefore)) return;
+  std::from_chars(link + kBefore.size(), link + n, p.pid_namespace);
+}
+
 void read_start(Process& p) {
   p.start_ticks = start_ticks("/proc/self/stat");
   if (p.start_ticks == 0) return;
@@ -121,12 +136,20 @@ void read_start(Process& p) {
 
 }  // namespace
 
+bool process_runs(std::int32_t pid, std::uint64_t started) {
+  char stat[32];
+  char state = 'R';
+  (FixedText(stat) << "/proc/").number(pid) << "/stat";
+  return start_ticks(stat, &state) == started && state != 'Z' && state != 'X';
+}
+
 Process describe_process(bool redact) {
   Process p{};
   if (gethostname(p.host, sizeof p.host - 1) != 0) p.host[0] = '\0';
   const std::size_t n = read_file("/proc/sys/kernel/random/boot_id", p.boot_id, sizeof p.boot_id);
   if (n != 0 && p.boot_id[n - 1] == '\n') p.boot_id[n - 1] = '\0';
   p.pid = getpid();
+  read_namespace(p);
   read_start(p);
   read_launch(p);
   rank_from_environment(p);

@@ -14,11 +14,12 @@ struct Process {
   char host[65];
   char boot_id[40];
   std::int32_t pid;
-  std::uint64_t start_ticks;   // /proc/self/stat, field 22: clock ticks since boot
-  std::uint64_t start_ns;      // CLOCK_REALTIME, from start_ticks
-  ProcessId forked_from;       // a traced process; pid 0: none
-  std::int32_t parent_pid;     // the process that started it
-  std::uint64_t parent_ticks;  // its start_ticks; 0: not known
+  std::uint32_t pid_namespace;  // inode of /proc/self/ns/pid, which /proc is of; 0: not known
+  std::uint64_t start_ticks;    // /proc/self/stat, field 22: clock ticks since boot
+  std::uint64_t start_ns;       // CLOCK_REALTIME, from start_ticks
+  ProcessId forked_from;        // a traced process; pid 0: none
+  std::int32_t parent_pid;      // the process that started it
+  std::uint64_t parent_ticks;   // its start_ticks; 0: not known
   std::uint64_t rendezvous;  // hash of where its ranks meet (MASTER_ADDR and MASTER_PORT), 0: none
   std::int64_t rank;         // -1: unknown
   std::int64_t world_size;   // -1: unknown
@@ -28,6 +29,9 @@ struct Process {
   char job_id[64];           // for %j
   char command[4096];        // arguments by spaces
 };
+
+// Whether a process of this pid namespace, which started then, has not ended.
+bool process_runs(std::int32_t pid, std::uint64_t start_ticks);
 
 // `redact`: what looks like a secret is left out of the command.
 Process describe_process(bool redact);

@@ -16,7 +16,7 @@
 namespace tprof::windows {
 namespace {
 
-Lock g_lock;  // of the windows that the program opens
+Lock g_lock{LockOrder::windows};  // of the windows that the program opens
 std::atomic<bool> g_switched_on{false};
 
 // A thread of its own: a profiler that starts may keep its caller for seconds.

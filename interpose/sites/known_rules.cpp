@@ -20,7 +20,7 @@ struct Known {
   std::atomic<std::uint64_t> rule;
 };
 Known g_known[kRules];
-Lock g_lock;
+Lock g_lock{LockOrder::frame_rules};
 std::uint64_t g_unloaded = 0;
 
 Known& known(std::uintptr_t address, std::size_t n) {

@@ -86,7 +86,7 @@ bool same(const SiteObject& a, const SiteObject& b) {
          std::memcmp(a.build_id, b.build_id, sizeof a.build_id) == 0;
 }
 
-Lock g_lock;
+Lock g_lock{LockOrder::site_objects};
 
 std::uint32_t number_of(const Found& found) {
   SiteObject object{};

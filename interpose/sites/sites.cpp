@@ -28,7 +28,7 @@ struct Place {
   std::atomic<std::uint16_t> site;
 };
 Place g_place[kPlaces];
-Lock g_lock;
+Lock g_lock{LockOrder::sites};
 
 // The place of `key`, or the free one where it goes.
 Place* place_of(std::uint64_t key) {

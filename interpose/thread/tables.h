@@ -10,7 +10,7 @@
 
 namespace tprof::tables {
 
-inline Lock g_lock;
+inline Lock g_lock{LockOrder::tables};
 
 // Adds `entry`, calls prepare(index) and then publishes it. Returns the index, 1-based; 0 if the
 // table has `limit` entries or no memory is left.

@@ -25,13 +25,13 @@ namespace {
 
 // Threads for which no area of their own could be made share one, without a ring.
 struct Shared {
-  Lock lock;
+  Lock lock{LockOrder::shared_area};
   std::uint64_t area = 0;
   std::uint32_t session = 0;
 };
 Shared g_shared;
-Lock g_list_lock;      // of the list of areas
-Lock g_exit_key_lock;  // of making the key
+Lock g_list_lock{LockOrder::areas};         // of the list of areas
+Lock g_exit_key_lock{LockOrder::exit_key};  // of making the key
 
 // The list's last place is the shared area's.
 constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;

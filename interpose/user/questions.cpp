@@ -65,7 +65,7 @@ struct Since {
   std::uint64_t realtime_ns;
 };
 constinit Since g_since{};
-Lock g_lock;  // of it
+Lock g_lock{LockOrder::since};  // of it
 
 void put(Text& out, std::string_view name, const Counts& now) {
   out << '"' << name << "\":{";

@@ -4,10 +4,12 @@ In every case: exit code and output as without the preload, at most one line on 
 a trace that is there is exact.
 """
 
+import contextlib
 import errno
 import os
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 from lib import counted, runs
@@ -180,9 +182,33 @@ def test_removed_while_we_write(what, tmp_path):
         runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
         assert complaints == ""
         return
-    assert complaints.startswith("tprof: the trace is lost: its file was removed")
     assert complaints.count("\n") == 1
-    assert not traces.exists() or list(traces.iterdir()) == []
+    if what == "directory":
+        assert complaints.startswith("tprof: the trace is lost") and not traces.exists()
+        return
+    assert "was removed while the process ran, and is written again" in complaints
+    (rank_file,) = traces.iterdir()
+    runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
+
+
+def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_comes_back(tmp_path):
+    """With all that its process had said, though it is killed then."""
+    traces, node = tmp_path / "traces", tmp_path / "node"
+    node.mkdir()
+    command = runs.client("calls", 9000, 1)
+    env = {"INSTANT_GATE": "300", "TPROF_RING_DIR": str(node)}
+    with runs.standing(tmp_path, command, "inside", **env) as process:
+        shutil.rmtree(traces)
+        said = process.stderr.readline()
+        assert "the trace is lost, unless its folder is made again" in said and str(traces) in said
+        traces.mkdir()
+        # The snapshot too: what is known where the ring file is not to be seen.
+        runs.until(lambda: list(traces.glob(".*.snapshot")))
+        process.kill()
+        assert process.stderr.read() == ""
+    runs.recover(traces)
+    (rank_file,) = traces.iterdir()
+    runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path), unfinished=1)
 
 
 def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path):
@@ -192,7 +218,7 @@ def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path):
         _, complaints = process.communicate("x", timeout=runs.TIME_LIMIT_S)
     assert process.returncode == 7
     ring, lost = complaints.splitlines()
-    assert "no ring file" in ring and "the trace is lost: its file was removed" in lost
+    assert "no ring file" in ring and "was removed while the process ran" in lost
 
 
 def test_file_size_limit_too_small_for_anything(tmp_path):
@@ -253,6 +279,23 @@ def test_closed_standard_error(tmp_path):
     command = ["sh", "-c", 'exec "$0" "$@" 2>&-', *CALLS]
     traced = compare(tmp_path, command, complaints=0, TPROF_QUOTA="much")
     assert_exact(traced)
+
+
+def test_standard_error_that_nobody_reads(tmp_path):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    os.set_blocking(writer, True)
+    env = runs.environment(tmp_path, TPROF_QUOTA="much")
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "wb") as full:
+        done = subprocess.run(
+            CALLS, env=env, stdout=subprocess.PIPE, stderr=full, timeout=runs.TIME_LIMIT_S, check=False
+        )
+    assert done.returncode == 7 and done.stdout.endswith(b"calls returned\n")
+    (rank_file,) = (tmp_path / "traces").iterdir()
+    runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
 
 
 def test_broken_pipe_as_standard_error(tmp_path):

@@ -1,0 +1,80 @@
+// The order of all locks of the traced process: who has one may take one that stands below it, and
+// no other. A debug build (or a sanitizer's) checks it, and that nobody who has one waits for
+// another thread.
+#pragma once
+
+#include <cstdint>
+
+namespace tprof {
+
+// name, who takes it and what is done under it. "calls": a thread of the program, in a call that is
+// not on the path of those that move data: the first of its kind, or one that makes or destroys
+// something. "ours": a thread of ours, at nice 10, which others may keep from running. No lock is
+// held over a write, nor over a question to CUDA's driver, but where it says so.
+#define TPROF_LOCKS(X)                                                                             \
+  X(start)        /* calls, once: reads settings, makes the files. Waits for their file system */  \
+  X(output)       /* ours; at exit the exiting thread, for 10 s at most. Over writes */            \
+  X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: a copy of 1 KiB */    \
+  X(ended)        /* tprof_reset adds a line; ours takes them */                                   \
+  X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
+  X(objects)      /* calls, ours, and who forks: over the loader's list */                         \
+  X(children)     /* calls: a communicator's first use */                                          \
+  X(shared_comms) /* calls: communicators beyond the table */                                      \
+  X(graphs)       /* calls: captures and their graphs */                                           \
+  X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \
+  X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \
+  X(sites)        /* calls: from where none came before */                                         \
+  X(site_objects) /* the same */                                                                   \
+  X(tables)       /* calls: a communicator, graph or place is entered */                           \
+  X(areas)        /* calls: the first of a thread */                                               \
+  X(growing)      /* calls, and ours for device times, at most six times: fallocate and mmap of */ \
+                  /* the ring file, which is in memory wherever there is room */                   \
+  X(exit_key)     /* calls: the first of a thread */                                               \
+  X(handles)      /* calls: a handle is entered or leaves */                                       \
+  X(coverage)     /* calls, ours: 48 names */                                                      \
+  X(serving)      /* calls: a library's first */                                                   \
+  X(callers)      /* the same */                                                                   \
+  X(frame_rules)  /* calls: a return address's first */                                            \
+  X(cupti)        /* ours, and who asks for CUPTI, for 1 s at most. Over questions to CUPTI */     \
+  X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
+  X(host_memory)  /* calls that allocate and free host memory */                                   \
+  X(gpus)         /* ours: a copy */
+
+enum class LockOrder : std::uint8_t {
+#define X(name) name,
+  TPROF_LOCKS(X)
+#undef X
+};
+inline constexpr const char* kLockNames[] = {
+#define X(name) #name,
+    TPROF_LOCKS(X)
+#undef X
+};
+
+// Those that a thread has.
+class HeldLocks {
+ public:
+  // The innermost one that stands below `lock` or is it, by its name; null: it may be taken.
+  constexpr const char* forbids(LockOrder lock) const {
+    const std::uint32_t below = held_ >> static_cast<unsigned>(lock);
+    if (below == 0) return nullptr;
+    unsigned last = 31;
+    while ((held_ >> last & 1) == 0) --last;
+    return kLockNames[last];
+  }
+  constexpr void took(LockOrder lock) { held_ |= bit(lock); }
+  constexpr void gave_back(LockOrder lock) { held_ &= ~bit(lock); }
+  constexpr bool any() const { return held_ != 0; }
+
+ private:
+  static constexpr std::uint32_t bit(LockOrder lock) { return 1U << static_cast<unsigned>(lock); }
+  std::uint32_t held_ = 0;
+};
+
+#if defined NDEBUG && !defined TPROF_CHECK_LOCKS
+inline constexpr bool kLocksAreChecked = false;
+#else
+inline constexpr bool kLocksAreChecked = true;
+#endif
+
+}  // namespace tprof

@@ -1,0 +1,271 @@
+#include "interpose/session/left_rings.h"
+
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#include "interpose/base/background_thread.h"
+#include "interpose/base/clock.h"
+#include "interpose/base/disk_space.h"
+#include "interpose/base/each_entry.h"
+#include "interpose/base/text.h"
+#include "interpose/format/ring_file.h"
+
+namespace tprof::left_rings {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kHour = 3600 * kSecond;
+constexpr std::uint64_t kAgain[] = {0, 90 * kSecond, kHour};  // after the look before
+constexpr std::uint64_t kSettled = 60 * kSecond;  // others may be about to recover it until then
+constexpr std::uint64_t kForgotten = 24 * kHour;
+constexpr std::uint64_t kLongestLook = 20 * kSecond;
+constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
+
+// Of the writer's thread, and of ours while it runs.
+char g_folder[sizeof RankFile::ring.path];
+FileId g_mine;
+Process g_process;
+unsigned g_looks = 0;
+std::uint64_t g_due_ns = 0;  // 0: there is nothing to look for
+std::atomic<bool> g_looking{false};
+std::uint64_t g_until_ns = 0;
+std::uint64_t g_bytes_left = 0;
+
+class Opened {
+ public:
+  explicit Opened(OwnFile file) : file_(file) {}
+  ~Opened() {
+    if (file_.fd >= 0) close(file_.fd);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  int fd() const { return file_.fd; }
+  const FileId& id() const { return file_.id; }
+
+ private:
+  OwnFile file_;
+};
+
+struct Path {
+  char text[1400];
+};
+
+// What a ring file's head says of its process.
+struct Left {
+  char magic[8];
+  std::uint32_t layout, head_size, pid_namespace;
+  char boot_id[40];
+  std::int32_t pid;
+  std::uint64_t start_ticks;
+  char rank_file[256], directory[1024];
+  std::uint64_t header_bytes, base_mono_ns, base_real_ns, alive_ns;
+  bool window_files;
+};
+
+template <typename T>
+bool read_at(int fd, T& to, std::size_t offset) {
+  return pread(fd, &to, sizeof to, static_cast<off_t>(offset)) == sizeof to;
+}
+
+bool read_head(int fd, Left& left) {
+  const auto field = [&](auto& to, std::size_t offset) { return read_at(fd, to, offset); };
+  return field(left.magic, offsetof(Head, magic)) && field(left.layout, offsetof(Head, layout)) &&
+         field(left.head_size, offsetof(Head, head_size)) &&
+         std::memcmp(left.magic, kRingMagic, sizeof kRingMagic) == 0 &&
+         left.layout == kRingLayout && left.head_size == sizeof(Head) &&
+         field(left.boot_id, offsetof(Head, boot_id)) && field(left.pid, offsetof(Head, pid)) &&
+         field(left.pid_namespace, offsetof(Head, pid_namespace)) &&
+         field(left.start_ticks, offsetof(Head, start_ticks)) &&
+         field(left.rank_file, offsetof(Head, rank_file)) &&
+         field(left.directory, offsetof(Head, directory)) &&
+         field(left.header_bytes, offsetof(Head, header_bytes)) &&
+         field(left.base_mono_ns, offsetof(Head, base_mono_ns)) &&
+         field(left.base_real_ns, offsetof(Head, base_real_ns)) &&
+         field(left.alive_ns, offsetof(Head, alive_ns)) &&
+         field(left.window_files, offsetof(Head, windows) + offsetof(Windows, files));
+}
+
+bool same_process(const Left& a, const Left& b) {
+  return bounded_text(a.boot_id) == bounded_text(b.boot_id) && a.pid == b.pid &&
+         a.start_ticks == b.start_ticks && a.base_real_ns == b.base_real_ns;
+}
+
+std::uint64_t silent_ns(const Left& left) {
+  const std::uint64_t awake =
+      left.alive_ns <= left.base_mono_ns ? 0 : left.alive_ns - left.base_mono_ns;
+  const std::uint64_t now = clock_ns(CLOCK_REALTIME);
+  return now - std::min(now, left.base_real_ns + awake);
+}
+
+bool takes_lock(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return fcntl(fd, F_SETLK, &whole) == 0;
+}
+
+// Without the lock, which it does not hold.
+bool is_dead(const Left& left) {
+  const bool visible = left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
+  if (!visible) return silent_ns(left) >= kHour;
+  if (left.pid == g_process.pid && left.start_ticks == g_process.start_ticks) return false;
+  return silent_ns(left) >= kSettled && !process_runs(left.pid, left.start_ticks);
+}
+
+std::string_view stem_of(const Left& left) {
+  const std::string_view name = file_name(bounded_text(left.rank_file));
+  constexpr std::string_view kEnd = ".json";
+  return name.ends_with(kEnd) ? prefix(name, name.size() - kEnd.size()) : std::string_view();
+}
+
+void put_path(Path& path, const Left& left, std::string_view dot, std::string_view end) {
+  FixedText(path.text) << bounded_text(left.directory) << "/" << dot << stem_of(left) << end;
+}
+
+// The rank file's header has the moment at which it began.
+bool belongs(int rank_file, const Left& left) {
+  static char header[std::size_t{64} << 10];
+  const std::size_t size = std::min<std::uint64_t>(left.header_bytes, sizeof header);
+  const ssize_t n = pread(rank_file, header, size, 0);
+  char began[48];
+  FixedText key(began);
+  (key << "\"base_time_ns\":").number(static_cast<std::int64_t>(left.base_real_ns));
+  const std::string_view text(header, n > 0 ? static_cast<std::size_t>(n) : 0);
+  const std::size_t at = text.find(key.view());
+  if (at == std::string_view::npos) return false;
+  const char behind = at + key.size() < text.size() ? text[at + key.size()] : '0';
+  return behind < '0' || behind > '9';
+}
+
+bool is_whole(int rank_file) {
+  char end[3];
+  const FileFacts facts = facts_of(rank_file);
+  return facts.size >= sizeof end && read_at(rank_file, end, facts.size - sizeof end) &&
+         std::memcmp(end, "\n]\n", sizeof end) == 0;
+}
+
+bool write_block(int to, std::string_view block, std::uint64_t offset) {
+  const bool any = std::any_of(block.begin(), block.end(), [](char c) { return c != 0; });
+  return !any || write_all(to, block, offset);
+}
+
+// Blocks of zeros stay holes.
+bool copy_all(int from, int to, std::uint64_t size) {
+  static char block[std::size_t{64} << 10];
+  if (!size_allowed(size) || ftruncate(to, static_cast<off_t>(size)) != 0) return false;
+  for (std::uint64_t at = 0; at < size;) {
+    const off_t data = lseek(from, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0) return errno == ENXIO;  // a hole up to the end
+    at = static_cast<std::uint64_t>(data);
+    const std::size_t wanted = std::min<std::uint64_t>(sizeof block, size - at);
+    const ssize_t n = pread(from, block, wanted, data);
+    if (n <= 0 || now_ns() > g_until_ns || g_bytes_left < static_cast<std::uint64_t>(n)) {
+      return false;
+    }
+    g_bytes_left -= static_cast<std::uint64_t>(n);
+    if (!write_block(to, {block, static_cast<std::size_t>(n)}, at)) return false;
+    at += static_cast<std::uint64_t>(n);
+  }
+  return true;
+}
+
+// Whether its copy is at `path`: who made it died before the original went.
+bool is_copied(const char* path, const Left& left, std::uint64_t size) {
+  const Opened copy(open_to_read(path));
+  Left of_copy{};
+  return copy.fd() >= 0 && facts_of(copy.fd()).size == size && read_head(copy.fd(), of_copy) &&
+         same_process(left, of_copy);
+}
+
+// True: it is beside its rank file, whole and on the disk.
+bool copy_beside(int ring, const Left& left, std::uint64_t size) {
+  Path beside;
+  Path part;
+  put_path(beside, left, ".", ".ring");
+  put_path(part, left, ".", ".ring.part");
+  // Another one there is of a rank file that is gone: nobody can use it.
+  if (is_copied(beside.text, left, size)) return true;
+  unlink(part.text);  // of one who was killed here: we have the ring's lock
+  const Opened copy(create_file(part.text, 0666));
+  if (copy.fd() < 0) return false;
+  if (copy_all(ring, copy.fd(), size) && fsync(copy.fd()) == 0 &&
+      rename(part.text, beside.text) == 0) {
+    return true;
+  }
+  unlink(part.text);
+  return false;
+}
+
+// Whether nothing of it is wanted here any more.
+bool is_done_with(int ring, const Left& left, std::uint64_t size) {
+  const bool forgotten = silent_ns(left) >= kForgotten;
+  Path path;
+  put_path(path, left, "", ".json");
+  const Opened rank_file(open_to_read(path.text));
+  if (rank_file.fd() < 0) return forgotten && errno == ENOENT;
+  if (!belongs(rank_file.fd(), left)) return forgotten;
+  if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
+  if (left.window_files && !forgotten) return false;  // these may have to get their names still
+  put_path(path, left, ".", ".snapshot");
+  unlink(path.text);
+  return true;
+}
+
+void look_at(const char* path) {
+  // Closing our own would give back the lock by which others know that we live.
+  if (file_at(path) == g_mine) return;
+  const Opened ring(open_to_take(path));
+  const FileFacts facts = facts_of(ring.fd());
+  Left left{};
+  if (ring.fd() < 0 || !facts.regular || facts.owner != geteuid() || !read_head(ring.fd(), left) ||
+      bounded_text(left.boot_id) != g_process.boot_id || left.directory[0] != '/' ||
+      stem_of(left).empty() || !takes_lock(ring.fd()) || !is_dead(left)) {
+    return;
+  }
+  if (file_at(path) == ring.id() && is_done_with(ring.fd(), left, facts.size)) unlink(path);
+}
+
+void* run(void*) {
+  become_background("tprof-left");
+  constexpr int kThisThread = 0;
+  syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, kThisThread, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+  g_until_ns = now_ns() + kLongestLook;
+  g_bytes_left = kMostBytes;
+  each_entry(g_folder, [](std::string_view name) {
+    if (!name.starts_with(".tprof-") || !name.ends_with(".ring") || now_ns() > g_until_ns) return;
+    Path path;
+    FixedText(path.text) << g_folder << "/" << name;
+    look_at(path.text);
+  });
+  g_looking.store(false, std::memory_order_release);
+  return nullptr;
+}
+
+}  // namespace
+
+void begin(const RankFile& mine, const Process& process) {
+  g_looks = 0;
+  g_looking.store(false, std::memory_order_relaxed);
+  g_due_ns = mine.ring.fd >= 0 && mine.ring_elsewhere ? now_ns() : 0;
+  g_process = process;
+  g_mine = mine.ring.id;
+  const std::string_view path(mine.ring.path);
+  copy_text(g_folder, prefix(path, path.size() - file_name(path).size()));
+}
+
+void look() {
+  if (g_due_ns == 0 || now_ns() < g_due_ns || g_looking.exchange(true)) return;
+  g_looks = std::min<unsigned>(g_looks + 1, std::size(kAgain) - 1);
+  g_due_ns = now_ns() + kAgain[g_looks];
+  if (!start_background_thread(run)) g_looking.store(false);
+}
+
+}  // namespace tprof::left_rings
