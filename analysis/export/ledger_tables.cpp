@@ -47,7 +47,7 @@ Value where(bool known, std::uint64_t ns) {
 void write_row(std::int64_t number, const read::Process& p, const read::Row& row, TableWriter& to) {
   const read::Amounts& a = row.amounts;
   const bool timed = a.device_timed != 0;
-  const bool waited = a.waited != 0;
+  const bool known = a.exposure_known != 0;
   const bool called = row.mode != Mode::replayed;
   to.row(TableName::ledger, {number,
                              p.header.rank,
@@ -69,11 +69,11 @@ void write_row(std::int64_t number, const read::Process& p, const read::Row& row
                              a.device_timed,
                              where(timed, a.device_ns),
                              where(timed, a.device_ns_max),
-                             a.waited,
-                             where(waited, a.waited_ns),
-                             where(waited, a.exposed_ns),
-                             where(waited, a.exposed_ns_max),
-                             where(waited, a.late),
+                             a.exposure_known,
+                             where(known, a.exposure_known_ns),
+                             where(known, a.exposed_ns),
+                             where(known, a.exposed_ns_max),
+                             where(known, a.late),
                              a.failed,
                              a.unfinished});
 }

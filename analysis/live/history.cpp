@@ -4,7 +4,7 @@ namespace tprof::live {
 namespace {
 
 Figures figures_of(const read::Amounts& a) {
-  return {a.calls, a.bytes, a.waited_ns, a.exposed_ns};
+  return {a.calls, a.bytes, a.exposure_known_ns, a.exposed_ns};
 }
 
 }  // namespace
@@ -16,14 +16,14 @@ std::string_view name_of_bucket(std::size_t bucket) {
 Figures& Figures::operator+=(const Figures& more) {
   calls += more.calls;
   bytes += more.bytes;
-  waited_ns += more.waited_ns;
+  exposure_known_ns += more.exposure_known_ns;
   exposed_ns += more.exposed_ns;
   return *this;
 }
 
 std::optional<double> Figures::exposed() const {
-  if (waited_ns == 0) return std::nullopt;
-  return static_cast<double>(exposed_ns) / static_cast<double>(waited_ns);
+  if (exposure_known_ns == 0) return std::nullopt;
+  return static_cast<double>(exposed_ns) / static_cast<double>(exposure_known_ns);
 }
 
 Rate& Rate::operator+=(const Rate& more) {

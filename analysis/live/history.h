@@ -20,12 +20,12 @@ std::string_view name_of_bucket(std::size_t bucket);
 struct Figures {
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t waited_ns = 0;  // device time of calls that somebody waited for
+  std::uint64_t exposure_known_ns = 0;  // device time of calls whose exposed time is known
   std::uint64_t exposed_ns = 0;
 
   Figures operator-(const Figures& before) const {
-    return {calls - before.calls, bytes - before.bytes, waited_ns - before.waited_ns,
-            exposed_ns - before.exposed_ns};
+    return {calls - before.calls, bytes - before.bytes,
+            exposure_known_ns - before.exposure_known_ns, exposed_ns - before.exposed_ns};
   }
   Figures& operator+=(const Figures& more);
   std::optional<double> exposed() const;  // a share; nothing: nobody was seen to wait

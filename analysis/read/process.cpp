@@ -8,10 +8,21 @@ namespace tprof::read {
 namespace {
 
 constexpr std::uint64_t Amounts::*kSums[] = {
-    &Amounts::calls,     &Amounts::count,        &Amounts::elements,     &Amounts::bytes,
-    &Amounts::host_ns,   &Amounts::device_ns,    &Amounts::failed,       &Amounts::unfinished,
-    &Amounts::replayed,  &Amounts::device_timed, &Amounts::device_bytes, &Amounts::waited,
-    &Amounts::waited_ns, &Amounts::exposed_ns,   &Amounts::late,
+    &Amounts::calls,
+    &Amounts::count,
+    &Amounts::elements,
+    &Amounts::bytes,
+    &Amounts::host_ns,
+    &Amounts::device_ns,
+    &Amounts::failed,
+    &Amounts::unfinished,
+    &Amounts::replayed,
+    &Amounts::device_timed,
+    &Amounts::device_bytes,
+    &Amounts::exposure_known,
+    &Amounts::exposure_known_ns,
+    &Amounts::exposed_ns,
+    &Amounts::late,
 };
 
 // A communicator and the handles of it that are in the process, by rank.

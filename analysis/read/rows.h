@@ -32,11 +32,11 @@ struct Amounts {
   std::uint64_t device_ns_max = 0;
   std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
   std::uint64_t device_bytes = 0;
-  std::uint64_t waited = 0;      // of those: calls that somebody was seen to wait for,
-  std::uint64_t waited_ns = 0;   // their device time,
-  std::uint64_t exposed_ns = 0;  // the part of it in which computation stood still
+  std::uint64_t exposure_known = 0;     // of those: calls whose exposed time is known,
+  std::uint64_t exposure_known_ns = 0;  // their device time,
+  std::uint64_t exposed_ns = 0;         // the part of it in which no computation ran on the device
   std::uint64_t exposed_ns_max = 0;
-  std::uint64_t late = 0;  // of `waited`: calls that were not through when they were wanted
+  std::uint64_t late = 0;  // of `exposure_known`: calls of which more than 10 us were exposed
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;
   std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own

@@ -22,9 +22,9 @@ inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
 inline nlohmann::ordered_json figures(const read::Amounts& a) {
   using Json = nlohmann::ordered_json;
   Json j = call_figures(a);
-  j["waited"] = a.waited;
-  j["waited_ns"] = a.waited == 0 ? Json() : Json(a.waited_ns);
-  j["exposed_ns"] = a.waited == 0 ? Json() : Json(a.exposed_ns);
+  j["exposure_known"] = a.exposure_known;
+  j["exposure_known_ns"] = a.exposure_known == 0 ? Json() : Json(a.exposure_known_ns);
+  j["exposed_ns"] = a.exposure_known == 0 ? Json() : Json(a.exposed_ns);
   return j;
 }
 

@@ -46,11 +46,11 @@ std::string ratio(std::uint64_t part, std::uint64_t all) {
              : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-// Of the device time of the calls that somebody was seen to wait for.
+// And the share of the device time of those calls of which it is known.
 std::string exposed(const Amounts& a) {
-  return a.waited == 0
-             ? "-"
-             : fmt::format("{} ({})", duration(a.exposed_ns), ratio(a.exposed_ns, a.waited_ns));
+  return a.exposure_known == 0 ? "-"
+                               : fmt::format("{} ({})", duration(a.exposed_ns),
+                                             ratio(a.exposed_ns, a.exposure_known_ns));
 }
 
 std::string mean_host(const Amounts& a) {
@@ -74,13 +74,13 @@ std::string bucket_table(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
   Columns shown = columns(
       "lrrrrrr", {"bucket", "calls", "elements", "bytes", "of bytes", "host time", "device time"});
-  if (all.waited != 0) shown.emplace_back("exposed", right);
+  if (all.exposure_known != 0) shown.emplace_back("exposed", right);
   Table table(shown);
   const auto row = [&](std::string_view name, const Amounts& a) {
     std::vector<std::string> cells = {
         std::string(name),         thousands(a.calls), thousands(a.elements), bytes(a.bytes),
         ratio(a.bytes, all.bytes), host_time(a),       device_time(a)};
-    if (all.waited != 0) cells.push_back(exposed(a));
+    if (all.exposure_known != 0) cells.push_back(exposed(a));
     table.row(std::move(cells));
   };
   for (std::size_t b = 0; b < kBucketCount; ++b) {
@@ -98,11 +98,11 @@ std::string bucket_table(const stats::Summary& s) {
   }
   row("ALL", all);
   std::string out = table.str();
-  if (all.waited != 0) {
+  if (all.exposure_known != 0) {
     out += fmt::format(
-        "  exposed: so long computation stood still for calls, of the device time of those that "
-        "something waited for ({} of {} timed calls)\n",
-        thousands(all.waited), thousands(all.device_timed));
+        "  exposed: the part of device time in which no computation ran on the device; known of {} "
+        "of {} timed calls\n",
+        thousands(all.exposure_known), thousands(all.device_timed));
   }
   if (s.compute.window_ns != 0 && !s.only_steps) {
     out +=

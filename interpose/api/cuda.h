@@ -19,6 +19,15 @@
 #undef cuStreamBeginCapture
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
+#undef cuLaunchKernel
+#undef cuLaunchKernelEx
+#undef cuLaunchCooperativeKernel
+#undef cuEventRecord
+#undef cuStreamWaitEvent
+#undef cuStreamSynchronize
+#undef cuLaunchHostFunc
+#undef cuCtxSynchronize
+#undef cuStreamDestroy
 
 // clang-format off
 #define TPROF_CUDA_COPY(X)                                                                                              \
@@ -230,6 +239,35 @@
     (allocates_on(meant(stream), pointer, size)))                                                                       \
   X(cuMemFreeAsync, cuMemFreeAsync_ptsz, cuMemFreeAsync, 11020, (CUdeviceptr pointer, CUstream stream),                 \
     (pointer, stream), (frees_on(meant(stream), pointer_to(pointer))))
+
+// The same as TPROF_CUDART_FOLLOW, with TPROF_TIMING=events only: Triton launches by these, and so
+// does every CUDA runtime that is linked in (cuBLAS's).
+// X(function, twin, name, since, until, (parameters), (arguments), (what it is, see hook/follow.h))
+#define TPROF_CUDA_FOLLOW(X)                                                                                            \
+  X(cuLaunchKernel, cuLaunchKernel_ptsz, cuLaunchKernel, 4000, kNewestKnown,                                            \
+    (CUfunction kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,  \
+     CUstream stream, void** parameters, void** extra),                                                                 \
+    (kernel, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra), (Launches{meant(stream)}))                     \
+  X(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, cuLaunchKernelEx, 11060, kNewestKnown,                                     \
+    (const CUlaunchConfig* config, CUfunction kernel, void** parameters, void** extra),                                 \
+    (config, kernel, parameters, extra), (Launches{meant(config->hStream)}))                                            \
+  X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel, 9000, kNewestKnown,           \
+    (CUfunction kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,  \
+     CUstream stream, void** parameters),                                                                               \
+    (kernel, gx, gy, gz, bx, by, bz, shared, stream, parameters), (Launches{meant(stream)}))                            \
+  X(cuEventRecord, cuEventRecord_ptsz, cuEventRecord, 2000, kNewestKnown, (CUevent event, CUstream stream),             \
+    (event, stream), (Records{meant(stream)}))                                                                          \
+  X(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, cuStreamWaitEvent, 3020, kNewestKnown,                                   \
+    (CUstream stream, CUevent event, unsigned flags), (stream, event, flags), (StreamWaits{meant(stream)}))             \
+  X(cuStreamSynchronize, cuStreamSynchronize_ptsz, cuStreamSynchronize, 2000, kNewestKnown, (CUstream stream),          \
+    (stream), (HostWaits{}))                                                                                            \
+  X(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, cuLaunchHostFunc, 10000, kNewestKnown,                                     \
+    (CUstream stream, CUhostFn function, void* data), (stream, function, data), (StreamWaits{meant(stream)}))
+// The same without a twin. cuCtxSynchronize has an argument from 13.0 on.
+#define TPROF_CUDA_FOLLOW_ONLY(X)                                                                                       \
+  X(cuEventSynchronize, cuEventSynchronize, 2000, kNewestKnown, (CUevent event), (event), (HostWaits{}))                \
+  X(cuCtxSynchronize, cuCtxSynchronize, 2000, 13000, (), (), (HostWaits{}))                                             \
+  X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kNewestKnown, (CUstream stream), (stream), (StreamGoes{stream}))
 
 // Through which programs, and every CUDA runtime, reach the others. X(function, since); bodies in
 // hook/entry_point.cpp.

@@ -73,7 +73,7 @@ namespace {
 #undef X
 #define X(name, since, ...) WRAPPED("cudart", name, "", "", "TPROF_TIMING=events") SINCE(name, since)
 #define X_TWIN(name, twin, since, ...) X(name, since) X(twin, since)
-  TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+  TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X)
 #undef X_TWIN
 #undef X
 #define X(name, since, ...) \
@@ -94,6 +94,13 @@ namespace {
 #define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
 #define X_ONLY(name, plain, since, ...) X(name, since)
   TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X_ONLY) TPROF_CUDA_ENTRY(X)
+#undef X_ONLY
+#undef X_TWIN
+#undef X
+#define X(name, since, ...) WRAPPED("cuda", name, "", "", "TPROF_TIMING=events") SINCE(name, since)
+#define X_TWIN(name, twin, plain, since, ...) X(name, since) X(twin, since)
+#define X_ONLY(name, plain, since, ...) X(name, since)
+  TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X_ONLY)
 #undef X_ONLY
 #undef X_TWIN
 #undef X

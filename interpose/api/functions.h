@@ -24,14 +24,15 @@ enum class Fn : std::uint16_t {
       TPROF_CUDART_COPY_ARRAY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)
           TPROF_CUDA_COPY(X_TWIN) TPROF_CUDA_BATCH(X_TWIN) TPROF_FOUND_IN_GRAPH(X)
               TPROF_NCCL_LIFE(X) TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN)
-                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+                  TPROF_CUDART_GRAPH_ONLY(X) TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X)
                       TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X) TPROF_CUDART_ALLOCATION(X)
                           TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
                               TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_GRAPH(X_TWIN)
-                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
+                                  TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW(X_TWIN)
+                                      TPROF_CUDA_FOLLOW_ONLY(X) TPROF_CUDA_ENTRY(X) TPROF_CUPTI(X)
 #undef X_TWIN
 #undef X
-                                      count_
+                                          count_
 };
 inline constexpr std::size_t kFunctionCount = static_cast<std::size_t>(Fn::count_);
 static_assert(kFunctionCount <= kMaxFunctions);
@@ -89,7 +90,7 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X(name, ...) {#name, Library::cudart, false, Order::none, Elements::count, #name},
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                         TPROF_CUDART_MEMORY(X) TPROF_CUDART_GRAPH(X_TWIN) TPROF_CUDART_GRAPH_ONLY(X)
-                            TPROF_CUDART_WAIT(X_TWIN) TPROF_CUDART_WAIT_ONLY(X)
+                            TPROF_CUDART_FOLLOW(X_TWIN) TPROF_CUDART_FOLLOW_ONLY(X)
                                 TPROF_CUDART_PROFILER(X) TPROF_CUDART_ENTRY(X)
                                     TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN)
 #undef X_TWIN
@@ -98,11 +99,12 @@ inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
 #define X_TWIN(name, twin, ...) X(name) X(twin)
                                         TPROF_CUDA_ALLOCATION(X) TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN)
                                             TPROF_CUDA_GRAPH(X_TWIN) TPROF_CUDA_GRAPH_ONLY(X)
-                                                TPROF_CUDA_ENTRY(X)
+                                                TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X)
+                                                    TPROF_CUDA_ENTRY(X)
 #undef X_TWIN
 #undef X
 #define X(name, ...) {#name, Library::cupti, false, Order::none, Elements::count, #name},
-                                                    TPROF_CUPTI(X)
+                                                        TPROF_CUPTI(X)
 #undef X
 };
 
@@ -116,6 +118,15 @@ constexpr bool is_allocation(Fn fn) {
 #define X_TWIN(name, twin, ...) X(name) X(twin)
   return TPROF_CUDART_ALLOCATION(X) TPROF_CUDART_ALLOCATION_ASYNC(X_TWIN) TPROF_CUDA_ALLOCATION(X)
       TPROF_CUDA_ALLOCATION_ASYNC(X_TWIN) X(cudaDeviceReset) false;
+#undef X_TWIN
+#undef X
+}
+
+// Of the driver's: looked at with TPROF_TIMING=events only.
+constexpr bool is_followed(Fn fn) {
+#define X(name, ...) fn == Fn::name ||
+#define X_TWIN(name, twin, ...) X(name) X(twin)
+  return TPROF_CUDA_FOLLOW(X_TWIN) TPROF_CUDA_FOLLOW_ONLY(X) false;
 #undef X_TWIN
 #undef X
 }

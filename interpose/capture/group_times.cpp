@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "interpose/timing/busy.h"
+
 namespace tprof {
 
 GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
@@ -28,12 +30,15 @@ void GroupTimes::start(const Thread& t) {
   // CUPTI knows the whole group under one id, and its kernels not by our names of streams.
   const bool one_time = !timing::by_events() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
+    if (s.of.calls == 0) continue;  // they are captured
     s.mixed = s.mixed || one_time;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-    if (s.mixed) s.timed = {nullptr, true, TimingLost::mixed};
-    if (s.of.calls != 0 && !s.mixed) s.timed = timing::start(stream, s.of.seq);
+    if (timing::busy::on()) timing::busy::waits(stream);
+    s.timed =
+        s.mixed ? TimedCall{nullptr, true, TimingLost::mixed} : timing::start(stream, s.of.seq);
   }
+  if (timing::busy::on()) timing::busy::turns_away();
 }
 
 void GroupTimes::stop(ncclResult_t result) {
@@ -41,6 +46,9 @@ void GroupTimes::stop(ncclResult_t result) {
     if (!accepted(result)) {
       timing::drop(s.timed);
     } else {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+      auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
+      if (s.timed.pair == nullptr && s.of.calls != 0) timing::pass_by(stream, s.of);
       timing::stop(s.timed, s.of, result == ncclInProgress);
     }
   }

@@ -2,27 +2,70 @@
 
 #include <utility>
 
+#include "interpose/timing/busy.h"
+
 namespace tprof {
+
+namespace {
+
+cudaStream_t stream_of(const Record& r) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+  return reinterpret_cast<cudaStream_t>(r.stream);
+}
+
+// A group's calls are issued by its End, and timed there. A copy within a group is made at once.
+bool waits_for_group(const Thread& t, const Record& r, std::uint8_t function) {
+  return t.group_depth != 0 && function != kMetaLaunch && !is_copy(r.bucket);
+}
+
+// What the call means to what its stream is busy with. True: it is work of a stream that computes.
+bool follow(const Record& r, std::uint8_t function) {
+  namespace busy = timing::busy;
+  cudaStream_t stream = stream_of(r);
+  if (r.sync) {
+    busy::host_waits();
+  } else if (function == kMetaLaunch) {
+    busy::launches(stream);
+    return true;
+  } else if (is_copy(r.bucket) && busy::computes(stream)) {
+    busy::launches(stream, busy::Work::copy);
+    return true;
+  } else {
+    if (!is_copy(r.bucket) || busy::is_legacy(stream)) busy::waits(stream);
+    busy::turns_away();
+  }
+  return false;
+}
+
+}  // namespace
 
 void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   t.timed = {};
-  // What is captured is not executed now; a group's calls are issued by its End, and timed there.
-  if (r.captured || t.group_depth != 0) return;
+  if (r.captured || waits_for_group(t, r, function)) return;  // it is not executed now
+  const bool computes = timing::busy::on() && follow(r, function);
   if (r.sync && timing::by_events()) {
     t.timed = {nullptr, true, TimingLost::sync};  // the host waits: its time there is the host's
     return;
   }
   const bool numbered = function != kMetaLaunch && !is_copy(r.bucket);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-  auto* stream = reinterpret_cast<CUstream>(r.stream);
-  t.timed = timing::start(stream, numbered ? r.seq : timing::kNoNumber);
+  t.timed = timing::start(stream_of(r), numbered ? r.seq : timing::kNoNumber);
+  t.timed.computes = computes;
 }
 
 void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std::uint64_t parts) {
   const TimedCall timed = std::exchange(t.timed, {});
+  if (timed.computes) timing::busy::launched(stream_of(r));
+  // A copy from or to pageable memory returns when it is through, and the stream is empty then.
+  if (timed.computes && r.host_memory == static_cast<std::uint8_t>(HostMemory::pageable)) {
+    timing::busy::recorded(stream_of(r));
+  }
   if (!ok) return timing::drop(timed);
   const std::uint32_t tid = t.area->tid.load(std::memory_order_relaxed);
-  timing::stop(timed, {key, parts, r.count, r.seq, r.start_ns, tid}, r.result != 0);
+  const timing::Calls of{key, parts, r.count, r.seq, r.start_ns, tid, timed.computes};
+  if (timed.pair == nullptr && !r.captured) {
+    timing::pass_by(stream_of(r), of);
+  }
+  timing::stop(timed, of, r.result != 0);
 }
 
 }  // namespace tprof

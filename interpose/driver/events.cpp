@@ -18,6 +18,7 @@ constinit DriverFunction<int(CUevent*, unsigned)> g_make("cuEventCreate");
 constinit DriverFunction<int(CUstream*, unsigned)> g_make_stream("cuStreamCreate");
 constinit DriverFunction<int(CUdevice*)> g_device("cuCtxGetDevice");
 constinit DriverFunction<int(CUevent, CUstream)> g_record("cuEventRecord");
+constinit DriverFunction<int(CUstream)> g_stream_query("cuStreamQuery");
 constinit DriverFunction<int(CUevent)> g_query("cuEventQuery");
 constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
 
@@ -50,6 +51,19 @@ bool enter(CUcontext context) {
 void stay_out_of_captures() {
   int mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
   ask(g_exchange_mode, &mode);
+}
+
+bool is_empty(CUstream stream) {
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return false;
+  }
+  // In another mode it would end a capture of another thread (cudaStreamCaptureModeGlobal).
+  int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (ask(g_exchange_mode, &mode) != 0) return false;
+  const bool empty = ask(g_stream_query, stream) == 0;
+  ask(g_exchange_mode, &mode);
+  return empty;
 }
 
 bool make(CUevent& event) {

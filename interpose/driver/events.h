@@ -20,6 +20,10 @@ bool enter(CUcontext context);
 // The calling thread's questions disturb no capture of another thread.
 void stay_out_of_captures();
 
+// Whether all that was put into the stream is done. No capture is disturbed by the question, and
+// a stream that captures is not empty. False also where the driver does not say.
+bool is_empty(CUstream stream);
+
 bool make(CUevent& event);  // in the calling thread's context
 bool record(CUevent event, CUstream stream);
 

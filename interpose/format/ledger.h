@@ -33,10 +33,10 @@ constexpr std::string_view mode_name(Mode mode) {
 // timed on the device, with their count and, in the place of the host's, the device's time; the
 // longest is of a call, and of calls that one group issued together their share.
 //
-// waited: those of `timed` that somebody waited for, with the device's time of them in `count`, how
-// much of it was exposed in the place of the host's time, and in that of the failed calls those
-// that were late.
-enum class RowKind : std::uint8_t { counted, waiting, timed, waited };
+// exposed: those of `timed` of which it is known how much was exposed, with the device's time of
+// them in `count`, how much of it was exposed in the place of the host's time, and in that of the
+// failed calls those that were late.
+enum class RowKind : std::uint8_t { counted, waiting, timed, exposed };
 
 // What a row counts. All zero: row not in use (function numbers start at 1).
 struct LedgerKey {

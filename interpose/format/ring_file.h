@@ -137,7 +137,8 @@ inline constexpr std::size_t kDroppedCount = 4;
 // that captures; no free pair of events; with calls of other kinds in one group or batch; still
 // being enqueued (ncclInProgress); the host waits for it (sync); not through at the end; the driver
 // refused. By CUPTI: it has no record of the call; a record with times that can't be; the program
-// wanted CUPTI for itself before the call was read.
+// wanted CUPTI for itself before the call was read. By events again: the call before it on its
+// communicator was on another stream, and when that ended is not known (order).
 enum class TimingLost : std::uint8_t {
   no_context,
   no_pair,
@@ -148,12 +149,22 @@ enum class TimingLost : std::uint8_t {
   device,
   no_record,
   impossible,
-  tool
+  tool,
+  order
 };
 inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mixed",  "in_progress",
                                                    "sync",       "unread",  "device", "no_record",
-                                                   "impossible", "tool"};
-inline constexpr std::size_t kTimingLostCount = 10;
+                                                   "impossible", "tool",    "order"};
+inline constexpr std::size_t kTimingLostCount = 11;
+
+// Why it is not known how much of a timed call was exposed: no kernel of the program's was seen on
+// the device; the host came late with a launch, so that a stream ran dry at a time that nobody
+// knows; no free event for a mark in a stream that computes; what such a stream did last was not
+// read at the end; too many streams or marks at a time; the device's clock is not known.
+enum class ExposureLost : std::uint8_t { no_launch, host_late, no_pair, unread, no_room, no_clock };
+inline constexpr const char* kExposureLostNames[] = {"no_launch", "host_late", "no_pair",
+                                                     "unread",    "no_room",   "no_clock"};
+inline constexpr std::size_t kExposureLostCount = 6;
 
 // Which entries of the tables have their line in a file.
 struct TableLines {
@@ -257,7 +268,8 @@ struct Head {
   char library[kMaxLibraries][256];  // paths
   std::atomic<std::uint32_t> notes;  // published after the entry is whole
   NotedObject note[kMaxNotes];
-  std::atomic<std::uint64_t> timing_lost[kTimingLostCount];  // calls
+  std::atomic<std::uint64_t> timing_lost[kTimingLostCount];      // calls
+  std::atomic<std::uint64_t> exposure_lost[kExposureLostCount];  // timed calls
   // Nanoseconds in which each device was busy with kernels that are not NCCL's, of the time below
   // in which CUPTI told of kernels.
   std::atomic<std::uint64_t> compute[kTimedDevices];

@@ -3,6 +3,7 @@
 #include "interpose/books/calls.h"
 #include "interpose/capture/memory.h"
 #include "interpose/hook/wrapper.h"
+#include "interpose/timing/busy.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;
@@ -55,6 +56,9 @@ X(cudaFree)
 TPROF_EXPORT cudaError_t cudaDeviceReset() {
   TPROF_REAL_CUDART(cudaDeviceReset)
   const cudaError_t result = TPROF_BOOKED(legacy, (), (Resets{}));
-  if (result == cudaSuccess) memory::remove_all();
+  if (result == cudaSuccess) {
+    memory::remove_all();
+    tprof::timing::busy::begin_epoch();
+  }
   return result;
 }

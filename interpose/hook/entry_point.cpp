@@ -24,10 +24,10 @@ constexpr EntryPoint kEntryPoints[] = {
     TPROF_CUDA_COPY(X)
 #undef X
 #define X(function, twin, name, since, until, ...) {#name, since, until, Fn::function, Fn::twin},
-        TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X)
+        TPROF_CUDA_BATCH(X) TPROF_CUDA_GRAPH(X) TPROF_CUDA_FOLLOW(X)
 #undef X
 #define X(function, name, since, until, ...) {#name, since, until, Fn::function, Fn::function},
-            TPROF_CUDA_GRAPH_ONLY(X)
+            TPROF_CUDA_GRAPH_ONLY(X) TPROF_CUDA_FOLLOW_ONLY(X)
 #undef X
 #define X(function, name, since, ...) {#name, since, kNewestKnown, Fn::function, Fn::function},
                 TPROF_CUDA_ALLOCATION(X)
@@ -52,7 +52,7 @@ Fn entry_point(std::string_view name, int version, bool per_thread) {
 }
 
 bool wrapping() {
-  return tprof::opt_in::driver() || tprof::opt_in::memory();
+  return tprof::opt_in::driver() || tprof::opt_in::memory() || tprof::opt_in::events();
 }
 
 void wrap(void** function, const char* name, int version, bool per_thread) {

@@ -159,10 +159,11 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
           amount(view, t.key.function, t.key.bucket, t.key.dtype, t.key.comm, t.timed.count).bytes;
       out << ",\"device_ns_max\":" << t.timed.host_ns_max << ",\"device_bytes\":" << bytes;
     }
-    if (t.waited.calls != 0) {
-      out << ",\"waited\":" << t.waited.calls << ",\"waited_ns\":" << t.waited.count
-          << ",\"exposed_ns\":" << t.waited.host_ns
-          << ",\"exposed_ns_max\":" << t.waited.host_ns_max << ",\"late\":" << t.waited.failed;
+    if (t.exposed.calls != 0) {
+      out << ",\"exposure_known\":" << t.exposed.calls
+          << ",\"exposure_known_ns\":" << t.exposed.count
+          << ",\"exposed_ns\":" << t.exposed.host_ns
+          << ",\"exposed_ns_max\":" << t.exposed.host_ns_max << ",\"late\":" << t.exposed.failed;
     }
     out << ",\"failed\":" << t.values.failed << ",\"unfinished\":" << t.unfinished << '}';
   }
@@ -256,6 +257,12 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
     lost += untimed[i] = head.timing_lost[i].load(std::memory_order_relaxed);
   }
   if (lost != 0) drops(out << ",\"timing_lost\":", untimed, kTimingLostNames);
+  std::uint64_t unknown[kExposureLostCount];
+  lost = 0;
+  for (std::size_t i = 0; i < kExposureLostCount; ++i) {
+    lost += unknown[i] = head.exposure_lost[i].load(std::memory_order_relaxed);
+  }
+  if (lost != 0) drops(out << ",\"exposure_lost\":", unknown, kExposureLostNames);
   compute_arrays(out, head);
   out << ",\"self_cost_ns\":" << p.self_ns << ",\"base_time_ns\":" << view.head().base_real_ns
       << ",\"coverage\":{\"functions\":[";

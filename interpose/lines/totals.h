@@ -16,7 +16,7 @@ struct Total {
   LedgerValues values;
   std::uint64_t unfinished;  // calls that never returned
   LedgerValues timed{};      // RowKind::timed's
-  LedgerValues waited{};     // RowKind::waited's
+  LedgerValues exposed{};     // RowKind::exposed's
 };
 
 inline void add(LedgerValues& to, const LedgerValues& values) {
@@ -45,7 +45,7 @@ inline void merge_totals(Pages<Total>& totals) {
     Total* const last = behind - 1;
     add(last->values, t.values);
     add(last->timed, t.timed);
-    add(last->waited, t.waited);
+    add(last->exposed, t.exposed);
     last->unfinished += t.unfinished;
   }
   totals.cut(kept);
@@ -88,7 +88,7 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
     replay.values = {replay.values.calls * n, replay.values.count * n, 0, 0, 0};
     replay.unfinished = 0;
     replay.timed = {};
-    replay.waited = {};
+    replay.exposed = {};
     totals.push_back(replay);
   }
 }
@@ -109,11 +109,11 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
     if (values.calls + values.failed == 0) return;
     LedgerKey key = key_of(row);
     const RowKind kind = std::exchange(key.kind, RowKind::counted);
-    if (kind != RowKind::timed && kind != RowKind::waited) key.thread = kind_of_calls(key, thread);
+    if (kind != RowKind::timed && kind != RowKind::exposed) key.thread = kind_of_calls(key, thread);
     if (kind == RowKind::counted) totals.push_back({key, values, 0});
     if (kind == RowKind::waiting) totals.push_back({key, {}, values.calls});
     if (kind == RowKind::timed) totals.push_back({key, {}, 0, values});
-    if (kind == RowKind::waited) totals.push_back({key, {}, 0, {}, values});
+    if (kind == RowKind::exposed) totals.push_back({key, {}, 0, {}, values});
   });
   merge_totals(totals);
   add_replays(view, totals);

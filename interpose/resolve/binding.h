@@ -76,7 +76,8 @@ Fn named(const char* name);
 bool is_ours(const void* address);
 
 // Whether a function of the driver's that a program takes by address is to be wrapped: its copies
-// with TPROF_DRIVER=1, what allocates with TPROF_MEMORY=1, the way to both with either.
+// with TPROF_DRIVER=1, what allocates with TPROF_MEMORY=1, launches and waits with
+// TPROF_TIMING=events, the way to all of them with any.
 bool wanted_of_driver(Fn fn);
 
 }  // namespace tprof::resolve

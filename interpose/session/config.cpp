@@ -103,7 +103,9 @@ std::uint8_t opt_in::read() {
     if (is_on(Setting::driver)) hooks |= kDriver;
     if (is_on(Setting::dlsym)) hooks |= kDlsym;
     if (is_on(Setting::memory)) hooks |= kMemory;
-    if (text_of(info(Setting::timing).name.data()) == "cupti") hooks |= kCupti;
+    const std::string_view timing = text_of(info(Setting::timing).name.data());
+    if (timing == "cupti") hooks |= kCupti;
+    if (timing.starts_with("events")) hooks |= kEvents;
   }
   g_hooks.store(hooks, std::memory_order_relaxed);
   return hooks;

@@ -53,6 +53,7 @@ inline constexpr std::uint8_t kDriver = 2;
 inline constexpr std::uint8_t kDlsym = 4;
 inline constexpr std::uint8_t kCupti = 8;
 inline constexpr std::uint8_t kMemory = 16;
+inline constexpr std::uint8_t kEvents = 32;
 inline std::atomic<std::uint8_t> g_hooks{0};
 
 [[gnu::cold, gnu::noinline]] std::uint8_t read();
@@ -73,6 +74,11 @@ inline bool dlsym() {
 // TPROF_MEMORY: what the program allocates is booked, also by the driver's functions.
 inline bool memory() {
   return (hooks() & kMemory) != 0;
+}
+
+// TPROF_TIMING=events: launches and waits by the driver's functions are followed too.
+inline bool events() {
+  return (hooks() & kEvents) != 0;
 }
 
 // TPROF_TIMING=cupti: the program's way to CUPTI is seen, however it takes it.

@@ -16,6 +16,7 @@ struct TimedCall {
   bool lost = false;             // though it was to be, as `why` says
   TimingLost why{};
   std::uint64_t cupti = 0;  // by which CUPTI knows it; 0: not timed so
+  bool computes = false;    // work of a stream that computes: a graph, or a copy there
 };
 
 }  // namespace tprof

@@ -8,7 +8,7 @@
 #include "interpose/base/free_list.h"
 #include "interpose/cupti/client.h"
 #include "interpose/thread/thread.h"
-#include "interpose/timing/waits.h"
+#include "interpose/timing/busy.h"
 
 namespace tprof::timing::cupti_calls {
 namespace {
@@ -53,7 +53,7 @@ TimedCall start(CUstream stream) {
   const auto place = static_cast<std::uint64_t>(call - g_call);
   const std::uint64_t id = ++call->uses << kPlaceBits | place;
   call->stream = stream;
-  call->stream_id = waits::id_of(stream);
+  call->stream_id = busy::id_of(stream);
   call->number = next_number();
   call->id.store(id, std::memory_order_release);
   if (cupti::push(id)) return {nullptr, false, {}, id};

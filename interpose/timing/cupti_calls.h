@@ -23,7 +23,7 @@ struct Call {
   std::uint64_t uses = 0;
   Calls of{};
   CUstream stream = nullptr;
-  std::uint64_t stream_id = 0;     // waits::id_of
+  std::uint64_t stream_id = 0;     // busy::id_of
   std::uint64_t number = 0;        // a later call of its stream has a larger one
   std::atomic<bool> whole{false};  // what is above is; the call has returned
   std::uint32_t next = 0;          // of those that are free (FreeList)

@@ -1,52 +1,188 @@
 #include "interpose/timing/exposure.h"
 
+#include <sys/mman.h>
+
+#include <new>
+#include <utility>
+
 namespace tprof::timing {
+namespace {
 
-// Of streams behind the table nothing is known but their spans.
-Exposure::Stream& Exposure::entry(const Span& span) {
-  newest_ns_ = std::max(newest_ns_, span.end_ns);
-  Stream* s = &stream_[kStreams - 1];
-  for (std::uint32_t n = 0, i = mix64(span.stream) % (kStreams - 1); n < 8;
-       ++n, i = (i + 1) % (kStreams - 1)) {
-    if (stream_[i].stream != span.stream && stream_[i].stream != 0) continue;
-    s = &stream_[i];
-    s->stream = span.stream;
-    break;
+// How long `pieces` are together, moments that lie in several counted once.
+template <typename Pieces>
+std::uint64_t union_of(Pieces& pieces) {
+  std::sort(pieces.begin(), pieces.end(),
+            [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+  std::uint64_t sum = 0;
+  std::uint64_t until = 0;
+  for (const auto& p : pieces) {
+    if (p.to_ns <= until) continue;
+    sum += p.to_ns - std::max(p.from_ns, until);
+    until = p.to_ns;
   }
-  // Else it may have had nothing to do meanwhile.
-  if (s->end_ns != 0 && span.enqueued_ns <= s->end_ns && span.start_ns > s->end_ns) {
-    s->busy_ns += span.start_ns - s->end_ns;
-    most_busy_ns_ = std::max(most_busy_ns_, s->busy_ns);
-  }
-  s->end_ns = std::max(s->end_ns, span.end_ns);
-  return *s;
+  return sum;
 }
 
-void Exposure::call(const TimedSpan& span) {
-  Stream& s = entry(span);
-  const std::uint64_t before = s.stream == span.stream ? s.last_call : 0;
-  call_[span.number % kCalls] = {span, before, 0, 0, false};
-  s.last_call = span.number;
+template <typename T>
+T* on_own_pages() {
+  void* room = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room == MAP_FAILED ? nullptr : new (room) T;
 }
 
-void Exposure::wait(const Wait& wait) {
-  if (wait.stream != 0) entry(wait);
-  held_.push_back(wait);
+}  // namespace
+
+void Exposure::begin_look(std::uint64_t now_ns) {
+  looked_ns_ = std::max(looked_ns_, now_ns);
+  keep_ns_ = looked_ns_;
+  for (std::uint32_t i = 0; i < streams_; ++i) stream_[i].standing = false;
 }
 
-bool Exposure::computes(std::uint64_t stream) const {
-  for (const Stream& s : stream_) {
-    if (s.stream == stream) return s.busy_ns >= most_busy_ns_ / kServes && s.busy_ns != 0;
+bool Exposure::has(std::uint64_t stream, std::uint32_t device) const {
+  return std::any_of(stream_, stream_ + streams_,
+                     [&](const Stream& s) { return s.stream == stream && s.device == device; });
+}
+
+Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
+  for (std::uint32_t i = 0; i < streams_; ++i) {
+    if (stream_[i].stream == stream && stream_[i].device == device) return &stream_[i];
   }
-  return false;
+  auto* segments = streams_ == kStreams ? nullptr : on_own_pages<Pages<Segment>>();
+  if (segments == nullptr) {
+    no_room_ = true;
+    return nullptr;
+  }
+  stream_[streams_] = {stream, device, false, false, false, {}, 0, 0, 0, segments};
+  return &stream_[streams_++];
 }
 
-// Who waits for a stream that computes waits for what it computes.
-bool Exposure::counts(const Wait& wait) const {
-  for (const std::uint64_t stream : wait.through) {
-    if (stream != 0 && computes(stream)) return false;
+void Exposure::standing(const Mark& mark) {
+  Stream* s = find(mark.stream, mark.device);
+  if (s == nullptr || std::exchange(s->standing, true)) return;
+  s->enqueued_ns = mark.enqueued_ns;
+}
+
+void Exposure::add(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, bool certain,
+                   ExposureLost why) {
+  if (to_ns <= from_ns) return;
+  Pages<Segment>& segments = *s.segments;
+  if (segments.size() != 0) {
+    Segment& last = *(segments.end() - 1);
+    if (last.to_ns == from_ns && last.certain == certain && last.why == why) {
+      last.to_ns = to_ns;
+      return;
+    }
   }
-  return wait.stream == 0 || computes(wait.stream);
+  if (segments.size() == kMostSegments) forget_before(segments.data()[kMostSegments / 2].to_ns);
+  segments.push_back({from_ns, to_ns, certain, why});
+}
+
+void Exposure::mark(const Mark& m) {
+  Stream* s = find(m.stream, m.device);
+  if (s == nullptr) return;
+  const std::uint64_t at = std::max(m.at_ns, s->last_ns);
+  if (m.unseen_before || s->missed) {
+    add(*s, s->last_ns, at, false, m.unseen_before ? m.why : s->why);
+  } else if (s->open) {
+    std::uint64_t from = s->busy_from_ns;
+    if (m.dry_to_ns != 0) {
+      const std::uint64_t done = m.dry_since_mark ? s->last_ns : m.dry_from_ns;
+      const std::uint64_t until = std::clamp(done, from, at);
+      const std::uint64_t known = std::clamp(m.dry_to_ns, until, at);
+      add(*s, from, until, true, {});
+      if (!m.dry_since_mark) add(*s, until, known, false, ExposureLost::host_late);
+      from = m.empty ? at : std::clamp(m.idle_to_ns, known, at);
+    }
+    add(*s, from, at, true, {});
+  }
+  s->open = m.kind != Mark::Kind::closes;
+  s->missed = false;
+  s->busy_from_ns = s->last_ns = at;
+}
+
+void Exposure::missed(const Mark& m, ExposureLost why) {
+  Stream* s = find(m.stream, m.device);
+  if (s == nullptr) return;
+  s->missed = true;
+  s->why = why;
+}
+
+void Exposure::call(const CallSpan& span) {
+  calls_.push_back(span);
+}
+
+// Until when all is known of what a device computed.
+std::uint64_t Exposure::known_until(std::uint32_t device) const {
+  std::uint64_t until = UINT64_MAX;
+  for (std::uint32_t i = 0; i < streams_; ++i) {
+    const Stream& s = stream_[i];
+    if (s.device != device) continue;
+    std::uint64_t own = looked_ns_;
+    if (s.open || s.missed) own = s.last_ns;
+    if (!s.open && !s.missed && s.standing) own = std::max(s.last_ns, s.enqueued_ns);
+    until = std::min(until, own);
+  }
+  // A device on which nothing was launched yet: the first launch tells that none came before.
+  return until == UINT64_MAX ? 0 : until;
+}
+
+Exposed Exposure::judge(const CallSpan& c) {
+  const std::uint64_t length = c.end_ns - c.start_ns;
+  Exposed found{c.key, c.calls, false, ExposureLost::no_launch, length, 0, false};
+  certain_.clear();
+  possible_.clear();
+  bool any = false;
+  ExposureLost why{};
+  for (std::uint32_t i = 0; i < streams_; ++i) {
+    const Stream& s = stream_[i];
+    if (s.device != c.device) continue;
+    any = true;
+    // What is behind the call on its own stream does not run beside it.
+    if (s.stream == c.stream) continue;
+    const Segment* from = std::lower_bound(
+        s.segments->begin(), s.segments->end(), c.start_ns,
+        [](const Segment& segment, std::uint64_t ns) { return segment.to_ns <= ns; });
+    for (; from != s.segments->end() && from->from_ns < c.end_ns; ++from) {
+      const Piece piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
+      possible_.push_back(piece);
+      if (from->certain) {
+        certain_.push_back(piece);
+      } else {
+        why = from->why;
+      }
+    }
+    if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // at the end: for how long, nothing tells
+      possible_.push_back({std::max(s.last_ns, c.start_ns), c.end_ns});
+      why = ExposureLost::unread;
+    }
+  }
+  if (!any) return found;
+  if (no_room_ || c.start_ns < forgotten_ns_ || possible_.failed()) {
+    found.why = ExposureLost::no_room;
+    return found;
+  }
+  const std::uint64_t at_most = length - union_of(certain_);
+  const std::uint64_t at_least = length - union_of(possible_);
+  found.known = (at_most - at_least) / 2 <= tolerance_ns(length);
+  found.why = why;
+  if (!found.known) return found;
+  found.exposed_ns = at_least + (at_most - at_least) / 2;
+  found.late = at_least > kNoiseNs;
+  return found;
+}
+
+void Exposure::forget_before(std::uint64_t ns) {
+  for (std::uint32_t i = 0; i < streams_; ++i) {
+    Pages<Segment>& segments = *stream_[i].segments;
+    const Segment* keep = std::lower_bound(
+        segments.begin(), segments.end(), ns,
+        [](const Segment& segment, std::uint64_t before) { return segment.to_ns < before; });
+    const auto gone = static_cast<std::size_t>(keep - segments.begin());
+    // Moved only where that is worth it.
+    if (gone == 0 || (gone < 1024 && segments.size() < kMostSegments)) continue;
+    std::copy(segments.begin() + gone, segments.end(), segments.begin());
+    segments.cut(segments.size() - gone);
+  }
+  if (ns > keep_ns_) forgotten_ns_ = std::max(forgotten_ns_, ns);
 }
 
 }  // namespace tprof::timing

@@ -49,6 +49,7 @@ Pair* Pool::take() {
 }
 
 void Pool::give_back(Pair& pair) {
+  pair.since_ns.store(0, std::memory_order_relaxed);
   free_.fetch_add(1, std::memory_order_relaxed);
   free_pairs_.give_back(pair_, pair);
 }

@@ -8,23 +8,30 @@
 #include <cstdint>
 
 #include "interpose/base/free_list.h"
+#include "interpose/timing/comm_order.h"
 #include "interpose/timing/exposure.h"
 #include "interpose/timing/timing.h"
 
 namespace tprof::timing {
 
-// call: what the program called. wait: a stream waits, through an event. host: a thread of the
-// program does; it has no events of ours.
-enum class Kind : std::uint8_t { call, wait, host };
+// call: what the program called. mark: a place in a stream that computes: one event, `begin`. tail:
+// what was called too, not to be timed, but a call that is comes after it: one event, `end`.
+enum class Kind : std::uint8_t { call, mark, tail };
 
 struct Pair {
   CUevent begin = nullptr;
   CUevent end = nullptr;
   CUstream stream = nullptr;
   Kind kind = Kind::call;
-  Calls of{};                        // call
-  Wait wait{};                       // its number, stream and time of the host: of a call too
-  std::atomic<bool> to_read{false};  // what is above is whole
+  bool computes = false;          // a copy in a stream that computes: work as any other
+  std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
+  std::uint64_t stream_id = 0;    // busy::id_of
+  std::uint64_t enqueued_ns = 0;  // when the host had `begin` in the stream
+  InOrder order{};                // call, tail
+  Calls of{};                     // call
+  Mark mark{};
+  std::atomic<std::uint64_t> since_ns{0};  // when it was taken for a call; 0: it is not
+  std::atomic<bool> to_read{false};        // what is above is whole
   std::uint32_t pool = 0;
   std::uint32_t next = 0;  // of those that are free (FreeList)
 };

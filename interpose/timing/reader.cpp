@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <utility>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/pages.h"
 #include "interpose/driver/events.h"
+#include "interpose/timing/busy.h"
 #include "interpose/timing/device_clock.h"
 #include "interpose/timing/pairs.h"
 #include "interpose/timing/results.h"
@@ -19,7 +21,7 @@ namespace {
 DeviceClock g_clock[kPools];  // of each pool's device
 
 // What is to be read, in the order of the calls: on a stream behind one that is not through yet
-// nothing else is.
+// nothing else is, nor on its communicator.
 class Reading {
  public:
   explicit Reading(Exposure& exposure) : exposure_(exposure) {}
@@ -28,20 +30,30 @@ class Reading {
   std::size_t read(Pool& pool) {
     waiting_.clear();
     standing_.clear();
+    standing_comms_.clear();
     for (std::uint32_t i = 0; i < pool.made(); ++i) {
       Pair& pair = pool.pair(i);
+      const std::uint64_t since_ns = pair.since_ns.load(std::memory_order_relaxed);
+      if (since_ns != 0) exposure_.running(since_ns);
       if (pair.to_read.load(std::memory_order_acquire)) waiting_.push_back(&pair);
     }
     if (waiting_.size() == 0) return 0;
     std::sort(waiting_.begin(), waiting_.end(),
-              [](const Pair* a, const Pair* b) { return a->wait.number < b->wait.number; });
+              [](const Pair* a, const Pair* b) { return a->number < b->number; });
     clock_ = &g_clock[number_of(pool)];
     if (clock_->due(now_ns()) && clock_->anchor()) {
       const DeviceClock& c = *clock_;
       results::add_clock(c.device(), c.anchored_ns(), c.error_ns(), c.drift_ppb());
     }
     std::size_t left = 0;
-    for (Pair* pair : waiting_) left += read(pool, *pair) ? 0 : 1;
+    for (Pair* pair : waiting_) {
+      if (read(*pair)) {
+        pair->to_read.store(false, std::memory_order_relaxed);
+        pool.give_back(*pair);
+      } else {
+        ++left;
+      }
+    }
     return left;
   }
   void lose_rest(Pool& pool) {
@@ -54,58 +66,94 @@ class Reading {
   }
 
  private:
-  bool read(Pool& pool, Pair& pair) {
-    if (pair.kind != Kind::host && !read_events(pair)) return false;
-    if (pair.kind == Kind::host) exposure_.wait(pair.wait);
-    pair.to_read.store(false, std::memory_order_relaxed);
-    pool.give_back(pair);
-    return true;
-  }
+  // When the last call of a communicator that was read had ended.
+  struct Ended {
+    std::uint32_t comm;
+    std::uint64_t number;
+    std::uint64_t at_ns;
+  };
 
   // False: not through yet.
-  bool read_events(Pair& pair) {
-    if (std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end()) return false;
-    const event_driver::Reached reached = event_driver::reached(pair.end);
+  bool read(Pair& pair) {
+    const bool stands =
+        std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end() ||
+        (pair.order.comm != 0 && std::find(standing_comms_.begin(), standing_comms_.end(),
+                                           pair.order.comm) != standing_comms_.end());
+    const CUevent last = pair.kind == Kind::mark ? pair.begin : pair.end;
+    const auto reached = stands ? event_driver::Reached::not_yet : event_driver::reached(last);
     if (reached == event_driver::Reached::not_yet) {
-      standing_.push_back(pair.stream);
+      if (!stands) standing_.push_back(pair.stream);
+      if (pair.order.comm != 0) standing_comms_.push_back(pair.order.comm);
+      if (pair.kind == Kind::mark) exposure_.standing(pair.mark);
       return false;
     }
-    double ns = -1;
-    const bool told =
-        reached == event_driver::Reached::yes && event_driver::elapsed(pair.begin, pair.end, ns);
-    if (ns >= 0) {
-      std::uint64_t start_ns = 0;
-      if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
-      take(pair, start_ns, static_cast<std::uint64_t>(ns));
-    } else {
-      if (pair.kind == Kind::call) lose(TimingLost::device, pair.of);
-      if (!told) give_up();
+    std::uint64_t at_ns = 0;
+    const bool told = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
+    if (pair.kind == Kind::mark) {
+      take_mark(pair.mark, told ? at_ns : 0);
+    } else if (pair.kind == Kind::call) {
+      take_call(pair, reached);
     }
+    if (pair.order.comm != 0) ended(pair.order.comm) = {pair.order.comm, pair.number, at_ns};
     return true;
   }
 
-  // `start_ns`: 0 where the device's clock is not known.
-  void take(Pair& pair, std::uint64_t start_ns, std::uint64_t ns) {
-    // A stream with nothing to do comes to the first event at once, and then waits for the host.
-    const bool call = pair.kind == Kind::call;
-    const std::uint64_t host_ns = call ? pair.of.host_ns : pair.wait.enqueued_ns;
-    if (start_ns != 0 && start_ns < host_ns) {
-      const std::uint64_t idle = std::min(ns, host_ns - start_ns);
-      start_ns += idle;
-      ns -= idle;
+  void take_mark(Mark& mark, std::uint64_t at_ns) {
+    if (at_ns == 0) return exposure_.missed(mark, ExposureLost::no_clock);
+    mark.at_ns = at_ns;
+    exposure_.mark(mark);
+  }
+
+  void take_call(const Pair& pair, event_driver::Reached reached) {
+    double elapsed = -1;
+    const bool told = reached == event_driver::Reached::yes &&
+                      event_driver::elapsed(pair.begin, pair.end, elapsed);
+    if (elapsed < 0) {
+      lose(TimingLost::device, pair.of);
+      if (!told) give_up();
+      return;
     }
-    if (call) results::add(pair.of, pair.stream, start_ns, ns);
-    if (start_ns == 0) return;
-    pair.wait.start_ns = start_ns;
-    pair.wait.end_ns = start_ns + ns;
-    if (pair.kind == Kind::wait) return exposure_.wait(pair.wait);
-    exposure_.call({pair.wait, pair.of.key, pair.of.calls});
+    auto ns = static_cast<std::uint64_t>(elapsed);
+    std::uint64_t start_ns = 0;  // of the device's clock nothing may be known
+    if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
+    // A stream with nothing to do comes to the first event at once, and then waits for the host.
+    if (start_ns != 0) begin_later(start_ns, ns, pair.of.host_ns);
+    if (pair.order.after != InOrder::kNone) {
+      const Ended& before = ended(pair.order.comm);
+      if (start_ns == 0 || before.number != pair.order.after || before.at_ns == 0) {
+        return lose(TimingLost::order, pair.of);
+      }
+      begin_later(start_ns, ns, before.at_ns);
+    }
+    results::add(pair.of, pair.stream, start_ns, ns);
+    const auto key = std::bit_cast<LedgerKey>(pair.of.key);
+    if (pair.computes || key.function == kMetaLaunch) return;
+    if (start_ns == 0) return results::lose(ExposureLost::no_clock, pair.of.calls);
+    exposure_.call({pair.stream_id, pair.pool, start_ns, start_ns + ns, pair.of.key, pair.of.calls,
+                    is_copy(key.bucket)});
+  }
+
+  static void begin_later(std::uint64_t& start_ns, std::uint64_t& ns, std::uint64_t at_ns) {
+    const std::uint64_t later = start_ns < at_ns ? std::min(ns, at_ns - start_ns) : 0;
+    start_ns += later;
+    ns -= later;
+  }
+
+  Ended& ended(std::uint32_t comm) {
+    for (Ended& e : ended_) {
+      if (e.comm == comm) return e;
+    }
+    ended_.push_back({comm, 0, 0});
+    return ended_.failed() ? nobody_ : *(ended_.end() - 1);
   }
 
   Exposure& exposure_;
   DeviceClock* clock_ = nullptr;
   Pages<Pair*> waiting_;
   Pages<CUstream> standing_;
+  Pages<std::uint32_t> standing_comms_;
+  Pages<Ended> ended_;
+  Ended nobody_{};
 };
 
 struct Reader {
@@ -122,6 +170,14 @@ Reader* make_reader() {
 }
 Reader* g_reader = nullptr;
 
+// A mark that is being made now is not seen, and may be of a moment ago: then streams are known as
+// far as they were.
+void begin_look(Exposure& exposure) {
+  const std::uint64_t now = now_ns();
+  if (busy::no_room()) exposure.no_room();
+  exposure.begin_look(busy::at_rest() ? now : 0);
+}
+
 }  // namespace
 
 std::uint32_t look(bool ending) {
@@ -130,6 +186,7 @@ std::uint32_t look(bool ending) {
   if (g_reader == nullptr) g_reader = make_reader();
   if (g_reader == nullptr) return kLaterMs;
   std::size_t left = 0;
+  begin_look(g_reader->exposure);
   for (Pool& pool : g_pools) {
     if (pool.context() == nullptr || !event_driver::enter(pool.context())) continue;
     if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
@@ -137,7 +194,9 @@ std::uint32_t look(bool ending) {
     left += g_reader->reading.read(pool);
     if (ending) g_reader->reading.lose_rest(pool);
   }
-  g_reader->exposure.settle(ending, [](const Exposed& found) { results::add(found); });
+  g_reader->exposure.settle(ending, [](const Exposed& found) {
+    found.known ? results::add(found) : results::lose(found.why, found.calls);
+  });
   return left == 0 ? kLaterMs : kSoonMs;
 }
 

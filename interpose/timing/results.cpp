@@ -61,12 +61,17 @@ void add_clock(int device, std::uint64_t at_ns, std::uint64_t error_ns, std::int
 
 void add(const Exposed& found) {
   Transaction transaction(g_own);
-  LedgerValues& v = transaction.values(beside(found.key, RowKind::waited));
+  LedgerValues& v = transaction.values(beside(found.key, RowKind::exposed));
   v.calls += found.calls;
-  v.count += found.waited_ns;
+  v.count += found.device_ns;
   v.host_ns += found.exposed_ns;
-  v.host_ns_max = std::max(v.host_ns_max, found.longest_ns);
-  v.failed += found.late;
+  v.host_ns_max = std::max(v.host_ns_max, found.exposed_ns / found.calls);
+  v.failed += found.late ? found.calls : 0;
+}
+
+void lose(ExposureLost why, std::uint64_t calls) {
+  session::mapping().head().exposure_lost[static_cast<std::size_t>(why)].fetch_add(
+      calls, std::memory_order_relaxed);
 }
 
 }  // namespace tprof::timing::results

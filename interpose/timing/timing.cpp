@@ -10,13 +10,14 @@
 #include "interpose/driver/events.h"
 #include "interpose/session/session.h"
 #include "interpose/thread/thread.h"
+#include "interpose/timing/busy.h"
+#include "interpose/timing/comm_order.h"
 #include "interpose/timing/cupti_calls.h"
 #include "interpose/timing/cupti_look.h"
 #include "interpose/timing/own_thread.h"
 #include "interpose/timing/pairs.h"
 #include "interpose/timing/reader.h"
 #include "interpose/timing/results.h"
-#include "interpose/timing/waits.h"
 
 namespace tprof::timing {
 namespace {
@@ -44,33 +45,72 @@ std::uint64_t next_number() {
   return g_number.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-TimedCall begin_pair(CUstream stream) {
+namespace {
+
+struct Free {
+  Pair* pair = nullptr;
+  TimingLost why{};
+};
+
+// One to record events in `stream` with.
+Free free_pair(CUstream stream) {
   CUcontext context = event_driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
-  if (pool == nullptr) return {nullptr, true, TimingLost::no_context};
+  if (pool == nullptr) return {nullptr, TimingLost::no_context};
   const bool first = pool->made() == 0 && event_driver::is_in(context);
   if (first && !pool->make_more(number_of(*pool))) give_up();
   Pair* pair = pool->take();
   if (pool->wants_more()) own_thread::wake();
-  if (pair == nullptr) return {nullptr, true, TimingLost::no_pair};
+  if (pair == nullptr) return {nullptr, TimingLost::no_pair};
   pair->stream = stream;
-  const bool recorded = event_driver::record(pair->begin, stream);
-  pair->wait.enqueued_ns = now_ns();  // what follows comes later
-  if (recorded) return {pair};
-  pool->give_back(*pair);
+  pair->stream_id = busy::id_of(stream);
+  return {pair, {}};
+}
+
+bool record_or_give_back(Pair& pair, CUevent event) {
+  if (event_driver::record(event, pair.stream)) return true;
+  g_pools[pair.pool].give_back(pair);
   give_up();
-  return {nullptr, true, TimingLost::device};
+  return false;
+}
+
+std::uint32_t comm_of(const Calls& of) {
+  const auto key = std::bit_cast<LedgerKey>(of.key);
+  return key.function == kMetaLaunch || is_copy(key.bucket) ? 0 : key.comm;
+}
+
+}  // namespace
+
+TimedCall begin_pair(CUstream stream) {
+  const Free free = free_pair(stream);
+  if (free.pair == nullptr) return {nullptr, true, free.why};
+  Pair& pair = *free.pair;
+  pair.since_ns.store(now_ns(), std::memory_order_relaxed);
+  if (!record_or_give_back(pair, pair.begin)) return {nullptr, true, TimingLost::device};
+  pair.enqueued_ns = now_ns();  // what follows comes later
+  return {&pair};
 }
 
 bool end_pair(Pair& pair) {
-  const bool recorded = event_driver::record(pair.end, pair.stream);
-  if (recorded) {
-    pair.to_read.store(true, std::memory_order_release);
-  } else {
-    g_pools[pair.pool].give_back(pair);
-    give_up();
+  if (!record_or_give_back(pair, pair.end)) return false;
+  pair.to_read.store(true, std::memory_order_release);
+  return true;
+}
+
+Marked put_into(CUstream stream, const Mark& mark) {
+  const Free free = free_pair(stream);
+  if (free.pair == nullptr) {
+    return free.why == TimingLost::no_context ? Marked::captures : Marked::lost;
   }
-  return recorded;
+  Pair& pair = *free.pair;
+  pair.kind = Kind::mark;
+  pair.order = {};
+  pair.mark = mark;
+  pair.mark.device = pair.pool;
+  pair.number = next_number();
+  if (!record_or_give_back(pair, pair.begin)) return Marked::lost;
+  pair.to_read.store(true, std::memory_order_release);
+  return Marked::made;
 }
 
 TimedCall start(CUstream stream, std::uint64_t number) {
@@ -93,16 +133,32 @@ void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   Pair& pair = *timed.pair;
   if (in_progress) {
     lose(TimingLost::in_progress, of);
+    comm_order::enqueued(comm_of(of), pair.stream_id, InOrder::kUnknown);
     return drop(timed);
   }
   pair.kind = Kind::call;
   pair.of = of;
   pair.of.key = of_thread(of.key, t_thread.area->kind);
-  pair.wait.number = next_number();
-  pair.wait.stream = waits::id_of(pair.stream);
-  CUstream_st* const stream = pair.stream;
-  const waits::Behind behind{pair.wait.number, pair.wait.stream, pair.pool, {}};
-  end_pair(pair) ? waits::called(stream, behind) : lose(TimingLost::device, of);
+  pair.computes = of.computes;
+  pair.number = next_number();
+  pair.order = comm_order::enqueued(comm_of(of), pair.stream_id, pair.number);
+  if (!end_pair(pair)) lose(TimingLost::device, of);
+}
+
+void pass_by(CUstream stream, const Calls& of) {
+  const std::uint32_t comm = comm_of(of);
+  if (comm == 0 || !by_events()) return;
+  std::uint64_t number = InOrder::kUnknown;
+  const bool wanted = comm_order::on_several_streams(comm) && busy::on();
+  const Free free = wanted ? free_pair(stream) : Free{};
+  if (free.pair != nullptr) number = next_number();
+  const InOrder order = comm_order::enqueued(comm, busy::id_of(stream), number);
+  if (free.pair == nullptr) return;
+  Pair& pair = *free.pair;
+  pair.kind = Kind::tail;
+  pair.number = number;
+  pair.order = order;
+  end_pair(pair);
 }
 
 void drop(const TimedCall& timed) {
@@ -111,6 +167,7 @@ void drop(const TimedCall& timed) {
 }
 
 void set_window(bool open) {
+  busy::set_window(open);
   if (g_window.exchange(open) != open) cupti_look::set_window(open);
 }
 
@@ -140,9 +197,11 @@ Obeyed change(const Timing& timing) {
   if (would_order()) return Obeyed::ordered;
   const bool new_share = g_every.exchange(timing.every) != timing.every;
   if (now == Timer::host) {
+    busy::begin_epoch();
     begin(timing);
     return on() ? Obeyed::done : Obeyed::failed;
   }
+  busy::begin_epoch();
   const bool was_on = g_on.exchange(true);
   g_switched_off.store(false, std::memory_order_relaxed);
   return was_on && !new_share ? Obeyed::already : Obeyed::done;
@@ -181,6 +240,8 @@ void after_fork() {
   g_window.store(true, std::memory_order_relaxed);
   g_switched_off.store(false, std::memory_order_relaxed);
   for (Pool& pool : g_pools) pool.forget();
+  busy::after_fork();
+  comm_order::after_fork();
   reader::after_fork();
   cupti_look::after_fork();
 }

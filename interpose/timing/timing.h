@@ -40,17 +40,24 @@ struct Calls {
   std::uint64_t seq;      // of the first
   std::uint64_t host_ns;  // when that began,
   std::uint32_t tid;      // on this thread
+  bool computes = false;  // a copy in a stream that computes
 };
 // Behind it: it was accepted; `in_progress`: its work is still being enqueued.
 [[gnu::cold]] void stop(const TimedCall& timed, const Calls& of, bool in_progress);
 // Instead: it was refused, and counts nowhere.
 [[gnu::cold]] void drop(const TimedCall& timed);
+// Instead, of a call of NCCL's that is not timed: the next one on its communicator comes after it.
+[[gnu::cold]] void pass_by(CUstream stream, const Calls& of);
 
 // For the rest of this room: a pair of which the first event is recorded, and the second. False:
 // the driver refused, and the pair is gone.
 [[gnu::cold]] TimedCall begin_pair(CUstream stream);
 [[gnu::cold]] bool end_pair(Pair& pair);
-std::uint64_t next_number();                 // of calls and waits, from 1
+// A mark in a stream. captures: nothing may be recorded there. lost: no event was free.
+struct Mark;
+enum class Marked : std::uint8_t { made, captures, lost };
+[[gnu::cold]] Marked put_into(CUstream stream, const Mark& mark);
+std::uint64_t next_number();                 // of calls and marks, from 1
 void lose(TimingLost why, const Calls& of);  // but launches, which no row counts
 // The device is gone, or was reset: what it was to tell is not known. Nothing else ends by that.
 void give_up();
@@ -58,7 +65,6 @@ void give_up();
 // Calls are timed only while a window is open (TPROF_SCHEDULE). It is, where nobody says otherwise.
 void set_window(bool open);
 
-// Only what is on the call's own stream, and not what waits for it.
 [[gnu::cold]] bool by_events();
 
 // With the session.

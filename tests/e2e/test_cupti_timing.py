@@ -209,7 +209,9 @@ def test_calls_of_fsdp2_take_as_long_as_the_devices_schedule_says(tmp_path):
 
 def test_compute_is_busy_while_kernels_run_that_are_not_nccls(tmp_path):
     """On several streams at once: each moment counts once."""
-    run = traced([BUILD / "waits", "side_work", 5, 2], tmp_path, STANDIN_KERNEL_US="1000", STANDIN_LATENCY_US="500")
+    run = traced(
+        [BUILD / "exposed", "light_second_stream", "nothing", 5], tmp_path, STANDIN_BLOCK_US="1", STANDIN_GBPS="0.001"
+    )
     (file,) = run.ranks()
     busy, until = 0, 0
     for began, ended in sorted(ran(tmp_path, file)["kernel"]):
@@ -217,9 +219,11 @@ def test_compute_is_busy_while_kernels_run_that_are_not_nccls(tmp_path):
         until = max(until, ended)
     compute = file.footer["compute"]
     (device,) = compute["devices"]
-    assert device == {"device": 0, "busy_ns": busy}
+    assert device["device"] == 0
+    # Two clocks, and ends that meet: a nanosecond each.
+    assert device["busy_ns"] == pytest.approx(busy, abs=100)
     assert busy < compute["window_ns"] <= file.ledgers[-1]["ts"] * 1000
     assert "compute kernels: busy" in tprof("summary", run.traces).stdout
     assert json.loads(tprof("summary", run.traces, "--json").stdout)["compute"] == {
-        "busy_ns": busy, "window_ns": compute["window_ns"],
+        "busy_ns": device["busy_ns"], "window_ns": compute["window_ns"],
     }

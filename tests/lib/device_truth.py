@@ -36,6 +36,7 @@ class Call:
     # For how long the host was away between an event right before the call and it, or between its end and an
     # event right behind: a pair of events has that in its time.
     host_ns: int
+    computes: bool  # a copy on a stream that computes: it is computation, and nobody asks what of it was exposed
 
     @property
     def names(self) -> list[str]:
@@ -89,6 +90,7 @@ def covered(start: int, end: int, spans: list[tuple[int, int]]) -> int:
 def calls_of(ran: list[Work]) -> list[Call]:
     """In order of their beginning. What a graph executes is the graph's."""
     spans = {device: computation(ran, device) for device in {work.device for work in ran}}
+    computing = {(work.device, work.stream) for work in ran if work.what in ("kernel", "graph") and not work.in_graph}
     away = host_away(ran)
     calls = []
     for work in ran:
@@ -96,7 +98,8 @@ def calls_of(ran: list[Work]) -> list[Call]:
             continue
         # Only what can overlap: a run has thousands of spans.
         hidden = covered(work.began, work.ended, overlapping(spans[work.device], work.began, work.ended))
-        calls.append(Call(work, work.took - hidden, away[id(work)]))
+        computes = is_copy(work) and (work.device, work.stream) in computing
+        calls.append(Call(work, work.took - hidden, away[id(work)], computes))
     return calls
 
 

@@ -11,14 +11,14 @@ from lib.tool import summary_of as report
 
 
 def timed_and_waited(rank):
-    """A job of one rank whose copies were timed and waited for, and whose gathers only timed."""
+    """A job of one rank whose copies were timed with their exposed part known, and whose gathers only timed."""
     loop = loops.Loop([[0]])
     for _ in range(4):
         loop.gather(1000)
         loop.copy("cudaMemcpyAsync", 4096)
     folder = loop.job.write(rank)
     file = folder / "rank-00000.json"
-    times = {"H2D": {"waited": 3, "waited_ns": 900, "exposed_ns": 700}, "ALLGATHER": {}}
+    times = {"H2D": {"exposure_known": 3, "exposure_known_ns": 900, "exposed_ns": 700}, "ALLGATHER": {}}
     lines = []
     for line in file.read_text().splitlines():
         if '"tprof_ledger"' in line:

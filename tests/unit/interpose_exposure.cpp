@@ -1,8 +1,9 @@
 // timing/exposure.h: what was exposed of calls, for schedules whose answer is arithmetic.
 #include "interpose/timing/exposure.h"
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "catch2.h"
 
@@ -14,124 +15,217 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kGather = 0x1000;
 constexpr std::uint64_t kCompute = 0x2000;
-constexpr std::uint64_t kSide = 0x3000;
+constexpr std::uint64_t kOther = 0x3000;
 constexpr LedgerKey::Words kKey{1, 1};
 
-// A job of which everything was enqueued before the devices began; times in ms.
+// A device; times in ms.
 class Job {
  public:
-  std::uint64_t call(std::uint64_t stream, std::uint64_t start, std::uint64_t end) {
-    exposure_->call({{++number_, stream, 0, start * kMs, end * kMs}, kKey, 1});
-    return number_;
+  // The program computes on `stream` from one time to the other, far ahead of the device.
+  void computes(std::uint64_t stream, std::uint64_t from, std::uint64_t to) {
+    mark(stream, Mark::Kind::opens, from);
+    mark(stream, Mark::Kind::closes, to);
   }
-  void wait(std::uint64_t stream, std::uint64_t call, std::uint64_t start, std::uint64_t end,
-            std::uint64_t through = 0) {
-    exposure_->wait({{++number_, stream, 0, start * kMs, end * kMs}, call, {through, 0, 0}});
+  Mark& mark(std::uint64_t stream, Mark::Kind kind, std::uint64_t at) {
+    put();
+    waiting_ = Mark{.stream = stream, .kind = kind, .at_ns = at * kMs};
+    return *waiting_;
   }
-  // What a stream is shows by its work: from 0 to 1000, in one piece.
-  void works(std::uint64_t stream, std::uint64_t ms) {
-    exposure_->wait({{++number_, stream, 0, kMs, kMs}, 0, {}});
-    exposure_->wait({{++number_, stream, 0, ms * kMs, ms * kMs}, 0, {}});
+  void call(std::uint64_t start, std::uint64_t end, std::uint64_t stream = kGather) {
+    put();
+    exposure_->call({stream, 0, start * kMs, end * kMs, kKey, 1});
   }
-  Exposed end() {
-    Exposed sum{};
-    exposure_->settle(true, [&](const Exposed& found) {
-      sum.calls += found.calls;
-      sum.waited_ns += found.waited_ns;
+  Exposure& exposure() {
+    put();
+    return *exposure_;
+  }
+
+  struct Sum {
+    std::uint64_t known = 0, exposed_ns = 0, device_ns = 0, late = 0, unknown = 0;
+    ExposureLost why{};
+  };
+  Sum settle(bool last) {
+    put();
+    Sum sum;
+    exposure_->settle(last, [&](const Exposed& found) {
+      if (!found.known) {
+        sum.unknown += found.calls;
+        sum.why = found.why;
+        return;
+      }
+      sum.known += found.calls;
+      sum.device_ns += found.device_ns;
       sum.exposed_ns += found.exposed_ns;
-      sum.late += found.late;
-      sum.longest_ns = std::max(sum.longest_ns, found.longest_ns);
+      sum.late += found.late ? 1 : 0;
     });
     return sum;
   }
+  Sum end() { return settle(true); }
 
  private:
+  void put() {
+    if (waiting_) exposure_->mark(*waiting_);
+    waiting_.reset();
+  }
   std::unique_ptr<Exposure> exposure_ = std::make_unique<Exposure>();
-  std::uint64_t number_ = 0;
+  std::optional<Mark> waiting_;
 };
 
 }  // namespace
 
-TEST_CASE("exposed is the part of a call in which the stream that computes stood still") {
+TEST_CASE("exposed is the part of a call in which no stream of its device computed") {
   Job job;
-  job.works(kCompute, 1000);
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(kCompute, call, 1022, 1030);
-  const Exposed found = job.end();
-  CHECK(found.calls == 1);
-  CHECK(found.waited_ns == 20 * kMs);
+  job.computes(kCompute, 0, 22);
+  job.computes(kCompute, 30, 50);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.known == 1);
+  CHECK(found.device_ns == 20 * kMs);
   CHECK(found.exposed_ns == 8 * kMs);
   CHECK(found.late == 1);
 }
 
-TEST_CASE("a wait that begins when the call is over finds nothing exposed") {
+TEST_CASE("a call that came in time is not late") {
   Job job;
-  job.works(kCompute, 1000);
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(kCompute, call, 1040, 1040);
-  const Exposed found = job.end();
-  CHECK(found.calls == 1);
+  job.computes(kCompute, 0, 50);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.known == 1);
   CHECK(found.exposed_ns == 0);
   CHECK(found.late == 0);
 }
 
-TEST_CASE("waiting before the call begins and after it ended is not its exposed time") {
+TEST_CASE("moments in which two streams compute hide a call once") {
   Job job;
-  job.works(kCompute, 1000);
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(kCompute, call, 1001, 1050);
+  job.computes(kCompute, 0, 20);
+  job.computes(kOther, 15, 25);
+  job.call(10, 30);
+  CHECK(job.end().exposed_ns == 5 * kMs);
+}
+
+TEST_CASE("a call on the stream that computes is hidden by other streams only") {
+  Job job;
+  job.computes(kCompute, 0, 10);
+  job.computes(kOther, 15, 20);
+  job.call(10, 30, kCompute);
+  CHECK(job.end().exposed_ns == 15 * kMs);
+}
+
+TEST_CASE("other devices' computation hides nothing") {
+  Job job;
+  job.computes(kCompute, 0, 5);
+  job.mark(kOther, Mark::Kind::opens, 0).device = 1;
+  job.mark(kOther, Mark::Kind::closes, 50).device = 1;
+  job.call(10, 30);
   CHECK(job.end().exposed_ns == 20 * kMs);
 }
 
-TEST_CASE("a side stream's wait counts nothing, whoever waits for that stream does") {
+TEST_CASE("where no kernel was launched on the device nothing is known") {
   Job job;
-  job.works(kCompute, 1000);
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(kSide, call, 1010, 1030);
-  job.wait(kCompute, call, 1025, 1030, kSide);
-  const Exposed found = job.end();
-  CHECK(found.calls == 1);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.unknown == 1);
+  CHECK(found.why == ExposureLost::no_launch);
+}
+
+TEST_CASE("a call waits until its streams are known, and no longer") {
+  Job job;
+  job.exposure().begin_look(100 * kMs);
+  job.mark(kCompute, Mark::Kind::opens, 5);
+  job.call(10, 30);
+  CHECK(job.settle(false).known == 0);
+  job.mark(kCompute, Mark::Kind::passes, 20);
+  CHECK(job.settle(false).known == 0);
+  job.mark(kCompute, Mark::Kind::closes, 25);
+  const auto found = job.settle(false);
+  CHECK(found.known == 1);
   CHECK(found.exposed_ns == 5 * kMs);
 }
 
-TEST_CASE("who waits for a stream that computes waits for what it computes") {
+TEST_CASE("a mark that is still to come holds back what began after it was put there") {
   Job job;
-  job.works(kCompute, 1000);
-  job.works(kSide, 900);
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(kSide, call, 1010, 1030, kCompute);
-  CHECK(job.end().calls == 0);
+  job.computes(kCompute, 0, 5);
+  job.call(10, 30);
+  job.exposure().begin_look(100 * kMs);
+  job.exposure().standing({.stream = kCompute, .enqueued_ns = 20 * kMs});
+  CHECK(job.settle(false).known == 0);
+  job.exposure().begin_look(100 * kMs);
+  CHECK(job.settle(false).known == 1);
 }
 
-TEST_CASE("a wait for a call is one for those before it on its stream, each counted once") {
+TEST_CASE("a stream that ran dry at an unknown time makes a call unknown by more than the error") {
   Job job;
-  job.works(kCompute, 1000);
-  job.call(kGather, 1010, 1020);
-  const auto second = job.call(kGather, 1020, 1030);
-  job.call(kGather, 1030, 1040);
-  job.wait(kCompute, second, 1015, 1030);
-  job.wait(kCompute, second, 1015, 1030);
-  const Exposed found = job.end();
-  CHECK(found.calls == 2);
-  CHECK(found.waited_ns == 20 * kMs);
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  Mark& again = job.mark(kCompute, Mark::Kind::opens, 40);
+  again.dry_from_ns = 5 * kMs;
+  again.dry_to_ns = again.idle_to_ns = 40 * kMs;
+  again.empty = true;
+  job.mark(kCompute, Mark::Kind::closes, 50);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.unknown == 1);
+  CHECK(found.why == ExposureLost::host_late);
+}
+
+TEST_CASE("half of a short doubt is taken for computation") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  Mark& again = job.mark(kCompute, Mark::Kind::opens, 12);
+  again.dry_from_ns = 11 * kMs;
+  again.dry_to_ns = again.idle_to_ns = 12 * kMs;
+  again.empty = true;
+  job.mark(kCompute, Mark::Kind::closes, 20);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.known == 1);
+  CHECK(found.exposed_ns == 10 * kMs + kMs / 2);
+}
+
+TEST_CASE("a stream that was marked behind its last work was idle from there on") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  job.mark(kCompute, Mark::Kind::passes, 15);
+  Mark& again = job.mark(kCompute, Mark::Kind::opens, 40);
+  again.dry_to_ns = again.idle_to_ns = 40 * kMs;
+  again.dry_since_mark = again.empty = true;
+  job.mark(kCompute, Mark::Kind::closes, 50);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.known == 1);
   CHECK(found.exposed_ns == 15 * kMs);
-  CHECK(found.longest_ns == 10 * kMs);
 }
 
-TEST_CASE("a thread that waits stands still whatever the streams do") {
+TEST_CASE("marks that could not be made leave doubt, and its reason") {
   Job job;
-  const auto call = job.call(kGather, 1010, 1030);
-  job.wait(0, call, 1013, 1030);
-  CHECK(job.end().exposed_ns == 17 * kMs);
+  job.computes(kCompute, 0, 5);
+  Mark& later = job.mark(kCompute, Mark::Kind::opens, 35);
+  later.unseen_before = true;
+  later.why = ExposureLost::no_pair;
+  job.mark(kCompute, Mark::Kind::closes, 50);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.unknown == 1);
+  CHECK(found.why == ExposureLost::no_pair);
 }
 
-TEST_CASE("a stream that had nothing to do between two events did not work") {
-  auto exposure = std::make_unique<Exposure>();
-  exposure->call({{1, kGather, 0, 10 * kMs, 30 * kMs}, kKey, 1});
-  // Its second wait was enqueued long after the first was over.
-  exposure->wait({{2, kCompute, 0, kMs, kMs}, 0, {}});
-  exposure->wait({{3, kCompute, 9 * kMs, 10 * kMs, 30 * kMs}, 1, {}});
-  std::uint64_t found = 0;
-  exposure->settle(true, [&](const Exposed& e) { found += e.calls; });
-  CHECK(found == 0);
+TEST_CASE("what a stream did last is not known at the end") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 15);
+  job.call(10, 30);
+  const auto found = job.end();
+  CHECK(found.unknown == 1);
+  CHECK(found.why == ExposureLost::unread);
+}
+
+TEST_CASE("hours of computation take no more room than what calls still need") {
+  Job job;
+  for (std::uint64_t ms = 0; ms < 400'000; ms += 2) {
+    job.computes(kCompute, ms, ms + 1);
+    if (ms % 1000 != 0) continue;
+    job.call(ms, ms + 2);
+    job.exposure().begin_look((ms + 2) * kMs);
+    const auto found = job.settle(false);
+    CHECK(found.known == 1);
+    CHECK(found.exposed_ns == kMs);
+  }
 }

@@ -1,0 +1,24 @@
+// The wrappers of the driver's launches and waits, generated from api/cuda.h. A runtime's call and
+// the driver's that it causes are one.
+#include "interpose/hook/any_cuda.h"
+#include "interpose/hook/follow.h"
+#include "interpose/timing/timing.h"
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  namespace tprof {                                                  \
+  ANY(function, parameters) {                                        \
+    using Type = CUresult(*) parameters;                             \
+    TPROF_REAL_CUDA(function, Type)                                  \
+    TPROF_FOLLOWED(stream_meant, arguments, step)                    \
+  }                                                                  \
+  }
+
+#define X(function, twin, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)                   \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDA_FOLLOW(X)
+#undef X
+#define X(function, name, since, until, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDA_FOLLOW_ONLY(X)
+#undef X

@@ -1,0 +1,22 @@
+// The wrappers of launches and waits, generated from api/cudart.h. Without TPROF_TIMING=events they
+// pass every call straight through.
+#include "interpose/hook/follow.h"
+#include "interpose/timing/timing.h"
+
+#define WRAPPER(function, stream_meant, parameters, arguments, step) \
+  extern "C" cudaError_t function parameters;                        \
+  TPROF_EXPORT cudaError_t function parameters {                     \
+    using Type = cudaError_t(*) parameters;                          \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)  \
+    TPROF_FOLLOWED(stream_meant, arguments, step)                    \
+  }
+
+#define X(function, twin, since, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)      \
+  WRAPPER(twin, per_thread, parameters, arguments, step)
+TPROF_CUDART_FOLLOW(X)
+#undef X
+#define X(function, since, parameters, arguments, step) \
+  WRAPPER(function, legacy, parameters, arguments, step)
+TPROF_CUDART_FOLLOW_ONLY(X)
+#undef X

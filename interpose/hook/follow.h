@@ -1,0 +1,78 @@
+// What the calls that are followed tell timing/busy.h, as the rows of the API tables name it. One
+// for the runtime's functions and the driver's.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "interpose/graphs/graphs.h"
+#include "interpose/hook/wrapper.h"
+#include "interpose/session/config.h"
+#include "interpose/timing/busy.h"
+
+namespace tprof::hook {
+
+namespace busy = timing::busy;
+
+// What is captured is not executed now.
+inline bool is_now(cudaStream_t stream) {
+  return busy::on() && graphs::captured_into(stream) == nullptr;
+}
+
+struct Launches {
+  cudaStream_t stream;
+  template <typename F>
+  auto around(F&& real) const {
+    const bool now = is_now(stream);
+    if (now) busy::launches(stream);
+    const auto result = real();
+    if (now) busy::launched(stream);
+    return result;
+  }
+};
+struct Records {
+  cudaStream_t stream;
+  template <typename F>
+  auto around(F&& real) const {
+    const auto result = real();
+    if (is_now(stream)) busy::recorded(stream);
+    return result;
+  }
+};
+struct StreamWaits {
+  cudaStream_t stream;
+  template <typename F>
+  auto around(F&& real) const {
+    if (is_now(stream)) busy::waits(stream);
+    return real();
+  }
+};
+struct HostWaits {
+  template <typename F>
+  auto around(F&& real) const {
+    if (busy::on()) busy::host_waits();
+    return real();
+  }
+};
+struct StreamGoes {
+  cudaStream_t stream;
+  template <typename F>
+  auto around(F&& real) const {
+    busy::destroying(stream);
+    return real();
+  }
+};
+
+}  // namespace tprof::hook
+
+// The body of a wrapper, behind TPROF_REAL (budget while timing is off: 3 ns).
+#define TPROF_FOLLOWED(stream_meant, arguments, step)                           \
+  {                                                                             \
+    if (!tprof::timing::on() || !tprof::t_thread.at_rest()) [[likely]] {        \
+      if (tprof::opt_in::events()) tprof::timing::busy::unseen();               \
+      return real_address arguments;                                            \
+    }                                                                           \
+    using namespace tprof::hook;                                                \
+    [[maybe_unused]] constexpr auto meant = tprof::stream_meant;                \
+    const tprof::DepthGuard guard(tprof::t_thread);                             \
+    return (TPROF_UNPAREN step).around([&] { return real arguments; }); \
+  }

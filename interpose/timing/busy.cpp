@@ -1,0 +1,312 @@
+#include "interpose/timing/busy.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <iterator>
+#include <new>
+
+#include "interpose/base/clock.h"
+#include "interpose/base/hash.h"
+#include "interpose/driver/events.h"
+#include "interpose/thread/thread.h"
+#include "interpose/timing/exposure.h"
+#include "interpose/timing/pairs.h"
+#include "interpose/timing/timing.h"
+
+namespace tprof::timing::busy {
+namespace {
+
+// A host that launches again within this time has kept the stream busy, as far as we tell.
+constexpr std::uint64_t kGapNs = 20'000;
+// A stream is asked whether it is empty this often at most, and at least.
+constexpr std::uint64_t kAskNs = 50'000;
+constexpr std::uint64_t kAskAnywayNs = 250'000;
+// The program's own events are followed this often at most; and a mark is made at least so often,
+// since calls are known no farther than the marks are.
+constexpr std::uint64_t kFollowNs = 20'000;
+constexpr std::uint64_t kPassNs = 10'000'000;
+// A stream that ran dry is marked again this often at most.
+constexpr std::uint64_t kAgainNs = 200'000;
+constexpr std::uint64_t kComputesNs = 10'000'000'000;
+
+struct Stream {
+  std::atomic<std::uint64_t> id;         // 0: nobody's
+  std::atomic<bool> taken;               // a thread looks at what follows
+  std::atomic<bool> missed;              // a thread could not
+  std::atomic<std::uint32_t> launching;  // threads that are in a launch
+  std::uint32_t epoch;
+  CUstream handle;
+  bool open;             // it was given work since the last wait
+  bool unseen;           // it may have been given some that no mark tells of,
+  ExposureLost why;      // since that could not be made
+  bool idle_since_mark;  // nothing was put into it behind the last mark
+  bool dry_since_mark;   // as in Mark: what the next one will tell
+  std::uint64_t dry_from_ns;
+  std::uint64_t dry_to_ns;
+  std::uint64_t idle_to_ns;
+  std::uint64_t kernel_ns;    // when a kernel or graph was launched last
+  std::uint64_t launched_ns;  // when the last work was in it
+  std::uint64_t asked_ns;     // when it was known to be busy, or empty
+  std::uint64_t marked_ns;
+};
+
+constexpr std::uint32_t kStreams = 256;
+constinit Stream g_stream[kStreams]{};
+constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};
+constinit std::atomic<bool> g_no_room{false};
+constinit std::atomic<std::uint32_t> g_epoch{1};
+constinit std::atomic<bool> g_window{true};
+// The stream that the thread launched on last.
+thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Handles stay in the table: programs have few streams, and a handle that comes again is the same
+// stream to us.
+Stream* find(std::uint64_t id, bool make = false) {
+  const std::uint64_t first = mix64(id);
+  for (std::uint32_t n = 0; n < kStreams; ++n) {
+    Stream& s = g_stream[(first + n) % kStreams];
+    std::uint64_t there = s.id.load(std::memory_order_acquire);
+    if (there == 0 && (!make || s.id.compare_exchange_strong(there, id)))
+      return make ? &s : nullptr;
+    if (there == id) return &s;
+  }
+  if (make) g_no_room.store(true, std::memory_order_relaxed);
+  return nullptr;
+}
+
+bool is_current(const Stream& s) {
+  return s.epoch == g_epoch.load(std::memory_order_relaxed);
+}
+
+void set_open(Stream& s, bool open) {
+  const auto at = static_cast<std::size_t>(&s - g_stream);
+  const std::uint64_t bit = std::uint64_t{1} << at % 64;
+  s.open = open;
+  open ? g_open[at / 64].fetch_or(bit) : g_open[at / 64].fetch_and(~bit);
+}
+
+// One thread at a time; another one that does not get it within microseconds says so and goes on.
+class [[nodiscard]] Taken {
+ public:
+  explicit Taken(Stream& s) : s_(s) {
+    for (int tries = 0; tries < 1000 && !well_; ++tries) well_ = !s.taken.exchange(true);
+    if (!well_) s.missed.store(true, std::memory_order_relaxed);
+  }
+  ~Taken() {
+    if (well_) s_.taken.store(false, std::memory_order_release);
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  explicit operator bool() const { return well_; }
+
+ private:
+  Stream& s_;
+  bool well_ = false;
+};
+
+// Nothing is known of what a former epoch left. A stream that comes up for the first time in a
+// process that was followed from its beginning has done nothing before.
+void refresh(Stream& s, CUstream handle) {
+  s.handle = handle;
+  if (is_current(s)) return;
+  const std::uint32_t epoch = g_epoch.load(std::memory_order_relaxed);
+  set_open(s, false);
+  s.unseen = s.epoch != 0 || epoch > 1;
+  s.why = ExposureLost::unread;
+  s.dry_to_ns = 0;
+  s.epoch = epoch;
+}
+
+// False: the stream captures, and nothing may be recorded in it.
+bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty) {
+  Mark mark;
+  mark.stream = s.id.load(std::memory_order_relaxed);
+  mark.kind = kind;
+  mark.unseen_before = s.missed.exchange(false, std::memory_order_relaxed) || s.unseen;
+  mark.why = s.why;
+  mark.dry_from_ns = s.dry_from_ns;
+  mark.dry_to_ns = s.dry_to_ns;
+  mark.idle_to_ns = s.idle_to_ns;
+  mark.dry_since_mark = s.dry_since_mark;
+  mark.empty = empty;
+  mark.enqueued_ns = now;
+  const Marked marked = put_into(s.handle, mark);
+  if (marked == Marked::captures) return false;
+  s.unseen = marked == Marked::lost;
+  s.why = ExposureLost::no_pair;
+  s.marked_ns = s.asked_ns = now;
+  s.idle_since_mark = true;
+  s.dry_to_ns = 0;
+  set_open(s, kind != Mark::Kind::closes);
+  return true;
+}
+
+// Whether the stream is empty now. It is asked only where the host was slow with it, and before
+// launches (`launches`) also where none of many was.
+bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
+  const std::uint64_t gap = now - s.launched_ns;
+  const std::uint64_t since = now - s.asked_ns;
+  const bool slow = gap >= kGapNs && since >= kAskNs;
+  if (!slow && !(launches && since >= kAskAnywayNs)) return false;
+  if (!event_driver::is_empty(s.handle)) {
+    s.asked_ns = now;
+    return false;
+  }
+  if (s.dry_to_ns == 0) {
+    // Launches close to each other may have found it empty before the last one.
+    s.dry_from_ns = gap < kGapNs ? std::min(s.asked_ns, s.launched_ns) : s.launched_ns;
+    s.dry_since_mark = s.idle_since_mark;
+    s.dry_to_ns = now;
+  } else if (s.launched_ns > s.idle_to_ns) {
+    s.dry_since_mark = false;
+    s.dry_to_ns = now;
+  }
+  s.idle_to_ns = s.asked_ns = now;
+  return true;
+}
+
+// What was put into the stream up to here has its end.
+void follow(Stream& s) {
+  const Taken taken(s);
+  if (!taken || !s.open || s.idle_since_mark || !is_current(s) || s.launching.load() != 0) return;
+  const std::uint64_t now = now_ns();
+  if (now - s.marked_ns < kFollowNs) return;
+  const bool empty = is_empty(s, now);
+  put_mark(s, Mark::Kind::passes, now, empty);
+}
+
+void close(Stream& s) {
+  const Taken taken(s);
+  if (!taken || !s.open || !is_current(s) || s.launching.load() != 0) return;
+  const std::uint64_t now = now_ns();
+  const bool empty = is_empty(s, now);
+  put_mark(s, Mark::Kind::closes, now, empty);
+}
+
+}  // namespace
+
+bool on() {
+  return timing::on() && by_events() && g_window.load(std::memory_order_relaxed);
+}
+
+std::uint64_t id_of(cudaStream_t stream) {
+  constexpr std::uint64_t kLegacy = 1;
+  constexpr std::uint64_t kPerThread = 2;
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  if (handle > kPerThread) return handle;
+  const Thread& t = t_thread;
+  const auto device = static_cast<std::uint64_t>(t.device) << 8;
+  if (handle != kPerThread) return kLegacy | device;
+  const std::uint64_t tid = t.area == nullptr ? 0 : t.area->tid.load(std::memory_order_relaxed);
+  return kPerThread | device | tid << 24;
+}
+
+void launches(cudaStream_t stream, Work work) {
+  Stream* s = find(id_of(stream), true);
+  if (s == nullptr) return;
+  if (t_last != nullptr && t_last != s) follow(*t_last);
+  t_last = s;
+  s->launching.fetch_add(1);
+  const Taken taken(*s);
+  if (!taken) return;
+  refresh(*s, stream);
+  const std::uint64_t now = now_ns();
+  if (work == Work::kernel) s->kernel_ns = now;
+  if (!s->open) {
+    put_mark(*s, Mark::Kind::opens, now, false);
+  } else if (is_empty(*s, now, true) && now - s->marked_ns >= kAgainNs) {
+    put_mark(*s, Mark::Kind::opens, now, true);
+  }
+}
+
+void launched(cudaStream_t stream) {
+  Stream* s = find(id_of(stream));
+  if (s == nullptr) return;
+  {
+    const Taken taken(*s);
+    const std::uint64_t now = now_ns();
+    s->launched_ns = now;
+    s->idle_since_mark = false;
+    if (taken && s->open && now - s->marked_ns >= kPassNs) {
+      put_mark(*s, Mark::Kind::passes, now, false);
+    }
+  }
+  s->launching.fetch_sub(1);
+}
+
+bool computes(cudaStream_t stream) {
+  const Stream* s = find(id_of(stream));
+  return s != nullptr && is_current(*s) && now_ns() - s->kernel_ns < kComputesNs;
+}
+
+// Streams that are not made otherwise wait for the legacy default stream, and it for them.
+bool is_legacy(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy;
+}
+
+void waits(cudaStream_t stream) {
+  if (is_legacy(stream)) return host_waits();
+  Stream* s = find(id_of(stream));
+  if (s != nullptr) close(*s);
+}
+
+void host_waits() {
+  for (std::size_t word = 0; word < std::size(g_open); ++word) {
+    for (std::uint64_t open = g_open[word].load(); open != 0; open &= open - 1) {
+      close(g_stream[word * 64 + static_cast<std::size_t>(std::countr_zero(open))]);
+    }
+  }
+}
+
+void recorded(cudaStream_t stream) {
+  Stream* s = find(id_of(stream));
+  if (s != nullptr) follow(*s);
+}
+
+void turns_away() {
+  if (t_last != nullptr) follow(*t_last);
+}
+
+void destroying(cudaStream_t stream) {
+  Stream* s = find(id_of(stream));
+  if (s == nullptr) return;
+  close(*s);
+  while (s->taken.exchange(true)) {
+  }
+  if (s->open) s->unseen = true;
+  set_open(*s, false);
+  s->taken.store(false, std::memory_order_release);
+}
+
+void set_window(bool open) {
+  if (!g_window.exchange(open) && open) begin_epoch();
+}
+
+void begin_epoch() {
+  g_epoch.fetch_add(1);
+}
+
+void unseen() {
+  if (!timing::on() && g_epoch.load(std::memory_order_relaxed) == 1) g_epoch.store(2);
+}
+
+void after_fork() {
+  for (Stream& s : g_stream) s.~Stream(), new (&s) Stream{};
+  for (auto& word : g_open) word.store(0);
+  g_epoch.store(1);
+  g_window.store(true);
+}
+
+bool at_rest() {
+  for (const Stream& s : g_stream) {
+    if (s.id.load() != 0 && s.taken.load()) return false;
+  }
+  return true;
+}
+
+bool no_room() {
+  return g_no_room.load(std::memory_order_relaxed);
+}
+
+}  // namespace tprof::timing::busy
