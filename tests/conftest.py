@@ -1,11 +1,10 @@
 """What all tests take: the tool, the makers of traces, and training runs, each made once."""
 
-import importlib.util
 import signal
 import subprocess
 
 import pytest
-from lib import faults
+from lib import faults, needs
 from lib.build import LIBTPROF, STANDIN, TPROF
 from lib.cases import CASES, Pair, make_pair
 from lib.once import once
@@ -71,8 +70,7 @@ def small_disk(tmp_path):
 
 @pytest.fixture(scope="session")
 def torch():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    needs.package("torch")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """TPROF_CALLSITE: the place that a line names, against what the interpreter says of itself."""
 
-import importlib.util
 import json
 import pathlib
 import re
@@ -8,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from lib import rankfile
+from lib import needs, rankfile
 from lib.build import BUILD, CLIENTS
 from lib.launch import start, without_agent
 from lib.pythons import interpreters
@@ -150,8 +149,7 @@ def test_anonymized_sites_keep_lines_and_lose_names(tmp_path):
 
 
 def test_fsdp_calls_come_from_fsdp_and_from_the_line_that_trains(tmp_path):
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    needs.package("torch")
     done = start(without_agent("fsdp2.py", 2), tmp_path, TPROF_CALLSITE="both")
     assert done.code == 0, done.stderr
     for file in done.ranks():

@@ -1,9 +1,7 @@
 """What a program can see of itself is the same with the preload: a native one, and FSDP2."""
 
-import importlib.util
-
 import pytest
-from lib import sight
+from lib import needs, sight
 from lib.build import BUILD, INSTANT
 from lib.launch import start, without_agent
 
@@ -117,8 +115,7 @@ def test_use_of_the_machine_is_bounded(threads, twice):
 
 
 def test_fsdp2_finds_itself_as_without_us(tmp_path):
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    needs.package("torch")
     command = without_agent("guest_fsdp2.py", 2)
     plain = start(command, tmp_path / "plain", preload=False)
     traced = start(command, tmp_path / "traced")

@@ -1,10 +1,10 @@
 """NVTX ranges of PyTorch (torch.cuda.nvtx) around an FSDP2 step: in the rank files to the count."""
 
 import collections
-import importlib.util
 import json
 
 import pytest
+from lib import needs
 from lib.build import LIBTPROF
 from lib.launch import start, without_agent
 from lib.tool import told
@@ -15,8 +15,7 @@ LANE = 1 << 22
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    needs.package("torch")
     return start(
         without_agent("nvtx_fsdp2.py", 2),
         tmp_path_factory.mktemp("nvtx") / "run",

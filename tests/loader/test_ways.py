@@ -5,7 +5,6 @@ The rows of ways/README.md are what these tests see: a row that changes fails he
 """
 
 import dataclasses
-import importlib.util
 import json
 import os
 import pathlib
@@ -16,7 +15,7 @@ import sys
 import tempfile
 
 import pytest
-from lib import launch, tally
+from lib import launch, needs, tally
 from lib.build import BUILD, INSTANT, LIBTPROF, REPO
 from lib.rankfile import named, parsed
 from lib.tool import tprof
@@ -136,8 +135,6 @@ def can_be_loaded(library: str) -> bool:
 
 def why_not(needs: str | None) -> str | None:
     """Why a way can't be gone here."""
-    if needs == "cffi" and importlib.util.find_spec("cffi") is None:
-        return "no cffi in this Python"
     if needs == "musl-gcc" and shutil.which("musl-gcc") is None:
         return "musl-tools is not installed"
     if needs == "root" and os.geteuid() != 0:
@@ -238,6 +235,8 @@ def folder():
 
 @pytest.mark.parametrize("way", WAYS_THERE_ARE, ids=lambda way: re.sub(r"\W+", "-", way.text))
 def test_way(way, folder, page):
+    if way.needs == "cffi":
+        needs.package("cffi")
     if reason := why_not(way.needs):
         pytest.skip(reason)
     row = measure(way, folder)

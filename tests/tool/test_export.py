@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import pytest
-from lib import figures, jobs, launch, loops, processes, tally
+from lib import figures, jobs, launch, loops, needs, processes, tally
 from lib.build import BUILD, REPO
 from lib.clocks import clock_job, nanoseconds
 from lib.rankfile import lines_of, named, parsed
@@ -400,7 +400,7 @@ def test_the_first_calls_can_be_left_out(tmp_path):
     count, ranks, total, mean, std, least, most = db.execute(query).fetchone()
     assert (count, ranks, total, least, most) == (len(times), 3, sum(times), min(times), max(times))
     assert (mean, std) == (pytest.approx(statistics.fmean(times)), pytest.approx(statistics.pstdev(times), abs=1))
-    pytest.importorskip("numpy")
+    needs.package("numpy")
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names = {}
     exec(code, names)

@@ -8,7 +8,7 @@ import json
 import resource
 
 import pytest
-from lib import figures, launch
+from lib import figures, launch, needs
 from lib.build import BUILD
 from lib.clocks import clock_job
 from lib.tool import generate, tprof
@@ -61,7 +61,9 @@ def traces_of(folder):
 @pytest.fixture(scope="module")
 def analysis():
     """HTA's, of a folder with all steps."""
-    hta = pytest.importorskip("hta.trace_analysis", reason="HolisticTraceAnalysis is not installed")
+    needs.package("hta")
+    from hta import trace_analysis as hta
+
     return lambda folder: hta.TraceAnalysis(trace_dir=str(folder), include_last_profiler_step=True)
 
 
@@ -120,7 +122,8 @@ def test_hta_computes_what_is_true_of_a_job_whose_times_are_known(tmp_path, anal
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_tensorboards_profiler_reads_the_folder(trained, kineto):
-    consts = pytest.importorskip("torch_tb_profiler.consts", reason="torch-tb-profiler is not installed")
+    needs.package("torch_tb_profiler")
+    from torch_tb_profiler import consts
     from torch_tb_profiler.profiler import communication, data
 
     workers = {}

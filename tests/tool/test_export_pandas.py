@@ -4,6 +4,7 @@ import importlib.util
 import statistics
 
 import pytest
+from lib import needs
 from lib.build import REPO
 from lib.clocks import nanoseconds
 from lib.tool import generate, tprof
@@ -15,7 +16,7 @@ RANKS, SKIPPED = 3, 5
 
 @pytest.fixture(scope="module")
 def example():
-    pytest.importorskip("pandas")
+    needs.package("pandas")
     spec = importlib.util.spec_from_file_location("pandas_example", EXAMPLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -54,7 +55,7 @@ def test_its_figures_are_those_of_the_lines(example, run):
 
 
 def test_its_histogram_has_every_call_and_is_a_picture(example, run, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
+    needs.package("matplotlib")
     database, took = run
     picture = tmp_path / "gathers.png"
     counts, edges = example.histogram(example.durations(database, "ncclAllGather"), "gathers", picture, bins=4)
