@@ -171,10 +171,8 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
         {"--by", &o.by,
-         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; rank: "
-         "who "
-         "came "
-         "last",
+         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; site: "
+         "where in the program; rank: who came last",
          "WHAT", false,
          [](CLI::Option* option) {
            const std::map<std::string, report::By> dimensions = {

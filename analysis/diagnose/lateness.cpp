@@ -31,6 +31,7 @@ class Counter {
       : meetings_(meetings), clocks_(clocks.clocks) {
     found_.on_device = meetings.on_device();
     found_.stride = meetings.stride();
+    found_.untimed = meetings.untimed();
   }
 
   void see(const Meeting& m) {

@@ -42,6 +42,7 @@ struct Lateness {
   bool across_hosts = true;
   std::uint64_t collectives = 0;     // in which several ranks met that all wait for each other
   std::uint64_t compared = 0;        // of these: with all of their ranks that have lines
+  std::uint64_t untimed = 0;         // with the device's times: calls that have none
   std::uint64_t stride = 1;          // of so many collectives one was looked at
   std::int64_t span_ns = 0;          // from the first to the last arrival
   double at_most_ns = 0;             // the clocks' error, of the two hosts for which it is largest

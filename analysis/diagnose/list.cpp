@@ -7,8 +7,8 @@ namespace tprof::diagnose {
   row(kMissingRanks) row(kMissingMembers) row(kDuplicateRanks) row(kNotClosed) row(kOverflow)    \
       row(kWithoutEffect) row(kMismatch) row(kOpenMismatch) row(kHang) row(kPointToPoint)        \
           row(kLedgerLines) row(kLedgerDecreased) row(kClockStep) row(kLateRanks) row(kCoverage) \
-              row(kDropped) row(kMissingWindows) row(kOtherRuns) row(kAssumedJob)                \
-                  row(kNotCompared) row(kSkippedFiles)
+              row(kDropped) row(kUntimedCalls) row(kMissingWindows) row(kOtherRuns)              \
+                  row(kAssumedJob) row(kNotCompared) row(kSkippedFiles)
 
 #define TPROF_DECLARE(name) extern const Diagnosis name;
 TPROF_DIAGNOSES(TPROF_DECLARE)

@@ -46,13 +46,16 @@ bool is_collective(Bucket bucket) {
   return !is_copy(bucket) && bucket != Bucket::P2P;
 }
 
+constexpr std::string_view kDeviceTime = R"({"cat":"DEVICE",)";
+
 bool counts_device_time(const read::Process& p) {
   return std::ranges::any_of(read::rows_of(p), [](const read::Row& row) {
     return is_collective(row.bucket) && row.amounts.device_timed != 0;
   });
 }
 
-// The ledger's sums don't say when: its lines do, from early on, where any does.
+// The ledger's sums don't say when: its lines do. They stand early in the file, unless the device's
+// times were asked for late (`tprof ctl`): then all that comes before them is read.
 bool has_device_times(const read::Process& p) {
   if (!counts_device_time(p)) return false;
   try {
@@ -60,9 +63,11 @@ bool has_device_times(const read::Process& p) {
     if (read::has_window_files(p.header)) source.windows_of = p.header.base_time_ns;
     read::BlockReader blocks(source);
     read::Block block;
-    for (std::size_t seen = 0; seen < read::BlockReader::kBlockBytes && blocks.next(block);) {
-      if (block.text.find("\n{\"cat\":\"DEVICE\",") != std::string::npos) return true;
-      seen += block.text.size();
+    while (blocks.next(block)) {
+      if (block.text.starts_with(kDeviceTime) ||
+          block.text.find('\n' + std::string(kDeviceTime)) != std::string::npos) {
+        return true;
+      }
     }
     return false;
   } catch (const read::BadInput&) {
@@ -97,7 +102,7 @@ class Meetings::Arrivals : public Collector {
     if (const auto time = times_.extract(number)) {
       add(number, arrival, time.mapped().ts_ns, time.mapped().dur_ns);
     } else {
-      keep(arrivals_, number, arrival);
+      untimed_ += keep(arrivals_, number, arrival);
     }
   }
 
@@ -112,6 +117,7 @@ class Meetings::Arrivals : public Collector {
     }
   }
   void end() override {
+    to_.untimed_ += untimed_ + arrivals_.size();
     arrivals_.clear();
     times_.clear();
     begun_.clear();
@@ -131,12 +137,14 @@ class Meetings::Arrivals : public Collector {
   };
 
   // A call and its time stand within a second of each other, so few are kept; one of which the
-  // other never comes (not timed) goes when there are many.
+  // other never comes (not timed) goes when there are many. Returns how many went.
   template <typename Value>
-  static void keep(std::map<Number, Value>& all, const Number& number, const Value& value) {
+  static std::size_t keep(std::map<Number, Value>& all, const Number& number, const Value& value) {
     constexpr std::size_t kMost = 65536;
     all.insert_or_assign(number, value);
-    if (all.size() > kMost) all.erase(all.begin());
+    if (all.size() <= kMost) return 0;
+    all.erase(all.begin());
+    return 1;
   }
 
   // `dur`: nothing where it is not the device's.
@@ -158,6 +166,7 @@ class Meetings::Arrivals : public Collector {
   std::map<Number, Arrival> arrivals_;  // without their time so far
   std::map<Number, Time> times_;        // without their call
   std::set<std::int64_t> begun_;        // communicators
+  std::uint64_t untimed_ = 0;           // calls that have gone from `arrivals_`
 };
 
 Meetings::~Meetings() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,6 +70,8 @@ class Meetings {
   // return when the work is enqueued: there are no ends.
   bool on_device() const { return on_device_; }
   std::uint64_t stride() const { return stride_; }  // 1: all are kept
+  // With the device's times: calls that have none, so they count as not there. Once lines are read.
+  std::uint64_t untimed() const { return untimed_; }
 
   // Once the lines are read: by communicator, in the order of their numbers.
   void each(const std::function<void(const Meeting&)>& see) const;
@@ -103,6 +106,7 @@ class Meetings {
 
   job::Hosts hosts_;
   bool on_device_ = false;
+  std::atomic<std::uint64_t> untimed_ = 0;
   std::uint64_t stride_ = 1;
   std::map<std::string, Table> tables_;
   std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;

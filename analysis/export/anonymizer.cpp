@@ -34,6 +34,7 @@ constexpr std::string_view kKeys[] = {
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "exposure_known",
+    "exposure_lost",
     "exposure_known_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
     "lines", "number", "windows", "argument", "memory", "peak"};
 // clang-format on

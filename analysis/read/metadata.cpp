@@ -261,6 +261,8 @@ Footer footer(const object& args) {
   Footer f;
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
+  if (find(args, "timing_lost")) f.timing_lost = counts(args, "timing_lost");
+  f.self_cost_ns = count(args, "self_cost_ns");
   if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
   if (find(args, "windows")) f.window_files = count(object_of(args, "windows"), "files");
   if (find(args, "compute")) f.compute = compute(object_of(args, "compute"));

@@ -149,9 +149,11 @@ inline constexpr std::string_view kNotHere = "elsewhere";
 struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
+  std::map<std::string, std::uint64_t> timing_lost;     // calls without device time, by reason
   std::uint64_t steps_dropped = 0;                      // that ended and have no line
   std::uint64_t window_files = 0;                       // that windows have of their own
   std::optional<Compute> compute;                       // nothing: not known
+  std::uint64_t self_cost_ns = 0;                       // CPU time of the library's own threads
   std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;
   // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.

@@ -84,8 +84,13 @@ std::string to_text(const diagnose::Diagnosed& said) {
   std::string out = communicators(said.communicators);
   const auto& processes = said.job->processes;
   if (std::ranges::all_of(processes, [](const auto* p) { return p->comms.empty(); })) {
-    out += fmt::format("no communicator: {} made copies only\n",
-                       diagnose::counted(processes.size(), "process"));
+    const bool copies = std::ranges::any_of(processes, [](const read::Process* p) {
+      return std::ranges::any_of(read::rows_of(*p),
+                                 [](const read::Row& row) { return row.amounts.calls != 0; });
+    });
+    out +=
+        fmt::format("no communicator: {} made {}\n", diagnose::counted(processes.size(), "process"),
+                    copies ? "copies only" : "no call that counts");
   }
   bool numbers = false;
   for (const diagnose::Finding& f : said.findings) {

@@ -113,6 +113,16 @@ void times(std::string& out, const job::Job& job) {
                     fmt::gmtime(seconds), diagnose::duration(last - first)));
 }
 
+// Beside the calls: what a wrapped call takes longer is in the program's own threads.
+void self_cost(std::string& out, const stats::Summary& s) {
+  if (s.self_run_ns == 0) return;
+  field(
+      out, "cost",
+      fmt::format("tprof's own threads: {} of CPU, {:.2g}% of the time that the processes ran",
+                  text::duration(s.self_cost_ns),
+                  100 * static_cast<double>(s.self_cost_ns) / static_cast<double>(s.self_run_ns)));
+}
+
 }  // namespace
 
 std::string how_many(const std::vector<const Process*>& processes) {
@@ -122,7 +132,8 @@ std::string how_many(const std::vector<const Process*>& processes) {
   return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
 }
 
-std::string header_text(const job::Job& job) {
+std::string header_text(const stats::Summary& s) {
+  const job::Job& job = *s.job;
   std::string out = fmt::format("tprof {}  {} {}\n", kVersion, job.run_id.empty() ? "an" : "run",
                                 printable(job.label) + (job.run_id.empty() ? " run" : ""));
   std::set<std::string> commands;
@@ -138,6 +149,7 @@ std::string header_text(const job::Job& job) {
             cuda_version);
   settings(out, job, "settings", &read::Header::config);
   settings(out, job, "env", &read::Header::env);
+  self_cost(out, s);
   return out;
 }
 

@@ -110,6 +110,10 @@ std::string notes(const Lateness& l) {
         "line.\n",
         thousands(l.compared), thousands(l.collectives));
   }
+  if (l.untimed > 0) {
+    out += fmt::format("  {} calls have no device time: they are not among these.\n",
+                       thousands(l.untimed));
+  }
   if (l.stride > 1) {
     out += fmt::format("  Of every {} collectives one was looked at.\n", l.stride);
   }
@@ -136,6 +140,7 @@ nlohmann::ordered_json to_json(const Lateness& l) {
             {"across_hosts", l.across_hosts},
             {"collectives", l.collectives},
             {"compared", l.compared},
+            {"untimed", l.untimed},
             {"one_in", l.stride},
             {"span_ns", l.span_ns},
             {"clocks_at_most_ns", std::llround(l.at_most_ns)}};

@@ -20,7 +20,7 @@ std::string to_text(const stats::Summary& summary, const TextOptions& options);
 std::string to_json(const stats::Summary& summary);
 
 // What ran, where, on which libraries: the first lines of the summary.
-std::string header_text(const job::Job& job);
+std::string header_text(const stats::Summary& summary);
 
 // "4 processes"; "4 ranks in 1 process", where one holds several.
 std::string how_many(const std::vector<const read::Process*>& processes);

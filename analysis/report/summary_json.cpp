@@ -105,6 +105,9 @@ std::string to_json(const stats::Summary& s) {
   if (s.compute.window_ns != 0) {
     j["compute"] = {{"busy_ns", s.compute.busy_ns}, {"window_ns", s.compute.window_ns}};
   }
+  if (s.self_run_ns != 0) {
+    j["self_cost"] = {{"cpu_ns", s.self_cost_ns}, {"run_ns", s.self_run_ns}};
+  }
   j["buckets"] = buckets(s);
   Json& ops = j["ops"] = Json::array();
   for (const auto& [key, a] : s.ops) {
@@ -151,7 +154,7 @@ std::string to_json(const stats::Summary& s) {
   if (s.lateness) j["lateness"] = to_json(*s.lateness);
   if (s.slowest) j["slowest"] = to_json(*s.slowest);
   if (s.histogram) j["hist"] = to_json(*s.histogram);
-  j["problems"] = to_json(s.findings, Detail::brief);
+  j["findings"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

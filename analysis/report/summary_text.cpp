@@ -248,7 +248,7 @@ std::string comm_table(const stats::Summary& s) {
 }  // namespace
 
 std::string to_text(const stats::Summary& s, const TextOptions& options) {
-  std::string out = header_text(*s.job);
+  std::string out = header_text(s);
   const auto section = [&](std::string_view title, const std::string& text) {
     if (!text.empty()) out += fmt::format("\n{}\n{}", title, text);
   };

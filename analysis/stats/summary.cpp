@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagnose/ends.h"
 #include "stats/late_steps.h"
 #include "stats/roles.h"
 
@@ -101,6 +102,12 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
+    // The header of a merged trace begins with all of its processes.
+    const std::int64_t began_ns = p->footer->base_time_ns.value_or(p->header.base_time_ns);
+    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - began_ns;
+    s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
+    s.self_run_ns = read::saturated_sum(
+        s.self_run_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(ran_ns, 0)));
     const read::Compute compute = p->footer->compute.value_or(read::Compute{});
     s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
     s.compute.window_ns = read::saturated_sum(s.compute.window_ns, compute.window_ns);

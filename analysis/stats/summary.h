@@ -62,6 +62,9 @@ struct Summary {
                                                // to be in one
   std::uint64_t dropped = 0;
   read::Compute compute;  // of all processes that know it
+  // CPU time of the library's own threads, and how long their processes ran; 0: no footer tells.
+  std::uint64_t self_cost_ns = 0;
+  std::uint64_t self_run_ns = 0;
   bool complete = true;
   diagnose::Findings findings;
 };

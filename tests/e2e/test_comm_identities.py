@@ -63,7 +63,7 @@ def test_a_communicator_whose_making_was_not_seen_has_no_id_and_that_is_said(tra
     # They are numbered as they are first seen; the tally's, as they are made.
     assert_exact(file, tally, place=lambda row: None)
     assert sorted(by_comm(file).values()) == [1] + [2] * 50
-    for command, kinds in ("check", "findings"), ("summary", "problems"):
+    for command, kinds in ("check", "findings"), ("summary", "findings"):
         code, said = told(command, file.path)
         assert (code, kinds_of(said[kinds]).count("comm_unknown")) == (0, 1)
 
@@ -79,7 +79,7 @@ def test_a_full_table_of_communicators_keeps_counts_exact_and_is_said_once(trace
     assert {c["comm"] for c in file.ledgers[-1]["comms"]}.isdisjoint(c["comm"] for c in shared)
     numbers = {c["comm"]: e["args"]["seq"] for e in file.events for c in [e["args"]]}
     assert all(numbers[comm["comm"]] is None for comm in shared)
-    for command, kinds in ("check", "findings"), ("summary", "problems"):
+    for command, kinds in ("check", "findings"), ("summary", "findings"):
         code, said = told(command, file.path)
         assert (code, kinds_of(said[kinds]).count("comm_shared")) == (0, 1)
 
@@ -91,7 +91,7 @@ def test_a_stream_behind_the_table_of_streams_has_no_number_and_that_is_said(tra
     assert_exact(file, tally)
     assert {"path": "cudaStream_t", "kind": "streams"} in file.footer["coverage"]["unseen"]
     code, said = told("summary", file.path)
-    assert (code, kinds_of(said["problems"]).count("streams")) == (0, 1)
+    assert (code, kinds_of(said["findings"]).count("streams")) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_every_communicator_of_every_rank_counts_what_the_tally_says(run):
 def test_summary_says_of_each_rank_what_it_did(run):
     folder, _, ranks = run
     code, found = told("summary", folder / "traces")
-    assert code == 0, found["problems"]
+    assert code == 0, found["findings"]
     assert (found["ranks"], found["missing_ranks"]) == (list(range(ranks)), [])
     per_rank = {name: bucket["per_rank"] for name, bucket in found["buckets"].items() if bucket}
     assert per_rank["ALLGATHER"]["bytes"] == [STEPS * 64 * ranks * 4] * ranks

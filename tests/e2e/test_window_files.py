@@ -143,12 +143,12 @@ def test_the_user_deletes_some_and_keeps_others_without_their_rank_file(tmp_path
     assert code == 0 and report["buckets"] == whole["buckets"]
     assert report["dropped"] == whole["dropped"] + RANKS * 2 * STEP.total()
     report_of_rest = report
-    (missing,) = [p for p in report["problems"] if p["kind"] == "missing_windows"]
+    (missing,) = [p for p in report["findings"] if p["kind"] == "missing_windows"]
     assert f"{RANKS} of {RANKS * 3} files of windows are not here" in missing["text"]
     assert worse_than_notes(traces) == []
     # What was kept is a trace of what it has.
     code, report = told("summary", alone)
-    assert code == 0 and [p["kind"] for p in report["problems"] if p["severity"] != "note"] == []
+    assert code == 0 and [p["kind"] for p in report["findings"] if p["severity"] != "note"] == []
     for bucket in ("ALLGATHER", "RESHARDING", "H2D", "D2H"):
         for amount in ("calls", "count", "elements", "bytes"):
             share = whole["buckets"][bucket][amount] * 2
@@ -163,7 +163,7 @@ def test_the_user_deletes_some_and_keeps_others_without_their_rank_file(tmp_path
     for made in (copies, tmp_path / "merged.json"):
         again = told("summary", made)[1]
         assert made != copies or again["dropped"] == report_of_rest["dropped"]
-        assert [p["text"] for p in again["problems"] if p["kind"] == "missing_windows"] == [missing["text"]]
+        assert [p["text"] for p in again["findings"] if p["kind"] == "missing_windows"] == [missing["text"]]
 
 
 def test_a_file_is_whole_while_the_job_runs_and_nothing_is_lost_when_it_is_killed(tmp_path):
@@ -179,7 +179,7 @@ def test_a_file_is_whole_while_the_job_runs_and_nothing_is_lost_when_it_is_kille
         assert calls(merged(traces, tmp_path / "running.json"))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    until(lambda: "running" not in {p["kind"] for p in told("summary", traces)[1]["problems"]})
+    until(lambda: "running" not in {p["kind"] for p in told("summary", traces)[1]["findings"]})
     before = told("summary", traces)[1]["buckets"]
     lines_before = len(calls(merged(traces, tmp_path / "before.json")))
     until(lambda: tprof("recover", traces).returncode == 0)  # the last of them may linger

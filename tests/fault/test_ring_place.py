@@ -80,7 +80,7 @@ def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path):
     try:
         assert ring.parent == SHM
         report = told("summary", done.traces)[1]
-        assert {p["kind"] for p in report["problems"]} >= {"partial"}
+        assert {p["kind"] for p in report["findings"]} >= {"partial"}
     finally:
         ring.unlink()
 

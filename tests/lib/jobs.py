@@ -345,7 +345,8 @@ class _RankFile:
 
     def _footer(self, dropped):
         return self._line("tprof_footer", {
-            "dropped": dropped, "self_cost_ns": 0, "coverage": {"functions": [], "unseen": [], "tools": []},
+            "dropped": dropped, "self_cost_ns": 0, "base_time_ns": self.base,
+            "coverage": {"functions": [], "unseen": [], "tools": []},
             "complete": self.plan.end == "closed",
         })  # fmt: skip
 

@@ -163,7 +163,7 @@ def compare(
 def lanes_differ(ours: dict, ranks: int, traces: pathlib.Path, build: pathlib.Path) -> int:
     """`summary` and `check` say of each rank of the process what its communicator counted."""
     code, summary = tprof(build, "summary", traces)
-    differs = code + abs(len(summary["ranks"]) - ranks) + len(summary["problems"])
+    differs = code + abs(len(summary["ranks"]) - ranks) + len(summary["findings"])
     named = {(key[0], key[4]) for key in ours if key[4] is not None}
     for bucket, rank in named:
         calls = sum(

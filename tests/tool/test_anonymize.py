@@ -33,9 +33,9 @@ def without_names(found):
     found = dict(found)
     found.pop("run_id")
     found["comms"] = [{k: v for k, v in comm.items() if k != "name"} for comm in found["comms"]]
-    found["problems"] = [
+    found["findings"] = [
         {key: problem[key] for key in ("kind", "severity", "ranks")}
-        for problem in found["problems"]
+        for problem in found["findings"]
     ]
     return found
 

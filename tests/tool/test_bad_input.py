@@ -241,7 +241,7 @@ def test_one_bad_file_among_many_is_a_finding_and_the_others_are_read(
         assert (found.returncode, found.stderr) == (1, "")
         found = json.loads(found.stdout)
         assert (found["ranks"], found["missing_ranks"]) == ([0, 1, 2, 4, 5, 6, 7], [3])
-        (problem,) = [p for p in found["problems"] if p["kind"] == kind]
+        (problem,) = [p for p in found["findings"] if p["kind"] == kind]
         assert "rank-00003.json" in problem["text"]
         for command in ("check", "doctor"):
             result = tprof(command, *paths)

@@ -106,7 +106,7 @@ def test_two_ranks_that_part_in_different_places_are_two_findings(healthy_job, t
 def test_summary_says_so_too(healthy_job, tmp_path):
     _, folder, rank, _ = planted(healthy_job, 8, "function", "middle", tmp_path)
     found = json.loads(tprof("summary", folder, "--json").stdout)
-    assert [(p["kind"], p["ranks"]) for p in found["problems"]] == [("mismatch", [rank])]
+    assert [(p["kind"], p["ranks"]) for p in found["findings"]] == [("mismatch", [rank])]
     assert found["complete"] is True
 
 

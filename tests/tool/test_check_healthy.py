@@ -69,6 +69,13 @@ def test_copies_alone_are_said_to_be_alone(tmp_path):
     assert result.stdout == "no communicator: 2 processes made copies only\n"
 
 
+def test_a_job_that_called_nothing_made_no_copies(tmp_path):
+    job = jobs.Job([], [jobs.Rank([], []), jobs.Rank([], [])])
+    result = tprof("check", job.write(tmp_path / "job"))
+    assert result.returncode == 0
+    assert result.stdout == "no communicator: 2 processes made no call that counts\n"
+
+
 def test_merged_traces_of_such_jobs_follow_the_contract(tmp_path):
     for seed in (3, 8, 21):
         varied(seed).write(tmp_path / str(seed))

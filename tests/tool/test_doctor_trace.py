@@ -42,7 +42,7 @@ def test_what_a_process_noted_is_found_by_doctor_and_by_summary(doctor, traced, 
     assert str(planted) in found["nvshmem"]["text"] and str(second) in found["second_nccl"]["text"]
     assert all(f["next"] for f in found.values())
     summary = json.loads(tprof("summary", folder, "--json").stdout)
-    assert [f for f in summary["problems"] if f["kind"] in found] == report["findings"]
+    assert [f for f in summary["findings"] if f["kind"] in found] == report["findings"]
 
 
 SEEN_WITH = {
@@ -62,7 +62,7 @@ def test_advice_is_never_what_is_in_force(doctor, tmp_path, on):
         changed(file, ('"unseen":[]', f'"missed":[{{"name":"ncclSend","calls":3}}],"unseen":{json.dumps(noted)}'),
                 ('"config":{', f'"config":{json.dumps(config)[:-1]},'))  # fmt: skip
     report = doctor(tmp_path / "job")
-    summary = json.loads(tprof("summary", tmp_path / "job", "--json").stdout)["problems"]
+    summary = json.loads(tprof("summary", tmp_path / "job", "--json").stdout)["findings"]
     for findings in report["findings"], summary:
         next_of = {f["kind"]: f["next"] for f in findings}
         for kind, settings in SEEN_WITH.items():

@@ -306,7 +306,7 @@ def test_sums_beyond_64_bits_stop_there_and_say_so(summary, tmp_path):
     found = summary(array(header(world_size=1), comm(), ledger(*rows), footer()))
     assert found["buckets"]["ALLGATHER"]["bytes"] == MAX64
     assert found["buckets"]["ALL"]["elements"] == MAX64
-    (problem,) = [p for p in found["problems"] if p["kind"] == "overflow"]
+    (problem,) = [p for p in found["findings"] if p["kind"] == "overflow"]
     assert problem["severity"] == "error" and "lower bound" in problem["text"]
     assert found["complete"] is False
     assert "lower bound" in tprof("summary", tmp_path / "rank.json").stdout
@@ -314,7 +314,7 @@ def test_sums_beyond_64_bits_stop_there_and_say_so(summary, tmp_path):
 
 def test_the_largest_number_alone_is_no_overflow(summary):
     found = summary(array(header(world_size=1), comm(), ledger(row(bytes=MAX64 - 1)), footer()))
-    assert found["problems"] == []
+    assert found["findings"] == []
 
 
 def test_a_communicator_that_no_line_declares_keeps_its_counts(summary):

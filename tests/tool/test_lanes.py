@@ -44,7 +44,7 @@ def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tmp_path, j
         assert found["ranks"] == [0, 1, 2, 3] and found["missing_ranks"] == []
         for key in ("buckets", "ops", "comms", "dropped", "complete"):
             assert found[key] == expected[key], key
-        assert [p["kind"] for p in found["problems"]] == [p["kind"] for p in expected["problems"]]
+        assert [p["kind"] for p in found["findings"]] == [p["kind"] for p in expected["findings"]]
 
 
 def test_the_text_says_ranks_and_processes(tmp_path, job):

@@ -140,3 +140,22 @@ def test_sums_of_device_time_alone_do_not_say_who_came_when(tmp_path):
         file.write_text(re.sub(r'{"cat":"DEVICE".*\n', "", file.read_text()))
     found = lateness(tmp_path / "run")
     assert (found["from"], found["compared"]) == ("host", 50)
+
+
+def test_device_times_that_were_asked_for_late_are_used(tmp_path):
+    """`tprof ctl timing` behind some megabytes: what came before it is not compared, the rest exactly."""
+    truth = clock_job(tmp_path / "run", 2, 2, 24_000)
+    for file in (tmp_path / "run").iterdir():
+        lines, timed = file.read_text().splitlines(keepends=True), 0
+        for place, line in enumerate(lines):
+            if line.startswith('{"cat":"DEVICE"') and (timed := timed + 1) <= 21_000:
+                lines[place] = ""
+        text = "".join(lines)
+        assert text.index('{"cat":"DEVICE"') > 3 << 20
+        file.write_text(text)
+    found = lateness(tmp_path / "run")
+    assert (found["from"], found["across_hosts"], found["compared"]) == ("device", True, 3000)
+    last = list(last_arrivals(truth, range(4)))
+    assert found["worst"] and all(last[worst["seq"]][0] == worst["rank"] for worst in found["worst"])
+    assert found["untimed"] == 4 * 21_000
+    assert "84,000 calls have no device time" in tprof("summary", tmp_path / "run", "--by", "rank").stdout

@@ -19,7 +19,7 @@ def test_a_killed_rank_is_recovered_exactly(tmp_path):
     stand-in's own."""
     launch.start([*TRAINER, "50"], tmp_path, STANDIN_DIE="1:ncclReduceScatter:25")
     found = summary(tmp_path / "traces")
-    assert {p["kind"]: p["ranks"] for p in found["problems"]}["not_closed"] == [0, 1]
+    assert {p["kind"]: p["ranks"] for p in found["findings"]}["not_closed"] == [0, 1]
     assert found["complete"] is False
     assert list(found["known_until"]) == ["0", "1"]
 
@@ -56,6 +56,6 @@ def test_a_running_job_can_be_summarised(tmp_path):
         assert job.poll() is None
     assert found["ranks"] == [0, 1]
     assert found["complete"] is False
-    assert [p["kind"] for p in found["problems"]] == ["running"]
+    assert [p["kind"] for p in found["findings"]] == ["running"]
     # One loss a step comes back from the device; three steps were printed before we looked.
     assert found["buckets"]["D2H"]["per_rank"]["calls"][0] >= 3

@@ -1,10 +1,12 @@
 """tprof summary: totals, and what it says of the rest."""
 
 import json
+import re
 
 import pytest
 from lib.build import GOLDEN
-from lib.tool import generate, tprof
+from lib.rankfile import named, parsed
+from lib.tool import generate, summary_of, tprof
 
 
 def summary(*arguments):
@@ -31,7 +33,7 @@ def test_totals_equal_what_the_generator_wrote(tmp_path):
     assert found["ranks"] == [0, 1, 2, 3]
     assert found["missing_ranks"] == []
     assert found["complete"] is True
-    assert found["problems"] == []
+    assert found["findings"] == []
 
 
 def test_every_sum_over_ranks_is_the_sum_of_the_ranks(tmp_path):
@@ -81,7 +83,7 @@ def test_an_unclosed_rank_counts_until_its_last_ledger_and_says_when_that_was(
     assert found["buckets"]["ALL"]["per_rank"]["calls"] == [25000, 20000]
     assert list(found["known_until"]) == ["1"]
     assert 0 < found["known_until"]["1"] - 1763683200000000000 < 1_000_000_000
-    assert [problem["kind"] for problem in found["problems"]] == ["lost"]
+    assert [problem["kind"] for problem in found["findings"]] == ["lost"]
 
 
 def test_object_gathers_are_null_without_lines_and_counted_with_them(tmp_path):
@@ -100,6 +102,35 @@ def test_operations_by_anything_hold_the_same_calls(by):
     rows = [line for line in title.split("\n") if "  nccl" in line or "  cuda" in line]
     calls = [next(word for word in row.split("  ") if word.strip().isdigit()) for row in rows]
     assert sum(map(int, calls)) == 34
+
+
+def test_help_names_all_that_operations_are_told_by():
+    refused = tprof("summary", GOLDEN, "--by", "nothing").stderr
+    names = set(re.findall(r"(\w+)->", refused))
+    (line,) = [line for line in tprof("summary", "--help").stdout.splitlines() if line.startswith("  --by ")]
+    assert len(names) == 10 and names - set(re.findall(r"\w+", line)) == set()
+
+
+def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
+    """By the footers, of how long the ledgers say that the processes ran; those that did not close don't tell."""
+    generate(tmp_path / "job", 3, 20_000, unclosed=2)
+    spent = ran = 0
+    for rank in (0, 1):
+        file = tmp_path / f"job/rank-{rank:05}.json"
+        cost = 1_000_000 + rank
+        file.write_text(file.read_text().replace('"self_cost_ns":1234', f'"self_cost_ns":{cost}'))
+        lines = parsed(file)
+        (footer,) = named(lines, "tprof_footer")
+        assert footer["self_cost_ns"] == cost
+        spent += cost
+        ran += round(named(lines, "tprof_ledger")[-1]["ts"] * 1000)
+    assert summary_of(tmp_path / "job")["self_cost"] == {"cpu_ns": spent, "run_ns": ran}
+    text = tprof("summary", tmp_path / "job").stdout
+    share = re.search(r"^  cost +tprof's own threads: 2.00 ms of CPU, ([\d.e-]+)% of the time", text, re.M)[1]
+    assert float(share) == pytest.approx(100 * spent / ran, rel=0.05)
+    for rank in (0, 1):
+        (tmp_path / f"job/rank-{rank:05}.json").unlink()
+    assert "self_cost" not in summary_of(tmp_path / "job")
 
 
 def test_summary_ends_with_the_next_command(tmp_path):
