@@ -54,10 +54,47 @@ StepPasses cut(const RestCalls& rank, const Places& by_time, const steps::Interv
   return step;
 }
 
+// Where autograd's threads made no call in a step (DeepSpeed reduces on the thread that called
+// backward(), and gathers nothing that every rank keeps), its passes are told by what is a gradient
+// elsewhere, or is reduced in a range that is called backward.
+StepPasses cut_at_gradients(const RestCalls& rank, StepPasses step, const Passes& all,
+                            const std::set<std::uint32_t>& gradients) {
+  const auto is_gradient = [&](std::uint32_t place) {
+    const RankCall& call = rank.calls[place];
+    return gradients.contains(call.kind) ||
+           (call.range == StepPhase::backward && all.gradient(rank.kinds[call.kind]));
+  };
+  Places since;
+  bool late = false;
+  for (const std::uint32_t place : std::exchange(step.behind, {})) {
+    if (!is_gradient(place)) {
+      since.push_back(place);
+      late = false;
+      continue;
+    }
+    if (!late) step.passes.push_back({.before = std::exchange(since, {})});
+    step.passes.back().late.push_back(place);
+    late = true;
+  }
+  step.behind = std::move(since);
+  return step;
+}
+
+std::set<std::uint32_t> gradients_of(const RestCalls& rank, const Passes& all) {
+  std::set<std::uint32_t> gradients;
+  for (const StepPasses& s : all.steps) {
+    for (const Pass& pass : s.passes) {
+      for (const std::uint32_t place : pass.late) gradients.insert(rank.calls[place].kind);
+    }
+  }
+  return gradients;
+}
+
 // What is reduced before the first backward pass of a step is no gradient.
 void take_gradients(const RestCalls& rank, Passes& all) {
   std::set<std::uint32_t> activations;
   for (const StepPasses& s : all.steps) {
+    if (s.passes.empty()) continue;
     for (const std::uint32_t place : s.passes[0].before) activations.insert(rank.calls[place].kind);
   }
   const auto take = [&](Places& from, Places& to) {
@@ -90,11 +127,13 @@ Passes passes_of(const RestCalls& rank, const Places& by_time,
   }
   all.least_gradient /= kSmallReduction;
   const std::uint32_t thread = calling_thread(rank);
-  for (const steps::Interval& i : steps) {
-    StepPasses step = cut(rank, by_time, i, thread);
-    if (!step.passes.empty()) all.steps.push_back(std::move(step));
-  }
+  for (const steps::Interval& i : steps) all.steps.push_back(cut(rank, by_time, i, thread));
   take_gradients(rank, all);
+  const std::set<std::uint32_t> gradients = gradients_of(rank, all);
+  for (StepPasses& s : all.steps) {
+    if (s.passes.empty()) s = cut_at_gradients(rank, std::move(s), all, gradients);
+  }
+  std::erase_if(all.steps, [](const StepPasses& s) { return s.passes.empty(); });
   return all;
 }
 

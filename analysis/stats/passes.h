@@ -12,7 +12,7 @@ namespace tprof::stats {
 using Places = std::vector<std::uint32_t>;  // of calls in RestCalls::calls, in their order
 
 // `before` and `late` are of the thread that calls backward(), which stands there until autograd's
-// threads are through with it.
+// threads are through with it; where these called nothing, `late` is where gradients are reduced.
 struct Pass {
   Places before{};    // the forward pass, and what was called ahead of it
   Places backward{};  // by autograd's threads
