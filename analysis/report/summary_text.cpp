@@ -260,9 +260,8 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (options.per_rank && !s.histogram) section("Per rank", rank_table(s));
   constexpr const char* kTitles[] = {"Operations by size", "Operations",
                                      "Operations by communicator", "Operations by dtype"};
-  if (s.histogram) {
-    section(heading(*s.histogram), to_text(*s.histogram, options.per_rank));
-  } else if (s.lateness) {
+  if (s.histogram) section(heading(*s.histogram), to_text(*s.histogram, options.per_rank));
+  if (s.lateness) {
     section("Who came last", to_text(*s.lateness, s.found));
   } else if (s.ranges) {
     section("NVTX ranges", range_table(*s.ranges));
@@ -275,7 +274,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     if (s.rest) section("What no autograd thread called", rest_table(*s.rest, s.found));
   } else if (options.by == By::step && s.steps) {
     section("Steps", step_table(*s.steps));
-  } else if (stats::sum(s.buckets).calls != 0) {
+  } else if (stats::sum(s.buckets).calls != 0 && !(s.histogram && options.by == By::size)) {
     section(kTitles[static_cast<int>(options.by)], operation_table(s, options.by));
     if (options.by == By::op && s.op_times) {
       section("Their durations", to_text(*s.op_times, stats::sum(s.buckets).calls));

@@ -147,6 +147,16 @@ def test_calls_that_have_no_line_are_said(tmp_path):
     assert done.returncode == 2 and "calls of H2D, and none has a line" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "by, title",
+    [("layer", "Layers"), ("rank", "Who came last"), ("phase", "Phases"), ("step", "Steps"), ("op", "Operations"),
+     ("site", "Call sites"), ("comm", "Operations by communicator")],
+)  # fmt: skip
+def test_a_histogram_takes_no_other_tables_place(job, by, title):
+    text = tprof("summary", job[0], "--hist", "ncclAllReduce", "--by", by).stdout
+    assert "\nDurations of ncclAllReduce" in text and f"\n{title}\n" in text
+
+
 def test_bins_are_of_a_histogram(job):
     done = tprof("summary", job[0], "--bins", "5")
     assert done.returncode == 2 and "--hist" in done.stderr
