@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kPatience{2};  // ten times as long as a process that runs takes
 constexpr std::chrono::milliseconds kPause{5};
+constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
 
 // A process that is asked, and what came of it.
 struct Target {
@@ -43,6 +45,7 @@ struct Target {
 struct Request {
   Command command;
   std::string argument;
+  bool same_step = false;  // `argument` says which step of all ranks a window begins with
 };
 
 // Throws BadInput where that is no command.
@@ -59,15 +62,16 @@ Request request_of(const std::string& word, const std::string& argument) {
         fmt::format("{} takes {}", word, wants_one ? "one argument" : "no argument"));
   }
   std::uint32_t steps = 0;
-  const char* end = argument.data() + argument.size();
-  const auto [rest, error] = std::from_chars(argument.data(), end, steps);
-  if (command == Command::window && (error != std::errc() || rest != end || steps == 0)) {
-    throw read::BadInput("window takes a number of steps from 1, found " + argument);
+  std::uint64_t from = 0;
+  if (command == Command::window && !parse_window(argument, steps, from)) {
+    throw read::BadInput(
+        "window takes a number of steps from 1, or N@STEP with the step it begins with, found " +
+        argument);
   }
   if (command == Command::timing && !info(Setting::timing).accepts(argument)) {
     throw read::BadInput("timing takes host, events or events:N, found " + argument);
   }
-  return {command, argument};
+  return {command, argument, from != 0};
 }
 
 std::vector<Target> of_folder(const Options& o) {
@@ -117,6 +121,34 @@ std::vector<Target> targets_of(const Options& o) {
   return targets;
 }
 
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// A step that no rank reaches within `lead_ns`, counted from 1, which is told in a moment. 0: one
+// of them has no steps that the program marks.
+std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
+  constexpr std::uint64_t kLongUntold = 500'000'000;
+  std::uint64_t last = 0;
+  for (const Target& t : targets) {
+    const live::StepsSeen seen = live::steps_seen(t.ring);
+    if (seen.count == 0) return 0;
+    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t untold = std::min(now - std::min(now, seen.last_ns), kLongUntold);
+    const std::uint64_t took = std::max<std::uint64_t>(seen.took_ns, 1);
+    const std::uint64_t until = seen.count + std::min((untold + lead_ns) / took + 1, kMost);
+    last = std::max(last, until);
+  }
+  return last + 1;
+}
+
+bool all_in_sight(const std::vector<Target>& targets) {
+  return std::ranges::none_of(targets, [](const Target& t) { return t.ring.empty(); });
+}
+
 void ask(Target& t, const Request& request) {
   if (t.ring.empty()) {
     t.trouble =
@@ -144,9 +176,16 @@ std::string done(const Request& request) {
       return "has event lines from now on";
     case Command::stop:
       return "has no event lines from now on; it counts on";
-    case Command::window:
-      return fmt::format("has event lines in its next {} whole steps, and none after them",
-                         request.argument);
+    case Command::window: {
+      const std::size_t at = request.argument.find('@');
+      if (!request.same_step) {
+        return fmt::format("has event lines in its next {} whole steps, and none after them",
+                           request.argument);
+      }
+      return fmt::format(
+          "has event lines in {} steps from its step number {} on, and none after them",
+          request.argument.substr(0, at), request.argument.substr(at + 1));
+    }
     case Command::dump:
       return "all that it did is in its rank file";
     case Command::reset:
@@ -177,6 +216,8 @@ std::string said(const Request& request, Obeyed result) {
              "from overlapping";
     case Obeyed::failed:
       return "could not start the thread that times";
+    case Obeyed::late:
+      return "had begun the step that its window was to begin with, and has none";
     case Obeyed::unknown:
       break;
   }
@@ -224,17 +265,62 @@ std::string json_of(const Request& request, const std::vector<Target>& targets) 
   return j.dump(1, ' ', true, Json::error_handler_t::replace);
 }
 
+bool any_late(const std::vector<Target>& targets) {
+  return std::ranges::any_of(targets, [](const Target& t) {
+    return t.asked && t.asked->answered() && t.asked->answer() == Obeyed::late;
+  });
+}
+
+void ask_all(std::vector<Target>& targets, const Request& request) {
+  for (Target& t : targets) {
+    t.asked.reset();
+    ask(t, request);
+  }
+  wait_for(targets);
+}
+
+// All ranks of a job begin it with the same step: one ahead, and further ahead where a rank was
+// there before it heard. Only the program's own marks say which steps of two ranks are the same.
+Request ask_for_window(std::vector<Target>& targets, const Request& request) {
+  constexpr std::uint64_t kLeads[] = {1'000'000'000, 3'000'000'000, 10'000'000'000};
+  Request same = request;
+  same.same_step = true;
+  for (const std::uint64_t lead_ns : kLeads) {
+    const std::uint64_t first = step_ahead(targets, lead_ns);
+    if (first == 0) break;
+    same.argument = fmt::format("{}@{}", request.argument, first);
+    ask_all(targets, same);
+    if (!any_late(targets)) return same;
+  }
+  if (any_late(targets)) return same;
+  ask_all(targets, request);
+  return request;
+}
+
 }  // namespace
 
 int ctl(const Options& o) {
-  const Request request = request_of(o.command, o.argument);
+  Request request = request_of(o.command, o.argument);
   std::vector<Target> targets = targets_of(o);
-  for (Target& t : targets) ask(t, request);
-  wait_for(targets);
+  const bool together = request.command == Command::window && !request.same_step &&
+                        targets.size() > 1 && all_in_sight(targets);
+  if (together) {
+    request = ask_for_window(targets, request);
+  } else {
+    ask_all(targets, request);
+  }
+  const bool apart = request.command == Command::window && !request.same_step && targets.size() > 1;
   if (o.json) {
     fmt::print("{}\n", json_of(request, targets));
   } else {
     for (const Target& t : targets) fmt::print("{}\n", line_of(request, t));
+    if (apart) {
+      fmt::print("{}\n",
+                 together
+                     ? "Which steps these are may differ between ranks: the program marks none"
+                     : "Which steps these are may differ between ranks, as not all are in sight: "
+                       "say which one to begin with on each machine, as in window 3@120");
+    }
   }
   return std::ranges::all_of(targets, is_well) ? kOk : kFinding;
 }

@@ -301,7 +301,8 @@ of these findings that runs on this machine. Ends with the job, and exits as che
 Examples:
   tprof ctl DIR stop               # no event lines from now on; the counts stay exact
   tprof ctl DIR start
-  tprof ctl DIR window 3           # lines of the next three whole steps, then none
+  tprof ctl DIR window 3           # lines of three whole steps, the same on all ranks, then none
+  tprof ctl DIR window 3@120       # from the 120th step on: the same for the ranks of each machine
   tprof ctl 4711 timing events     # times calls on the device; host: not any more
   tprof ctl DIR dump               # what was recorded is in the rank files now
   tprof ctl DIR reset              # tprof_totals counts from here

@@ -24,6 +24,26 @@ void check(const std::filesystem::path& path) {
 
 }  // namespace
 
+StepsSeen steps_seen(const std::filesystem::path& ring) {
+  check(ring);
+  const int fd = open(ring.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat now {};
+  const bool whole =
+      fd >= 0 && fstat(fd, &now) == 0 && now.st_size >= static_cast<off_t>(sizeof(Head));
+  void* base = whole ? mmap(nullptr, sizeof(Head), PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+  if (fd >= 0) close(fd);
+  if (base == MAP_FAILED) throw read::BadInput(ring, "expected a ring file");
+  const StepsBegun& begun = static_cast<const Head*>(base)->windows.begun;
+  StepsSeen seen;
+  if (begun.marked.load(std::memory_order_relaxed) != 0) {
+    seen = {begun.count.load(std::memory_order_acquire),
+            begun.last_ns.load(std::memory_order_relaxed),
+            begun.took_ns.load(std::memory_order_relaxed)};
+  }
+  munmap(base, sizeof(Head));
+  return seen;
+}
+
 Asked::Asked(const std::filesystem::path& ring, Command command, std::string_view argument) {
   check(ring);
   const auto fail = [&](std::string_view what) {

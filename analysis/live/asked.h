@@ -10,6 +10,15 @@
 
 namespace tprof::live {
 
+// What steps a running process has begun (interpose/format/windows.h), as it last said; count 0: it
+// knows of none that the program marks. Throws as below.
+struct StepsSeen {
+  std::uint64_t count = 0;
+  std::uint64_t last_ns = 0;
+  std::uint64_t took_ns = 0;
+};
+StepsSeen steps_seen(const std::filesystem::path& ring);
+
 class Asked {
  public:
   // Throws BadInput where the file is not this user's to write, of another version of tprof, or of

@@ -84,6 +84,11 @@ std::string how_found(const steps::Found& found) {
                               "evaluation: what the program "
                               "calls does not tell.\n",
                               thousands(n));
+  if (found.counted_on) {
+    out +=
+        "  The program's numbers begin again: here they are counted on, so that each has its "
+        "own.\n";
+  }
   for (const std::string& sentence : found.unknown) out += "  " + sentence + ".\n";
   return out;
 }
@@ -127,6 +132,7 @@ void add_steps(Json& to, const StepTotals& totals) {
   to["steps_found"] = how == nullptr ? Json() : Json(how);
   to["steps_exact"] = how == nullptr ? Json() : Json(found.exact);
   to["steps_whole"] = how == nullptr ? Json() : Json(found.whole_steps);
+  to["steps_counted_on"] = how == nullptr ? Json() : Json(found.counted_on);
   std::vector<std::string> notes = found.unknown;
   if (how == nullptr) notes.insert(notes.begin(), found.why);
   to["steps_unknown"] = notes;

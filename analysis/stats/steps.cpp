@@ -90,6 +90,7 @@ StepTotals step_totals(const job::Job& job, const read::Traces& traces, const St
       const steps::Interval& interval = rank.intervals[k];
       if (!asked.holds(interval.step)) continue;
       add(by_number[interval.step], rank.steps[k], interval, rank.rank);
+      for (std::size_t b = 0; b < kBucketCount; ++b) all.buckets[b] += rank.steps[k].buckets[b];
       if (!rank.rank.header.rank) continue;
       Buckets& buckets = all.per_rank[*rank.rank.header.rank];
       for (std::size_t b = 0; b < kBucketCount; ++b) buckets[b] += rank.steps[k].buckets[b];

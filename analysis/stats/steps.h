@@ -31,6 +31,7 @@ struct StepTotals {
   steps::Found found;
   std::vector<StepFigures> steps;  // those that were asked for
   // Of these together: what the ledgers tell of the whole job.
+  Buckets buckets{};
   std::map<std::int64_t, Buckets> per_rank;
   Ops ops;
   HostMemories host_memory{};

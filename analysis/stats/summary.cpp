@@ -68,8 +68,7 @@ void add(Buckets& to, const Buckets& more) {
 void only_these(Summary& s) {
   s.ops = s.steps->ops;
   s.host_memory = s.steps->host_memory;
-  s.buckets = {};
-  for (const auto& [rank, buckets] : s.steps->per_rank) add(s.buckets, buckets);
+  s.buckets = s.steps->buckets;
   s.phases = {};  // event lines do not say them
   s.phases[static_cast<std::size_t>(Phase::unknown)] = s.buckets;
 }

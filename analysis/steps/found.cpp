@@ -9,6 +9,7 @@
 #include "read/error.h"
 #include "read/json.h"
 #include "steps/marks.h"
+#include "steps/numbers.h"
 #include "steps/period.h"
 #include "text/text.h"
 
@@ -115,6 +116,7 @@ Found one_answer(std::vector<RankSteps> ranks) {
   if (most == nullptr) return found;
   const RankSteps first = *most;
   found.whole_steps = true;
+  std::vector<const Process*> uneven;
   std::vector<const Process*> beginning;
   std::vector<const Process*> end;
   for (RankSteps& r : ranks) {
@@ -126,6 +128,7 @@ Found one_answer(std::vector<RankSteps> ranks) {
                               r.intervals.size())};
     }
     found.whole_steps = found.whole_steps && r.period.whole_steps;
+    if (r.period.uneven) uneven.push_back(r.rank);
     if (r.period.unclear_beginning) beginning.push_back(r.rank);
     if (r.period.unclear_end) end.push_back(r.rank);
     found.ranks[r.rank] = std::move(r.intervals);
@@ -134,6 +137,12 @@ Found one_answer(std::vector<RankSteps> ranks) {
   found.why.clear();
   for (const Interval& i : first.intervals) found.steps.push_back(i.step);
   if (!none.empty()) found.unknown.push_back(names(none) + ": no steps were found");
+  if (!uneven.empty()) {
+    found.unknown.push_back(names(uneven) +
+                            ": more batches come in for some steps than for others, and nothing "
+                            "tells whether these are "
+                            "micro-batches of the step or of an evaluation before it");
+  }
   for (const auto& [which, where] :
        {std::pair(&beginning, "before the first"), std::pair(&end, "behind the last")}) {
     if (which->empty()) continue;
@@ -144,35 +153,45 @@ Found one_answer(std::vector<RankSteps> ranks) {
   return found;
 }
 
-void name_fewer(Found& found) {
+// Gives each marked step a number of its own, and names the ranks that have fewer.
+void number_marks(Found& found) {
+  found.counted_on = count_on(found.ranks);
+  std::set<std::int64_t> numbers;
+  for (const auto& [rank, intervals] : found.ranks) {
+    for (const Interval& i : intervals) numbers.insert(i.step);
+  }
+  found.steps.assign(numbers.begin(), numbers.end());
   std::vector<const Process*> fewer;
   for (const auto& [rank, intervals] : found.ranks) {
     if (intervals.size() != found.steps.size()) fewer.push_back(rank);
   }
-  if (!fewer.empty()) found.unknown.push_back(names(fewer) + " did not end all of these steps");
+  if (!fewer.empty()) {
+    found.unknown.push_back(names(fewer) + (found.how == How::mark
+                                                ? " did not end all of these steps"
+                                                : " saw fewer of these steps"));
+  }
+  if (found.how == How::period && !found.steps.empty() && found.steps.front() > 1) {
+    found.unknown.push_back(fmt::format(
+        "steps before step {} went by until it was clear what repeats: they have no figures",
+        found.steps.front()));
+  }
 }
 
 // Where every rank has marks.
 std::optional<Found> marked(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true};
-  std::set<std::int64_t> numbers;
   for (const auto& [rank, calls] : ranks) {
     const std::vector<Mark> marks = calls->marks.steps();
     if (marks.empty()) return std::nullopt;
-    for (const Mark& m : marks) {
-      found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
-      numbers.insert(m.step);
-    }
+    for (const Mark& m : marks) found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
   }
-  found.steps.assign(numbers.begin(), numbers.end());
-  name_fewer(found);
+  number_marks(found);
   return found;
 }
 
 // Where every rank has lines of steps.
 std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true, .exact = true};
-  std::set<std::int64_t> numbers;
   std::vector<const Process*> lost;
   std::vector<const Process*> without_line;
   std::uint64_t dropped = 0;
@@ -180,22 +199,24 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   for (const auto& [rank, calls] : ranks) {
     if (calls->lines.empty()) return std::nullopt;
     bool whole = true;
-    for (const StepLine& line : calls->lines) {
+    std::vector<StepLine>& lines = found.lines[rank] = calls->lines;
+    std::ranges::stable_sort(lines, {}, &StepLine::from_ns);
+    // What the program marks goes before what was found until then.
+    const bool marked = !std::ranges::all_of(lines, &StepLine::found);
+    if (marked) std::erase_if(lines, [](const StepLine& line) { return line.found; });
+    for (const StepLine& line : lines) {
       found.ranks[rank].push_back({line.step, line.from_ns, line.to_ns});
-      numbers.insert(line.step);
       whole = whole && !line.lost;
       if (line.found) found.how = How::period;
       found.whole_steps = found.whole_steps && !line.found;
       launches += line.launches;
     }
-    found.lines[rank] = calls->lines;
     if (!whole) lost.push_back(rank);
     if (!rank->footer || rank->footer->steps_dropped == 0) continue;
     without_line.push_back(rank);
     dropped += rank->footer->steps_dropped;
   }
-  found.steps.assign(numbers.begin(), numbers.end());
-  name_fewer(found);
+  number_marks(found);
   if (!lost.empty()) found.unknown.push_back(names(lost) + ": calls of some steps may be missing");
   if (dropped != 0) {
     found.unknown.push_back(fmt::format("{}: {} steps ended without a line", names(without_line),
@@ -203,6 +224,19 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   }
   if (launches != 0) found.unknown.push_back("what CUDA graphs replayed is in no step");
   return found;
+}
+
+// Whether a rank's writer saw other steps, while the program ran, than its lines tell afterwards.
+bool disagree(const Found& found, const Found& exact) {
+  for (const auto& [rank, lines] : exact.ranks) {
+    const auto intervals = found.ranks.find(rank);
+    if (intervals == found.ranks.end()) return true;
+    const auto between = std::ranges::count_if(intervals->second, [&](const Interval& i) {
+      return i.from_ns >= lines.front().from_ns && i.from_ns < lines.back().to_ns;
+    });
+    if (static_cast<std::size_t>(between) != lines.size()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -231,12 +265,17 @@ Found find(const job::Job& job, const read::Traces& traces,
   std::vector<const Process*> cut;
   for (const Process* p : job.processes) {
     const Calls* calls = lines.of<Calls>(p);
-    if (calls == nullptr || p->comms.empty()) continue;
-    if (calls->sequence.operations.empty() && calls->lines.empty()) continue;
+    if (calls == nullptr) continue;
+    const bool calls_others = !p->comms.empty() && !calls->sequence.operations.empty();
+    if (!calls_others && calls->lines.empty() && calls->marks.steps().empty()) continue;
     calling.emplace_back(p, calls);
     if (!lines_are_whole(*p) || !calls->sequence.whole) cut.push_back(p);
   }
-  if (calling.empty()) return {.why = "no rank has event lines of collectives"};
+  if (calling.empty()) {
+    return {.why =
+                "no rank has event lines of collectives, or steps that the program marks or that "
+                "were found while it ran"};
+  }
   // What the writer found while the program ran is found better from the lines of all of it.
   const std::optional<Found> exact = written(calling);
   if (exact && (exact->how == How::mark || !cut.empty())) return *exact;
@@ -246,6 +285,7 @@ Found find(const job::Job& job, const read::Traces& traces,
     for (const auto& [rank, calls] : calling) ranks.push_back(steps_of(*rank, *calls));
     found = one_answer(std::move(ranks));
   }
+  if (exact && disagree(*found, *exact)) return *exact;
   if (!cut.empty()) {
     found->unknown.push_back(names(cut) +
                              ": not every call has a line, so steps and their counts are of those "

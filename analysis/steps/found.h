@@ -30,6 +30,8 @@ struct Found {
   // The ranks' own writers said what the steps were, with their exact counts; else these are of
   // what has an event line.
   bool exact = false;
+  // The program's numbers begin again: they are counted on from there.
+  bool counted_on = false;
   std::vector<std::int64_t> steps{};  // their numbers, ascending: the mark's, or from 1
   std::map<const read::Process*, std::vector<Interval>> ranks{};
   std::map<const read::Process*, std::vector<StepLine>> lines{};  // where `exact`: of each interval

@@ -7,13 +7,14 @@
 namespace tprof::steps {
 namespace {
 
-bool one_by_one(const std::vector<Mark>& marks) {
-  for (std::size_t i = 1; i < marks.size(); ++i) {
-    if (marks[i].step != marks[i - 1].step + 1 || marks[i].from_ns < marks[i - 1].to_ns) {
-      return false;
-    }
+// Those that are in no other: a step is not part of a step.
+std::vector<Mark> apart(std::vector<Mark> marks) {
+  std::ranges::sort(marks, {}, &Mark::from_ns);
+  std::vector<Mark> all;
+  for (const Mark& m : marks) {
+    if (all.empty() || m.from_ns >= all.back().to_ns) all.push_back(m);
   }
-  return marks.size() > 1;
+  return all;
 }
 
 std::int64_t reach(const std::vector<Mark>& marks) {
@@ -47,9 +48,8 @@ void Marks::add(const read::Range& range) {
 std::vector<Mark> Marks::steps() const {
   std::vector<Mark> best;
   for (const auto& [name, all] : by_name_) {
-    std::vector<Mark> marks = all;
-    std::ranges::sort(marks, {}, &Mark::from_ns);
-    if (one_by_one(marks) && reach(marks) > reach(best)) best = std::move(marks);
+    std::vector<Mark> marks = apart(all);
+    if (reach(marks) > reach(best)) best = std::move(marks);
   }
   return best;
 }

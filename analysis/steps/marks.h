@@ -1,4 +1,5 @@
-// Steps that the program itself marks: NVTX ranges with a number that goes up by one.
+// Steps that the program itself marks: NVTX ranges with a number, however
+// often it comes back.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Mark {
 class Marks {
  public:
   void add(const read::Range& range);
-  // Those of the name that reaches over most time; empty where none are numbered one by one.
+  // Those of the name that reaches over most time; empty where there are none.
   std::vector<Mark> steps() const;
 
  private:

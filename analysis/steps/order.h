@@ -10,7 +10,8 @@
 
 namespace tprof::steps {
 
-inline constexpr std::size_t kFewest = 3;  // occurrences that make a period
+inline constexpr std::size_t kFewest = 3;       // occurrences that make a period
+inline constexpr std::size_t kFewestSteps = 6;  // below which it may be one of layers
 
 class Order {
  public:

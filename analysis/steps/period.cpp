@@ -1,11 +1,14 @@
 #include "steps/period.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "steps/anchor.h"
 #include "steps/bounds.h"
 #include "steps/order.h"
+#include "steps/uneven.h"
 
 namespace tprof::steps {
 namespace {
@@ -125,17 +128,49 @@ void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
   p.whole_steps = behind_is_optimizer(text, a, behind) || micro_batches(text, a, behind) > 1;
 }
 
+bool small_reduction(const Order& text, std::size_t i) {
+  return text.symbol(i).kind == Kind::reduction && !text.gradient(i);
+}
+
+// Each from its first batch on; behind its last reduction it may have norms and flags.
+void place_uneven(const Order& text, const Uneven& uneven, bool closed, Period& p) {
+  const Anchor& a = uneven.anchor;
+  std::size_t from = 0;
+  for (const std::size_t to : a.at) {
+    while (from != 0 && small_reduction(text, from)) ++from;
+    const std::size_t start = from == 0 ? uneven.start : start_within(text, from, to, a);
+    p.starts.push_back(text.operation(start));
+    p.anchors.push_back(text.operation(to));
+    from = to + 1;
+  }
+  const auto of_next = [&](std::size_t i) {
+    return closed ? text.data_in(i) || text.gradient(i) : !small_reduction(text, i);
+  };
+  while (from < text.size() && !of_next(from)) ++from;
+  p.starts.push_back(text.operation(from));
+  p.unclear_end = closed && volume(text, from, text.size()) != 0;
+}
+
 Period find(const Order& text, bool closed) {
   Period p;
-  if (text.gradients() < kFewest) {
-    p.why = "fewer than three reductions of gradients";
-    return p;
-  }
-  if (const std::optional<Anchor> anchor = find_anchor(text)) {
+  const std::optional<Anchor> anchor = find_anchor(text);
+  const std::optional<Uneven> uneven = find_uneven(text);
+  const bool even = anchor && !holds_two(text, *anchor);
+  if (uneven && (uneven->told || !uneven->mostly_alike || !even)) {
+    place_uneven(text, *uneven, closed, p);
+  } else if (even) {
     place_steps(text, *anchor, closed, p);
-  } else {
-    p.why = "what was called does not repeat";
   }
+  p.uneven = uneven && !uneven->told;
+  const std::size_t n = p.anchors.size();
+  if (n >= kFewestSteps) return p;
+  p = Period();
+  p.few = n != 0;
+  p.why = n == 0 ? "what was called does not repeat as steps do"
+                 : fmt::format(
+                       "what was called repeats {} times, and below {} a step can't be told "
+                       "from a micro-batch or a layer",
+                       n, kFewestSteps);
   return p;
 }
 
@@ -143,7 +178,7 @@ Period find(const Order& text, bool closed) {
 
 Period find_period(const Sequence& sequence, bool closed) {
   Period with_copies = find(Order(sequence, true), closed);
-  if (!with_copies.starts.empty()) return with_copies;
+  if (!with_copies.starts.empty() || with_copies.few) return with_copies;
   // Copies of a thread that loads data ahead are in no order with the rest.
   return find(Order(sequence, false), closed);
 }

@@ -24,6 +24,10 @@ struct Period {
   std::vector<std::size_t> anchors;
   // Whether each is proved to be a whole step, and not one micro-batch of several.
   bool whole_steps = false;
+  // More batches come in for some than for others, and nothing tells whether these are
+  // micro-batches of a step or of an evaluation between two.
+  bool uneven = false;
+  bool few = false;  // none is told, as too few are alike
   // Gradients were reduced before the first step, or behind the last, in no order that was found
   // again: there may be steps there that are not counted.
   bool unclear_beginning = false;

@@ -29,6 +29,17 @@ inline constexpr std::uint32_t kWindowTimed = 1;
 inline constexpr std::uint32_t kWindowOpen = 2;
 inline constexpr std::uint32_t kWindowsOver = 4;  // of this schedule none is to come
 
+// Steps that began so far, as they are known a moment later. For `tprof ctl`, which names one ahead
+// that all ranks reach.
+struct StepsBegun {
+  std::atomic<std::uint64_t> count;
+  std::atomic<std::uint64_t> last_ns;  // CLOCK_MONOTONIC, when the last of them did
+  std::atomic<std::uint64_t> took_ns;  // from the beginning of one to that of the next
+  std::atomic<std::uint32_t> marked;   // by the program: else each process finds its own
+};
+
+inline constexpr std::uint64_t kNextStep = UINT64_MAX;
+
 struct Windows {
   char schedule[kMaxSchedule + 1];    // TPROF_SCHEDULE; "": off
   bool files;                         // TPROF_WINDOW_FILES
@@ -38,6 +49,10 @@ struct Windows {
   // CLOCK_MONOTONIC when `tprof ctl` asked for so many steps: those that began earlier are none of
   // its schedule's. 0: TPROF_SCHEDULE did.
   std::atomic<std::uint64_t> asked_ns;
+  std::atomic<std::uint64_t>
+      asked_first;                      // that step is the schedule's first, from 0; or kNextStep
+  std::atomic<std::uint32_t> too_late;  // it had begun when it was asked for
+  StepsBegun begun;
   Window window[kMaxWindows];
 };
 

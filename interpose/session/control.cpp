@@ -1,6 +1,5 @@
 #include "interpose/session/control.h"
 
-#include <charconv>
 #include <cstring>
 
 #include "interpose/base/clock.h"
@@ -34,12 +33,12 @@ bool writes_lines() {
   return session::mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
 }
 
-Obeyed window(std::string_view steps) {
-  std::uint32_t n = 0;
-  const char* end = steps.data() + steps.size();
-  const auto [rest, error] = std::from_chars(steps.data(), end, n);
-  if (error != std::errc() || rest != end || n == 0) return Obeyed::unknown;
-  return writes_lines() ? windows::open_for_steps(n) : Obeyed::no_lines;
+Obeyed window(std::string_view argument) {
+  std::uint32_t steps = 0;
+  std::uint64_t from = 0;
+  if (!parse_window(argument, steps, from)) return Obeyed::unknown;
+  if (!writes_lines()) return Obeyed::no_lines;
+  return windows::open_for_steps(steps, from == 0 ? kNextStep : from - 1);
 }
 
 Obeyed timing(std::string_view value) {
@@ -69,6 +68,11 @@ Obeyed execute(Command command, std::string_view argument) {
 void answer(Output& output) {
   if (g_pending.command == kCommandNames[static_cast<std::size_t>(Command::dump)]) {
     output.dump();
+  }
+  if (g_pending.result == Obeyed::done &&
+      g_pending.command == kCommandNames[static_cast<std::size_t>(Command::window)] &&
+      session::mapping().head().windows.too_late.load(std::memory_order_relaxed) != 0) {
+    g_pending.result = Obeyed::late;
   }
   output.put([](Text& out, const View& view) {
     control_line(out, view, now_ns(), g_pending.command, g_pending.argument, g_pending.result);

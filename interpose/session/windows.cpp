@@ -116,12 +116,14 @@ Obeyed close_by_hand() {
   return was_on ? Obeyed::done : Obeyed::already;
 }
 
-Obeyed open_for_steps(std::uint32_t steps) {
+Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first) {
   if (!is_ours()) return Obeyed::schedule;
   if (session::config().step_mark == std::string_view("off")) return Obeyed::no_steps;
   char schedule[kMaxSchedule + 1];
   (FixedText(schedule) << "repeat=1,active=").number(steps);
   set_open(false);
+  table().asked_first.store(first, std::memory_order_relaxed);
+  table().too_late.store(0, std::memory_order_relaxed);
   table().asked_ns.store(now_ns(), std::memory_order_relaxed);
   take_over(WindowsBy::steps, schedule);
   return Obeyed::done;

@@ -21,7 +21,7 @@ void follow();
 // what there is until then becomes the first window.
 Obeyed open_by_hand();
 Obeyed close_by_hand();
-Obeyed open_for_steps(std::uint32_t steps);
+Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first);
 
 // The program has called cudaProfilerStart or cudaProfilerStop, maybe before any session.
 void switched(bool on);

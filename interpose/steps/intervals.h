@@ -23,8 +23,9 @@ struct StepInterval {
 class StepIntervals {
  public:
   // A step from here to there, or without an end yet. One that lies within another, or within what
-  // has its line, is none. `step`: below 0 where the mark has no number.
-  void add(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns) {
+  // has its line, is none. `step`: below 0 where the mark has no number. `lost`: marks may be
+  // missing before it. Best in the order of time.
+  void add(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost = false) {
     if (from_ns < done_ns_ || to_ns <= from_ns) return;
     for (StepInterval& i : all_) {
       if (i.from_ns == from_ns) {
@@ -36,7 +37,7 @@ class StepIntervals {
           i.to_ns == StepInterval::kOpen && i.unseen != 0;  // where, a ring will tell
       if (!ended && from_ns < i.to_ns && i.from_ns < to_ns) return;
     }
-    append(step, from_ns, to_ns);
+    append(step, from_ns, to_ns, lost);
   }
 
   // One step ends here and the next begins.
@@ -47,7 +48,12 @@ class StepIntervals {
       if (i.to_ns == StepInterval::kOpen) i.to_ns = at_ns;
       if (at_ns < i.to_ns) return;
     }
-    append(step, at_ns, StepInterval::kOpen);
+    append(step, at_ns, StepInterval::kOpen, false);
+  }
+
+  // So many steps had ended before anybody saw that they did: the next cut ends one more.
+  void had_ended(std::size_t steps) {
+    last_ = std::max(last_, static_cast<std::int64_t>(steps) + 1);
   }
 
   // What goes on is no step, as it turned out.
@@ -92,7 +98,7 @@ class StepIntervals {
  private:
   static constexpr std::size_t kMost = 4096;
 
-  void append(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns) {
+  void append(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost) {
     if (all_.size() == kMost) return;
     const std::int64_t number = step >= 0 ? step : last_ + 1;
     all_.push_back({number, 0, from_ns, to_ns});
@@ -110,15 +116,19 @@ class StepIntervals {
       i->ordinal = later->ordinal - std::min(before, later->ordinal);
       return;
     }
-    // A mark that was lost counts as well, so that all ranks agree. Numbers may begin again.
+    // A mark that was lost counts as well, so that all ranks agree. Numbers may begin again, and a
+    // program may mark only some of its steps.
     const bool ahead = ordinals_ != 0 && number > last_;
-    ordinals_ += ahead ? static_cast<std::uint64_t>(number - last_) : 1;
+    const auto by = ahead ? static_cast<std::uint64_t>(number - last_) : 1;
+    ordinals_ += lost ? std::max(by / stride_, std::uint64_t{1}) : 1;
+    if (ahead && !lost) stride_ = by;
     i->ordinal = ordinals_ - 1;
     last_ = number;
   }
 
   Pages<StepInterval> all_;
   std::int64_t last_ = 0;       // number of the last
+  std::uint64_t stride_ = 1;    // between the numbers of two
   std::uint64_t ordinals_ = 0;  // one more than its ordinal
   std::uint64_t done_ns_ = 0;
 };

@@ -52,6 +52,8 @@ class Repeats {
   }
 
   bool found() const { return found_; }
+  // Steps that had ended when it was found, as far as they were like the others.
+  std::size_t earlier() const { return earlier_; }
 
  private:
   struct Symbol {
@@ -247,9 +249,18 @@ class Repeats {
       }
       if (times != 1) continue;
       if (!found_) since_anchor_ = 0;
+      if (!found_) count_earlier(text_.data()[at].hash, wanted, before);
       anchor_ = {text_.data()[at].hash, wanted, before, unit.to - unit.from + 1};
       found_ = true;
       return;
+    }
+  }
+
+  // But for the operation that is looked at now.
+  void count_earlier(std::uint64_t hash, std::uint64_t wanted, std::size_t before) {
+    earlier_ = 0;
+    for (std::size_t i = before; i + 1 < text_.size(); ++i) {
+      earlier_ += text_.data()[i].hash == hash && gram(i, before) == wanted ? 1 : 0;
     }
   }
 
@@ -266,6 +277,7 @@ class Repeats {
   std::size_t since_anchor_ = 0;
   Anchor anchor_{};
   bool found_ = false;
+  std::size_t earlier_ = 0;
 };
 
 }  // namespace tprof

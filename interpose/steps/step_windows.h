@@ -19,7 +19,9 @@ class StepWindows {
     if (now == std::string_view(known_) && asked_ns == asked_ns_) return false;
     copy_text(known_, now);
     asked_ns_ = asked_ns;
-    first_ = asked_ns == 0 ? 0 : kNone;
+    const std::uint64_t asked_first = windows_.asked_first.load(std::memory_order_relaxed);
+    first_ = asked_ns == 0 ? 0 : asked_first == kNextStep ? kNone : asked_first;
+    if (first_ != 0 && first_ < windows_.begun.count.load(std::memory_order_relaxed)) miss();
     schedule_ = {};
     parse_schedule(now, schedule_);
     tell(action_of_next());
@@ -29,12 +31,15 @@ class StepWindows {
   bool wanted() const { return schedule_.by == WindowsBy::steps; }
 
   // `steps`: those without a line yet, in the order of time. A window goes on between its steps.
-  void follow(const StepIntervals& steps) {
+  // `marked`: by the program.
+  void follow(const StepIntervals& steps, bool marked) {
+    tell_begun(steps, marked);
     if (!wanted()) return;
     Action now = action_of_next();
     for (const StepInterval& i : steps) {
       if (i.ordinal < next_) continue;
       if (first_ == kNone && i.from_ns >= asked_ns_) first_ = i.ordinal;
+      if (i.ordinal == first_ && i.from_ns < asked_ns_) miss();
       now = action_of_step(i.ordinal);
       Window* last = last_window(windows_);
       if (now == Action::record || now == Action::record_and_save) {
@@ -55,6 +60,30 @@ class StepWindows {
 
  private:
   static constexpr std::uint64_t kNone = UINT64_MAX;
+
+  // The step that it was to begin with has begun: there is no window.
+  void miss() {
+    schedule_ = {};
+    schedule_.by = WindowsBy::control;
+    windows_.too_late.store(1, std::memory_order_relaxed);
+    windows_.state.store(0, std::memory_order_relaxed);
+  }
+
+  void tell_begun(const StepIntervals& steps, bool marked) {
+    StepsBegun& begun = windows_.begun;
+    begun.marked.store(marked ? 1 : 0, std::memory_order_relaxed);
+    const std::uint64_t before = begun.count.load(std::memory_order_relaxed);
+    if (steps.begin() == steps.end()) return;
+    const StepInterval& last = steps.end()[-1];
+    if (last.ordinal + 1 <= before) return;
+    const std::uint64_t before_ns = begun.last_ns.load(std::memory_order_relaxed);
+    if (before != 0 && last.from_ns > before_ns) {
+      const std::uint64_t took_ns = (last.from_ns - before_ns) / (last.ordinal + 1 - before);
+      begun.took_ns.store(took_ns, std::memory_order_relaxed);
+    }
+    begun.last_ns.store(last.from_ns, std::memory_order_relaxed);
+    begun.count.store(last.ordinal + 1, std::memory_order_release);
+  }
 
   // Where it is not known yet with which step the schedule begins, the next one may be it.
   Action action_of_step(std::uint64_t ordinal) const {

@@ -52,9 +52,10 @@ class Steps {
     if (mark_.by != StepBy::period) {
       view_.each_thread([&](const ThreadArea& t, std::uint32_t i) { scan(t, p.tail[i]); });
     }
+    if (ranges) add_marked();
     if (finds_) find(p, last);
     if (ranges && !by_marks_ && !finds_) steps_.drop_unseen();
-    windows_.follow(steps_);
+    windows_.follow(steps_, mark_.by == StepBy::call || seen_ || by_marks_);
   }
   std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
 
@@ -100,7 +101,7 @@ class Steps {
   }
 
  private:
-  // Calls without a record, because their ring was full.
+  // Calls and ranges without a record, because their ring was full.
   std::uint64_t records_lost() const {
     std::uint64_t lost = 0;
     view_.each_row([&](const LedgerRow& row, const ThreadArea& t) {
@@ -112,13 +113,32 @@ class Steps {
     return lost;
   }
 
+  struct Marked {
+    std::int64_t number;
+    std::uint64_t from_ns, to_ns;
+  };
+
   void add_range(const OpenRange& r, std::uint64_t to_ns) {
     std::int64_t number = -1;
     if (!is_step(mark_, range_name(r), number)) return;
     if (finds_) steps_.abandon();
     finds_ = false;
     seen_ = true;
-    steps_.add(number, r.start_ns, to_ns);
+    marked_.push_back({number, r.start_ns, to_ns});
+  }
+
+  // Ranges that are open were seen before those that have ended, and threads one after the other:
+  // they are counted in the order of time.
+  void add_marked() {
+    if (marked_.size() == 0) return;
+    const std::uint64_t lost = records_lost();
+    std::sort(marked_.begin(), marked_.end(),
+              [](const Marked& a, const Marked& b) { return a.from_ns < b.from_ns; });
+    for (const Marked& m : marked_) {
+      steps_.add(m.number, m.from_ns, m.to_ns, lost != lost_at_mark_);
+    }
+    marked_.clear();
+    lost_at_mark_ = lost;
   }
 
   // Where nothing marks a step. Only what was looked at is drained; but a call that stands holds
@@ -129,7 +149,9 @@ class Steps {
         last ? UINT64_MAX : std::max(oldest_open_ns_, began_ns_ - kStands);
     operations_.each_new(p, before_ns, [&](const Operation& op) {
       const bool found = repeats_.found();
-      if (repeats_.ends_step(op)) {
+      const bool ends = repeats_.ends_step(op);
+      if (!found && repeats_.found()) steps_.had_ended(repeats_.earlier());
+      if (ends) {
         steps_.cut(-1, op.end_ns + 1);
       } else if (found && !repeats_.found()) {
         steps_.abandon();
@@ -188,6 +210,7 @@ class Steps {
   Operations operations_;
   Repeats repeats_;
   StepIntervals steps_;
+  Pages<Marked> marked_;  // as this look finds them
   StepWindows windows_;
   StepRows rows_;
   Pages<Total> totals_;
@@ -195,6 +218,7 @@ class Steps {
   std::uint64_t began_ns_ = 0;
   std::uint64_t oldest_open_ns_ = 0;
   std::uint64_t lost_before_ = 0;
+  std::uint64_t lost_at_mark_ = 0;
   std::uint64_t lost_until_ns_ = 0;  // calls may be missing from what began before
   bool by_marks_ = false;
   bool finds_ = false;

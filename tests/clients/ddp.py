@@ -11,7 +11,7 @@ model = DistributedDataParallel(
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9)
 
-for step, batch in enumerate(batches(64, 4), start=1):
+for step, batch in enumerate(batches(64, 8), start=1):
     train_step(model, optimizer, batch, device)
     log(f"step {step}: {len(batch)} samples")
 

@@ -54,7 +54,7 @@ model = Mlp()
 engine, *_ = deepspeed.initialize(
     model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=1e-3), config=CONFIG
 )
-for step, batch in enumerate(batches(64, 5), start=1):
+for step, batch in enumerate(batches(64, 8), start=1):
     x = batch.to(device)
     loss = torch.nn.functional.mse_loss(engine(x), x)
     engine.backward(loss)

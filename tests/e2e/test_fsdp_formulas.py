@@ -5,9 +5,8 @@ import math
 
 import pytest
 from lib import figures, formulas
-from lib.cases import CASES
+from lib.cases import CASES, STEPS
 
-STEPS = 3
 PADDED = formulas.Model(width=65, hidden=251)
 PLAIN = formulas.Model()
 

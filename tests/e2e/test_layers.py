@@ -5,9 +5,9 @@ import math
 import pytest
 from lib import formulas, launch
 from lib.build import LIBTPROF
-from lib.cases import CASES
+from lib.cases import CASES, STEPS
 from lib.layers import OPS, layers_of, left_of, rows_of
-from test_fsdp_formulas import FSDP, REPLICATED, STEPS
+from test_fsdp_formulas import FSDP, REPLICATED
 
 
 def calls(ranks, passes, **each):
@@ -19,9 +19,6 @@ def calls(ranks, passes, **each):
 def test_units_are_the_models_modules(name, pair_of):
     shard, model, ranks, reshard, dtype = FSDP[name]
     layers = layers_of(pair_of(name).traced.traces)
-    if layers["groups"] == []:  # three steps of which the first is odd, and FSDP1's is
-        assert name.startswith("fsdp1") and layers["why"]
-        return
     world, again, replicas = CASES[name].ranks, int(reshard), int(name in REPLICATED)
     root = shard(model.root(), ranks), calls(world, STEPS, forward=1, scattered=1, reduced=replicas)
     block = shard(model.block(), ranks), calls(world, STEPS, forward=1, backward=again, scattered=1, reduced=replicas)
@@ -54,8 +51,8 @@ def test_ddp_has_buckets_and_no_units(pair_of):
     assert rows_of(layers) == []
     buckets = rows_of(layers, "bucket")
     assert len(buckets) > 1 and sum(size for size, _ in buckets) == sum(map(math.prod, parameters))
-    # The first of four backward passes reduces all at once.
-    assert all(made == calls(2, 3, reduced=1) for _, made in buckets)
+    # The first of eight backward passes reduces all at once.
+    assert all(made == calls(2, 7, reduced=1) for _, made in buckets)
     assert left_of(layers)["order", "ALLREDUCE"] == 2
 
 

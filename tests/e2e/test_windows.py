@@ -139,7 +139,10 @@ def test_without_marks_windows_go_by_what_repeats_each_in_a_file_of_its_own(torc
         scatters, gathers = ([per_window[w["first_step"], name] for *_, w in found]
                              for name in ("ncclReduceScatter", "ncclAllGather"))  # fmt: skip
         assert (scatters, gathers) == ([10, 10], [18, 18])
-    assert windows == [[(2, 3), (5, 6)]] * RANKS
+    # Steps go by until it is clear what repeats.
+    first = windows[0][0][0]
+    assert first > 6
+    assert windows == [[(first, first + 1), (first + 3, first + 4)]] * RANKS
 
 
 def test_the_programs_own_switch_opens_and_closes_the_window(torch, tmp_path):

@@ -15,22 +15,24 @@ class Case:
     launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
 
 
-ODD = ("--width", "65", "--hidden", "251")  # padded shards on 2 ranks as on 4
+STEPS = 7  # as many as it takes to be sure that they are steps, and one more
+FSDP = ("--steps", str(STEPS))
+ODD = (*FSDP, "--width", "65", "--hidden", "251")  # padded shards on 2 ranks as on 4
 
 CASES = {
-    "fsdp1-2": Case("fsdp1.py", 2),
+    "fsdp1-2": Case("fsdp1.py", 2, FSDP),
     "fsdp1-4-padded": Case("fsdp1.py", 4, ODD),
-    "fsdp1-2-grad-op": Case("fsdp1.py", 2, ("--strategy", "SHARD_GRAD_OP")),
+    "fsdp1-2-grad-op": Case("fsdp1.py", 2, (*FSDP, "--strategy", "SHARD_GRAD_OP")),
     "fsdp1-4-hybrid": Case(
-        "fsdp1.py", 4, ("--strategy", "HYBRID_SHARD", "--shard-ranks", "2")
+        "fsdp1.py", 4, (*FSDP, "--strategy", "HYBRID_SHARD", "--shard-ranks", "2")
     ),
-    "fsdp1-2-offload": Case("fsdp1.py", 2, ("--cpu-offload",)),
+    "fsdp1-2-offload": Case("fsdp1.py", 2, (*FSDP, "--cpu-offload")),
     "fsdp1-2-checkpoint": Case("fsdp1_checkpoint.py", 2),
-    "fsdp2-2": Case("fsdp2.py", 2, launcher=torchrun),
+    "fsdp2-2": Case("fsdp2.py", 2, FSDP, launcher=torchrun),
     "fsdp2-4-padded": Case("fsdp2.py", 4, ODD),
-    "fsdp2-2-kept": Case("fsdp2.py", 2, ("--keep-parameters", "--bfloat16")),
-    "fsdp2-4-hsdp": Case("fsdp2.py", 4, ("--shard-ranks", "2")),
-    "fsdp2-2-offload": Case("fsdp2.py", 2, ("--cpu-offload",)),
+    "fsdp2-2-kept": Case("fsdp2.py", 2, (*FSDP, "--keep-parameters", "--bfloat16")),
+    "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2")),
+    "fsdp2-2-offload": Case("fsdp2.py", 2, (*FSDP, "--cpu-offload")),
     "ddp-2": Case("ddp.py", 2),
     "dataloader-2-fork": Case("dataloader.py", 2),
     "dataloader-2-spawn": Case(

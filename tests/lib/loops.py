@@ -76,6 +76,7 @@ class Shape:
 
     steps: int = 8
     accumulate: int = 1
+    turns: tuple[int, ...] = ()  # micro-batches of the steps in turn, instead
     no_sync: bool = False  # gradients are reduced in the last micro-batch only
     evaluate: int = 0  # every so many steps
     clip: bool = False
@@ -84,6 +85,9 @@ class Shape:
     root: bool = True  # parameters outside the layers
     copies: int = 1  # of a batch; 0: data are made on the device
     prefetch: bool = False  # the next batch comes in between forward and backward
+
+    def micro_batches(self, step: int) -> int:
+        return self.turns[step % len(self.turns)] if self.turns else self.accumulate
 
 
 def draw(rng: random.Random) -> Shape:
@@ -128,12 +132,12 @@ def fsdp(shape: Shape, ranks=2, checkpoint=0, head=None) -> Loop:
 
     for step in range(shape.steps):
         loop.step()
-        for i in range(shape.accumulate):
+        for i in range(shape.micro_batches(step)):
             loop.micro_batch(0 if shape.prefetch else shape.copies)
             forward()
             if shape.prefetch:
                 loop.copy("cudaMemcpyAsync", BATCH)
-            last = i + 1 == shape.accumulate
+            last = i + 1 == shape.micro_batches(step)
             for n in range(shape.layers):
                 loop.gather(layer)
                 if (last or not shape.no_sync) and n > 0:
@@ -156,9 +160,9 @@ def ddp(shape: Shape, ranks=2, buckets=(37248, 33088, 33088, 4160)) -> Loop:
     loop = Loop([list(range(ranks))])
     for step in range(shape.steps):
         loop.step()
-        for i in range(shape.accumulate):
+        for i in range(shape.micro_batches(step)):
             loop.micro_batch(shape.copies)
-            if i + 1 < shape.accumulate and shape.no_sync:
+            if i + 1 < shape.micro_batches(step) and shape.no_sync:
                 continue
             for bucket in [sum(buckets)] if len(loop.micro_batches) == 1 else buckets:
                 loop.reduce(bucket)
@@ -200,7 +204,7 @@ def tensor_parallel(shape: Shape, data_parallel=2) -> Loop:
 
     for step in range(shape.steps):
         loop.step()
-        for _ in range(shape.accumulate):
+        for _ in range(shape.micro_batches(step)):
             loop.micro_batch(shape.copies)
             layers(4)
         for comm in range(1 + data_parallel, 3 + data_parallel):

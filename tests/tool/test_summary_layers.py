@@ -82,24 +82,24 @@ def test_each_call_is_in_the_unit_that_made_it(tmp_path, seed):
 
 def test_frozen_units_are_gathered_and_not_reduced(tmp_path):
     trained = Trained([9000, 500, 500, 700], frozen=(4,))
-    for _ in range(5):
+    for _ in range(7):
         trained.step(again=(2, 3, 4))
     assert rows_of(layers_of(trained.loop.job.write(tmp_path / "job"))) == trained.rows()
 
 
 def test_of_units_of_one_size_that_are_not_all_reduced_nothing_is_claimed(tmp_path):
     trained = Trained([9000, 500, 500, 500], frozen=(3,))
-    for _ in range(5):
+    for _ in range(7):
         trained.step(again=())
     layers = layers_of(trained.loop.job.write(tmp_path / "job"))
     assert rows_of(layers) == trained.rows()[:1]
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 5 * 2
+    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 2
 
 
 def test_a_backward_pass_in_another_order_is_not_taken_for_the_reverse(tmp_path):
     """Two branches: sizes show that the last to be gathered is not the first to come back."""
     trained = Trained([300, 400, 300, 400])
-    for _ in range(5):
+    for _ in range(7):
         trained.loop.step()
         trained.loop.micro_batch()
         trained.forward()
@@ -108,7 +108,7 @@ def test_a_backward_pass_in_another_order_is_not_taken_for_the_reverse(tmp_path)
                 trained.loop.scatter(size)
     layers = layers_of(trained.loop.job.write(tmp_path / "job"))
     assert layers["groups"] == [] and layers["why"]
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 5 * 4
+    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 4
 
 
 def test_an_order_that_few_passes_have_is_none(tmp_path):
@@ -126,7 +126,7 @@ def test_an_order_that_few_passes_have_is_none(tmp_path):
 def test_a_teacher_of_the_same_shape_is_not_taken_for_the_student(tmp_path):
     """Twice as many gathers as reductions: nothing tells which of them the gradients are of."""
     trained = Trained([9000, 500, 500])
-    for _ in range(5):
+    for _ in range(7):
         trained.loop.step()
         trained.loop.micro_batch()
         trained.forward()
@@ -134,7 +134,7 @@ def test_a_teacher_of_the_same_shape_is_not_taken_for_the_student(tmp_path):
         trained.backward(again=(2, 3))
     layers = layers_of(trained.loop.job.write(tmp_path / "job"))
     assert layers["groups"] == []
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 5 * 3
+    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 3
 
 
 def test_odd_passes_are_left_out_and_the_others_stay(tmp_path):
@@ -177,7 +177,7 @@ def test_buckets_of_gradients_without_units(tmp_path, gathers):
 def test_activations_are_no_layers(tmp_path):
     """Sequence parallelism gathers and scatters in both passes; gradients are reduced elsewhere."""
     loop = loops.Loop([[0, 1], [0, 1]])
-    for _ in range(5):
+    for _ in range(7):
         loop.step()
         loop.micro_batch()
         for _ in range(4):
@@ -190,12 +190,12 @@ def test_activations_are_no_layers(tmp_path):
             loop.reduce(50_000, 1)
     layers = layers_of(loop.job.write(tmp_path / "job"))
     assert (rows_of(layers), len(rows_of(layers, "bucket"))) == ([], 1)
-    assert left_of(layers) == {("data", "ALLGATHER"): 2 * 5 * 8, ("data", "RESHARDING"): 2 * 5 * 8}
+    assert left_of(layers) == {("data", "ALLGATHER"): 2 * 7 * 8, ("data", "RESHARDING"): 2 * 7 * 8}
 
 
 def test_gathers_that_nothing_answers_are_no_layers(tmp_path):
     loop = loops.Loop([[0, 1]])
-    for _ in range(5):
+    for _ in range(7):
         loop.step()
         loop.micro_batch()
         loop.gather(5000)
@@ -261,7 +261,7 @@ def test_a_rank_that_seems_to_have_other_units_than_its_communicator_has_none(tm
 
 def test_stages_of_a_pipeline_have_units_of_their_own(tmp_path):
     loop = loops.Loop([[0, 1], [2, 3]])
-    for _ in range(5):
+    for _ in range(7):
         loop.step()
         loop.micro_batch()
         for comm, sizes in enumerate(((500, 500), (700,))):
@@ -274,7 +274,7 @@ def test_stages_of_a_pipeline_have_units_of_their_own(tmp_path):
     groups = layers_of(loop.job.write(tmp_path / "job"))["groups"]
     found = [(group["ranks"], [row["count"] for row in group["rows"]]) for group in groups]
     assert found == [([0, 1], [500, 500]), ([2, 3], [700])]
-    assert all(g["rank_steps"] == 10 for g in groups)
+    assert all(g["rank_steps"] == 14 for g in groups)
 
 
 def with_ranges(folder, name_of):
@@ -301,7 +301,7 @@ def with_ranges(folder, name_of):
 def test_the_devices_times_are_those_of_the_units_calls(tmp_path):
     """Of calls that have one of their own: those of a group have theirs together."""
     trained = Trained([9000, 500, 500])
-    for _ in range(5):
+    for _ in range(7):
         trained.step(again=(2, 3))
     folder = trained.loop.job.write(tmp_path / "job")
     for file in folder.iterdir():
@@ -336,7 +336,7 @@ def names_of(layers):
 
 def three_units(folder):
     trained = Trained([500, 500, 500])
-    for _ in range(5):
+    for _ in range(7):
         trained.step(again=())
     return trained.loop.job.write(folder)
 

@@ -74,13 +74,13 @@ TEST_CASE("A range within a step is none, and one whose end was lost is forgotte
   CHECK(steps.at(700) == nullptr);
 }
 
-TEST_CASE("A schedule counts steps by their numbers, from the first that was seen", "[steps]") {
+TEST_CASE("A schedule counts each marked step, and those whose marks were lost", "[steps]") {
   StepIntervals steps;
   steps.add(40, 100, 200);
   steps.add(41, 200, 300);
-  steps.add(44, 500, 600);  // the marks of two were lost
-  steps.add(43, 400, 500);  // on another thread
-  steps.add(0, 700, 800);   // an epoch's numbers begin again
+  steps.add(44, 500, 600, true);  // the marks of two were lost
+  steps.add(43, 400, 500);        // on another thread
+  steps.add(0, 700, 800);         // an epoch's numbers begin again
   steps.add(1, 800, 900);
   const auto ordinal = [&](std::uint64_t ns) { return steps.at(ns)->ordinal; };
   CHECK(ordinal(150) == 0);
@@ -89,6 +89,16 @@ TEST_CASE("A schedule counts steps by their numbers, from the first that was see
   CHECK(ordinal(550) == 4);
   CHECK(ordinal(750) == 5);
   CHECK(ordinal(850) == 6);
+}
+
+TEST_CASE("A program may mark every tenth step only", "[steps]") {
+  StepIntervals steps;
+  steps.add(0, 100, 200);
+  steps.add(10, 200, 300);
+  steps.add(20, 300, 400);
+  CHECK(steps.at(350)->ordinal == 2);
+  steps.add(50, 600, 700, true);  // those of two were lost
+  CHECK(steps.at(650)->ordinal == 5);
 }
 
 TEST_CASE("Each call that ends a step begins the next", "[steps]") {
