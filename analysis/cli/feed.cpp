@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "read/error.h"
+#include "read/lines.h"
 #include "read/window_files.h"
 #include "text/text.h"
 
@@ -30,6 +32,16 @@ std::string event_line(const char* what, const std::vector<std::filesystem::path
   for (const auto& file : files) line["files"].push_back(file.string());
   if (lost) line["lost"] = *lost;
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// Lines of a window's file that explain its events, and stand in the rank file as well.
+bool of_rank_file_too(std::string_view line) {
+  constexpr std::string_view kNames[] = {
+      "process_name",   "process_sort_index", "thread_name", "tprof_header", "tprof_comm",
+      "tprof_identity", "tprof_site",         "tprof_graph", "tprof_stream", "tprof_window"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    return line.starts_with(fmt::format("{{\"name\":\"{}\"", name));
+  });
 }
 
 }  // namespace
@@ -81,10 +93,27 @@ void Feed::take(const live::RankLines& file, const std::string& lines) {
     look_for_window(file, std::string_view(line).substr(0, line.size() - 1));
     begin = end;
   }
+  make_room();
+}
+
+void Feed::make_room() {
   handlers_.make_room([&](nanoseconds most) {
     serve(most);
     return !left_alone_ && (!over_ || Clock::now() - *over_ < fed_.handler_wait);
   });
+}
+
+// The events that only this file has.
+void Feed::give_window(const std::filesystem::path& file) try {
+  read::BlockReader reader(read::Source{file, read::Source{}.cut, {}});
+  for (read::Block block; reader.next(block); make_room()) {
+    read::each_line(block, [&](const read::Line& line) {
+      if (!of_rank_file_too(line.text)) handlers_.give(std::string(line.text) + "\n");
+    });
+  }
+} catch (const read::BadInput& e) {
+  fmt::print(stderr, "tprof: handlers do not get the lines of a window: {}\n",
+             text::printable(e.what()));
 }
 
 // The line comes when the file has its name.
@@ -98,6 +127,7 @@ void Feed::look_for_window(const live::RankLines& file, std::string_view line) {
   const auto source = read::window_source(rank_file, named->file);
   if (!source || source->file != whole) return;
   files_.insert(whole);
+  if (handlers_.any_runs()) give_window(whole);
   handlers_.give(event_line("window", {whole}));
   windows_.add(header.rank ? std::to_string(*header.rank) : file.path().string(), whole);
 }

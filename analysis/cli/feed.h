@@ -42,7 +42,9 @@ class Feed {
 
   void look();
   void take(const live::RankLines& file, const std::string& lines);
+  void make_room();
   void look_for_window(const live::RankLines& file, std::string_view line);
+  void give_window(const std::filesystem::path& file);
   void serve(std::chrono::nanoseconds most);
   void end_handlers();
   void stop(int signal);

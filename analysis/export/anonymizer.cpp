@@ -36,7 +36,8 @@ constexpr std::string_view kKeys[] = {
     "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "exposure_known",
     "exposure_lost",
     "exposure_known_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
-    "lines", "number", "windows", "argument", "memory", "peak"};
+    "lines", "number", "windows", "argument", "memory", "peak",
+    "scopes", "total_ns", "max_ns", "errors", "bins"};
 // clang-format on
 
 // The same, of clocks and of times on the device.
@@ -58,6 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {{"boot_id
                                                                        {"build_id", "build"},
                                                                        {"category", "category"},
                                                                        {"file", "source"},
+                                                                       {"scope", "range"},
                                                                        {"symbol", "symbol"},
                                                                        {"command", "command"},
                                                                        {"domain", "domain"},

@@ -36,7 +36,11 @@ std::vector<std::pair<std::string, Table::Align>> with_figures(
   return columns;
 }
 
-void add_figures(std::vector<std::string>& cells, const Spread& s) {
+void add_figures(std::vector<std::string>& cells, const Spread& s, bool sums_only = false) {
+  if (sums_only) {
+    cells.insert(cells.end(), {mean_time(s), "-", "-", duration(s.max_ns)});
+    return;
+  }
   cells.insert(cells.end(), {mean_time(s), std_time(s), duration(s.min_ns), duration(s.max_ns)});
 }
 
@@ -54,6 +58,10 @@ std::string bins(const Histogram& h, const Samples& samples) {
 
 std::string notes(const Histogram& h) {
   std::string out;
+  if (h.of_counts) {
+    return "  More scopes ended than have lines: how many and how long is counted for all of them, "
+           "their std and the shortest are not known.\n";
+  }
   if (h.log_scaled) {
     const std::size_t n = h.edges_ns.size();
     out += fmt::format("  Log-scaled: each bin is about {:.2f} times as wide as the one before.\n",
@@ -71,10 +79,10 @@ std::string notes(const Histogram& h) {
   return out;
 }
 
-Json figures(const Spread& s) {
+Json figures(const Spread& s, bool sums_only = false) {
   return {{"mean_ns", std::llround(s.mean_ns)},
-          {"std_ns", std::llround(s.std_ns())},
-          {"min_ns", s.min_ns},
+          {"std_ns", sums_only ? Json() : Json(std::llround(s.std_ns()))},
+          {"min_ns", sums_only ? Json() : Json(s.min_ns)},
           {"max_ns", s.max_ns}};
 }
 
@@ -93,14 +101,14 @@ std::string heading(const Histogram& h) {
 std::string to_text(const Histogram& h, bool per_rank) {
   Table figures_of(with_figures({{"ranks", right}, {"n", right}}));
   std::vector<std::string> cells = {std::to_string(h.rank_count()), thousands(h.all.time.count)};
-  add_figures(cells, h.all.time);
+  add_figures(cells, h.all.time, h.of_counts);
   figures_of.row(std::move(cells));
   std::string out = figures_of.str() + "\n" + bins(h, h.all) + notes(h);
   if (!per_rank) return out;
   for (const auto& [rank, samples] : h.ranks) {
     Table of_rank(with_figures({{"rank", right}, {"n", right}}));
     cells = {rank ? std::to_string(*rank) : "-", thousands(samples.time.count)};
-    add_figures(cells, samples.time);
+    add_figures(cells, samples.time, h.of_counts);
     of_rank.row(std::move(cells));
     out += "\n" + of_rank.str() + "\n" + bins(h, samples);
   }
@@ -114,7 +122,7 @@ Json to_json(const Histogram& h) {
             {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
             {"shared", h.on_device ? h.shared : 0},
             {"count", h.all.time.count}};
-  j.update(figures(h.all.time));
+  j.update(figures(h.all.time, h.of_counts));
   j["rank_count"] = h.rank_count();
   j["scale"] = h.log_scaled ? "log" : "linear";
   j["edges_ns"] = h.edges_ns;
@@ -122,7 +130,7 @@ Json to_json(const Histogram& h) {
   Json& ranks = j["ranks"] = Json::array();
   for (const auto& [rank, samples] : h.ranks) {
     Json of = {{"rank", rank_of(rank)}, {"count", samples.time.count}};
-    of.update(figures(samples.time));
+    of.update(figures(samples.time, h.of_counts));
     of["bins"] = samples.bins;
     ranks.push_back(std::move(of));
   }

@@ -95,6 +95,14 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
         "the scope.\n";
   }
   if (open) out += "  open: not ended with the trace; their time is in no figure.\n";
+  std::uint64_t beyond = 0;
+  for (const auto& [key, total] : totals.ranges) beyond += total.beyond;
+  if (beyond != 0) {
+    out += fmt::format(
+        "  {} scopes have no line: they are in count, total, mean and max, and not in the calls "
+        "inside; their std and min are not known.\n",
+        thousands(beyond));
+  }
   std::uint64_t vague = 0;
   for (const auto& [key, total] : totals.ranges) vague += total.vague;
   if (vague != 0) out += fmt::format("  {} ranges may hold more calls than shown.\n", vague);
@@ -124,6 +132,7 @@ std::string range_table(const stats::RangeTotals& totals) {
   bool elements = false;
   bool bytes = false;
   bool errors = false;
+  bool device = false;
   for (const Entry* e : all) {
     stats::add(any, e->second.inside);
     domains = domains || !e->first.domain.empty();
@@ -133,6 +142,7 @@ std::string range_table(const stats::RangeTotals& totals) {
     elements = elements || e->second.elements != 0;
     bytes = bytes || e->second.bytes != 0;
     errors = errors || e->second.errors != 0;
+    device = device || e->second.device_timed != 0;
   }
   using enum Table::Align;
   std::vector<std::pair<std::string, Table::Align>> columns = {{"range", left}};
@@ -141,6 +151,10 @@ std::string range_table(const stats::RangeTotals& totals) {
   columns.emplace_back("ranks", left);
   for (const char* name : {"count", "total", "mean", "std", "min", "max"}) {
     columns.emplace_back(name, right);
+  }
+  if (device) {
+    columns.emplace_back("on device", right);
+    columns.emplace_back("timed", right);
   }
   if (open) columns.emplace_back("open", right);
   if (errors) columns.emplace_back("errors", right);
@@ -169,8 +183,13 @@ std::string range_table(const stats::RangeTotals& totals) {
       cells.insert(cells.end(), 5, "-");
     } else {
       cells.insert(cells.end(), {text::duration(total.time.total_ns), mean_time(total.time),
-                                 std_time(total.time), text::duration(total.time.min_ns),
+                                 total.beyond == 0 ? std_time(total.time) : "-",
+                                 total.beyond == 0 ? text::duration(total.time.min_ns) : "-",
                                  text::duration(total.time.max_ns)});
+    }
+    if (device) {
+      cells.push_back(total.device_timed == 0 ? "-" : text::duration(total.device_ns));
+      cells.push_back(total.device_timed == 0 ? "-" : thousands(total.device_timed));
     }
     if (open) cells.push_back(thousands(total.open));
     if (errors) cells.push_back(thousands(total.errors));
@@ -215,9 +234,12 @@ nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
               {"bytes", total.bytes},
               {"total_ns", time(total.time.total_ns)},
               {"mean_ns", time(std::llround(total.time.mean_ns))},
-              {"std_ns", time(std::llround(total.time.std_ns()))},
-              {"min_ns", time(total.time.min_ns)},
+              {"std_ns", total.beyond == 0 ? time(std::llround(total.time.std_ns())) : Json()},
+              {"min_ns", total.beyond == 0 ? time(total.time.min_ns) : Json()},
               {"max_ns", time(total.time.max_ns)},
+              {"without_line", total.beyond},
+              {"device_timed", total.device_timed},
+              {"device_ns", total.device_timed == 0 ? Json() : Json(total.device_ns)},
               {"inside", Json()},
               {"inside_exact", totals.all_lines && total.vague == 0 && total.apart == 0}};
     if (!key.mark && !only_apart(total)) {

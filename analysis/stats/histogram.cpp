@@ -7,8 +7,10 @@
 #include <set>
 
 #include "interpose/format/ranges.h"
+#include "interpose/format/scopes.h"
 #include "read/error.h"
 #include "stats/durations.h"
+#include "stats/scope_totals.h"
 #include "text/misspelt.h"
 
 namespace tprof::stats {
@@ -22,6 +24,7 @@ diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const 
   auto lines = diagnose::Lines::of_job(
       job, traces,
       [&](const Process& rank, diagnose::Collectors& all) {
+        diagnose::collect<ScopeLedger>(rank, all);
         all.try_emplace(typeid(Durations), std::make_unique<Durations>(rank, wanted));
       },
       [](std::size_t) {}, unreadable);
@@ -66,6 +69,56 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
                                    near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
+// Scopes of that name, whatever their category, by rank.
+std::map<std::optional<std::int64_t>, ScopeTotal> scopes_of(const job::Job& job,
+                                                            const diagnose::Lines& lines,
+                                                            const std::string& name) {
+  std::map<std::optional<std::int64_t>, ScopeTotal> ranks;
+  for (const Process* p : job.processes) {
+    const auto* ledger = lines.of<ScopeLedger>(p);
+    if (ledger == nullptr) continue;
+    for (const ScopeTotal& scope : ledger->scopes) {
+      if (scope.name == name) add(ranks[p->header.rank], scope);
+    }
+  }
+  return ranks;
+}
+
+void set_times(Samples& to, const ScopeTotal& scope, const std::vector<std::uint64_t>& edges) {
+  to.time.set_sums(scope.count, scope.total_ns, scope.max_ns);
+  to.bins.assign(edges.size() - 1, 0);
+  for (const auto& [from, n] : scope.bins) {
+    const auto behind = std::upper_bound(edges.begin(), edges.end() - 1, from);
+    to.bins[static_cast<std::size_t>(behind - edges.begin()) - 1] += n;
+  }
+}
+
+// Nothing where all of them have lines, which tell more.
+std::optional<Histogram> of_counts(const job::Job& job, const diagnose::Lines& lines,
+                                   const HistogramOptions& options, std::uint64_t with_lines) {
+  const auto ranks = scopes_of(job, lines, options.name.substr(0, kMaxRangeName));
+  ScopeTotal all;
+  for (const auto& [rank, scope] : ranks) add(all, scope);
+  if (all.count <= with_lines || all.bins.empty()) return std::nullopt;
+  Histogram h{.name = options.name,
+              .kind = Kind::range,
+              .of_counts = true,
+              .log_scaled = true,
+              .edges_ns = {},
+              .all = {},
+              .ranks = {}};
+  const unsigned first = scope_bin(all.bins.begin()->first);
+  const unsigned last = scope_bin(all.bins.rbegin()->first);
+  const auto together =
+      static_cast<unsigned>((last - first) / std::max<std::size_t>(options.bins, 1) + 1);
+  for (unsigned bin = first; bin <= last; bin += together)
+    h.edges_ns.push_back(scope_bin_from(bin));
+  h.edges_ns.push_back(scope_bin_from(last + 1));
+  set_times(h.all, all, h.edges_ns);
+  for (const auto& [rank, scope] : ranks) set_times(h.ranks[rank], scope, h.edges_ns);
+  return h;
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
@@ -102,6 +155,9 @@ Histogram histogram(const job::Job& job, const read::Traces& traces,
     });
     from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
     const Spread& time = all[from];
+    if (from == kRange && !only) {
+      if (auto counted = of_counts(job, lines, options, time.count)) return std::move(*counted);
+    }
     if (time.count == 0) found_none(job, wanted, std::move(names));
     h.on_device = from == kDevice;
     h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;

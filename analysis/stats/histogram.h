@@ -28,6 +28,8 @@ struct Histogram {
   std::string name;
   Kind kind = Kind::function;
   bool on_device = false;    // the times are the device's; else the host's
+  bool of_counts = false;    // of scopes, more than have lines: the bins are the ledger's, and how
+                             // they are spread out is not known
   std::uint64_t looked = 0;  // of calls: those that have a line
   std::uint64_t shared = 0;  // of the samples: a group's calls have their share of its time
   bool log_scaled = false;

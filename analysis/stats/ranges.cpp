@@ -5,6 +5,7 @@
 
 #include "diagnose/lines.h"
 #include "read/error.h"
+#include "stats/scope_totals.h"
 #include "stats/started_ranges.h"
 
 namespace tprof::stats {
@@ -195,6 +196,7 @@ RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
   const auto make = [&](const read::Process& p, diagnose::Collectors& all) {
     auto& process = processes[&p - p.lane];
     if (process == nullptr) process = std::make_shared<ProcessRanges>();
+    diagnose::collect<ScopeLedger>(p, all);
     all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
   };
   std::vector<read::Skipped> unreadable;
@@ -202,9 +204,11 @@ RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
       job, traces, make, [](std::size_t) {}, unreadable);
   if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
   RangeTotals totals;
+  ScopeTotals scopes;
   for (const read::Process* p : job.processes) {
     const auto* collected = lines.of<RangeCollector>(p);
     if (collected == nullptr) continue;
+    scopes.add(*p, lines.of<ScopeLedger>(p)->scopes);
     if (auto& ranges = processes[p - p->lane]; ranges != nullptr) {
       merge(totals, *ranges);
       ranges.reset();
@@ -217,6 +221,7 @@ RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
       totals.dropped = read::saturated_sum(totals.dropped, n);
     }
   }
+  scopes.complete(totals);
   return totals;
 }
 

@@ -62,6 +62,9 @@ struct RangeTotal {
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;            // of `time`: an exception left them
   std::optional<std::string> color{};  // nothing: none has one; empty: they differ
+  std::uint64_t beyond = 0;            // of `time`: those without a line, whose spread is not known
+  std::uint64_t device_timed = 0;      // of scopes: those that have a time on the device
+  std::uint64_t device_ns = 0;
 };
 
 struct RangeTotals {

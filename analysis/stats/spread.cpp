@@ -30,6 +30,14 @@ void Spread::add(const Spread& other) {
   count += other.count;
 }
 
+void Spread::set_sums(std::uint64_t n, std::uint64_t sum_ns, std::uint64_t longest_ns) {
+  *this = {};
+  count = n;
+  total_ns = sum_ns;
+  max_ns = longest_ns;
+  if (n != 0) mean_ns = static_cast<double>(sum_ns) / static_cast<double>(n);
+}
+
 double Spread::std_ns() const {
   return count == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count));
 }

@@ -18,6 +18,8 @@ class Spread {
   // Of calls that took `ns` together, each its share.
   void add_shares(std::uint64_t ns, std::uint64_t calls);
   void add(const Spread& other);
+  // Of sums only: the shortest and the spread are not known then.
+  void set_sums(std::uint64_t n, std::uint64_t sum_ns, std::uint64_t longest_ns);
 
   std::uint64_t count = 0;
   std::uint64_t total_ns = 0;

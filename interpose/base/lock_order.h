@@ -14,7 +14,7 @@ namespace tprof {
 #define TPROF_LOCKS(X)                                                                             \
   X(start)        /* calls, once: reads settings, makes the files. Waits for their file system */  \
   X(output)       /* ours; at exit the exiting thread, for 10 s at most. Over writes */            \
-  X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: a copy of 1 KiB */    \
+  X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
   X(ended)        /* tprof_reset adds a line; ours takes them */                                   \
   X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
   X(objects)      /* calls, ours, and who forks: over the loader's list */                         \
@@ -25,6 +25,7 @@ namespace tprof {
   X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \
   X(sites)        /* calls: from where none came before */                                         \
   X(site_objects) /* the same */                                                                   \
+  X(scopes)       /* calls: the first scope of a name ends */                                      \
   X(tables)       /* calls: a communicator, graph or place is entered */                           \
   X(areas)        /* calls: the first of a thread */                                               \
   X(growing)      /* calls, and ours for device times, at most six times: fallocate and mmap of */ \

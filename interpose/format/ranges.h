@@ -86,7 +86,8 @@ struct OpenRange {
   RangeAmounts amounts;        // directly before the attributes, and these
   RangeAttributes attributes;  // before the name: see range_bytes()
   char name[kMaxRangeName];
-  char unused[16];  // records are copied whole
+  bool counts;      // when it has ended: a scope, of which the ledger has the totals (scopes.h)
+  char unused[15];  // records are copied whole
 };
 static_assert(sizeof(OpenRange) == 208 && std::is_trivially_copyable_v<OpenRange>);
 static_assert(offsetof(OpenRange, attributes) ==

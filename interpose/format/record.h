@@ -34,6 +34,7 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaScope = 243,         // ledger rows only: see scopes.h
   kMetaCounter = 244,       // what a counter is from here on: see counters.h
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
   kMetaDevice = 246,        // the device's time of a call: see set_timed_call

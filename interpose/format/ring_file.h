@@ -17,6 +17,7 @@
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "interpose/format/schema.h"
+#include "interpose/format/scopes.h"
 #include "interpose/format/sites.h"
 #include "interpose/format/step_mark.h"
 #include "interpose/format/windows.h"
@@ -262,6 +263,7 @@ struct Head {
   Table graphs;
   Table sites;
   Table site_objects;
+  Table scopes;
   std::uint32_t functions;
   std::atomic<std::uint32_t> libraries;
   Function function[kMaxFunctions];  // by function number

@@ -65,6 +65,7 @@ class View {
   const SiteObject* site_object(std::uint32_t i) const {
     return entry<SiteObject>(head().site_objects, i);
   }
+  const ScopeName* scope(std::uint32_t i) const { return entry<ScopeName>(head().scopes, i); }
   const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
 
   // That a record or a row of the ledger names.

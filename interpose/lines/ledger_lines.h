@@ -8,6 +8,7 @@
 
 #include "interpose/format/coverage.h"
 #include "interpose/lines/lines.h"
+#include "interpose/lines/scope_sums.h"
 #include "interpose/lines/totals.h"
 
 namespace tprof {
@@ -37,7 +38,7 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
   for (Total t : sums.all) {
     const bool of_comm = t.key.comm != 0 && t.key.bytes_class >= 0 && t.key.bytes_class <= 64;
     if (t.key.function == kMetaSignature && of_comm) sums.signatures.push_back(t);
-    if (t.key.function >= kMetaThread || t.key.mode == Mode::in_graph) continue;
+    if (t.key.function >= kMaxDataFunctions || t.key.mode == Mode::in_graph) continue;
     if (t.values.calls + t.values.failed + t.unfinished == 0) continue;
     t.key.graph = 0;
     sums.rows.push_back(t);
@@ -175,6 +176,7 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     comm_signature(out << comm.next(), bin, sums.signatures.end(), i);
   }
   out << ']';
+  scopes_array(out, view, sums.all);
   memory_array(out, view.head());
   out << "}},\n";
 }

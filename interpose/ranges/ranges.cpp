@@ -6,8 +6,12 @@
 
 #include "interpose/base/held_signals.h"
 #include "interpose/base/text.h"
+#include "interpose/format/scopes.h"
 #include "interpose/ranges/range_names.h"
 #include "interpose/ranges/recording.h"
+#include "interpose/ranges/scope_totals.h"
+#include "interpose/timing/scopes.h"
+#include "interpose/timing/timing.h"
 
 namespace tprof::ranges {
 namespace {
@@ -51,6 +55,7 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
   range.device = static_cast<std::uint8_t>(t.device);
   range.length = static_cast<std::uint8_t>(name.size());
   range.given = attributes.given;
+  range.counts = attributes.counts;
   if (attributes.given != 0) range.attributes = attributes.values;
   if ((attributes.given & kGivenAmounts) != 0) range.amounts = attributes.amounts;
   std::memcpy(range.name, name.data(), name.size());
@@ -110,12 +115,15 @@ std::uint64_t moment_of(const End& end) {
 void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uint64_t at_ns) {
   const Head& head = session::mapping().head();
   const bool more = end.amounts.elements != 0 || end.amounts.bytes != 0 || !end.error.empty();
+  const std::uint32_t scope = range.counts ? scope_number(range) : 0;
   if (more) [[unlikely]]
     complete(range, end);
   const bool lines = head.events != static_cast<std::uint32_t>(EventLines::off) ||
                      marks_step(head, range_name(range));
   const std::uint64_t end_ns = std::max(at_ns, range.start_ns);
+  if (end.took_ns != nullptr) *end.took_ns = end_ns - range.start_ns;
   Transaction transaction(t);
+  if (scope != 0) add_totals(transaction, range, scope, end_ns - range.start_ns);
   if (lines && has_room(t, range_records(range))) {
     write_range(t, range, kind, end_ns - range.start_ns, transaction.number());
   } else if (lines) {
@@ -141,6 +149,23 @@ constexpr std::uint64_t number_of(std::uint32_t session, std::uint32_t generatio
   return std::uint64_t{session} << 40 | std::uint64_t{generation} << 8 | (place + 1);
 }
 
+// The events around scopes that are open: by their level on the thread, and by their place.
+thread_local constinit timing::Pair* t_pushed[kMaxOpenRanges]
+    __attribute__((tls_model("initial-exec")));
+timing::Pair* g_started_pair[kMaxStartedRanges];
+
+timing::Pair* begin_on_device(const Attributes& attributes) {
+  const bool timed = attributes.on_stream && timing::on();
+  return timed ? timing::begin_scope(attributes.stream) : nullptr;
+}
+
+void end_on_device(timing::Pair*& pair, const OpenRange& range) {
+  if (pair == nullptr) [[likely]]
+    return;
+  timing::end_scope(*pair, scope_key(scope_number(range), ScopeRow::times, 0));
+  pair = nullptr;
+}
+
 // The number of the range in each place; 0: free, 1: being filled or ended.
 std::atomic<std::uint64_t> g_started[kMaxStartedRanges];
 std::atomic<std::uint32_t> g_generation{0};
@@ -161,6 +186,7 @@ void push(std::uint8_t domain, std::string_view name, const Attributes& attribut
     return;
   }
   name_lane(*t);
+  t_pushed[levels.known] = begin_on_device(attributes);
   fill(t->area->range[levels.known++], *t, domain, name, attributes);
 }
 
@@ -183,6 +209,7 @@ bool pop(std::uint8_t domain, const End& end) {
   }
   OpenRange* stack = t->area->range;
   const bool on_top = popped + 1 == levels.known;
+  end_on_device(t_pushed[popped], stack[popped]);
   close(*t, stack[popped], on_top ? RangeKind::nested : RangeKind::free, end, at_ns);
   while (levels.known != 0 && !is_open(stack[levels.known - 1])) --levels.known;
   return true;
@@ -198,6 +225,7 @@ std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes
     if (!g_started[i].compare_exchange_strong(free, 1, std::memory_order_acquire)) continue;
     OpenRange& range = session::mapping().head().started_range[i];
     range.closer = 0;
+    g_started_pair[i] = begin_on_device(attributes);
     fill(range, *t, domain, name, attributes);
     const std::uint64_t number =
         number_of(t->session, g_generation.fetch_add(1, std::memory_order_relaxed), i);
@@ -221,6 +249,7 @@ bool end(std::uint64_t number, const End& end) {
   name_lane(*t);
   Head& head = session::mapping().head();
   OpenRange& range = head.started_range[place];
+  end_on_device(g_started_pair[place], range);
   range.closer = static_cast<std::uint64_t>(reinterpret_cast<const char*>(t->area) -
                                             reinterpret_cast<const char*>(&head));
   close(*t, range, RangeKind::free, end, at_ns);
@@ -244,6 +273,8 @@ void mark(std::uint8_t domain, std::string_view name, const Attributes& attribut
 }
 
 void after_fork() {
+  forget_scopes();
+  for (auto& pair : g_started_pair) pair = nullptr;
   for (auto& started : g_started) started.store(0, std::memory_order_relaxed);
 }
 

@@ -2,6 +2,8 @@
 // needs.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstdint>
 #include <string_view>
 
@@ -15,15 +17,20 @@ struct Attributes {
   RangeAttributes values{};
   RangeAmounts amounts{};
   std::uint64_t at_ns = 0;  // CLOCK_MONOTONIC, when it began; 0: now
+  bool counts = false;      // has totals by its name in the ledger: a scope
+  bool on_stream = false;   // of which the device's time is that of `stream`, where calls are timed
+  CUstream stream = nullptr;
 };
 
 // How one ends. `name`: the innermost of that name; empty: of any. `amounts` are added to those
-// that it began with. `error`: the type of the exception that left it, empty: none.
+// that it began with. `error`: the type of the exception that left it, empty: none. `took_ns`: how
+// long it was, where that is recorded.
 struct End {
   std::string_view name{};
   RangeAmounts amounts{};
   std::string_view error{};
   std::uint64_t at_ns = 0;
+  std::uint64_t* took_ns = nullptr;
 };
 
 // `name`: at most kMaxRangeName bytes. Budget of a push and its pop: two clock reads (44 ns) + 45

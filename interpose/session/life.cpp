@@ -102,6 +102,7 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.graphs.entry_size = sizeof(Graph);
   head.sites.entry_size = sizeof(Site);
   head.site_objects.entry_size = sizeof(SiteObject);
+  head.scopes.entry_size = sizeof(ScopeName);
   head.functions = kFunctionCount;
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
     copy_text(head.function[i].name, kFunctions[i].name);

@@ -15,8 +15,9 @@
 namespace tprof::timing {
 
 // call: what the program called. mark: a place in a stream that computes: one event, `begin`. tail:
-// what was called too, not to be timed, but a call that is comes after it: one event, `end`.
-enum class Kind : std::uint8_t { call, mark, tail };
+// what was called too, not to be timed, but a call that is comes after it: one event, `end`. scope:
+// the program said that one begins and ends there.
+enum class Kind : std::uint8_t { call, mark, tail, scope };
 
 struct Pair {
   CUevent begin = nullptr;

@@ -91,7 +91,7 @@ class Reading {
     const bool told = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
     if (pair.kind == Kind::mark) {
       take_mark(pair.mark, told ? at_ns : 0);
-    } else if (pair.kind == Kind::call) {
+    } else if (pair.kind != Kind::tail) {
       take_call(pair, reached);
     }
     if (pair.order.comm != 0) ended(pair.order.comm) = {pair.order.comm, pair.number, at_ns};
@@ -109,11 +109,12 @@ class Reading {
     const bool told = reached == event_driver::Reached::yes &&
                       event_driver::elapsed(pair.begin, pair.end, elapsed);
     if (elapsed < 0) {
-      lose(TimingLost::device, pair.of);
+      if (pair.kind == Kind::call) lose(TimingLost::device, pair.of);
       if (!told) give_up();
       return;
     }
     auto ns = static_cast<std::uint64_t>(elapsed);
+    if (pair.kind == Kind::scope) return results::add(pair.of, pair.stream, 0, ns);
     std::uint64_t start_ns = 0;  // of the device's clock nothing may be known
     if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
     // A stream with nothing to do comes to the first event at once, and then waits for the host.

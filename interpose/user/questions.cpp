@@ -10,6 +10,7 @@
 #include "interpose/base/lock.h"
 #include "interpose/emit/writer.h"
 #include "interpose/lines/ledger_lines.h"
+#include "interpose/lines/scope_sums.h"
 #include "interpose/session/process.h"
 #include "interpose/session/session.h"
 #include "interpose/thread/thread.h"
@@ -28,11 +29,24 @@ constexpr std::uint64_t Counts::*kCounts[] = {
 constexpr const char* kCountNames[] = {"calls",   "count",     "elements",     "bytes",
                                        "host_ns", "device_ns", "device_timed", "failed"};
 
-struct Buckets {
-  Counts of[kBucketCount];
+// What a program's totals are made of, each since the trace began.
+struct Counted {
+  Counts bucket[kBucketCount];
+  ScopeSums scope[kMaxScopes + 1];
 };
 
-void add_row(Buckets& to, const View& view, const Total& t) {
+// All that is counted at one moment. Made without our lock, on threads that may be kept from
+// running.
+struct Moment {
+  Moment(std::uint32_t epoch, bool ends_epoch);
+
+  bool traced;
+  Text ledger;  // where it ends an epoch
+  Counts bucket[kBucketCount]{};
+  Pages<ScopeSums> scopes;  // by number
+};
+
+void add_row(Moment& to, const View& view, const Total& t) {
   const LedgerKey& key = t.key;
   const auto bucket = static_cast<std::size_t>(key.bucket);
   if (key.function >= kMaxDataFunctions || view.function(key.function) == nullptr ||
@@ -42,56 +56,114 @@ void add_row(Buckets& to, const View& view, const Total& t) {
   const Amount moved = amount(view, key.function, key.bucket, key.dtype, key.comm, t.values.count);
   const Counts row = {t.values.calls,   t.values.count,  moved.elements, moved.bytes,
                       t.values.host_ns, t.timed.host_ns, t.timed.calls,  t.values.failed};
-  for (const auto member : kCounts) to.of[bucket].*member += row.*member;
+  for (const auto member : kCounts) to.bucket[bucket].*member += row.*member;
 }
 
-Buckets add_up(const View& view, const Sums& sums) {
-  Buckets all{};
-  for (const Total& t : sums.rows) add_row(all, view, t);
-  return all;
-}
-
-Buckets counts_now() {
+Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()) {
+  for (std::uint32_t i = 0; i <= kMaxScopes; ++i) scopes.push_back({});
+  if (!traced) return;
   const View view = session::mapping().view();
   Sums sums;
-  collect(view, sums, false);
-  return add_up(view, sums);
+  if (ends_epoch) {
+    ledger_line(ledger, view, sums, now_ns(), epoch, "reset", false);
+  } else {
+    collect(view, sums, false);
+  }
+  for (const Total& t : sums.rows) add_row(*this, view, t);
+  Pages<Total> rows;
+  scope_rows(sums.all, rows);
+  each_scope(rows, [&](std::uint32_t scope, const ScopeSums& s, const Total*, const Total*) {
+    if (scope < scopes.size()) scopes.data()[scope] = s;
+  });
 }
 
-// As of the last reset.
+// What totals count from, and up to when they do while the program pauses them.
 struct Since {
-  Buckets before;
   std::uint32_t epoch;  // of the trace: resets before that begins end none
+  std::uint32_t changes;
   std::uint64_t realtime_ns;
+  bool paused;
 };
 constinit Since g_since{};
-Lock g_lock{LockOrder::since};  // of it
+// Pages of them that nobody has touched cost nothing.
+constinit Counted g_before{};
+constinit Counted g_paused{};   // as it was when the pause began
+Lock g_lock{LockOrder::since};  // of all of them
 
-void put(Text& out, std::string_view name, const Counts& now) {
-  out << '"' << name << "\":{";
+Since since_now() {
+  const LockGuard guard(g_lock);
+  return g_since;
+}
+
+// f(moment) under the lock: once more where somebody ended an epoch, or paused, meanwhile.
+template <typename F>
+auto at_moment(bool ends_epoch, F&& f) {
+  for (;;) {
+    const Since since = since_now();
+    const Moment now(since.epoch, ends_epoch);
+    const LockGuard guard(g_lock);
+    if (g_since.changes == since.changes) return f(now);
+  }
+}
+
+void keep(Counted& to, const Moment& now) {
+  std::memcpy(to.bucket, now.bucket, sizeof to.bucket);
+  std::memcpy(to.scope, now.scopes.data(), now.scopes.size() * sizeof(ScopeSums));
+}
+
+constexpr std::uint64_t ScopeSums::*kScopeSums[] = {
+    &ScopeSums::count,  &ScopeSums::total_ns,  &ScopeSums::elements,    &ScopeSums::bytes,
+    &ScopeSums::errors, &ScopeSums::device_ns, &ScopeSums::device_timed};
+constexpr const char* kScopeSumNames[] = {"count",  "total_ns",  "elements",    "bytes",
+                                          "errors", "device_ns", "device_timed"};
+
+template <typename T, std::size_t N>
+void put(Text& out, const T& sums, std::uint64_t T::*const (&members)[N],
+         const char* const (&names)[N]) {
   Comma comma;
-  for (std::size_t i = 0; i < std::size(kCounts); ++i) {
-    out << comma.next() << '"' << kCountNames[i] << "\":" << now.*kCounts[i];
+  for (std::size_t i = 0; i < N; ++i) {
+    out << comma.next() << '"' << names[i] << "\":" << sums.*members[i];
   }
   out << '}';
 }
 
-void put(Text& out, const Buckets& now, const Since& since) {
-  out << "{\"rank\":" << rank() << ",\"epoch\":" << since.epoch
-      << ",\"since_ns\":" << since.realtime_ns << ",\"buckets\":{";
+void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
+  Comma comma;
+  const View view = session::mapping().view();
+  for (std::uint32_t i = 1; i < n; ++i) {
+    if (now[i].count == 0) continue;  // those of earlier epochs stay, with a count of 0
+    ScopeSums s{};
+    for (const auto member : kScopeSums) s.*member = now[i].*member - g_before.scope[i].*member;
+    out << comma.next() << "{\"scope\":";
+    out.string(scope_name(view, i)) << ",\"category\":";
+    out.string(scope_category(view, i)) << ',';
+    put(out, s, kScopeSums, kScopeSumNames);
+  }
+}
+
+// Of now, or of the moment at which the program paused.
+void put_totals(Text& out, const Moment& now) {
+  const Counts* bucket = g_since.paused ? g_paused.bucket : now.bucket;
+  const ScopeSums* scopes = g_since.paused ? g_paused.scope : now.scopes.data();
+  out << "{\"rank\":" << rank() << ",\"epoch\":" << g_since.epoch
+      << ",\"since_ns\":" << g_since.realtime_ns << ",\"buckets\":{";
   Counts all{};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     Counts counts{};
     for (const auto member : kCounts) {
-      counts.*member = now.of[b].*member - since.before.of[b].*member;
+      counts.*member = bucket[b].*member - g_before.bucket[b].*member;
       all.*member += counts.*member;
     }
     if (counts.calls + counts.failed == 0) continue;
-    put(out, kBuckets[b].name, counts);
+    out << '"' << kBuckets[b].name << "\":{";
+    put(out, counts, kCounts, kCountNames);
     out << ',';
   }
-  put(out, "ALL", all);
-  out << "}}";
+  out << "\"ALL\":{";
+  put(out, all, kCounts, kCountNames);
+  out << "},\"scopes\":[";
+  if (now.traced) put_scopes(out, scopes, now.scopes.size());
+  out << "]}";
 }
 
 int rank_by_communicators(const View& view) {
@@ -117,42 +189,13 @@ std::size_t give(const Text& text, char* json, std::size_t size) {
   return text.size() + 1;
 }
 
-// The ledger of a moment, and its sums.
-struct EpochsEnd {
-  explicit EpochsEnd(std::uint32_t epoch) : traced(session::started()) {
-    if (!traced) return;
-    const View view = session::mapping().view();
-    Sums sums;
-    ledger_line(ledger, view, sums, now_ns(), epoch, "reset", false);
-    counts = add_up(view, sums);
-  }
-  bool traced;
-  Text ledger;
-  Buckets counts{};
-};
-
-Since since_now() {
-  const LockGuard guard(g_lock);
-  return g_since;
-}
-
-// f(end) under the lock. The counts are added up without it, on threads that may be kept from
-// running, and once more where an epoch ended meanwhile.
-template <typename F>
-void end_epoch(F&& f) {
-  for (;;) {
-    const std::uint32_t epoch = since_now().epoch;
-    const EpochsEnd end(epoch);
-    const LockGuard guard(g_lock);
-    if (g_since.epoch == epoch) return f(end);
-  }
-}
-
-void begin_epoch(const EpochsEnd& end) {
+void begin_epoch(const Moment& end) {
   g_since.realtime_ns = clock_ns(CLOCK_REALTIME);
   if (!end.traced) return;
-  g_since.before = end.counts;
+  keep(g_before, end);
+  if (g_since.paused) keep(g_paused, end);
   ++g_since.epoch;
+  ++g_since.changes;
   writer::end_epoch(end.ledger.failed() ? std::string_view() : end.ledger.view());
 }
 
@@ -172,29 +215,50 @@ int rank() {
 std::size_t totals(char* json, std::size_t size) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const Since since = since_now();  // before the counts, which only grow
   Text text;
-  put(text, session::started() ? counts_now() : Buckets{}, since);
+  at_moment(false, [&](const Moment& now) { put_totals(text, now); });
   return give(text, json, size);
 }
 
 std::size_t totals_and_reset(char* json, std::size_t size) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  std::size_t needed = 0;
-  end_epoch([&](const EpochsEnd& end) {
+  return at_moment(true, [&](const Moment& now) {
     Text text;
-    put(text, end.counts, g_since);
-    needed = give(text, json, size);
-    if (json != nullptr && needed != 0 && needed <= size) begin_epoch(end);
+    put_totals(text, now);
+    const std::size_t needed = give(text, json, size);
+    if (json != nullptr && needed != 0 && needed <= size) begin_epoch(now);
+    return needed;
   });
-  return needed;
 }
 
 int reset() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  end_epoch(begin_epoch);
+  at_moment(true, begin_epoch);
+  return TPROF_OK;
+}
+
+int pause(int on) {
+  const HeldSignals held_signals;
+  const KeepErrno keep_errno;
+  at_moment(false, [&](const Moment& now) {
+    if (g_since.paused == (on != 0)) return;
+    g_since.paused = on != 0;
+    ++g_since.changes;
+    if (g_since.paused) return keep(g_paused, now);
+    // What was counted meanwhile is as if it had been before.
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      for (const auto member : kCounts) {
+        g_before.bucket[b].*member += now.bucket[b].*member - g_paused.bucket[b].*member;
+      }
+    }
+    for (std::size_t i = 0; i < now.scopes.size(); ++i) {
+      for (const auto member : kScopeSums) {
+        g_before.scope[i].*member += now.scopes.begin()[i].*member - g_paused.scope[i].*member;
+      }
+    }
+  });
   return TPROF_OK;
 }
 
@@ -205,7 +269,10 @@ int flush(std::uint32_t timeout_ms) {
 }
 
 void forget_counts() {
-  g_since = {};
+  if (g_since.changes != 0 || g_since.realtime_ns != 0) {
+    g_since = {};
+    g_before = {};
+  }
 }
 
 }  // namespace tprof::user

@@ -7,6 +7,7 @@
 #include "interpose/ranges/range_names.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose/thread/thread.h"
+#include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
 #include "interpose/user/when.h"
 
@@ -41,6 +42,7 @@ void add_category(ranges::Attributes& to, const char* categories) {
 
 ranges::Attributes attributes_of(const tprof_with* with) {
   ranges::Attributes a;
+  a.counts = true;
   if (with == nullptr) return a;
   add_category(a, with->categories);
   a.amounts = amounts_of(with);
@@ -69,29 +71,70 @@ thread_local constinit std::string_view t_phase __attribute__((tls_model("initia
 }  // namespace
 
 int push(const char* name, const tprof_with* with) {
-  if (name == nullptr) return TPROF_BAD_ARGUMENT;
+  if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
   if (recording()) ranges::push(domain(), range_names::cut(name), attributes_of(with));
   return TPROF_OK;
 }
 
-int pop(const char* name, const tprof_with* with) {
+int push_on(const char* name, const tprof_with* with, void* stream) {
+  if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
-  return ranges::pop(domain(), end_of(name, with)) ? TPROF_OK : TPROF_NOT_OPEN;
+  ranges::Attributes a = attributes_of(with);
+  a.on_stream = true;
+  a.stream = static_cast<CUstream>(stream);
+  ranges::push(domain(), range_names::cut(name), a);
+  return TPROF_OK;
+}
+
+std::int64_t pop_timed(const char* name, const tprof_with* with) {
+  if (!recording()) return 0;
+  std::uint64_t took_ns = 0;
+  ranges::End end = end_of(name, with);
+  end.took_ns = &took_ns;
+  if (!ranges::pop(domain(), end)) return TPROF_NOT_OPEN;
+  return static_cast<std::int64_t>(took_ns);
+}
+
+int pop(const char* name, const tprof_with* with) {
+  return pop_timed(name, with) < 0 ? TPROF_NOT_OPEN : TPROF_OK;
 }
 
 std::uint64_t start(const char* name, const tprof_with* with) {
-  if (name == nullptr || !recording()) return 0;
+  if (name == nullptr || *name == '\0' || !recording()) return 0;
   return ranges::start(domain(), range_names::cut(name), attributes_of(with));
 }
 
+std::uint64_t start_on(const char* name, const tprof_with* with, void* stream) {
+  if (name == nullptr || *name == '\0' || !recording()) return 0;
+  ranges::Attributes a = attributes_of(with);
+  a.on_stream = true;
+  a.stream = static_cast<CUstream>(stream);
+  return ranges::start(domain(), range_names::cut(name), a);
+}
+
+int times_on_device() {
+  return timing::on() && timing::by_events();
+}
+
+std::int64_t end_timed(std::uint64_t id, const tprof_with* with) {
+  if (!recording()) return 0;
+  std::uint64_t took_ns = 0;
+  ranges::End end = end_of(nullptr, with);
+  end.took_ns = &took_ns;
+  if (!ranges::end(id, end)) return TPROF_NOT_OPEN;
+  return static_cast<std::int64_t>(took_ns);
+}
+
 int end(std::uint64_t id, const tprof_with* with) {
-  if (!recording()) return TPROF_OK;
-  return ranges::end(id, end_of(nullptr, with)) ? TPROF_OK : TPROF_NOT_OPEN;
+  return end_timed(id, with) < 0 ? TPROF_NOT_OPEN : TPROF_OK;
 }
 
 int instant(const char* name, const tprof_with* with) {
-  if (name == nullptr) return TPROF_BAD_ARGUMENT;
-  if (recording()) ranges::mark(domain(), range_names::cut(name), attributes_of(with));
+  if (name == nullptr || *name == '\0') return TPROF_BAD_ARGUMENT;
+  if (!recording()) return TPROF_OK;
+  ranges::Attributes a = attributes_of(with);
+  a.counts = false;  // it takes no time
+  ranges::mark(domain(), range_names::cut(name), a);
   return TPROF_OK;
 }
 
@@ -128,6 +171,7 @@ int phase(const char* name) {
   t_phase = next;
   if (next.empty()) return TPROF_OK;
   ranges::Attributes a;
+  a.counts = true;
   add_category(a, kScopePhase.data());
   ranges::push(domain(), next, a);
   return TPROF_OK;

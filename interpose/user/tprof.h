@@ -57,6 +57,12 @@ struct tprof_functions {
   int (*rank)(void);
   size_t (*totals)(char* json, size_t size);
   size_t (*totals_and_reset)(char* json, size_t size);
+  int64_t (*pop_timed)(const char* name, const struct tprof_with* with);
+  int64_t (*end_timed)(uint64_t id, const struct tprof_with* with);
+  int (*pause)(int on);
+  int (*push_on)(const char* name, const struct tprof_with* with, void* stream);
+  uint64_t (*start_on)(const char* name, const struct tprof_with* with, void* stream);
+  int (*times_on_device)(void);
 };
 
 /* The library's table, NULL where it is not preloaded. Weak, and looked up by the dynamic linker
@@ -85,13 +91,21 @@ static inline const struct tprof_functions* tprof_found(void) {
 }
 
 /* A scope of the calling thread: scopes of a thread lie in one another, 32 deep (deeper ones are
- * counted as dropped). `name`: 128 bytes are kept. */
+ * counted as dropped). `name`: 128 bytes are kept; NULL and "" are TPROF_BAD_ARGUMENT. */
 static inline int tprof_push_with(const char* name, const struct tprof_with* with) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->push(name, with);
 }
 static inline int tprof_push(const char* name) {
   return tprof_push_with(name, NULL);
+}
+
+/* The same of what the scope has the device do on `stream`, a cudaStream_t or CUstream: with
+ * TPROF_TIMING=events it is timed there too, between an event where it begins and one where it
+ * ends. The totals have that time once the device is through with it. */
+static inline int tprof_push_on(const char* name, const struct tprof_with* with, void* stream) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->push_on(name, with, stream);
 }
 
 /* Ends the thread's innermost scope, or the innermost of that name. TPROF_NOT_OPEN: there is none.
@@ -102,6 +116,14 @@ static inline int tprof_pop_with(const char* name, const struct tprof_with* with
 }
 static inline int tprof_pop(const char* name) {
   return tprof_pop_with(name, NULL);
+}
+
+/* The same, and how long it was: nanoseconds, 0 where it was not recorded; below 0 one of the
+ * above.
+ */
+static inline int64_t tprof_pop_timed(const char* name, const struct tprof_with* with) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? 0 : f->pop_timed(name, with);
 }
 
 /* A scope that any thread may end, by its number: of coroutines, of work that moves between
@@ -165,6 +187,17 @@ static inline int tprof_reset(void) {
   return f == NULL ? TPROF_OK : f->reset();
 }
 
+/* From tprof_pause to tprof_resume nothing counts in tprof_totals (a scope counts when it ends): so
+ * that it has what lies in the program's own windows only. The trace counts all the same. */
+static inline int tprof_pause(void) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->pause(1);
+}
+static inline int tprof_resume(void) {
+  const struct tprof_functions* f = tprof_found();
+  return f == NULL ? TPROF_OK : f->pause(0);
+}
+
 /* All that was told and called before is in the rank file, at the latest after that time. */
 static inline int tprof_flush(uint32_t timeout_ms) {
   const struct tprof_functions* f = tprof_found();
@@ -185,10 +218,14 @@ static inline int tprof_rank(void) {
 
 /* The process's exact counts since tprof_reset, as JSON with a NUL:
  *   {"rank":0,"epoch":0,"since_ns":0,"buckets":{"ALLGATHER":{"calls":9,"count":..,"elements":..,
- *    "bytes":..,"host_ns":..,"device_ns":..,"device_timed":..,"failed":..},..,"ALL":{..}}}
+ *    "bytes":..,"host_ns":..,"device_ns":..,"device_timed":..,"failed":..},..,"ALL":{..}},
+ *    "scopes":[{"scope":"load","category":"","count":3,"total_ns":..,"elements":..,"bytes":..,
+ *    "errors":..,"device_ns":..,"device_timed":..},..]}
  * `epoch`: how often tprof_reset was called since the trace began; `since_ns`: CLOCK_REALTIME of
  * the last. The names mean what they do in the ledger of the trace; of buckets without a call there
- * is nothing. Returns its bytes with the NUL: nothing was written where that is more than `size`.
+ * is nothing. Scopes are those that ended, by name and category, whether or not they have a line;
+ * one that ended before the reset only has a count of 0. Returns its bytes with the NUL: nothing
+ * was written where that is more than `size`.
  */
 static inline size_t tprof_totals(char* json, size_t size) {
   const struct tprof_functions* f = tprof_found();

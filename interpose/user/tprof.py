@@ -21,17 +21,26 @@ questions have empty answers.
     tprof.dump_and_reset("after warm-up: ")
 """
 
+import array
 import asyncio
+import collections.abc
 import ctypes
+import enum
 import functools
+import gzip
 import json
 import logging
+import math
+import operator
+import os
+import sys
 import threading
-import time
 
 __all__ = [
-    "TprofError", "counter", "dump_and_reset", "enabled", "end", "end_step", "flush", "instant", "phase",
-    "pop", "push", "rank", "reset", "scope", "start", "step", "totals", "traced",
+    "BadArgument", "Marker", "PartitionedParameterProfiler", "Results", "Samples", "SimpleProfiler", "TimeManager",
+    "TprofError", "counter", "dump_and_reset", "enabled", "end", "end_step", "flush", "instant", "load", "operators", "pause",
+    "phase", "pop", "profiler", "push", "rank", "reset", "resume", "scope", "start", "step", "step_profiler", "timer",
+    "timer_wrap", "totals", "traced",
 ]
 
 _NOT_OPEN, _BAD_ARGUMENT, _TIMED_OUT = -1, -2, -3
@@ -40,6 +49,10 @@ _NEXT_STEP, _NO_STEP = -1, -2
 
 class TprofError(RuntimeError):
     """What was told can't be: an end without its begin, a phase that there is not."""
+
+
+class BadArgument(TprofError, ValueError):
+    """A name that is none, or a number of elements that can't be: said where it is given."""
 
 
 class _With(ctypes.Structure):
@@ -70,6 +83,12 @@ class _Functions(ctypes.Structure):
         ("rank", _quick(_int)),
         ("totals", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
         ("totals_and_reset", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
+        ("pop_timed", _quick(ctypes.c_int64, _text, _with)),
+        ("end_timed", _quick(ctypes.c_int64, _u64, _with)),
+        ("pause", _quick(_int, _int)),
+        ("push_on", _quick(_int, _text, _with, ctypes.c_void_p)),
+        ("start_on", _quick(_u64, _text, _with, ctypes.c_void_p)),
+        ("times_on_device", _quick(_int)),
     ]
 
 
@@ -81,7 +100,9 @@ def _find():
     return found if found.size >= ctypes.sizeof(_Functions) else None
 
 
-_library = _find()
+_found = _find()
+# None too where tracing is off (TPROF_DISABLE): then nothing may cost anything.
+_library = _found if _found is not None and _found.enabled() else None
 
 
 def _checked(result, what):
@@ -91,113 +112,191 @@ def _checked(result, what):
         raise TprofError(f"{what}: see tprof.h for what it takes")
 
 
-def _more(categories, elements, nbytes, time_ns, error=None):
+@functools.lru_cache(maxsize=4096)
+def _encoded(name):
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise TypeError
+    return name.encode(errors="replace")
+
+
+def _name(name):
+    try:
+        return _encoded(name)
+    except TypeError:
+        raise BadArgument(f"expected a name, a text that is not empty, got {name!r}") from None
+
+
+_MOST = (1 << 64) - 1
+
+
+def _amount(value, what):
+    try:
+        number = 0 if value is None else operator.index(value)  # of NumPy and PyTorch too
+    except TypeError:
+        number = -1
+    if not 0 <= number <= _MOST:
+        raise BadArgument(f"expected a whole number from 0 for {what}, got {value!r}")
+    return number
+
+
+def _label(value, what):
+    if not isinstance(value, str) or "\0" in value:
+        raise BadArgument(f"expected a text for {what}, got {value!r}")
+    return value.encode(errors="replace")
+
+
+def _categories(categories):
+    if categories is None or isinstance(categories, str):
+        return categories and _label(categories, "categories")
+    return _label(",".join(map(str, categories)), "categories")
+
+
+def _more(categories=None, elements=0, nbytes=0, time_ns=0, error=None):
+    """Of what was checked; None: there is nothing."""
     if categories is None and not elements and not nbytes and not time_ns and error is None:
         return None
-    if categories is not None and not isinstance(categories, str):
-        categories = ",".join(categories)
-    return _With(categories and categories.encode(), elements or 0, nbytes or 0, time_ns or 0,
-                 error and error.encode())
+    return _With(_categories(categories), _amount(elements, "elements"), _amount(nbytes, "bytes"),
+                 _amount(time_ns, "time_ns"), error and _label(str(error), "error"))
 
 
-class _Sums:
-    """Of the process's scopes by name, since reset(): for totals()."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.by_name = {}
-
-    def add(self, name, ns, elements, nbytes):
-        with self.lock:
-            s = self.by_name.setdefault(name, {"count": 0, "total_ns": 0, "elements": 0, "bytes": 0})
-            s["count"] += 1
-            s["total_ns"] += ns
-            s["elements"] += elements or 0
-            s["bytes"] += nbytes or 0
-
-    def taken(self, clear):
-        with self.lock:
-            sums = {name: dict(s) for name, s in self.by_name.items()}
-            if clear:
-                self.by_name = {}
-        return sums
+def _stream():
+    """PyTorch's current one, where scopes are timed on the device; None: it is not known, or they are not."""
+    torch = sys.modules.get("torch") if _library.times_on_device() else None
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    return torch._C._cuda_getCurrentRawStream(torch._C._cuda_getDevice())
 
 
-_sums = _Sums()
-_open = threading.local()  # .names: of the thread's scopes by push(): (name, begin, elements, bytes)
+def _push(text, more):
+    stream = _stream()
+    return _library.push(text, more) if stream is None else _library.push_on(text, more, stream)
+
+
+def _start(text, more):
+    stream = _stream()
+    return _library.start(text, more) if stream is None else _library.start_on(text, more, stream)
+
+
+_listening = ()  # what wants every scope that ends: `heard(name, ns)` of each
+_open = threading.local()  # .names: of this thread's scopes by push(), while somebody listens
 _started = {}  # by id: the same
+
+
+def _tell(name, ns):
+    for listener in _listening:
+        listener.heard(name, ns)
 
 
 def push(name, categories=None, elements=0, bytes=0, time_ns=0):
     """A scope of this thread begins. `categories`: a text, or several. `time_ns`: time.time_ns() of
     when it was, 0: now."""
+    text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return
-    _checked(_library.push(name.encode(), _more(categories, elements, bytes, time_ns)), "push")
-    _open.__dict__.setdefault("names", []).append((name, time_ns or time.time_ns(), elements, bytes))
+    _checked(_push(text, more), "push")
+    _open.__dict__.setdefault("names", []).append(name)
 
 
 def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
     """This thread's innermost scope ends, or its innermost of that name. TprofError where there is
-    none. `error`: the type of the exception that left it."""
+    none. `error`: the type of the exception that left it. Gives how long it was, in nanoseconds."""
+    text, more = None if name is None else _name(name), _more(None, elements, bytes, time_ns, error)
     if _library is None:
-        return
-    _checked(_library.pop(name and name.encode(), _more(None, elements, bytes, time_ns, error)), f"pop {name or ''}")
+        return 0
+    ns = _library.pop_timed(text, more)
+    _checked(ns, f"pop {name or ''}")
     names = _open.__dict__.get("names", [])
     for i in range(len(names) - 1, -1, -1):
-        if name is None or names[i][0] == name:
-            _ended(names.pop(i), elements, bytes, time_ns)
+        if name is None or names[i] == name:
+            ended = names.pop(i)
+            if _listening:
+                _tell(ended, ns)
             break
-
-
-def _ended(begun, elements, nbytes, time_ns):
-    name, began, elements_before, bytes_before = begun
-    _sums.add(name, max(0, (time_ns or time.time_ns()) - began), (elements_before or 0) + (elements or 0),
-              (bytes_before or 0) + (nbytes or 0))
+    return ns
 
 
 def start(name, categories=None, elements=0, bytes=0, time_ns=0):
     """A scope that any thread or task may end, by the number that this gives (0: it is not recorded)."""
+    text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return 0
-    number = _library.start(name.encode(), _more(categories, elements, bytes, time_ns))
+    number = _start(text, more)
     if number:
-        _started[number] = (name, time_ns or time.time_ns(), elements, bytes)
+        _started[number] = name
     return number
 
 
 def end(number, elements=0, bytes=0, time_ns=0, error=None):
     """Ends what start() began. TprofError where that has ended before."""
+    number, more = _amount(number, "the number of a scope"), _more(None, elements, bytes, time_ns, error)
     if _library is None:
         return
-    _checked(_library.end(number, _more(None, elements, bytes, time_ns, error)), "end")
-    begun = _started.pop(number, None)
-    if begun is not None:
-        _ended(begun, elements, bytes, time_ns)
+    ns = _library.end_timed(number, more)
+    _checked(ns, "end")
+    name = _started.pop(number, None)
+    if name is not None and _listening:
+        _tell(name, ns)
 
 
 class scope:
     """A scope as a context manager, in coroutines too (`async with`): then any task may go on in
-    between. What is known only at the end is said to it: `with scope("x") as s: s.elements = n`."""
+    between. What is known only at the end is said to it: `with scope("x") as s: s.elements = n`.
+    BadArgument, a ValueError, comes from where the argument is given, never from the block's end."""
 
-    def __init__(self, name, categories=None, elements=0, bytes=0):
-        self.name, self.categories, self.elements, self.bytes = name, categories, elements, bytes
-        self._number = 0
+    __slots__ = ("name", "_text", "_begins", "_elements", "_bytes", "_number")
+
+    def __init__(self, name, categories=None, elements=None, bytes=None):
+        self.name, self._text = name, _name(name)
+        self._begins = None if categories is None else _more(categories)
+        self._elements = 0 if elements is None else _amount(elements, "elements")
+        self._bytes = 0 if bytes is None else _amount(bytes, "bytes")
+
+    @property
+    def elements(self):
+        return self._elements
+
+    @elements.setter
+    def elements(self, value):
+        self._elements = _amount(value, "elements")
+
+    @property
+    def bytes(self):
+        return self._bytes
+
+    @bytes.setter
+    def bytes(self, value):
+        self._bytes = _amount(value, "bytes")
+
+    def _ends(self, kind):
+        if kind is None and not self._elements and not self._bytes:
+            return None
+        return _With(None, self._elements, self._bytes, 0, kind and kind.__qualname__.encode(errors="replace"))
+
+    def _heard(self, ns):
+        if _listening:
+            _tell(self.name, ns)
 
     def __enter__(self):
-        push(self.name, self.categories)
+        if _library is not None:
+            _push(self._text, self._begins)
         return self
 
     def __exit__(self, kind, error, where):
-        pop(self.name, self.elements, self.bytes, 0, kind and kind.__qualname__)
+        if _library is not None:
+            ns = _library.pop_timed(self._text, self._ends(kind))
+            _checked(ns, self.name)
+            self._heard(ns)
         return False
 
     async def __aenter__(self):
-        self._number = start(self.name, self.categories)
+        self._number = 0 if _library is None else _start(self._text, self._begins)
         return self
 
     async def __aexit__(self, kind, error, where):
-        end(self._number, self.elements, self.bytes, 0, kind and kind.__qualname__)
+        if _library is not None:
+            ns = _library.end_timed(self._number, self._ends(kind))
+            _checked(ns, self.name)
+            self._heard(ns)
         return False
 
 
@@ -229,19 +328,21 @@ def traced(name=None, categories=None):
 
 def instant(name, categories=None, time_ns=0):
     """A moment."""
+    text, more = _name(name), _more(categories, 0, 0, time_ns)
     if _library is not None:
-        _checked(_library.instant(name.encode(), _more(categories, 0, 0, time_ns)), "instant")
+        _checked(_library.instant(text, more), "instant")
 
 
 def counter(name, values, time_ns=0):
     """What up to 8 values are from now on: a dict of numbers, or one number."""
+    text = _name(name)
     if _library is None:
         return
     if not isinstance(values, dict):
         values = {name: values}
-    keys = (ctypes.c_char_p * len(values))(*[str(k).encode() for k in values])
+    keys = (ctypes.c_char_p * len(values))(*[str(k).encode(errors="replace") for k in values])
     numbers = (ctypes.c_double * len(values))(*[float(v) for v in values.values()])
-    _checked(_library.counter(name.encode(), keys, numbers, len(values), time_ns), "counter")
+    _checked(_library.counter(text, keys, numbers, len(values), time_ns), "counter")
 
 
 class _Entered:
@@ -262,7 +363,7 @@ def step(number=None):
     """A training step begins, and the one before it ends: `number`, or one more than the last (the
     first is 1). As a context manager it ends with its block."""
     if _library is not None:
-        _checked(_library.step(_NEXT_STEP if number is None else number), "step")
+        _checked(_library.step(_NEXT_STEP if number is None else _amount(number, "a step")), "step")
     return _Entered(end_step)
 
 
@@ -275,8 +376,9 @@ def end_step():
 def phase(name):
     """What this thread does until it says otherwise: "load", "forward", "backward", "optimizer", or
     None. As a context manager it ends with its block."""
+    text = None if name is None else _name(name)
     if _library is not None:
-        _checked(_library.phase(name and name.encode()), f"phase {name}")
+        _checked(_library.phase(text), f"phase {name}")
     return _Entered(lambda: phase(None))
 
 
@@ -284,7 +386,20 @@ def reset():
     """totals() counts from here. What is in the trace counts the whole run all the same."""
     if _library is not None:
         _library.reset()
-        _sums.taken(True)
+
+
+def pause():
+    """From here on nothing counts in totals(): so that it has only what lies in windows of the program's
+    own. As a context manager until the end of its block. The trace counts all the same."""
+    if _library is not None:
+        _library.pause(1)
+    return _Entered(resume)
+
+
+def resume():
+    """totals() counts again."""
+    if _library is not None:
+        _library.pause(0)
 
 
 def flush(timeout=1.0):
@@ -299,32 +414,554 @@ def enabled():
 
 def rank():
     """The process's rank, as the launcher or its largest communicator told it; None: not known."""
-    found = -1 if _library is None else _library.rank()
-    return None if found < 0 else found
+    known = -1 if _found is None else _found.rank()
+    return None if known < 0 else known
 
 
-def _buckets(ask):
-    size = 1 << 14
+def _asked(ask):
+    size = 1 << 16
     while True:
         text = ctypes.create_string_buffer(size)
         needed = ask(text, size)
         if needed <= size:
-            return json.loads(text.value or b"{}").get("buckets", {})
-        size = needed + 256
+            return json.loads(text.value.decode(errors="replace") or "{}")
+        size = needed + 4096
+
+
+_SUMS = ("count", "total_ns", "elements", "bytes", "errors", "device_ns", "device_timed")
+
+
+def _totals(ask):
+    told = _asked(ask)
+    scopes = {}
+    for more in told.get("scopes", []):  # by name and category
+        sums = scopes.setdefault(more["scope"], dict.fromkeys(_SUMS, 0))
+        for key in _SUMS:
+            sums[key] += more[key]
+    return {**told.get("buckets", {}), "scopes": scopes}
 
 
 def totals():
-    """This process's exact counts since reset(): by bucket (calls, count, elements, bytes, host_ns,
-    device_ns, device_timed, failed; "ALL" is all of them), and by the name of each scope (count,
-    total_ns, elements, bytes). Empty where the library is not preloaded."""
-    if _library is None:
-        return {}
-    return {**_sums.taken(False), **_buckets(_library.totals)}
+    """This process's exact counts since reset(), of the library's own books and clock: by bucket (calls,
+    count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them), and in
+    "scopes" by the name of each scope (count, total_ns, elements, bytes, errors, and of those that were
+    timed on the device, device_timed, their device_ns). Names stay with a count of 0 behind a reset().
+    Empty where the library is not preloaded, or is switched off."""
+    return {} if _library is None else _totals(_library.totals)
 
 
 def dump_and_reset(message="", logger=None):
     """totals() as one line of `logger` (by default this module's), at level INFO; with a reset() at that moment."""
-    if _library is None:
-        return
-    found = {**_sums.taken(True), **_buckets(_library.totals_and_reset)}
-    (logger or logging.getLogger(__name__)).info("%s%s", message, json.dumps(found))
+    if _library is not None:
+        told = _totals(_library.totals_and_reset)
+        (logger or logging.getLogger(__name__)).info("%s%s", message, json.dumps(told))
+
+
+# What a job has told so far, with every sample; and the call sites of other profilers.
+
+
+class Samples:
+    """Durations of one name, in seconds, each with its rank: what tprofiler's GatheredTime is. `[5:]` leaves
+    out the first five, get_rank(0) all ranks but one. Where more were counted than are here (load()),
+    count(), sum(), mean() and histogram() are of all of them and `complete` is False."""
+
+    def __init__(self, ns=(), ranks=(), counted=None):
+        self.ns, self.ranks = array.array("Q", ns), array.array("q", ranks)
+        self._counted = counted  # (count, total_ns, {bin's shortest: how many}), None: as many as are here
+
+    @property
+    def complete(self):
+        return self._counted is None
+
+    def __len__(self):
+        return len(self.ns)
+
+    def __iter__(self):
+        return (ns / 1e9 for ns in self.ns)
+
+    def __bool__(self):
+        return self.count() > 0
+
+    def __getitem__(self, which):
+        if isinstance(which, slice):
+            return Samples(self.ns[which], self.ranks[which])
+        if hasattr(which, "__index__"):
+            return self.ns[operator.index(which)] / 1e9
+        which = list(which)
+        chosen = [i for i, yes in enumerate(which) if yes] if all(isinstance(i, bool) for i in which) else which
+        return Samples([self.ns[i] for i in chosen], [self.ranks[i] for i in chosen])
+
+    def __eq__(self, other):
+        return isinstance(other, Samples) and (self.ns, self.ranks, self._counted) == (other.ns, other.ranks, other._counted)
+
+    def __repr__(self):
+        return f"<{self.count()} samples of {self.rank_count()} ranks, mean {self.mean():.3g} s>"
+
+    def get_rank(self, *ranks):
+        return self[[i for i, rank in enumerate(self.ranks) if rank in ranks]]
+
+    def count(self):
+        return len(self.ns) if self.complete else self._counted[0]
+
+    def sum(self):
+        return (sum(self.ns) if self.complete else self._counted[1]) / 1e9
+
+    def mean(self):
+        return self.sum() / self.count() if self.count() else math.nan
+
+    def std(self):
+        """Of all of them, not of a sample; NaN where not all are here."""
+        if not self.complete or not self.ns:
+            return math.nan
+        mean = sum(self.ns) / len(self.ns)
+        return math.sqrt(math.fsum((ns - mean) ** 2 for ns in self.ns) / len(self.ns)) / 1e9
+
+    def rank_count(self):
+        return len(set(self.ranks))
+
+    def histogram(self, bins=20):
+        """(numbers, edges in seconds): a bin is from its edge to below the next, the last one's end is in it.
+        Of more than are here the bins are the trace's, a quarter of an octave each."""
+        if not self.complete:
+            froms = sorted(self._counted[2])
+            return [self._counted[2][ns] for ns in froms], [ns / 1e9 for ns in froms] + [_next_bin(froms[-1]) / 1e9]
+        if not self.ns:
+            return [], []
+        low, high = min(self.ns), max(self.ns)
+        numbers = [0] * bins
+        for ns in self.ns:
+            numbers[min(bins - 1, (ns - low) * bins // max(1, high - low))] += 1
+        return numbers, [(low + (high - low) * i / bins) / 1e9 for i in range(bins + 1)]
+
+    def hist(self, bins=20, separate_ranks=False, alpha=0.7, title=None, ax=None, **more):
+        """Drawn by matplotlib, into `ax` or its current axes."""
+        from matplotlib import pyplot  # only here
+
+        ax = ax or pyplot.gca()
+        for rank in sorted(set(self.ranks)) if separate_ranks else [None]:
+            of = self if rank is None else self.get_rank(rank)
+            named = f"n={of.count()}, mean={of.mean():.3g} s, std={of.std():.3g} s"
+            ax.hist(list(of), bins=bins, alpha=alpha, label=named if rank is None else f"rank {rank} ({named})", **more)
+        ax.set(title=title or "Time Distribution", xlabel="Time (seconds)", ylabel="Frequency")
+        ax.legend()
+        return ax
+
+
+def _next_bin(ns):
+    return ns + 1 if ns < 4 else ns + (1 << (ns.bit_length() - 3))
+
+
+class Results(collections.abc.Mapping):
+    """Samples by name: what tprofiler's ProfiledTime is."""
+
+    def __init__(self, samples):
+        self._samples = dict(samples)
+
+    def __getitem__(self, name):
+        return self._samples[name]
+
+    def __iter__(self):
+        return iter(self._samples)
+
+    def __len__(self):
+        return len(self._samples)
+
+    def __repr__(self):
+        return f"Results({self._samples})"
+
+    def save(self, file):
+        """As JSON, which load() reads."""
+        saved = {name: [list(s.ns), list(s.ranks), s._counted and [*s._counted[:2], sorted(s._counted[2].items())]]
+                 for name, s in self._samples.items()}
+        with open(file, "w") as out:
+            json.dump({"schema": "tprof-results/1", "samples": saved}, out)
+
+
+def load(path):
+    """The results of a job from the folder of its traces, with all ranks (of several runs the last to start;
+    of a killed one behind `tprof recover`); or what Results.save() wrote."""
+    if not os.path.isdir(path):
+        with open(path) as file:
+            saved = json.load(file)
+        return Results({name: Samples(ns, ranks, counted and (*counted[:2], dict(map(tuple, counted[2]))))
+                        for name, (ns, ranks, counted) in saved["samples"].items()})
+    files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".json") and name[0] != "."]
+    told = [found for found in map(_told_by, files) if found is not None]
+    if not told:
+        raise FileNotFoundError(f"{path}: expected the folder of a job's traces, rank files of tprof")
+    last = max(told, key=lambda t: t.header["base_time_ns"]).header.get("run_id")
+    told = [t for t in told if t.header.get("run_id") == last]
+    ranks = {t.header["start_ns"]: t.rank for t in told if t.rank is not None}  # a window's file has no identity
+    all_ns, all_ranks, counted = {}, {}, {}
+    for t in told:
+        rank = ranks.get(t.header["start_ns"], -1)
+        for name, ns in t.samples:
+            all_ns.setdefault(name, array.array("Q")).append(ns)
+            all_ranks.setdefault(name, array.array("q")).append(rank)
+        for scope in t.scopes:
+            sums = counted.setdefault(scope["scope"], [0, 0, {}])
+            sums[0] += scope["count"]
+            sums[1] += scope["total_ns"]
+            for begin, n in scope["bins"]:
+                sums[2][begin] = sums[2].get(begin, 0) + n
+            all_ns.setdefault(scope["scope"], array.array("Q"))
+    samples = {}
+    for name, ns in all_ns.items():
+        more = counted.get(name, [0])[0] > len(ns)
+        samples[name] = Samples(ns, all_ranks.get(name, ()), tuple(counted[name]) if more else None)
+    return Results(samples)
+
+
+class _Told:
+    def __init__(self):
+        self.header, self.rank, self.samples, self.scopes = None, None, [], []
+
+
+def _told_by(file):
+    """What one rank file has; None: it is none."""
+    told, began = _Told(), {}
+    with open(file, errors="replace") as lines:
+        for line in lines:
+            range_ = line.startswith('{"cat":"NVTX"') and '"domain":"tprof"' in line
+            if not range_ and not line.startswith(('{"name":"tprof_header"', '{"name":"tprof_ledger"', '{"name":"tprof_identity"')):
+                continue
+            try:
+                event = json.loads(line.rstrip().rstrip(","))
+            except ValueError:
+                break  # cut
+            name, args = event["name"], event["args"]
+            if not range_:
+                if name == "tprof_header":
+                    told.header, told.rank = args, args.get("rank")
+                elif name == "tprof_identity":
+                    told.rank = args["rank"]
+                else:
+                    told.scopes = args.get("scopes", [])
+            elif event["ph"] == "X":
+                told.samples.append((name, round(event["dur"] * 1000)))
+            elif event["ph"] == "b":
+                began[event["id2"]["local"]] = event["ts"]
+            elif event["ph"] == "e" and not (name.startswith("step ") and name[5:].isdigit()):
+                start_us = began.pop(event["id2"]["local"], None)
+                if start_us is not None:
+                    told.samples.append((name, round(event["ts"] * 1000) - round(start_us * 1000)))
+    return told if told.header is not None else None
+
+
+class TimeManager:
+    """In the place of tprofiler's: every scope that ends while it is enabled leaves a sample with it."""
+
+    def __init__(self):
+        self.records = {}  # by name: nanoseconds, of the library's clock
+
+    def heard(self, name, ns):
+        self.records.setdefault(str(name.value if isinstance(name, enum.Enum) else name), array.array("Q")).append(ns)
+
+    def timer(self, name):
+        return _Only(self, name)
+
+    def enable_timer(self):
+        return _Enabled(self)
+
+    def clear(self):
+        self.records.clear()
+
+    def results(self):
+        """Of this process."""
+        own = rank() or 0
+        return Results({name: Samples(ns, [own] * len(ns)) for name, ns in self.records.items()})
+
+    def gather(self, dst=None):
+        """Of all ranks, by torch.distributed where that is initialised; None on others than `dst`."""
+        torch = sys.modules.get("torch")
+        dist = torch.distributed if torch is not None and torch.distributed.is_available() else None
+        if dist is None or not dist.is_initialized():
+            return self.results()
+        all_ranks = [None] * dist.get_world_size()
+        dist.all_gather_object(all_ranks, {name: list(ns) for name, ns in self.records.items()})
+        if dst is not None and dst != dist.get_rank():
+            return None
+        samples = {}
+        for number, records in enumerate(all_ranks):
+            for name, ns in records.items():
+                of = samples.setdefault(name, Samples())
+                of.ns.extend(ns)
+                of.ranks.extend([number] * len(ns))
+        return Results(samples)
+
+
+class _Enabled:
+    def __init__(self, listener):
+        self._listener = listener
+
+    def __enter__(self):
+        global _listening
+        _listening = (*_listening, self._listener)
+        return self._listener
+
+    def __exit__(self, kind, error, where):
+        global _listening
+        at = len(_listening) - 1 - _listening[::-1].index(self._listener)
+        _listening = _listening[:at] + _listening[at + 1 :]
+        return False
+
+
+class _Only(scope):
+    """A scope that one listener hears of beside those that hear of all."""
+
+    __slots__ = ("_listener",)
+
+    def __init__(self, listener, name):
+        super().__init__(name)
+        self._listener = listener
+
+    def _heard(self, ns):
+        super()._heard(ns)
+        if self._listener not in _listening:
+            self._listener.heard(self.name, ns)
+
+
+timer = scope
+
+
+def timer_wrap(name=None):
+    """tprofiler's decorator: a scope of the function's own name."""
+    return lambda function: traced(name or function.__name__)(function)
+
+
+class SimpleProfiler:
+    """In the place of FSDP's (torch.distributed.fsdp._debug_utils), whose call sites it takes: seconds by
+    type, and a scope in the trace for each."""
+
+    class Type(str, enum.Enum):
+        ALL = "all"
+        ALLGATHER = "all_gather"
+        ALLGATHER_OBJ = "all_gather_object"
+        RESHARDING = "resharding"
+        H2D = "H2D"
+        D2H = "D2H"
+
+    results = {}
+    profiling = set()
+
+    @classmethod
+    def reset(cls):
+        cls.results.clear()
+        cls.profiling.clear()
+
+    @classmethod
+    def profile(cls, profile_type):
+        return _Profiled(cls, getattr(profile_type, "value", profile_type))
+
+    @classmethod
+    def dump_and_reset(cls, msg):
+        """One line on rank 0, at level INFO; every rank begins anew."""
+        if cls.results and not rank():
+            logging.getLogger(__name__).info("%s %s", msg, json.dumps(cls.results))
+        cls.reset()
+
+
+class _Profiled(scope):
+    __slots__ = ("_profiler",)
+
+    def __init__(self, profiler, name):
+        super().__init__(name)
+        self._profiler = profiler
+
+    def __enter__(self):
+        if self.name in self._profiler.profiling:
+            raise AssertionError(f"{self.name} is already being profiled")
+        self._profiler.profiling.add(self.name)
+        return super().__enter__()
+
+    def __exit__(self, kind, error, where):
+        self._profiler.profiling.discard(self.name)
+        return super().__exit__(kind, error, where)
+
+    def _heard(self, ns):
+        super()._heard(ns)
+        results = self._profiler.results
+        results[self.name] = results.get(self.name, 0.0) + ns / 1e9
+
+
+class PartitionedParameterProfiler:
+    """In the place of DeepSpeed's (deepspeed.runtime.zero.partitioned_param_profiler), whose call sites it
+    takes: how often, how many elements and how long, by event; a scope in the trace for each. `timers` are
+    not needed: device times come with TPROF_TIMING=events."""
+
+    class EventCounter:
+        def __init__(self, name):
+            self.name = name
+            self.reset()
+
+        def reset(self):
+            self.count = self.num_elem = self.total_ns = 0
+
+    def __init__(self, timers=None):
+        self.event_counters = {}
+        self._device_before = {}
+
+    def start_event(self, name):
+        push(name)
+        if _library is not None:
+            self.event_counters.setdefault(name, self.EventCounter(name))
+
+    def stop_event(self, name, num_elem):
+        ns = pop(name, elements=num_elem)
+        if _library is not None:
+            counter_ = self.event_counters.setdefault(name, self.EventCounter(name))
+            counter_.count += 1
+            counter_.num_elem += operator.index(num_elem)
+            counter_.total_ns += ns
+
+    def count_event(self, name, num_elem):
+        self.start_event(name)
+        self.stop_event(name, num_elem)
+
+    def reset_events(self):
+        """Names stay, with a count of 0."""
+        for counter_ in self.event_counters.values():
+            counter_.reset()
+        self._device_before = self._device()
+
+    def _device(self):
+        scopes = totals().get("scopes", {})
+        return {name: scopes[name]["device_ns"] for name in self.event_counters if name in scopes}
+
+    def log_events(self):
+        """On rank 0, at level INFO."""
+        if rank() or not self.event_counters:
+            return
+        log = logging.getLogger(__name__).info
+        for c in self.event_counters.values():
+            log("%s: count = %d, numel = %d", c.name, c.count, c.num_elem)
+        log("time (ms)%s", "".join(f" | {c.name}: {c.total_ns / 1e6:.2f}" for c in self.event_counters.values()))
+        device = {name: ns - min(ns, self._device_before.get(name, 0)) for name, ns in self._device().items()}
+        if any(device.values()):
+            log("device time (ms)%s", "".join(f" | {name}: {ns / 1e6:.2f}" for name, ns in device.items()))
+
+
+class Marker:
+    """In the place of Composer's: profiler.marker(name, categories=...)."""
+
+    def __init__(self, name, categories=()):
+        _name(name)
+        self.name, self.categories = name, categories or None
+
+    def start(self):
+        push(self.name, self.categories)
+
+    def finish(self):
+        pop(self.name)
+
+    def instant(self):
+        instant(self.name, self.categories)
+
+    def counter(self, values):
+        counter(self.name, values)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, error, where):
+        pop(self.name, error=kind and kind.__qualname__)
+        return False
+
+    def __call__(self, function):
+        return traced(self.name, self.categories)(function)
+
+
+def profiler(train=None):
+    """A decorator of a training function that calls step_profiler() behind each step: what is behind the last
+    is a step of its own. Which steps have lines is TPROF_SCHEDULE's to say."""
+    if train is None:
+        return profiler
+
+    @functools.wraps(train)
+    def wrapped(*args, **more):
+        step()
+        try:
+            return train(*args, **more)
+        finally:
+            end_step()
+            flush()
+
+    return wrapped
+
+
+def step_profiler():
+    step()
+
+
+# What PyTorch's profiler saw of operators, which tprof does not.
+
+
+def _whole(text):
+    return [int(n) for n in text.strip("[]").split(",") if n.strip()]
+
+
+def _flops(name, dims, concrete):
+    """As torch.profiler counts them (with_flops): of matrix products, conv2d, add and mul; else None."""
+    try:
+        if name in ("aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"):
+            left, right = dims[:2] if name[6] in "mb" and "add" not in name else dims[1:3]
+            return 2 * math.prod(left) * right[-1]
+        if name in ("aten::add", "aten::mul"):
+            return math.prod(dims[0])
+        if name == "aten::conv2d":
+            batch, channels, *size = dims[0]
+            out_channels, _, *kernel = dims[1]
+            stride, padding, dilation = map(_whole, concrete[3:6])
+            out = [
+                (size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)
+            ]
+            return 2 * batch * math.prod(out) * math.prod(kernel) * channels * out_channels // int(concrete[6])
+    except (IndexError, ValueError, TypeError):  # without record_shapes; padding="same"
+        return None
+    return None
+
+
+def operators(file):
+    """Operators of a trace of PyTorch's profiler (a file, .gz too, or what `tprof merge --with` made of it) by
+    name and shapes, the longest first: dicts of name, shapes, calls, total_us (nested operators are within),
+    and of those that torch counts, flops. Shapes are there where the profiler had record_shapes."""
+    with (gzip.open if str(file).endswith(".gz") else open)(file, "rt") as text:
+        trace = json.load(text)
+    rows = {}
+    for event in trace["traceEvents"] if isinstance(trace, dict) else trace:
+        if event.get("ph") != "X" or event.get("cat") not in ("cpu_op", "OTHER,cpu_op"):
+            continue
+        args = event.get("args", {})
+        dims = args.get("Input Dims", [])
+        row = rows.setdefault((event["name"], json.dumps(dims)), {
+            "name": event["name"], "shapes": [d for d in dims if d], "calls": 0, "total_us": 0.0, "flops": None,
+        })
+        row["calls"] += 1
+        row["total_us"] += event.get("dur", 0)
+        flops = _flops(event["name"], dims, args.get("Concrete Inputs", []))
+        if flops is not None:
+            row["flops"] = (row["flops"] or 0) + flops
+    return sorted(rows.values(), key=lambda r: -r["total_us"])
+
+
+def _print_operators(file, most=40):
+    rows = operators(file)
+    table = [("operator", "shapes", "calls", "total ms", "FLOPs")]
+    for r in rows[:most]:
+        shapes = " ".join("x".join(map(str, shape)) for shape in r["shapes"]) or "-"
+        table.append((r["name"], shapes, str(r["calls"]), f"{r['total_us'] / 1e3:.3f}", "-" if r["flops"] is None else f"{r['flops']:,}"))
+    widths = [max(len(row[i]) for row in table) for i in range(5)]
+    for row in table:
+        print(*(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))))
+    if len(rows) > most:
+        print(f"and {len(rows) - most} more (all of them: tprof.operators)")
+    counted = [r["flops"] for r in rows if r["flops"] is not None]
+    print(f"{sum(counted):,} FLOPs by torch.profiler's formulas" if counted else
+          "no FLOPs: they follow from shapes, which the profiler tells with record_shapes=True")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "operators":
+        sys.exit("usage: python3 -m tprof operators TRACE: a table of what PyTorch's profiler saw")
+    _print_operators(sys.argv[2])

@@ -5,6 +5,7 @@
 //   user_tells random SEED THREADS TURNS
 //   user_tells deep N      N scopes in one another, all ended
 //   user_tells kill N      N scopes, flushed; one open; then SIGKILL
+//   user_tells many N      N scopes of durations by a formula, and what tprof_totals has of them
 //   user_tells fork        a child ends its parent's scopes, and has one of its own
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <random>
@@ -192,6 +194,8 @@ void wrong() {
   const int results[] = {
       tprof_pop("nothing"),
       tprof_push(nullptr),
+      tprof_push(""),
+      tprof_instant(""),
       tprof_instant(nullptr),
       tprof_phase("sleeping"),
       tprof_step(-3),
@@ -206,6 +210,33 @@ void wrong() {
   };
   for (const int result : results) std::printf("%d ", result);
   std::printf("\n");
+}
+
+std::uint64_t realtime_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The i-th of them took 1 + i * 7919 % 1'000'003 ns, by what is told.
+void many(std::uint64_t n) {
+  constexpr std::uint64_t kLongest = 1'000'003;
+  tprof_instant("begin");
+  const std::uint64_t begin_ns = realtime_ns() + 1;
+  while (realtime_ns() < begin_ns + kLongest) {
+  }
+  for (std::uint64_t i = 0; i < n; ++i) {
+    tprof_with with = {};
+    with.time_ns = begin_ns;
+    tprof_push_with("many", &with);
+    with.time_ns = begin_ns + 1 + i * 7919 % kLongest;
+    with.elements = i % 3;
+    expect(tprof_pop_timed("many", &with) == static_cast<std::int64_t>(with.time_ns - begin_ns));
+  }
+  std::vector<char> json(1 << 16);
+  expect(tprof_totals(json.data(), json.size()) <= json.size());
+  std::printf("%s\n", json.data());
 }
 
 void forked() {
@@ -231,6 +262,7 @@ int main(int argc, char** argv) {
   if (what == "once") return tell_all_once();
   if (what == "wrong") wrong();
   if (what == "fork") forked();
+  if (what == "many") many(number(2));
   if (what == "deep") {
     for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_push("deep") == TPROF_OK);
     for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_pop("deep") == TPROF_OK);

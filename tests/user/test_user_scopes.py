@@ -1,5 +1,6 @@
 """What programs tell by tprof.h (tests/user/tells.cpp): against their own count of it."""
 
+import bisect
 import collections
 import json
 import subprocess
@@ -40,7 +41,7 @@ def test_without_the_preload_every_function_does_nothing(program, tmp_path):
     done = tells(tmp_path, "once", program=program, preload=False)
     assert done.stdout == "sum 0 enabled 0 rank -1 totals 0\n"
     assert not done.traces.exists()
-    assert tells(tmp_path, "wrong", program=program, preload=False).stdout.split() == ["0"] * 13
+    assert tells(tmp_path, "wrong", program=program, preload=False).stdout.split() == ["0"] * 15
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -65,7 +66,7 @@ def test_each_function_once_is_in_the_trace(program, tmp_path):
 
 def test_what_can_not_be_is_the_callers_to_know(tmp_path):
     results = [int(word) for word in tells(tmp_path, "wrong").stdout.split()]
-    assert results == [NOT_OPEN] + [BAD_ARGUMENT] * 8 + [NOT_OPEN, 0, NOT_OPEN, 0]
+    assert results == [NOT_OPEN] + [BAD_ARGUMENT] * 10 + [NOT_OPEN, 0, NOT_OPEN, 0]
     assert [line["name"] for line in scopes(lines(tmp_path))] == ["there"]
 
 
@@ -104,6 +105,29 @@ def test_scopes_deeper_than_there_is_room_for_are_counted_as_dropped(tmp_path):
     assert len(scopes(found)) == 32
     (footer,) = [line["args"] for line in found if line["name"] == "tprof_footer"]
     assert footer["ranges_dropped"] == {"open": 8}
+
+
+@pytest.mark.parametrize("settings", [{"TPROF_QUOTA": "1M"}, {"TPROF_EVENTS": "off"}, {"TPROF_QUOTA": "0"}])
+def test_sums_and_histogram_are_exact_whatever_has_a_line(settings, tmp_path):
+    n = 300_000
+    durations = [1 + i * 7919 % 1_000_003 for i in range(n)]  # as tells.cpp says them
+    elements = sum(i % 3 for i in range(n))
+    (told,) = json.loads(tells(tmp_path, "many", n, **settings).stdout)["scopes"]
+    assert (told["scope"], told["count"], told["total_ns"], told["elements"]) == ("many", n, sum(durations), elements)
+    found = ranges(tmp_path)["many"]
+    figures = (found["count"], found["total_ns"], found["max_ns"], found["mean_ns"], found["elements"])
+    assert figures == (n, sum(durations), max(durations), round(sum(durations) / n), elements)
+    without = found["without_line"]
+    assert without > 0 or settings == {"TPROF_QUOTA": "0"}
+    if without:
+        assert found["std_ns"] is None and found["min_ns"] is None  # nobody knows them
+    hist = summary_of(tmp_path / "traces", "--hist", "many", "--bins", "40")["hist"]
+    assert (hist["count"], hist["kind"]) == (n, "range")
+    edges = hist["edges_ns"]
+    truth = collections.Counter(min(bisect.bisect_right(edges, ns), len(edges) - 1) - 1 for ns in durations)
+    assert hist["bins"] == [truth[i] for i in range(len(edges) - 1)]
+    text = tprof("summary", tmp_path / "traces", "--by", "range").stdout
+    assert ("std and min are not known" in text) == (without > 0)
 
 
 def test_a_killed_program_has_told_all_that_it_told(tmp_path):

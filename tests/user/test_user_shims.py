@@ -1,19 +1,24 @@
-"""The call sites of the profilers that we descend from, on the classes that our page shows."""
+"""The call sites of the profilers that we descend from, as they are, on the classes of tprof.py."""
 
+import collections
+import importlib.util
 import json
 import re
+import statistics
 
+import pytest
 from lib.build import REPO
 from lib.tool import summary_of
 from test_user_python import speaks
 
 PAGE = (REPO / "interpose/user/README.md").read_text()
+spec = importlib.util.spec_from_file_location("tprof_py", REPO / "interpose/user/tprof.py")
+tprof_py = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tprof_py)
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 
 
-def block(defined):
-    (found,) = [code for code in BLOCKS if re.search(rf"^(class|def) {defined}\b", code, re.M)]
-    return f"import functools, io, json, logging\nimport tprof\n\n{found}\n"
+START = "import functools, io, json, logging\nimport tprof\nfrom tprof import *\n\n"
 
 
 def ranges(folder):
@@ -31,7 +36,7 @@ def test_the_example_of_the_page_runs(tmp_path):
 
 
 def test_fsdps_simple_profiler(tmp_path):
-    said = speaks(tmp_path, block("SimpleProfiler") + """
+    said = speaks(tmp_path, START + """
 import enum
 class Type(str, enum.Enum):
     ALL = "all"
@@ -45,18 +50,35 @@ with SimpleProfiler.profile(Type.ALL):
             pass
     with SimpleProfiler.profile("preprocessing"):
         pass
-SimpleProfiler.dump_and_reset("FSDP model load_state_dict profiling: ")
+SimpleProfiler.dump_and_reset("FSDP model load_state_dict profiling:")
+SimpleProfiler.dump_and_reset("nothing since:")
 print(log.getvalue(), end="")
 """)
     line = said.removeprefix("FSDP model load_state_dict profiling: ")
     assert line != said and said.count("\n") == 1
-    counts = {name: t["count"] for name, t in json.loads(line).items() if "total_ns" in t}
-    assert counts == {"all": 1, "resharding": 1, "preprocessing": 2}
-    assert {name: r["count"] for name, r in ranges(tmp_path).items()} == counts
+    found = ranges(tmp_path)
+    assert {name: r["count"] for name, r in found.items()} == {"all": 1, "resharding": 1, "preprocessing": 2}
+    assert json.loads(line) == {name: pytest.approx(r["total_ns"] / 1e9) for name, r in found.items()}
+
+
+def test_every_rank_of_simple_profiler_begins_anew(tmp_path):
+    said = speaks(tmp_path, START + """
+log = io.StringIO()
+logging.basicConfig(level=logging.INFO, stream=log, format="%(message)s")
+with SimpleProfiler.profile(SimpleProfiler.Type.H2D):
+    try:
+        with SimpleProfiler.profile(SimpleProfiler.Type.H2D):
+            pass
+    except AssertionError as error:
+        print(error)
+SimpleProfiler.dump_and_reset("of one that is not the first")
+print(log.getvalue(), SimpleProfiler.results, SimpleProfiler.profiling)
+""", RANK="1", WORLD_SIZE="2")
+    assert said.splitlines() == ["H2D is already being profiled", " {} set()"]
 
 
 def test_deepspeeds_partitioned_parameter_profiler(tmp_path):
-    said = speaks(tmp_path, block("PartitionedParameterProfiler") + """
+    said = speaks(tmp_path, START + """
 log = io.StringIO()
 logging.basicConfig(level=logging.INFO, stream=log, format="%(message)s")
 p = PartitionedParameterProfiler(None)
@@ -72,12 +94,19 @@ try:
     p.stop_event("never began", 1)
 except tprof.TprofError:
     print("refused")
-print(log.getvalue(), end="")
 p.log_events()
+print(log.getvalue(), end="")
 """)
-    assert sorted(said.splitlines()) == [
+    lines = said.splitlines()
+    times = [line for line in lines if line.startswith("time (ms)")]
+    assert re.fullmatch(r"time \(ms\)( \| forward_(fetch_submit|all_gather|prefetch_submit): \d+\.\d\d){3}", times[0])
+    assert times[1:] == ["time (ms) | forward_fetch_submit: 0.00 | forward_all_gather: 0.00 | forward_prefetch_submit: 0.00"]
+    assert sorted(set(lines) - set(times)) == [
+        "forward_all_gather: count = 0, numel = 0",
         "forward_all_gather: count = 2, numel = 480",
+        "forward_fetch_submit: count = 0, numel = 0",
         "forward_fetch_submit: count = 2, numel = 120",
+        "forward_prefetch_submit: count = 0, numel = 0",
         "forward_prefetch_submit: count = 1, numel = 7",
         "refused",
     ]
@@ -85,8 +114,8 @@ p.log_events()
     assert (found["forward_all_gather"]["count"], found["forward_all_gather"]["elements"]) == (2, 480)
 
 
-def test_tprofilers_timers(tmp_path):
-    speaks(tmp_path, block("timer_wrap") + """
+TIMED = """
+manager, whole = TimeManager(), TimeManager()
 @timer_wrap()
 def act():
     with timer("wait"):
@@ -94,22 +123,78 @@ def act():
 @timer_wrap("learning")
 def learn():
     raise ValueError
-for _ in range(3):
+def turn():
     assert act() == 1
     try:
         learn()
     except ValueError:
         pass
-""")
+turn()
+with whole.enable_timer():
+    turn()
+    with manager.enable_timer():
+        for _ in range(7):
+            turn()
+    turn()
+with manager.timer("alone"):
+    pass
+result = manager.gather(dst=0)
+act_ = result["act"]
+numbers, edges = act_.histogram(bins=4)
+assert len(edges) == 5 and edges[0] == min(act_) and edges[-1] == max(act_)
+result.save("saved.json")
+print(json.dumps({
+    "names": [len(result), sorted(result), "act" in result, "nothing" in result],
+    "counts": [len(act_), act_.count(), len(act_[5:]), len(act_.get_rank(0)), len(act_.get_rank(1)), act_.rank_count()],
+    "sums": [act_.sum(), act_.mean(), act_.std(), act_[5:].mean(), act_[-1]],
+    "numbers": numbers,
+    "samples": list(act_.ns),
+    "masked": list(act_[[i % 2 == 0 for i in range(len(act_))]].ns),
+    "whole": {name: list(s.ns) for name, s in whole.results().items()},
+    "loaded": tprof.load("saved.json") == result and dict(tprof.load("saved.json").items()) == dict(result.items()),
+}))
+"""
+
+
+def test_tprofilers_timers(tmp_path):
+    said = json.loads(speaks(tmp_path, f"import os; os.chdir({str(tmp_path)!r})\n" + START + TIMED))
+    ns = said["samples"]
+    assert said["names"] == [4, ["act", "alone", "learning", "wait"], True, False]
+    assert said["counts"] == [7, 7, 2, 7, 0, 1] and sum(said["numbers"]) == 7
+    assert said["sums"] == pytest.approx(
+        [sum(ns) / 1e9, statistics.mean(ns) / 1e9, statistics.pstdev(ns) / 1e9, statistics.mean(ns[5:]) / 1e9, ns[-1] / 1e9]
+    )
+    assert said["masked"] == ns[::2] and said["loaded"] is True
     found = ranges(tmp_path)
     assert {name: (r["count"], r["errors"]) for name, r in found.items()} == {
-        "act": (3, 0), "wait": (3, 0), "learning": (3, 3),
+        "act": (10, 0), "wait": (10, 0), "learning": (10, 10), "alone": (1, 0),
     }  # fmt: skip
     assert all(r["total_ns"] >= r["max_ns"] >= r["mean_ns"] >= r["min_ns"] > 0 for r in found.values())
+    # The same from the trace, which has the two turns besides that nobody listened to.
+    loaded = tprof_py.load(tmp_path / "traces")
+    assert isinstance(loaded, collections.abc.Mapping) and sorted(loaded) == ["act", "alone", "learning", "wait"]
+    assert list(loaded["act"].ns[1:]) == said["whole"]["act"] and list(loaded["act"].ns[2:9]) == ns
+    assert loaded["act"].complete and loaded["act"].sum() * 1e9 == pytest.approx(found["act"]["total_ns"])
+    assert set(loaded["wait"].ranks) == {0}
+
+
+def test_results_of_more_than_have_lines_are_exact(tmp_path):
+    speaks(tmp_path, START + """
+for i in range(20_000):
+    with tprof.scope("often"):
+        pass
+""", TPROF_QUOTA="100K")
+    found = ranges(tmp_path)["often"]
+    often = tprof_py.load(tmp_path / "traces")["often"]
+    assert not often.complete and len(often) == 20_000 - found["without_line"] < 20_000
+    assert (often.count(), round(often.sum() * 1e9)) == (20_000, found["total_ns"])
+    numbers, edges = often.histogram()
+    assert sum(numbers) == 20_000 and len(edges) == len(numbers) + 1
+    assert edges[0] <= min(often) and max(often) < edges[-1]
 
 
 def test_composers_marker(tmp_path):
-    speaks(tmp_path, block("Marker") + """
+    speaks(tmp_path, START + """
 marker = Marker("dataloader", categories=["data", "io"])
 marker.start()
 marker.instant()
@@ -125,7 +210,7 @@ assert marker(lambda: 5)() == 5
 
 
 def test_the_decorator_with_its_step_function(tmp_path):
-    speaks(tmp_path, block("step_profiler") + """
+    speaks(tmp_path, START + """
 @profiler
 def train(steps):
     for _ in range(steps):

@@ -1,0 +1,51 @@
+// The totals of the program's scopes (user/tprof.h), exact whatever has a line: rows of kMetaScope
+// in the ledgers of the threads that end them, one for each scope and bin of durations.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/format/ledger.h"
+#include "interpose/format/ranges.h"
+#include "interpose/format/record.h"
+
+namespace tprof {
+
+// Scopes that have totals of their own, by name and category; all others are one more.
+inline constexpr std::uint32_t kMaxScopes = 1024;
+inline constexpr std::string_view kOtherScopes = "(other names)";
+
+struct ScopeName {
+  std::uint32_t category;  // a number of the domain kScopeDomain, 0: none
+  std::uint32_t length;
+  char text[kMaxRangeName];
+
+  std::string_view view() const { return {text, length < kMaxRangeName ? length : kMaxRangeName}; }
+};
+
+// A quarter of an octave each: those of less than 4 ns one a nanosecond.
+constexpr std::uint8_t scope_bin(std::uint64_t ns) {
+  if (ns < 4) return static_cast<std::uint8_t>(ns);
+  const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;
+  return static_cast<std::uint8_t>(4 * (octave - 1) + (ns >> (octave - 2) & 3));
+}
+// The shortest duration of a bin.
+constexpr std::uint64_t scope_bin_from(unsigned bin) {
+  return bin < 4 ? bin : std::uint64_t{4 + (bin & 3)} << (bin / 4 - 1);
+}
+inline constexpr std::uint64_t kLongestScope = (std::uint64_t{1} << 48) - 1;
+static_assert(scope_bin(kLongestScope) == 187 && scope_bin(7) == 7 && scope_bin(8) == 8);
+static_assert(scope_bin_from(8) == 8 && scope_bin_from(9) == 10 && scope_bin_from(12) == 16);
+static_assert(scope_bin(scope_bin_from(187)) == 187 && scope_bin(scope_bin_from(187) - 1) == 186);
+
+// Of a scope's rows, by what they count: in `calls` and `host_ns` those that ended and their time,
+// in `failed` those that an exception left; or, in `count` and `host_ns`, the elements and bytes
+// that were told, where any were. Their `bytes_class` is the bin.
+enum class ScopeRow : std::uint8_t { times, amounts };
+constexpr LedgerKey::Words scope_key(std::uint32_t scope, ScopeRow row, std::uint8_t bin) {
+  return key_words(kMetaScope, Bucket{}, static_cast<std::uint8_t>(row), Mode::direct,
+                   static_cast<std::int8_t>(bin), scope, 0);
+}
+
+}  // namespace tprof

@@ -1,0 +1,20 @@
+// A scope that has ended, in its thread's ledger.
+#pragma once
+
+#include <cstdint>
+
+#include "interpose/format/ranges.h"
+#include "interpose/ranges/ranges.h"
+#include "interpose/thread/transaction.h"
+
+namespace tprof::ranges {
+
+// Of its name and category, before it is known how it ends; kMaxScopes: there is no room for more.
+std::uint32_t scope_number(const OpenRange& range);
+
+void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t scope,
+                std::uint64_t dur_ns);
+
+void forget_scopes();  // in the child: their table is its parent's
+
+}  // namespace tprof::ranges

@@ -1,0 +1,82 @@
+"""The call sites of FSDP's and DeepSpeed's profilers, in those frameworks, with our classes in the place of
+theirs: values are compared, and each time of ours lies between two of theirs (tests/clients/seeds.py)."""
+
+import collections
+import json
+
+import pytest
+from lib import launch
+from lib.build import REPO
+from lib.tool import summary_of
+
+RANKS = 2
+
+
+def run(what, folder, **settings):
+    command = launch.torchrun("seeds.py", RANKS, (what,))
+    done = launch.start(command, folder, PYTHONPATH=str(REPO / "interpose/user"), **settings)
+    assert done.code == 0 and done.words_of_ours() == [], done.stderr
+    return done
+
+
+def told(done, what):
+    return [json.loads(line.split(what + ": ", 1)[1]) for line in done.lines() if what + ": " in line]
+
+
+def ranges(folder):
+    return {r["name"]: r for r in summary_of(folder / "traces", "--by", "range")["ranges"]}
+
+
+def test_fsdps_checkpoints_on_our_simple_profiler(tmp_path):
+    done = run("fsdp", tmp_path)
+    entered = told(done, "SimpleProfiler")[0]  # by the client's own count
+    all_ranks = told(done, "seeds")
+    assert len(all_ranks) == RANKS
+    seconds = collections.Counter()
+    for dumps in all_ranks:
+        assert len(dumps) >= 3  # optimizer's saved, model's loaded, optimizer's loaded
+        for dump in dumps:
+            for name, (within, ours, around) in dump.items():
+                assert 0 < within <= ours <= around, (name, dump)
+                seconds[name] += ours
+        assert {"H2D", "all"} <= {name for dump in dumps for name in dump}
+    found = ranges(tmp_path)
+    assert {name: found[name]["count"] for name in entered} == {name: RANKS * n for name, n in entered.items()}
+    for name, total in seconds.items():
+        assert found[name]["total_ns"] / 1e9 == pytest.approx(total, rel=1e-9)
+    # Said by one rank, and forgotten by all.
+    logged = told(done, "logged")
+    assert sorted(text == "" for text in logged) == [False] + [True] * (RANKS - 1)
+    (text,) = filter(None, logged)
+    lines = [line.split("profiling:  ", 1)[1] for line in text.splitlines()]
+    ours = [{name: values[1] for name, values in dump.items()} for dump in all_ranks[logged.index(text)]]
+    assert [json.loads(line) for line in lines] == [dump for dump in ours if dump]
+
+
+def test_deepspeeds_coordinator_on_our_parameter_profiler(tmp_path):
+    done = run("deepspeed", tmp_path, TPROF_TIMING="events")
+    all_ranks = told(done, "seeds")
+    assert len(all_ranks) == RANKS
+    sums = collections.defaultdict(lambda: collections.Counter())
+    for steps in all_ranks:
+        for step in steps:
+            for name, figures in step.items():
+                for key in ("count", "elements"):
+                    ours, theirs = figures[key]
+                    assert ours == theirs, (name, step)
+                    sums[name][key] += ours
+                sums[name]["host_ns"] += figures["host_ns"]
+                for key, ms in zip(("within", "around"), figures["device_ms"], strict=True):
+                    sums[name][key] += ms * 1e6
+    found = ranges(tmp_path)
+    assert {"forward_all_gather", "backward_all_gather", "forward_fetch_submit", "forward_fetch_wait"} <= set(sums)
+    for name, of in sums.items():
+        r = found[name]
+        assert (r["count"], r["elements"], r["total_ns"]) == (of["count"], of["elements"], of["host_ns"]), name
+        assert r["device_timed"] == r["count"]
+        resolution = 1000 * r["count"]  # of three pairs of events
+        assert of["within"] - resolution <= r["device_ns"] <= of["around"] + resolution, name
+    text = next(filter(None, told(done, "logged")))
+    for name in ("forward_all_gather", "backward_fetch_wait"):
+        assert f"{name}: count = " in text
+    assert "\ntime (ms) | " in text
