@@ -105,7 +105,9 @@ void Feed::make_room() {
 
 // The events that only this file has.
 void Feed::give_window(const std::filesystem::path& file) try {
-  read::BlockReader reader(read::Source{file, read::Source{}.cut, {}});
+  const read::Source source{
+      file, read::Source{}.cut, {}};  // the reader looks at it as long as it reads
+  read::BlockReader reader(source);
   for (read::Block block; reader.next(block); make_room()) {
     read::each_line(block, [&](const read::Line& line) {
       if (!of_rank_file_too(line.text)) handlers_.give(std::string(line.text) + "\n");

@@ -1,5 +1,6 @@
-// Calls that TPROF_TIMING was to time and that have no time of the device, each reason with its
-// number: what is printed of device time is without them.
+// Calls that TPROF_TIMING was to time and that have no time of the device, and timed ones of which
+// it is not known how much was exposed, each reason with its number: what is printed of device and
+// exposed time is without them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,13 +18,15 @@ namespace {
 using read::Process;
 
 constexpr Kind kUntimed{"untimed", Severity::note};
+constexpr Kind kExposureUnknown{"exposure_unknown", Severity::note};
 
+template <typename Why>
 struct Meaning {
-  TimingLost why;
+  Why why;
   const char* text;
   const char* next;
 };
-constexpr Meaning kMeanings[] = {
+constexpr Meaning<TimingLost> kMeanings[] = {
     {TimingLost::no_context, "no CUDA context could be asked, or the stream was capturing", ""},
     {TimingLost::no_pair, "all pairs of events (places for calls, by CUPTI) were in use",
      "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
@@ -38,13 +41,29 @@ constexpr Meaning kMeanings[] = {
     {TimingLost::tool, "the program wanted CUPTI for itself before they were read",
      "time without that tool, or with TPROF_TIMING=events"},
     {TimingLost::order,
-     "the call before on their communicator was on another stream, and when that ended is not "
-     "known",
+     "the call before each on its communicator was on another stream, and its end is not known",
      ""},
 };
 static_assert(std::size(kMeanings) == kTimingLostCount, "each reason is told in words");
 
-void untimed(const Case& c, Findings& found) {
+constexpr Meaning<ExposureLost> kExposureMeanings[] = {
+    {ExposureLost::no_launch, "no kernel of the program was seen on their device", ""},
+    {ExposureLost::host_late,
+     "a stream ran dry at an unknown moment, since the host came late with its next launch",
+     "TPROF_TIMING=cupti tells how long the device was busy with kernels"},
+    {ExposureLost::no_pair, "all pairs of events were in use, so that computation was not marked",
+     ""},
+    {ExposureLost::unread, "the end of the computation beside them was not read", ""},
+    {ExposureLost::no_room, "there were too many streams or calls at a time", ""},
+    {ExposureLost::no_clock, "the device's clock was not known", ""},
+};
+static_assert(std::size(kExposureMeanings) == kExposureLostCount, "each reason is told in words");
+
+using Reasons = std::map<std::string, std::uint64_t>;
+
+template <typename Meanings, typename Names>
+void tell(const Case& c, Findings& found, const Kind& kind, Reasons read::Footer::*member,
+          const Meanings& meanings, const Names& names, const char* lack) {
   struct Reason {
     std::uint64_t calls = 0;
     Processes processes{};
@@ -52,7 +71,7 @@ void untimed(const Case& c, Findings& found) {
   std::map<std::string, Reason> reasons;
   for (const Process* p : c.job.processes) {
     if (!p->footer) continue;
-    for (const auto& [name, calls] : p->footer->timing_lost) {
+    for (const auto& [name, calls] : (*p->footer).*member) {
       if (calls == 0) continue;
       Reason& reason = reasons[name];
       reason.processes.push_back(p);
@@ -60,16 +79,22 @@ void untimed(const Case& c, Findings& found) {
     }
   }
   for (const auto& [name, reason] : reasons) {
-    const auto* meaning = std::ranges::find(kMeanings, name, [](const Meaning& m) {
-      return std::string_view(kTimingLostNames[static_cast<std::size_t>(m.why)]);
+    const auto* meaning = std::ranges::find(meanings, name, [&](const auto& m) {
+      return std::string_view(names[static_cast<std::size_t>(m.why)]);
     });
-    const bool known = meaning != std::end(kMeanings);
-    add(found, kUntimed, reason.processes,
-        fmt::format("{} calls of {} have no device time ({}){}", text::thousands(reason.calls),
-                    names_of(reason.processes), name,
+    const bool known = meaning != std::end(meanings);
+    add(found, kind, reason.processes,
+        fmt::format("{} calls of {} have no {} ({}){}", text::thousands(reason.calls),
+                    names_of(reason.processes), lack, name,
                     known ? std::string(": ") + meaning->text : ""),
         known ? meaning->next : "");
   }
+}
+
+void untimed(const Case& c, Findings& found) {
+  tell(c, found, kUntimed, &read::Footer::timing_lost, kMeanings, kTimingLostNames, "device time");
+  tell(c, found, kExposureUnknown, &read::Footer::exposure_lost, kExposureMeanings,
+       kExposureLostNames, "exposed time");
 }
 
 }  // namespace

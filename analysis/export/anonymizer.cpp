@@ -33,8 +33,7 @@ constexpr std::string_view kKeys[] = {
     "local_rank", "missed", "native", "native_cut", "nccl_version", "nranks", "offset", "offsets", "parent", "partial", "peer",
     "pid", "queued", "ranges_dropped", "rank", "restart", "result", "rows", "self_cost_ns",
     "seq", "simulated", "site", "sort_index", "source", "start_ns", "start_ticks", "step",
-    "stream", "sync", "tid", "timing_lost", "tools", "ts", "unfinished", "unseen", "exposure_known",
-    "exposure_lost",
+    "stream", "sync", "tid", "timing_lost", "exposure_lost", "tools", "ts", "unfinished", "unseen", "exposure_known",
     "exposure_known_ns", "window_ns", "world_size", "lost", "steps_dropped", "first_step", "last_step", "payload",
     "lines", "number", "windows", "argument", "memory", "peak",
     "scopes", "total_ns", "max_ns", "errors", "bins"};

@@ -262,6 +262,7 @@ Footer footer(const object& args) {
   f.dropped = counts(args, "dropped");
   if (find(args, "ranges_dropped")) f.ranges_dropped = counts(args, "ranges_dropped");
   if (find(args, "timing_lost")) f.timing_lost = counts(args, "timing_lost");
+  if (find(args, "exposure_lost")) f.exposure_lost = counts(args, "exposure_lost");
   f.self_cost_ns = count(args, "self_cost_ns");
   if (find(args, "steps_dropped")) f.steps_dropped = count(args, "steps_dropped");
   if (find(args, "windows")) f.window_files = count(object_of(args, "windows"), "files");

@@ -150,6 +150,7 @@ struct Footer {
   std::map<std::string, std::uint64_t> dropped;         // by reason
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::map<std::string, std::uint64_t> timing_lost;     // calls without device time, by reason
+  std::map<std::string, std::uint64_t> exposure_lost;   // timed calls without exposed time
   std::uint64_t steps_dropped = 0;                      // that ended and have no line
   std::uint64_t window_files = 0;                       // that windows have of their own
   std::optional<Compute> compute;                       // nothing: not known

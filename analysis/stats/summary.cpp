@@ -101,7 +101,7 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
     for (const auto& [reason, n] : p->footer->dropped) {
       s.dropped = read::saturated_sum(s.dropped, n);
     }
-    // The header of a merged trace begins with all of its processes.
+    // A merged trace has one base for all, and the footer each process's own.
     const std::int64_t began_ns = p->footer->base_time_ns.value_or(p->header.base_time_ns);
     const std::int64_t ran_ns = diagnose::known_until_ns(*p) - began_ns;
     s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kGapNs = 20'000;
 // A stream is asked whether it is empty this often at most, and at least.
 constexpr std::uint64_t kAskNs = 50'000;
 constexpr std::uint64_t kAskAnywayNs = 250'000;
-// The program's own events are followed this often at most; and a mark is made at least so often,
+// The end of what was launched so far is marked this often at most; and a mark is made at least so often,
 // since calls are known no farther than the marks are.
 constexpr std::uint64_t kFollowNs = 20'000;
 constexpr std::uint64_t kPassNs = 10'000'000;
@@ -49,6 +49,7 @@ struct Stream {
   std::uint64_t launched_ns;  // when the last work was in it
   std::uint64_t asked_ns;     // when it was known to be busy, or empty
   std::uint64_t marked_ns;
+  std::uint64_t passed_ns;  // by a mark of that kind
 };
 
 constexpr std::uint32_t kStreams = 256;
@@ -171,7 +172,8 @@ void follow(Stream& s) {
   const Taken taken(s);
   if (!taken || !s.open || s.idle_since_mark || !is_current(s) || s.launching.load() != 0) return;
   const std::uint64_t now = now_ns();
-  if (now - s.marked_ns < kFollowNs) return;
+  if (now - s.passed_ns < kFollowNs) return;
+  s.passed_ns = now;
   const bool empty = is_empty(s, now);
   put_mark(s, Mark::Kind::passes, now, empty);
 }

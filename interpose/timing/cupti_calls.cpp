@@ -41,7 +41,10 @@ void give_back(Call& call) {
 }
 
 bool wanted() {
-  return cupti::state() == cupti::State::in || cupti::state() == cupti::State::over;
+  const cupti::State state = cupti::state();
+  // before: calls of other threads than the one that waits until CUPTI is there.
+  return state == cupti::State::in || state == cupti::State::over ||
+         state == cupti::State::before;
 }
 
 TimedCall start(CUstream stream) {

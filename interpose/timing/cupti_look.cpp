@@ -282,11 +282,11 @@ const char* try_to_enter() {
 
 void enter() {
   if (const char* why = try_to_enter()) {
+    g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");
   } else {
     std::atexit(at_exit);
-    g_on.store(true, std::memory_order_relaxed);
   }
   g_tried.store(1, std::memory_order_release);
   futex_wake(g_tried);

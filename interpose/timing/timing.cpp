@@ -181,7 +181,7 @@ void begin(const Timing& timing) {
   if (!own_thread::begin(cupti ? cupti_look::look : reader::look)) return;
   g_every.store(timing.every, std::memory_order_relaxed);
   g_by.store(timing.by, std::memory_order_relaxed);
-  if (!cupti) g_on.store(true, std::memory_order_relaxed);
+  g_on.store(true, std::memory_order_relaxed);
 }
 
 Obeyed change(const Timing& timing) {

@@ -30,6 +30,7 @@ constexpr const char* kOldestGlibc = "GLIBC_2.17";
 #endif
 
 using Wait = cudaError_t (*)(cudaStream_t, cudaEvent_t, unsigned);
+using Launch = cudaError_t (*)(const void*, dim3, dim3, void**, std::size_t, cudaStream_t);
 using Copy = decltype(&::cuMemcpyHtoDAsync_v2);
 using Malloc = cudaError_t (*)(void**, std::size_t);
 using Free = cudaError_t (*)(void*);
@@ -120,11 +121,13 @@ int main(int argc, char** argv) {
   const Dlsym ours = &dlsym;
   void* cudart = dlopen("libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
   const auto bare_wait = taken<Wait>(cudart, "cudaStreamWaitEvent");
+  const auto bare_launch = taken<Launch>(cudart, "cudaLaunchKernel");
   const auto bare_malloc = taken<Malloc>(cudart, "cudaMalloc");
   const auto bare_free = taken<Free>(cudart, "cudaFree");
   const auto real = reinterpret_cast<Dlsym>(dlvsym(libc, "dlsym", kOldestGlibc));
   if (gather == nullptr || bare_copy == nullptr || linked == nullptr || real == nullptr ||
-      bare_wait == nullptr || bare_malloc == nullptr || bare_free == nullptr) {
+      bare_wait == nullptr || bare_launch == nullptr || bare_malloc == nullptr ||
+      bare_free == nullptr) {
     return 1;
   }
 
@@ -138,6 +141,12 @@ int main(int argc, char** argv) {
   const auto waits = [](Wait wait) {
     return [wait] {
       for (std::uint64_t i = 0; i < kCalls; ++i) wait(nullptr, nullptr, 0);
+    };
+  };
+  // A kernel each time, on a stream that does nothing else.
+  const auto launches = [](Launch launch) {
+    return [launch] {
+      for (std::uint64_t i = 0; i < kCalls; ++i) launch(nullptr, {}, {}, nullptr, 0, nullptr);
     };
   };
   const auto allocations = [](Malloc allocate, Free release) {
@@ -169,6 +178,8 @@ int main(int argc, char** argv) {
       {"backtrace() of 24 frames", [] { deep(kFrames, backtraces); }},
       {"bare cudaStreamWaitEvent", waits(bare_wait)},
       {"cudaStreamWaitEvent", waits(&cudaStreamWaitEvent)},
+      {"bare cudaLaunchKernel", launches(bare_launch)},
+      {"cudaLaunchKernel", launches(&cudaLaunchKernel)},
       {"bare cudaMalloc and cudaFree", allocations(bare_malloc, bare_free)},
       {"cudaMalloc and cudaFree", allocations(&cudaMalloc, &cudaFree)},
       {"bare driver copy", copies(bare_copy)},

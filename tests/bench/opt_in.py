@@ -66,6 +66,9 @@ def figures(place: Place) -> Iterator[Figure]:
         "floor", between["floor"], compare="ratio", limit=2,
     )  # fmt: skip
     yield difference(f"{wait}, TPROF_TIMING=events, for no call", timed[wait], "bare", off[f"bare {wait}"], 60)
+    launch = "cudaLaunchKernel"
+    yield difference(f"{launch}, TPROF_TIMING=host", off[launch], "bare", off[f"bare {launch}"], 5)
+    yield difference(f"{launch}, TPROF_TIMING=events", timed[launch], "bare", off[f"bare {launch}"], 150)
     # Of which backtrace() is what a program has at hand: ours must be far from it.
     name = "ncclAllGather, 24 frames deep"
     stacks = client(place, TPROF_CALLSITE="native")

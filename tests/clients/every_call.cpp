@@ -33,6 +33,14 @@ decltype(cudaEventRecord) cudaEventRecord_ptsz;
 decltype(cudaEventRecordWithFlags) cudaEventRecordWithFlags_ptsz;
 decltype(cudaStreamWaitEvent) cudaStreamWaitEvent_ptsz;
 decltype(cudaStreamSynchronize) cudaStreamSynchronize_ptsz;
+// Overloaded in C++, or in no header.
+cudaError_t cudaLaunchKernel_ptsz(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t __cudaLaunchKernel(void*, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t __cudaLaunchKernel_ptsz(void*, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t*, const void*, void**);
+cudaError_t cudaLaunchCooperativeKernel_ptsz(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+decltype(cudaLaunchHostFunc) cudaLaunchHostFunc_ptsz;
+decltype(cudaStreamAddCallback) cudaStreamAddCallback_ptsz;
 }
 
 // As in cuda_profiler_api.h, which not every build has.
@@ -114,6 +122,12 @@ struct Call {
   const char* name;
   int (*run)();
 };
+
+const void* const kernel = source;  // none, as the runtime finds
+constexpr dim3 one{1, 1, 1};
+const cudaLaunchConfig_t launch{one, one, 0, nullptr, nullptr, 0};
+void host_function(void*) {}
+void stream_callback(cudaStream_t, cudaError_t, void*) {}
 
 #define CALL(name, ...)                                       \
   {                                                           \
@@ -284,6 +298,18 @@ const Call kCudaCalls[] = {
     CALL(cudaGraphLaunch_ptsz, executable, stream),
     CALL(cudaGraphExecDestroy, executable),
     CALL(cudaGraphDestroy, graph),
+    CALL(cudaLaunchKernel, kernel, one, one, nullptr, 0, stream),
+    CALL(cudaLaunchKernel_ptsz, kernel, one, one, nullptr, 0, stream),
+    CALL(__cudaLaunchKernel, nullptr, one, one, nullptr, 0, stream),
+    CALL(__cudaLaunchKernel_ptsz, nullptr, one, one, nullptr, 0, stream),
+    CALL(cudaLaunchKernelExC, &launch, kernel, nullptr),
+    CALL(cudaLaunchKernelExC_ptsz, &launch, kernel, nullptr),
+    CALL(cudaLaunchCooperativeKernel, kernel, one, one, nullptr, 0, stream),
+    CALL(cudaLaunchCooperativeKernel_ptsz, kernel, one, one, nullptr, 0, stream),
+    CALL(cudaLaunchHostFunc, stream, &host_function, nullptr),
+    CALL(cudaLaunchHostFunc_ptsz, stream, &host_function, nullptr),
+    CALL(cudaStreamAddCallback, stream, &stream_callback, nullptr, 0),
+    CALL(cudaStreamAddCallback_ptsz, stream, &stream_callback, nullptr, 0),
     CALL(cudaEventRecord, event, stream),
     CALL(cudaEventRecord_ptsz, event, stream),
     CALL(cudaEventRecordWithFlags, event, stream, 0),
@@ -293,6 +319,7 @@ const Call kCudaCalls[] = {
     CALL(cudaStreamSynchronize, stream),
     CALL(cudaStreamSynchronize_ptsz, stream),
     CALL(cudaEventSynchronize, event),
+    CALL(cudaStreamDestroy, stream),
     CALL(cudaDeviceSynchronize),
     CALL(cudaProfilerStart),
     CALL(cudaProfilerStop),

@@ -63,7 +63,7 @@ def test_programs_that_train_nothing_have_no_layers(name, pair_of):
 
 
 def test_units_are_named_for_the_modules_that_fsdp_says(torch, tmp_path):
-    command = launch.without_agent("loops.py", 2, ("fsdp2", "--steps", "3", "--emit-nvtx"))
+    command = launch.without_agent("loops.py", 2, ("fsdp2", "--steps", "8", "--emit-nvtx"))
     run = launch.start(command, tmp_path, NVTX_INJECTION64_PATH=str(LIBTPROF))
     assert run.code == 0, run.stderr
     (group,) = layers_of(run.traces)["groups"]

@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import math
 
 import pytest
 from lib import formulas, launch
@@ -106,8 +107,12 @@ def check_layers(name, run):
     arguments = LOOPS[name][0]
     passes = 2 * STEPS * (4 if "--accumulate" in arguments else 1)
     made = dict.fromkeys(OPS, 0)
-    if name.startswith("zero"):  # nothing is gathered but in the first step, and ZeRO-1 has no backward pass of its own
-        assert layers["groups"] == [] and layers["why"]
+    if name.startswith("zero"):  # all gradients at once: ZeRO-1 reduces them once a step, ZeRO-3 after each micro-batch
+        parameters = sum(math.prod(shape) for shape in formulas.Model().root() + formulas.DEPTH * formulas.Model().block())
+        whole = (parameters, made | {"reduced": 2 * STEPS})
+        scattered = (parameters // 2, made | {"scattered": passes})
+        assert rows_of(layers) == []
+        assert rows_of(layers, "bucket") == [whole if name == "zero1" else scattered]
     elif name.startswith("ddp"):
         # The first backward pass of each rank reduces all at once.
         assert rows_of(layers) == []

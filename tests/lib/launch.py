@@ -18,8 +18,8 @@ TORCHRUN_GRACE_S = 40  # after a SIGTERM it waits 30 s for its workers, then kil
 
 # torchrun looks up the name of its host whenever it records an event, and gloo for each group. Where
 # nobody answers for it, as in a chroot and in many containers, each would wait for 10 s: here no name
-# server is asked at all, as in scripts/demo.
-NO_LOOKUPS = {"RES_OPTIONS": "attempts:0", "GLOO_SOCKET_IFNAME": "lo"}
+# server is asked at all, as in scripts/demo, and PyTorch does not warn that there was no answer.
+NO_LOOKUPS = {"RES_OPTIONS": "attempts:0", "GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -64,9 +64,13 @@ def test_windows_that_were_deleted_are_no_loss(tmp_path):
     assert windows(traces) == every(FIRST_STEPS[-1:])
     # Handlers were told of each, behind the line that names it; at the end of those that are left.
     lines = [json.loads(line) for line in got.read_text().splitlines()]
-    heard = [(line["files"], before) for before, line in zip(lines, lines[1:]) if line.get("handler") == "window"]
-    assert {path for paths, _ in heard for path in paths} == {str(traces / name) for name in every(FIRST_STEPS)}
-    assert all(paths == [str(traces / before["args"]["file"])] for paths, before in heard)
+    named, heard = None, set()
+    for line in lines:
+        named = line if line.get("name") == "tprof_window" else named
+        if line.get("handler") == "window":
+            assert line["files"] == [str(traces / named["args"]["file"])]
+            heard |= set(line["files"])
+    assert heard == {str(traces / name) for name in every(FIRST_STEPS)}
     assert lines[-1]["files"] == sorted(map(str, traces.glob("*.json")))
     # A reader says that they are not here, and no more: the counts are the stand-in's.
     assert worse_than_notes(traces) == []

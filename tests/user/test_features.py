@@ -139,7 +139,7 @@ def test_the_python_lines_of_the_page_run(traces, other, tmp_path):
         if span == "tprof.PartitionedParameterProfiler":  # the class, which others take by its name
             span = f"assert callable({span})"
         lines.append(span)
-    paths = {"DIR": str(traces), "OTHER": str(other), "OUT": str(tmp_path / "saved")}
+    paths = {"DIR": str(traces.traces), "OTHER": str(other), "OUT": str(tmp_path / "saved")}
     code = "import logging\nimport tprof\n" + "".join(f"{n} = {v!r}\n" for n, v in paths.items()) + "\n".join(lines) + "\nprint(tprof.totals().keys())\n"
     env = launch.environment(tmp_path, PYTHONPATH=str(REPO / "interpose/user"))
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
