@@ -54,21 +54,15 @@ constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_pat
 constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle",
                                            "name",  "of",    "ring"};
 // And the kind of the pseudonym.
-constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {{"boot_id", "boot"},
-                                                                       {"build_id", "build"},
-                                                                       {"category", "category"},
-                                                                       {"file", "source"},
-                                                                       {"scope", "range"},
-                                                                       {"symbol", "symbol"},
-                                                                       {"command", "command"},
-                                                                       {"domain", "domain"},
-                                                                       {"error", "error"},
-                                                                       {"host", "host"},
-                                                                       {"pci", "pci"},
-                                                                       {"phase", "phase"},
-                                                                       {"run_id", "run"},
-                                                                       {"rendezvous", "rendezvous"},
-                                                                       {"uuid", "GPU"}};
+constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
+    {"boot_id", "boot"},      {"build_id", "build"},
+    {"category", "category"}, {"file", "source"},
+    {"scope", "range"},       {"symbol", "symbol"},
+    {"command", "command"},   {"domain", "domain"},
+    {"error", "error"},       {"host", "host"},
+    {"pci", "pci"},           {"phase", "phase"},
+    {"run_id", "run"},        {"rendezvous", "rendezvous"},
+    {"uuid", "GPU"}};
 
 constexpr std::string_view kMetadataLines[] = {
     "process_name",  "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",

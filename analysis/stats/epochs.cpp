@@ -14,11 +14,13 @@ using read::Amounts;
 using read::Ledger;
 using read::Row;
 
-constexpr std::uint64_t Amounts::*kSums[] = {
-    &Amounts::calls,   &Amounts::count,     &Amounts::elements,     &Amounts::bytes,
-    &Amounts::host_ns, &Amounts::device_ns, &Amounts::device_timed, &Amounts::device_bytes,
-    &Amounts::exposure_known,  &Amounts::exposure_known_ns, &Amounts::exposed_ns,   &Amounts::late,
-    &Amounts::failed,  &Amounts::replayed};
+constexpr std::uint64_t Amounts::*kSums[] = {&Amounts::calls,          &Amounts::count,
+                                             &Amounts::elements,       &Amounts::bytes,
+                                             &Amounts::host_ns,        &Amounts::device_ns,
+                                             &Amounts::device_timed,   &Amounts::device_bytes,
+                                             &Amounts::exposure_known, &Amounts::exposure_known_ns,
+                                             &Amounts::exposed_ns,     &Amounts::late,
+                                             &Amounts::failed,         &Amounts::replayed};
 constexpr std::uint64_t Amounts::*kLongest[] = {&Amounts::host_ns_max, &Amounts::device_ns_max,
                                                 &Amounts::exposed_ns_max};
 

@@ -273,44 +273,43 @@
 // What tells with what the streams of the program are busy, and when they or its threads wait:
 // X(function, twin, since, (parameters), (arguments), (what it is, see hook/follow.h)). Looked at
 // with TPROF_TIMING=events only.
-#define TPROF_CUDART_FOLLOW(X)                                                                   \
-  X(cudaLaunchKernel, cudaLaunchKernel_ptsz, 7000,                                               \
-    (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                \
-     cudaStream_t stream),                                                                       \
-    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                \
-  /* What nvcc's code calls from 12.8 on. */                                                     \
-  X(__cudaLaunchKernel, __cudaLaunchKernel_ptsz, 12080,                                          \
-    (void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                      \
-     cudaStream_t stream),                                                                       \
-    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                \
-  X(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz, 11060,                                        \
-    (const cudaLaunchConfig_t* config, const void* kernel, void** parameters),                   \
-    (config, kernel, parameters), (Launches{meant(config->stream)}))                             \
-  X(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz, 9000,                         \
-    (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                \
-     cudaStream_t stream),                                                                       \
-    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                \
-  X(cudaEventRecord, cudaEventRecord_ptsz, 3020, (cudaEvent_t event, cudaStream_t stream),       \
-    (event, stream), (Records{meant(stream)}))                                                   \
-  X(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz, 11010,                              \
-    (cudaEvent_t event, cudaStream_t stream, unsigned int flags), (event, stream, flags),        \
-    (Records{meant(stream)}))                                                                    \
-  X(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz, 3020,                                         \
-    (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (stream, event, flags),        \
-    (StreamWaits{meant(stream)}))                                                                \
-  X(cudaStreamSynchronize, cudaStreamSynchronize_ptsz, 3020, (cudaStream_t stream), (stream),    \
-    (HostWaits{}))                                                                               \
-  /* The stream waits for a function of the program. */                                          \
-  X(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz, 10000,                                          \
-    (cudaStream_t stream, cudaHostFn_t function, void* data), (stream, function, data),          \
-    (StreamWaits{meant(stream)}))                                                                \
-  X(cudaStreamAddCallback, cudaStreamAddCallback_ptsz, 5000,                                     \
-    (cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned int flags),        \
+#define TPROF_CUDART_FOLLOW(X)                                                                    \
+  X(cudaLaunchKernel, cudaLaunchKernel_ptsz, 7000,                                                \
+    (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                 \
+     cudaStream_t stream),                                                                        \
+    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                 \
+  /* What nvcc's code calls from 12.8 on. */                                                      \
+  X(__cudaLaunchKernel, __cudaLaunchKernel_ptsz, 12080,                                           \
+    (void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared, cudaStream_t stream), \
+    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                 \
+  X(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz, 11060,                                         \
+    (const cudaLaunchConfig_t* config, const void* kernel, void** parameters),                    \
+    (config, kernel, parameters), (Launches{meant(config->stream)}))                              \
+  X(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz, 9000,                          \
+    (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                 \
+     cudaStream_t stream),                                                                        \
+    (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                 \
+  X(cudaEventRecord, cudaEventRecord_ptsz, 3020, (cudaEvent_t event, cudaStream_t stream),        \
+    (event, stream), (Records{meant(stream)}))                                                    \
+  X(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz, 11010,                               \
+    (cudaEvent_t event, cudaStream_t stream, unsigned int flags), (event, stream, flags),         \
+    (Records{meant(stream)}))                                                                     \
+  X(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz, 3020,                                          \
+    (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (stream, event, flags),         \
+    (StreamWaits{meant(stream)}))                                                                 \
+  X(cudaStreamSynchronize, cudaStreamSynchronize_ptsz, 3020, (cudaStream_t stream), (stream),     \
+    (HostWaits{}))                                                                                \
+  /* The stream waits for a function of the program. */                                           \
+  X(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz, 10000,                                           \
+    (cudaStream_t stream, cudaHostFn_t function, void* data), (stream, function, data),           \
+    (StreamWaits{meant(stream)}))                                                                 \
+  X(cudaStreamAddCallback, cudaStreamAddCallback_ptsz, 5000,                                      \
+    (cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned int flags),         \
     (stream, function, data, flags), (StreamWaits{meant(stream)}))
 // The same without a twin.
-#define TPROF_CUDART_FOLLOW_ONLY(X)                                            \
-  X(cudaEventSynchronize, 3020, (cudaEvent_t event), (event), (HostWaits{}))   \
-  X(cudaDeviceSynchronize, 3020, (), (), (HostWaits{}))                        \
+#define TPROF_CUDART_FOLLOW_ONLY(X)                                          \
+  X(cudaEventSynchronize, 3020, (cudaEvent_t event), (event), (HostWaits{})) \
+  X(cudaDeviceSynchronize, 3020, (), (), (HostWaits{}))                      \
   X(cudaStreamDestroy, 3020, (cudaStream_t stream), (stream), (StreamGoes{stream}))
 
 // The program's switch of profilers: X(function, since, whether it switches them on).

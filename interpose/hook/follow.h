@@ -65,14 +65,14 @@ struct StreamGoes {
 }  // namespace tprof::hook
 
 // The body of a wrapper, behind TPROF_REAL (budget while timing is off: 3 ns).
-#define TPROF_FOLLOWED(stream_meant, arguments, step)                           \
-  {                                                                             \
-    if (!tprof::timing::on() || !tprof::t_thread.at_rest()) [[likely]] {        \
-      if (tprof::opt_in::events()) tprof::timing::busy::unseen();               \
-      return real_address arguments;                                            \
-    }                                                                           \
-    using namespace tprof::hook;                                                \
-    [[maybe_unused]] constexpr auto meant = tprof::stream_meant;                \
-    const tprof::DepthGuard guard(tprof::t_thread);                             \
-    return (TPROF_UNPAREN step).around([&] { return real arguments; }); \
+#define TPROF_FOLLOWED(stream_meant, arguments, step)                    \
+  {                                                                      \
+    if (!tprof::timing::on() || !tprof::t_thread.at_rest()) [[likely]] { \
+      if (tprof::opt_in::events()) tprof::timing::busy::unseen();        \
+      return real_address arguments;                                     \
+    }                                                                    \
+    using namespace tprof::hook;                                         \
+    [[maybe_unused]] constexpr auto meant = tprof::stream_meant;         \
+    const tprof::DepthGuard guard(tprof::t_thread);                      \
+    return (TPROF_UNPAREN step).around([&] { return real arguments; });  \
   }

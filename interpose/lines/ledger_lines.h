@@ -162,8 +162,7 @@ inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t n
     }
     if (t.exposed.calls != 0) {
       out << ",\"exposure_known\":" << t.exposed.calls
-          << ",\"exposure_known_ns\":" << t.exposed.count
-          << ",\"exposed_ns\":" << t.exposed.host_ns
+          << ",\"exposure_known_ns\":" << t.exposed.count << ",\"exposed_ns\":" << t.exposed.host_ns
           << ",\"exposed_ns_max\":" << t.exposed.host_ns_max << ",\"late\":" << t.exposed.failed;
     }
     out << ",\"failed\":" << t.values.failed << ",\"unfinished\":" << t.unfinished << '}';

@@ -16,7 +16,7 @@ struct Total {
   LedgerValues values;
   std::uint64_t unfinished;  // calls that never returned
   LedgerValues timed{};      // RowKind::timed's
-  LedgerValues exposed{};     // RowKind::exposed's
+  LedgerValues exposed{};    // RowKind::exposed's
 };
 
 inline void add(LedgerValues& to, const LedgerValues& values) {

@@ -22,8 +22,8 @@ constexpr std::uint64_t kGapNs = 20'000;
 // A stream is asked whether it is empty this often at most, and at least.
 constexpr std::uint64_t kAskNs = 50'000;
 constexpr std::uint64_t kAskAnywayNs = 250'000;
-// The end of what was launched so far is marked this often at most; and a mark is made at least so often,
-// since calls are known no farther than the marks are.
+// The end of what was launched so far is marked this often at most; and a mark is made at least so
+// often, since calls are known no farther than the marks are.
 constexpr std::uint64_t kFollowNs = 20'000;
 constexpr std::uint64_t kPassNs = 10'000'000;
 // A stream that ran dry is marked again this often at most.

@@ -43,8 +43,7 @@ void give_back(Call& call) {
 bool wanted() {
   const cupti::State state = cupti::state();
   // before: calls of other threads than the one that waits until CUPTI is there.
-  return state == cupti::State::in || state == cupti::State::over ||
-         state == cupti::State::before;
+  return state == cupti::State::in || state == cupti::State::over || state == cupti::State::before;
 }
 
 TimedCall start(CUstream stream) {
