@@ -150,7 +150,7 @@ void ChromeTrace::each_event(F&& f, Check&& check) {
         array ? value_of(document.get_array()) : value_of(document["traceEvents"].get_array());
     for (auto element : events) {
       ondemand::object event = value_of(element.get_object());
-      check(value_of(event.raw_json()));
+      static_cast<void>(check(value_of(event.raw_json())));
       value_of(event.reset());
       f(event_of(event));
     }

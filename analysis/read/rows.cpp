@@ -47,6 +47,7 @@ void Rows::push_back(const Row& row) {
   }
   std::memcpy(packed, &key, sizeof key);
   std::memcpy(packed + sizeof key, &which, sizeof which);
+  // cppcheck-suppress danglingLifetime; they are copied
   bytes_.insert(bytes_.end(), packed, to);
 }
 

@@ -79,7 +79,7 @@ class Reading {
         std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end() ||
         (pair.order.comm != 0 && std::find(standing_comms_.begin(), standing_comms_.end(),
                                            pair.order.comm) != standing_comms_.end());
-    const CUevent last = pair.kind == Kind::mark ? pair.begin : pair.end;
+    CUevent last = pair.kind == Kind::mark ? pair.begin : pair.end;
     const auto reached = stands ? event_driver::Reached::not_yet : event_driver::reached(last);
     if (reached == event_driver::Reached::not_yet) {
       if (!stands) standing_.push_back(pair.stream);
@@ -145,7 +145,8 @@ class Reading {
       if (e.comm == comm) return e;
     }
     ended_.push_back({comm, 0, 0});
-    return ended_.failed() ? nobody_ : *(ended_.end() - 1);
+    if (ended_.failed()) return nobody_;
+    return *(ended_.end() - 1);
   }
 
   Exposure& exposure_;
