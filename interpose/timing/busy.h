@@ -4,7 +4,7 @@
 //
 // The program's threads wait for nothing here but another thread at the same stream, a few
 // microseconds; what can't be marked is unseen, and said. Budget of a launch between two marks:
-// 80 ns; a stream that the host feeds late is asked whether it is empty (cuStreamQuery) at most
+// 110 ns; a stream that the host feeds late is asked whether it is empty (cuStreamQuery) at most
 // every 50 us.
 #pragma once
 
