@@ -228,7 +228,8 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
 
 // Whether a rank's writer saw other steps, while the program ran, than its lines tell afterwards.
 bool disagree(const Found& found, const Found& exact) {
-  for (const auto& [rank, lines] : exact.ranks) {
+  for (const auto& [rank, of_rank] : exact.ranks) {
+    const auto& lines = of_rank;  // clang 14 captures no structured binding
     const auto intervals = found.ranks.find(rank);
     if (intervals == found.ranks.end()) return true;
     const auto between = std::ranges::count_if(intervals->second, [&](const Interval& i) {

@@ -126,7 +126,8 @@ std::optional<Uneven> differ_in_micro_batches(const Order& text, const Places& e
   const auto alike = static_cast<std::size_t>(std::ranges::count_if(
       steps, [&](const Counts& counts) { return is_multiple(counts, micro_batch); }));
   if (4 * alike < 3 * steps.size()) return std::nullopt;
-  const auto most = std::ranges::max(times | std::views::values);
+  std::size_t most = 0;
+  for (const auto& [counts, n] : times) most = std::max(most, n);
   const bool told = std::ranges::any_of(
       micro_batch, [&](const auto& entry) { return !text.copies_in(entry.first); });
   return Uneven{{ends, ends.size() - 2},
