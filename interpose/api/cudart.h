@@ -270,7 +270,7 @@
     (cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled),                      \
     (executable, node, enabled), (Edits{function_name, is_counted(node)}))
 
-// What tells with what the streams of the program are busy, and when they or its threads wait:
+// These calls tell what the program's streams are busy with, and when they or its threads wait:
 // X(function, twin, since, (parameters), (arguments), (what it is, see hook/follow.h)). Looked at
 // with TPROF_TIMING=events only.
 #define TPROF_CUDART_FOLLOW(X)                                                                    \

@@ -122,7 +122,7 @@ constexpr bool is_allocation(Fn fn) {
 #undef X
 }
 
-// Of the driver's: looked at with TPROF_TIMING=events only.
+// Functions of the driver that are looked at with TPROF_TIMING=events only.
 constexpr bool is_followed(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)

@@ -18,7 +18,7 @@ bool waits_for_group(const Thread& t, const Record& r, std::uint8_t function) {
   return t.group_depth != 0 && function != kMetaLaunch && !is_copy(r.bucket);
 }
 
-// What the call means to what its stream is busy with. True: it is work of a stream that computes.
+// Tells timing/busy.h what the call does to its stream. True: it is work of a stream that computes.
 bool follow(const Record& r, std::uint8_t function) {
   namespace busy = timing::busy;
   cudaStream_t stream = stream_of(r);

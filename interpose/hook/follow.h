@@ -1,5 +1,5 @@
-// What the calls that are followed tell timing/busy.h, as the rows of the API tables name it. One
-// for the runtime's functions and the driver's.
+// The followed calls tell timing/busy.h this, as the rows of the API tables name it. One for the
+// runtime's functions and the driver's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@ namespace tprof::hook {
 
 namespace busy = timing::busy;
 
-// What is captured is not executed now.
+// A captured call is not executed now.
 inline bool is_now(cudaStream_t stream) {
   return busy::on() && graphs::captured_into(stream) == nullptr;
 }

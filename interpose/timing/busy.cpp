@@ -167,7 +167,7 @@ bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
   return true;
 }
 
-// What was put into the stream up to here has its end.
+// Marks the end of the work that was put into the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
   if (!taken || !s.open || s.idle_since_mark || !is_current(s) || s.launching.load() != 0) return;

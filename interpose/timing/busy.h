@@ -1,4 +1,4 @@
-// What the streams of the program are busy with, seen from the calls that it makes: a stream
+// Follows what the program's streams are busy with, by the calls that it makes: a stream
 // computes from the first kernel or graph launched on it after a wait to the next wait. Marks, an
 // event each, stand there in the stream; exposure.h makes times of them.
 //

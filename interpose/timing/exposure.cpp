@@ -37,15 +37,15 @@ void Exposure::begin_look(std::uint64_t now_ns) {
   for (std::uint32_t i = 0; i < streams_; ++i) stream_[i].standing = false;
 }
 
-bool Exposure::has(std::uint64_t stream, std::uint32_t device) const {
-  return std::any_of(stream_, stream_ + streams_,
-                     [&](const Stream& s) { return s.stream == stream && s.device == device; });
-}
-
-Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
+Exposure::Stream* Exposure::known(std::uint64_t stream, std::uint32_t device) {
   for (std::uint32_t i = 0; i < streams_; ++i) {
     if (stream_[i].stream == stream && stream_[i].device == device) return &stream_[i];
   }
+  return nullptr;
+}
+
+Exposure::Stream* Exposure::find(std::uint64_t stream, std::uint32_t device) {
+  if (Stream* there = known(stream, device)) return there;
   auto* segments = streams_ == kStreams ? nullptr : on_own_pages<Pages<Segment>>();
   if (segments == nullptr) {
     no_room_ = true;
@@ -136,7 +136,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     const Stream& s = stream_[i];
     if (s.device != c.device) continue;
     any = true;
-    // What is behind the call on its own stream does not run beside it.
+    // Work behind the call on its own stream does not run beside it.
     if (s.stream == c.stream) continue;
     const Segment* from = std::lower_bound(
         s.segments->begin(), s.segments->end(), c.start_ns,

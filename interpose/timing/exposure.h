@@ -3,7 +3,7 @@
 // what they were busy with, and from the times of calls; all on the host's clock. Knows nothing of
 // CUDA.
 //
-// Where a stream may have run dry unseen, the computation has a lower and an upper bound, and so
+// If a stream may have run dry unseen, the computation has a lower and an upper bound, and so
 // has what is exposed. Where these are farther apart than the error that we promise, the call is
 // not known, and counts by the reason.
 #pragma once
@@ -53,7 +53,7 @@ struct CallSpan {
   bool copies = false;
 };
 
-// What became known of a call.
+// One call's verdict.
 struct Exposed {
   LedgerKey::Words key;
   std::uint64_t calls;
@@ -93,7 +93,7 @@ class Exposure {
     std::size_t kept = 0;
     for (const CallSpan& call : calls_) {
       if (last || call.end_ns <= known_until(call.device)) {
-        if (!call.copies || !has(call.stream, call.device)) f(judge(call));
+        if (!call.copies || known(call.stream, call.device) == nullptr) f(judge(call));
       } else {
         calls_.data()[kept++] = call;
         keep_ns_ = std::min(keep_ns_, call.start_ns);
@@ -129,9 +129,9 @@ class Exposure {
   static constexpr std::uint32_t kStreams = 256;
   static constexpr std::size_t kMostSegments = 1 << 16;  // of a stream
 
-  Stream* find(std::uint64_t stream, std::uint32_t device);
+  Stream* known(std::uint64_t stream, std::uint32_t device);  // null: no mark of it was seen
+  Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
   void add(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, bool certain, ExposureLost why);
-  bool has(std::uint64_t stream, std::uint32_t device) const;
   std::uint64_t known_until(std::uint32_t device) const;
   Exposed judge(const CallSpan& call);
   std::uint64_t covered(std::uint64_t from_ns, std::uint64_t to_ns);
