@@ -1,7 +1,6 @@
 #include "interpose/session/left_rings.h"
 
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -235,8 +234,11 @@ void look_at(const char* path) {
 
 void* run(void*) {
   become_background("tprof-left");
+  // ioprio_set(2). Some releases of <linux/ioprio.h> are not C++: they call a parameter `class`.
+  constexpr int kOneThread = 1;  // IOPRIO_WHO_PROCESS
   constexpr int kThisThread = 0;
-  syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, kThisThread, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+  constexpr int kWhenIdle = 3 << 13;  // IOPRIO_CLASS_IDLE, IOPRIO_CLASS_SHIFT
+  syscall(SYS_ioprio_set, kOneThread, kThisThread, kWhenIdle);
   g_until_ns = now_ns() + kLongestLook;
   g_bytes_left = kMostBytes;
   each_entry(g_folder, [](std::string_view name) {
