@@ -40,6 +40,7 @@ struct Options {
   bool json = false;
   bool per_rank = false;
   bool lines = false;
+  bool positions = false;
   bool no_lines = false;
   bool force = false;
   report::By by = report::By::size;

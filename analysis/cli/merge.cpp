@@ -15,6 +15,7 @@
 #include "export/chrome.h"
 #include "read/error.h"
 #include "report/report.h"
+#include "steps/found.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -47,6 +48,33 @@ std::map<const read::Process*, trace_export::Member> placements(
                   static_cast<std::int64_t>(members.size())};
   }
   return members;
+}
+
+// The step that a moment of a rank is in, and the epoch: how often the program's numbers of steps
+// had begun again, or, where they never do, how often the program had been reset.
+std::string position(const steps::Found& found, const read::Process& p, std::int64_t ts_ns) {
+  const steps::Interval* step = steps::interval_of(found, &p, ts_ns);
+  std::optional<std::int64_t> epoch;
+  if (found.counted_on && step != nullptr) {
+    epoch = step->epoch;
+  } else if (!found.counted_on && !p.epoch_ends.empty()) {
+    epoch = std::ranges::count_if(p.epoch_ends,
+                                  [&](const read::Ledger& end) { return end.ts_ns <= ts_ns; });
+  }
+  std::string out;
+  if (step != nullptr) out = fmt::format(R"("step":{})", step->step);
+  if (epoch) out += fmt::format(R"({}"epoch":{})", out.empty() ? "" : ",", *epoch);
+  return out;
+}
+
+void add_positions(std::map<const read::Process*, trace_export::Member>& members,
+                   const steps::Found& found) {
+  for (auto& [process, member] : members) {
+    if (!member.to) continue;
+    member.to->position = [&found, p = process](std::int64_t ts_ns) {
+      return position(found, *p, ts_ns);
+    };
+  }
 }
 
 std::int64_t first_index(const trace_export::Part& part) {
@@ -89,6 +117,7 @@ std::vector<trace_export::Beside> placed(
     const std::int64_t zero_ns = other.process->header.base_time_ns - shift_ns;
     trace_export::Placement to = *member->second.to;
     to.shift_ns -= zero_ns;
+    to.position = nullptr;
     if (to.drift_ns) {
       to.drift_ns = [drift_ns = to.drift_ns, zero_ns](std::int64_t ns) {
         return drift_ns(ns - zero_ns);
@@ -145,9 +174,12 @@ int merge(const Options& o) {
   const TimeAxis axis(job, traces, o.clock);
   const std::vector<OtherFile> others = other_files(o.with, chosen, traces);
   const bool gzip = o.output.extension() == ".gz";
+  steps::Found found;
+  if (o.positions) found = steps::find(job, traces, [](std::size_t) {});
   std::uint64_t size = 0;
   for (;;) {
-    const auto members = placements(job, axis, chosen, others);
+    auto members = placements(job, axis, chosen, others);
+    if (o.positions) add_positions(members, found);
     const auto parts = parts_of(traces, members);
     trace_export::Output output(o.output, gzip);
     const auto bad = written(parts, placed(others, members), axis, gzip, output);

@@ -111,6 +111,9 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
+        {"--positions", &o.positions,
+         "each event says its step in its arguments, and its epoch where the program's numbers of "
+         "steps begin again or it is reset"},
         {"--with", &o.with,
          "a trace of another tool in Chrome's format, such as PyTorch's profiler's, or what nsys "
          "export --type sqlite writes: a file, folder or pattern, beside the lanes of the rank "

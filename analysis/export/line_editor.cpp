@@ -62,6 +62,21 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
 
 }  // namespace
 
+// Of what was merged before it has been said.
+void LineEditor::add_position(const read::Line& line, const Places& at, const Placement& to,
+                              std::string& out) {
+  const bool event = !read::is_metadata(line.text) && !read::is_counter(line.text);
+  if (!event || at.ts.empty() || !out.ends_with("}}")) return;
+  if (line.text.find("\"step\":") != std::string_view::npos) return;
+  std::int64_t ts = read::micros_to_ns(at.ts);
+  if (!at.queued.empty()) ts -= read::micros_to_ns(at.queued);  // when the program called
+  const std::string more = to.position(ts);
+  if (more.empty()) return;
+  out.resize(out.size() - 2);
+  if (!out.ends_with('{')) out += ',';
+  (out += more) += "}}";
+}
+
 void append_micros(std::string& out, std::int64_t ns) {
   if (ns < 0) out += '-';
   const std::uint64_t size =
@@ -148,6 +163,7 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     append_micros(out, to.moved(ts) - to.moved(ts - read::micros_to_ns(at.queued)));
   }
   out.append(copied, line.text.data() + line.text.size());
+  if (to.position) add_position(line, at, to, out);
   return true;
 }
 

@@ -21,6 +21,8 @@ struct Placement {
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0 of the merged trace
   // And this, of a ts: clocks do not run alike. Empty: nothing.
   std::function<std::int64_t(std::int64_t ts_ns)> drift_ns{};
+  // What an event's arguments get besides, by where in training it is: "step":7. Empty: nothing.
+  std::function<std::string(std::int64_t ts_ns)> position{};
 
   std::int64_t moved(std::int64_t ts_ns) const {
     return ts_ns + shift_ns + (drift_ns ? drift_ns(ts_ns) : 0);
@@ -54,6 +56,8 @@ class LineEditor {
     std::string_view queued;  // of a DEVICE line: a time before that
   };
   Places find(const read::Line& line);
+  static void add_position(const read::Line& line, const Places& at, const Placement& to,
+                           std::string& out);
 
   simdjson::ondemand::parser parser_;
 };

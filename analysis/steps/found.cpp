@@ -248,10 +248,13 @@ const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t
   return &*std::prev(next);
 }
 
-std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std::int64_t ts_ns) {
+const Interval* interval_of(const Found& found, const Process* rank, std::int64_t ts_ns) {
   const auto intervals = found.ranks.find(rank);
-  if (intervals == found.ranks.end()) return std::nullopt;
-  const Interval* interval = interval_at(intervals->second, ts_ns);
+  return intervals == found.ranks.end() ? nullptr : interval_at(intervals->second, ts_ns);
+}
+
+std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std::int64_t ts_ns) {
+  const Interval* interval = interval_of(found, rank, ts_ns);
   return interval == nullptr ? std::nullopt : std::optional(interval->step);
 }
 

@@ -20,6 +20,7 @@ struct Interval {
   std::int64_t step = 0;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
+  std::int64_t epoch = 0;  // how often the program's numbers had begun again
 };
 
 struct Found {
@@ -43,7 +44,9 @@ struct Found {
 // The one that a moment of its rank lies in. Null: none.
 const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns);
 
-// The number of the step in which a rank called; nothing where none is known.
+// The step in which a rank called. Null: none is known.
+const Interval* interval_of(const Found& found, const read::Process* rank, std::int64_t ts_ns);
+// Its number.
 std::optional<std::int64_t> step_at(const Found& found, const read::Process* rank,
                                     std::int64_t ts_ns);
 

@@ -35,7 +35,10 @@ bool count_on(Ranks& ranks) {
     numbers[p] = next++;
   }
   for (auto& [rank, intervals] : ranks) {
-    each_place(intervals, [&](const Place& p, Interval& i) { i.step = numbers.at(p); });
+    each_place(intervals, [&](const Place& p, Interval& i) {
+      i.step = numbers.at(p);
+      i.epoch = static_cast<std::int64_t>(p.first);
+    });
   }
   return true;
 }

@@ -787,7 +787,9 @@ class _Profiled(scope):
 class PartitionedParameterProfiler:
     """In the place of DeepSpeed's (deepspeed.runtime.zero.partitioned_param_profiler), whose call sites it
     takes: how often, how many elements and how long, by event; a scope in the trace for each. `timers` are
-    not needed: device times come with TPROF_TIMING=events."""
+    not needed: device times come with TPROF_TIMING=events. A wait for parameters is a scope of the category
+    "demanded" where some of them were gathered only when the module needed them, else "prefetched": its time
+    on the device is how late they came."""
 
     class EventCounter:
         def __init__(self, name):
@@ -800,9 +802,15 @@ class PartitionedParameterProfiler:
     def __init__(self, timers=None):
         self.event_counters = {}
         self._device_before = {}
+        self._demanded = False  # since the last wait
 
     def start_event(self, name):
-        push(name)
+        how = None
+        if name.endswith("_fetch_submit"):
+            self._demanded = True
+        elif name.endswith("_fetch_wait"):
+            how, self._demanded = "demanded" if self._demanded else "prefetched", False
+        push(name, how)
         if _library is not None:
             self.event_counters.setdefault(name, self.EventCounter(name))
 

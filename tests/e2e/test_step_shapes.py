@@ -1,6 +1,7 @@
 """Jobs as people write them, near those that steps are easily found of: as many steps as the loop made, or
 that they are not known."""
 
+import collections
 import os
 import signal
 
@@ -10,7 +11,7 @@ from lib.build import BUILD, LIBTPROF, REPO
 from lib.layers import layers_of
 from lib.rankfile import named
 from lib.runs import until
-from lib.tool import told, tprof
+from lib.tool import merged, not_as_the_contract_says, told, tprof
 
 BY_RANGE = {"NVTX_INJECTION64_PATH": str(LIBTPROF)}
 SCATTERS = 5  # of a step on one rank: four blocks and the root
@@ -36,6 +37,23 @@ def test_numbers_that_begin_again_with_each_epoch_are_steps_of_their_own(torch, 
     assert [step["buckets"]["RESHARDING"]["calls"] for step in report["steps"]] == [2 * SCATTERS] * 30
     some = steps_of(done, "--steps", "12-16")
     assert [step["step"] for step in some["steps"]] == list(range(12, 17))
+    events_of = by_rank(merged(done.traces, tmp_path / "merged.json", "--positions"))
+    assert not_as_the_contract_says(rankfile.lines_of(tmp_path / "merged.json")) == []
+    for rank, events in events_of.items():
+        loop = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("step "))
+        assert len(loop) == 30, rank
+        for event in events:
+            within = [n for n, (start, end) in enumerate(loop) if start <= event["ts"] < end]
+            expected = (within[0], within[0] // 5) if within else (None, None)
+            assert (event["args"].get("step"), event["args"].get("epoch")) == expected, event
+
+
+def by_rank(lines):
+    found = collections.defaultdict(list)
+    for line in lines:
+        if line["ph"] == "X" and line["name"] != "tprof_step":
+            found[line["pid"]].append(line)
+    return found
 
 
 def test_a_schedule_counts_steps_through_all_epochs(torch, tmp_path):

@@ -51,9 +51,9 @@ def not_as_the_contract_says(lines: Iterable[str]) -> list[str]:
     ]
 
 
-def merged(traces: pathlib.Path, to: pathlib.Path) -> list[dict]:
+def merged(traces: pathlib.Path, to: pathlib.Path, *options: str) -> list[dict]:
     """The lines of the merged trace, which is left at `to`: of all processes, closed or not."""
-    done = tprof("merge", traces, "-o", to)
+    done = tprof("merge", traces, "-o", to, *options)
     assert done.returncode == 0, done.stderr
     return parsed(to)
 

@@ -53,6 +53,11 @@ def test_fsdps_checkpoints_on_our_simple_profiler(tmp_path):
     assert [json.loads(line) for line in lines] == [dump for dump in ours if dump]
 
 
+def sums_of(all_ranks, name):
+    """How often DeepSpeed's own profiler counted that."""
+    return sum(step[name]["count"][1] for steps in all_ranks for step in steps if name in step)
+
+
 def test_deepspeeds_coordinator_on_our_parameter_profiler(tmp_path):
     done = run("deepspeed", tmp_path, TPROF_TIMING="events")
     all_ranks = told(done, "seeds")
@@ -68,7 +73,17 @@ def test_deepspeeds_coordinator_on_our_parameter_profiler(tmp_path):
                 sums[name]["host_ns"] += figures["host_ns"]
                 for key, ms in zip(("within", "around"), figures["device_ms"], strict=True):
                     sums[name][key] += ms * 1e6
-    found = ranges(tmp_path)
+    rows = summary_of(tmp_path / "traces", "--by", "range")["ranges"]
+    found = {}
+    for row in rows:
+        of_name = found.setdefault(row["name"], collections.Counter())
+        of_name.update({key: row[key] or 0 for key in ("count", "elements", "total_ns", "device_timed", "device_ns")})
+    # A module waits once, for what it submitted right before or for what was prefetched.
+    waits = {(row["name"], row["category"]): row for row in rows if row["name"].endswith("_fetch_wait")}
+    for way in ("forward", "backward"):
+        demanded, prefetched = (waits[f"{way}_fetch_wait", how] for how in ("demanded", "prefetched"))
+        assert demanded["count"] == sums_of(all_ranks, f"{way}_fetch_submit")
+        assert demanded["count"] + prefetched["count"] == sums_of(all_ranks, f"{way}_fetch_wait")
     assert {"forward_all_gather", "backward_all_gather", "forward_fetch_submit", "forward_fetch_wait"} <= set(sums)
     for name, of in sums.items():
         r = found[name]

@@ -225,6 +225,25 @@ print(json.dumps([during, before["count"], before["elements"], paused, tprof.tot
     assert ranges(tmp_path)["work"]["count"] == 3 + 100 + 5 + 1000 + 7 + 20 + 30 + 2  # the trace has all
 
 
+def test_merged_events_say_after_how_many_resets_they_were(tmp_path):
+    speaks(tmp_path, """
+import tprof
+for epoch in range(3):
+    for _ in range(epoch + 1):
+        with tprof.scope(f"in {epoch}"):
+            pass
+    tprof.reset()
+with tprof.scope("in 3"):
+    pass
+""")
+    events = merged(tmp_path / "traces", tmp_path / "positions.json", "--positions")
+    assert not_as_the_contract_says(lines_of(tmp_path / "positions.json")) == []
+    scopes = [(e["name"], e["args"]["epoch"]) for e in events if e.get("cat") == "NVTX" and e["ph"] == "X"]
+    assert scopes == [("in 0", 0)] + 2 * [("in 1", 1)] + 3 * [("in 2", 2)] + [("in 3", 3)]
+    plain = merged(tmp_path / "traces", tmp_path / "plain.json")
+    assert [e for e in plain if "epoch" in e.get("args", {}) and e["name"] == "in 0"] == []
+
+
 def test_the_clock_of_totals_does_not_jump(tmp_path):
     said = json.loads(speaks(tmp_path, """
 import json, time
