@@ -1,6 +1,8 @@
 #include "interpose/session/left_rings.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +30,8 @@ constexpr std::uint64_t kForgotten = 24 * kHour;
 constexpr std::uint64_t kLongestLook = 20 * kSecond;
 constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
 
+// Whether another ring file was there when this process began.
+bool g_others = false;
 // Of the writer's thread, and of ours while it runs.
 char g_folder[sizeof RankFile::ring.path];
 FileId g_mine;
@@ -218,8 +222,25 @@ bool is_done_with(int ring, const Left& left, std::uint64_t size) {
   return true;
 }
 
+// So that none of ours is ever the program's: not for a moment in its table, where the next file
+// that it opens would get another number, and not in a child that it forks meanwhile. False: the
+// kernel lets nobody (seccomp); then nothing is opened.
+bool leave_the_programs_descriptors() {
+  constexpr long kCloseRange = 436;  // Linux 5.9, the same number everywhere
+  constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
+  if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
+  if (unshare(CLONE_FILES) != 0) return false;
+  rlimit open{};
+  getrlimit(RLIMIT_NOFILE, &open);
+  for (rlim_t fd = 0; fd < open.rlim_cur; ++fd) close(static_cast<int>(fd));
+  return true;
+}
+
+bool is_ring(std::string_view name) {
+  return name.starts_with(".tprof-") && name.ends_with(".ring");
+}
+
 void look_at(const char* path) {
-  // Closing our own would give back the lock by which others know that we live.
   if (file_at(path) == g_mine) return;
   const Opened ring(open_to_take(path));
   const FileFacts facts = facts_of(ring.fd());
@@ -239,14 +260,16 @@ void* run(void*) {
   constexpr int kThisThread = 0;
   constexpr int kWhenIdle = 3 << 13;  // IOPRIO_CLASS_IDLE, IOPRIO_CLASS_SHIFT
   syscall(SYS_ioprio_set, kOneThread, kThisThread, kWhenIdle);
-  g_until_ns = now_ns() + kLongestLook;
-  g_bytes_left = kMostBytes;
-  each_entry(g_folder, [](std::string_view name) {
-    if (!name.starts_with(".tprof-") || !name.ends_with(".ring") || now_ns() > g_until_ns) return;
-    Path path;
-    FixedText(path.text) << g_folder << "/" << name;
-    look_at(path.text);
-  });
+  if (leave_the_programs_descriptors()) {
+    g_until_ns = now_ns() + kLongestLook;
+    g_bytes_left = kMostBytes;
+    each_entry(g_folder, [](std::string_view name) {
+      if (!is_ring(name) || now_ns() > g_until_ns) return;
+      Path path;
+      FixedText(path.text) << g_folder << "/" << name;
+      look_at(path.text);
+    });
+  }
   g_looking.store(false, std::memory_order_release);
   return nullptr;
 }
@@ -261,12 +284,19 @@ void begin(const RankFile& mine, const Process& process) {
   g_mine = mine.ring.id;
   const std::string_view path(mine.ring.path);
   copy_text(g_folder, prefix(path, path.size() - file_name(path).size()));
+  g_others = false;
+  if (g_due_ns == 0) return;
+  each_entry(g_folder, [mine = file_name(path)](std::string_view name) {
+    g_others = g_others || (is_ring(name) && name != mine);
+  });
 }
 
 void look() {
   if (g_due_ns == 0 || now_ns() < g_due_ns || g_looking.exchange(true)) return;
+  const bool first = g_looks == 0;
   g_looks = std::min<unsigned>(g_looks + 1, std::size(kAgain) - 1);
   g_due_ns = now_ns() + kAgain[g_looks];
+  if (first && !g_others) return g_looking.store(false);
   if (!start_background_thread(run)) g_looking.store(false);
 }
 

@@ -1,25 +1,48 @@
 """What a program can see of itself is the same with the preload: a native one, and FSDP2."""
 
+import pathlib
+import shutil
+import tempfile
+
 import pytest
-from lib import needs, sight
-from lib.build import BUILD, INSTANT
+from lib import needs, runs, sight
+from lib.build import BUILD, INSTANT, STANDIN
 from lib.launch import start, without_agent
 
 GUEST = BUILD / "guest"
 
 
 @pytest.fixture
-def twice(tmp_path):
+def node():
+    """A folder for ring files in the node's memory, where no other process has left any."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def twice(tmp_path, node):
     """twice("walk") -> the run without and the run with the preload."""
 
     def run(*arguments, **variables):
         command = [str(GUEST), *map(str, arguments)]
+        variables = {"TPROF_RING_DIR": str(node)} | variables
         return (
             start(command, tmp_path / "plain", preload=False, **variables),
             start(command, tmp_path / "traced", **variables),
         )
 
     return run
+
+
+@pytest.fixture
+def left_rings(node, tmp_path):
+    """So many that who starts there is at them for a while: of processes whose traces are gone."""
+    killed = runs.run(tmp_path / "killed", runs.client("end", "kill"), TPROF_RING_DIR=str(node))
+    assert killed.code < 0
+    (ring,) = node.iterdir()
+    for n in range(300):
+        shutil.copy(ring, node / f".tprof-other-{n}-1-rank-00000.ring")
+    shutil.rmtree(tmp_path / "killed")
 
 
 def figures(run):
@@ -68,6 +91,13 @@ def test_closed_standard_files_are_not_taken(twice):
     assert traced.stdout == plain.stdout
 
 
+@pytest.mark.parametrize("what, libraries", [(("closed",), STANDIN), (("forks", 90), INSTANT)])
+def test_nor_are_they_while_left_ring_files_are_looked_at(what, libraries, twice, left_rings):
+    plain, traced = twice(*what, LD_LIBRARY_PATH=str(libraries))
+    assert plain.code == 0
+    assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
+
+
 def test_children_get_the_same_environment_and_files(twice):
     plain, traced = twice("children")
     assert sight.of(traced).difference(sight.of(plain)) == []
@@ -114,11 +144,11 @@ def test_use_of_the_machine_is_bounded(threads, twice):
     assert more["voluntary_switches"] + more["involuntary_switches"] <= 100 + 30 * threads
 
 
-def test_fsdp2_finds_itself_as_without_us(tmp_path):
+def test_fsdp2_finds_itself_as_without_us(tmp_path, node):
     needs.package("torch")
     command = without_agent("guest_fsdp2.py", 2)
-    plain = start(command, tmp_path / "plain", preload=False)
-    traced = start(command, tmp_path / "traced")
+    plain = start(command, tmp_path / "plain", preload=False, TPROF_RING_DIR=str(node))
+    traced = start(command, tmp_path / "traced", TPROF_RING_DIR=str(node))
     assert plain.code == 0, plain.stderr
     assert (traced.code, traced.stderr) == (plain.code, plain.stderr)
     assert sight.of(traced).difference(sight.of(plain)) == []
