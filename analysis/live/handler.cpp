@@ -107,7 +107,7 @@ std::uint64_t Handler::unread() const {
   std::uint64_t lines = 0;
   char part[4096];
   for (;;) {
-    const ssize_t n = left_ < 0 ? 0 : read(left_, part, sizeof part);
+    const ssize_t n = left_ < 0 ? 0 : ::read(left_, part, sizeof part);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return lines;
     lines += lines_in({part, static_cast<std::size_t>(n)});

@@ -33,7 +33,7 @@ Woken Signals::wait(std::chrono::nanoseconds most, int fd) {
   const auto left = std::clamp<std::int64_t>(ceil<milliseconds>(most).count(), 0, 1'000'000'000);
   if (poll(from, 2, static_cast<int>(left)) <= 0) return Woken::time;
   signalfd_siginfo info{};
-  if (read(fd_, &info, sizeof info) == sizeof info) {
+  if (::read(fd_, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGWINCH) return Woken::resized;
     ended_by_ = static_cast<int>(info.ssi_signo);
     return Woken::end;

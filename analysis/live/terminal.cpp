@@ -69,7 +69,7 @@ void Terminal::show(std::string_view text, std::string_view last) {
 
 std::string Terminal::typed() const {
   char bytes[64];
-  const ssize_t n = keys_ < 0 ? 0 : read(keys_, bytes, sizeof bytes);
+  const ssize_t n = keys_ < 0 ? 0 : ::read(keys_, bytes, sizeof bytes);
   std::string keys(bytes, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   std::ranges::replace_if(
       keys, [](char c) { return c == '\x03' || c == '\x04'; }, 'q');

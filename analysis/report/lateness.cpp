@@ -23,7 +23,7 @@ using enum Table::Align;
 
 constexpr std::size_t kRanksShown = 20;
 
-std::string duration(std::int64_t ns) {
+std::string time_text(std::int64_t ns) {
   return text::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
 }
 
@@ -51,7 +51,7 @@ std::string rank_table(const Lateness& l) {
   for (const LateRank& r : l.ranks) {
     if (++shown > kRanksShown) break;
     const bool never = r.last == 0;
-    const auto time = [&](std::int64_t ns) { return never ? "-" : duration(ns); };
+    const auto time = [&](std::int64_t ns) { return never ? "-" : time_text(ns); };
     table.row({name_of(*r.rank), text::printable(r.rank->header.host), thousands(r.last),
                thousands(r.collectives), time(r.median_ns), time(r.p99_ns), time(r.max_ns),
                time(r.sum_ns), never ? "-" : share(r.sum_ns, l.span_ns)});
@@ -77,7 +77,8 @@ std::string worst_table(const Lateness& l) {
       {{"collective", right}, {"operation", left}, {"communicator", left}, {"came at", left}});
   Table table(columns);
   for (const LateArrival& a : l.worst) {
-    std::vector<std::string> cells = {name_of(*a.rank), duration(a.late_ns), duration(a.spread_ns)};
+    std::vector<std::string> cells = {name_of(*a.rank), time_text(a.late_ns),
+                                      time_text(a.spread_ns)};
     if (steps) cells.push_back(a.step ? std::to_string(*a.step) : "-");
     cells.insert(cells.end(), {std::to_string(a.seq), diagnose::collective_name(a.bucket),
                                text::printable(a.communicator), diagnose::utc(a.realtime_ns)});
@@ -102,7 +103,7 @@ std::string notes(const Lateness& l) {
   }
   if (l.at_most_ns >= 1) {
     out += fmt::format("  The clocks may be wrong by {}: what is less is not counted.\n",
-                       duration(std::llround(l.at_most_ns)));
+                       time_text(std::llround(l.at_most_ns)));
   }
   if (l.compared < l.collectives) {
     out += fmt::format(

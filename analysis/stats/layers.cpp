@@ -49,13 +49,13 @@ std::set<std::int64_t> carriers_of(const Process& rank, const std::vector<CommSu
 }
 
 // A rank, its lines and its steps.
-struct Seen {
+struct RankSeen {
   const Process& process;
   const LayerCalls& rank;
   const std::vector<steps::Interval>& steps;
 };
 
-Passes passes_of(const Seen& seen) {
+Passes passes_of(const RankSeen& seen) {
   Places by_time(seen.rank.calls.size());
   std::iota(by_time.begin(), by_time.end(), 0U);
   std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return seen.rank.calls[i].ts_ns; });
@@ -69,7 +69,7 @@ class Merger {
 
   // Before any is added. The ranks of a communicator gather the same: where they seem not to, those
   // are wrong that are fewer, or know of fewer.
-  void look_at(const Seen& seen) {
+  void look_at(const RankSeen& seen) {
     const RankLayers layers =
         layers_of(seen.rank, passes_of(seen), carriers_of(seen.process, comms_));
     for (const CommLayers& comm : layers.comms) {
@@ -77,7 +77,7 @@ class Merger {
     }
   }
 
-  void add(const Seen& seen) {
+  void add(const RankSeen& seen) {
     const auto& [process, rank, steps] = seen;
     const Passes passes = passes_of(seen);
     const RankLayers layers = layers_of(rank, passes, carriers_of(process, comms_));
@@ -236,7 +236,7 @@ Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found
         diagnose::collect<LayerCalls>(rank, all);
       },
       [](std::size_t) {}, unreadable);
-  std::vector<Seen> ranks;
+  std::vector<RankSeen> ranks;
   for (const auto& [rank, steps] : layers.found.ranks) {
     const auto* calls = lines.of<LayerCalls>(rank);
     if (calls == nullptr) continue;
@@ -246,8 +246,8 @@ Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found
     ranks.push_back({*rank, *calls, steps});
   }
   Merger merger(asked, comms, layers);
-  for (const Seen& seen : ranks) merger.look_at(seen);
-  for (const Seen& seen : ranks) merger.add(seen);
+  for (const RankSeen& seen : ranks) merger.look_at(seen);
+  for (const RankSeen& seen : ranks) merger.add(seen);
   merger.finish();
   add_outside(layers, totals);
   return layers;

@@ -162,7 +162,7 @@
     (CUgraphExec * executable, CUgraph graph, unsigned long long* params), (executable, graph, params),                 \
     (Instantiates{executable, graph, params ? *params : 0}))                                                            \
   X(cuGraphLaunch, cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kNewestKnown,                                              \
-    (CUgraphExec executable, CUstream stream), (executable, stream), (Launches{executable, meant(stream)}))
+    (CUgraphExec executable, CUstream stream), (executable, stream), (LaunchesGraph{executable, meant(stream)}))
 // The same without a twin: X(function, name, since, until, (parameters), (arguments), (what it tells)).
 #define TPROF_CUDA_GRAPH_ONLY(X)                                                                                        \
   X(cuGraphInstantiate, cuGraphInstantiate, 10000, 11000,                                                               \

@@ -223,7 +223,7 @@
     (executable, graph, params), (Instantiates{executable, graph, params ? *params : 0}))      \
   X(cudaGraphLaunch, cudaGraphLaunch_ptsz, 10000, TYPED,                                       \
     (cudaGraphExec_t executable, cudaStream_t stream), (executable, stream),                   \
-    (Launches{executable, meant(stream)}))
+    (LaunchesGraph{executable, meant(stream)}))
 
 // The same without a twin: X(function, since, kind, (parameters), (arguments), (what it tells)).
 // CUDA 11 gives cudaGraphInstantiate five arguments, later versions three, whose third is the

@@ -66,7 +66,7 @@ struct Destroys {
 };
 template <typename Handle>
 Destroys(Handle) -> Destroys<Handle>;  // clang deduces it of an aggregate from version 17 on
-struct Launches {
+struct LaunchesGraph {
   cudaGraphExec_t executable;
   cudaStream_t stream;
 };

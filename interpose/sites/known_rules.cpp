@@ -20,7 +20,7 @@ struct Known {
   std::atomic<std::uint64_t> rule;
 };
 Known g_known[kRules];
-Lock g_lock{LockOrder::frame_rules};
+Lock g_rules_lock{LockOrder::frame_rules};
 std::uint64_t g_unloaded = 0;
 
 Known& known(std::uintptr_t address, std::size_t n) {
@@ -31,7 +31,7 @@ Known& known(std::uintptr_t address, std::size_t n) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
   const Rule rule = rule_at(address);
-  const LockGuard guard(g_lock);
+  const LockGuard guard(g_rules_lock);
   for (std::size_t n = 0; n < kProbe; ++n) {
     Known& k = known(address, n);
     const std::uintptr_t taken = k.address.load(std::memory_order_relaxed);
@@ -69,7 +69,7 @@ Rule rule_of(std::uintptr_t address) {
 bool forget_unloaded() {
   std::uint64_t unloaded = 0;
   each_loaded_object(count_unloaded, &unloaded);
-  const LockGuard guard(g_lock);
+  const LockGuard guard(g_rules_lock);
   if (unloaded == g_unloaded) return false;
   g_unloaded = unloaded;
   for (Known& k : g_known) {

@@ -86,7 +86,7 @@ bool same(const SiteObject& a, const SiteObject& b) {
          std::memcmp(a.build_id, b.build_id, sizeof a.build_id) == 0;
 }
 
-Lock g_lock{LockOrder::site_objects};
+Lock g_objects_lock{LockOrder::site_objects};
 
 std::uint32_t number_of(const Found& found) {
   SiteObject object{};
@@ -100,7 +100,7 @@ std::uint32_t number_of(const Found& found) {
     std::memcpy(object.build_id, found.build_id, found.build_id_size);
     object.build_id_size = static_cast<std::uint8_t>(found.build_id_size);
   }
-  const LockGuard guard(g_lock);
+  const LockGuard guard(g_objects_lock);
   Table& table = session::mapping().head().site_objects;
   const View view = session::mapping().view();
   for (std::uint32_t i = View::entries(table); i > 0; --i) {

@@ -28,7 +28,7 @@ struct Place {
   std::atomic<std::uint16_t> site;
 };
 Place g_place[kPlaces];
-Lock g_lock{LockOrder::sites};
+Lock g_sites_lock{LockOrder::sites};
 
 // The place of `key`, or the free one where it goes.
 Place* place_of(std::uint64_t key) {
@@ -99,7 +99,7 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
   for (std::size_t i = 0; i < seen.python_frames; ++i) {
     if (!python::describe(seen.python[i], text, sizeof site.python - 1)) break;
   }
-  const LockGuard guard(g_lock);
+  const LockGuard guard(g_sites_lock);
   Place* place = place_of(key);
   if (place == nullptr) return 0;
   if (place->key.load(std::memory_order_relaxed) == key) {  // another thread was faster

@@ -85,8 +85,8 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
     no event, no context, no synchronisation, nothing that sets the runtime's last error."""
     listed = rb"since\tncclAllGather\t.*?\0"  # for `tprof coverage`: names that are not looked up
     code = re.sub(listed, b"\0", LIBTPROF.read_bytes(), flags=re.DOTALL)
-    text = re.findall(rb"[\x20-\x7e]{4,}", code)
-    names = {t.decode() for t in text if re.fullmatch(rb"(p?nccl|cu|cuda)[A-Z]\w+(?<!_t)", t)}  # no types
+    # Strings of their own, but for types; whatever bytes that are letters by chance stand before them.
+    names = {name.decode() for name in re.findall(rb"(?<![\w=])((?:p?nccl|cu|cuda)[A-Z]\w+)(?<!_t)\0", code)}
     assert "ncclAllGather" in names
     # The driver knows most of its copies by names of their own (cuGetProcAddress).
     wrapped = {name.removesuffix("_v2") for name in exported()} | exported()
@@ -102,6 +102,7 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
         "cuGraphMemcpyNodeGetParams",
         "cuGraphAddMemcpyNode",  # a name that copies are counted under
         "cuGraphNodeGetType",
+        "cuKernelGetName",
         "cuPointerGetAttributes",
         "cuStreamGetCaptureInfo_v2",
         "cudaRuntimeGetVersion",
