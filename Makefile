@@ -5,7 +5,7 @@ JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all install wheel test test-matrix demo bench soak sanitize fuzz lint clean distclean
+.PHONY: all install wheel test test-all test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof
 
@@ -22,6 +22,13 @@ wheel:
 
 test:
 	@scripts/test
+# Every end of a step on every shape, every training run beside one without the preload, and the slow proofs.
+test-all:
+	@TPROF_TEST_ALL=1 scripts/test
+	@scripts/test-matrix
+	@scripts/sanitize
+	@scripts/fuzz 600
+	@scripts/soak
 test-matrix:
 	@scripts/test-matrix $(ROWS)
 sanitize:

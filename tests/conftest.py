@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from lib import faults, needs
 from lib.build import LIBTPROF, STANDIN, TPROF
-from lib.cases import CASES, Pair, make_pair
+from lib.cases import CASES, COMPARED, Pair, make_pair
 from lib.once import once
 
 
@@ -87,3 +87,8 @@ def case(request) -> str:
 @pytest.fixture(scope="session")
 def pair(case, pair_of) -> Pair:
     return pair_of(case)
+
+
+@pytest.fixture(scope="session", params=sorted(COMPARED))
+def compared(request, pair_of) -> Pair:
+    return pair_of(request.param)

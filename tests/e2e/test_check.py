@@ -7,7 +7,7 @@ faults, which are asked for by function and number.
 import re
 
 import pytest
-from lib.launch import start, torchrun
+from lib.launch import start, torchrun, without_agent
 from lib.tool import told, worse_than_notes
 
 # What waits for a rank gives up soon, and PyTorch's watchdog keeps nobody alive to dump its state.
@@ -22,8 +22,8 @@ SOON = {
 def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
     """diverge(ranks, what, ...) -> (what the script printed, what check found in its traces)."""
 
-    def call(ranks, what, *arguments, **variables):
-        command = torchrun("diverge.py", ranks, ("--what", what, *arguments))
+    def call(ranks, what, *arguments, launcher=torchrun, **variables):
+        command = launcher("diverge.py", ranks, ("--what", what, *arguments))
         run = start(command, tmp_path / "run", **(SOON | variables))
         return run.stdout, check(run.traces)
 
@@ -103,7 +103,7 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
 
 def test_a_rank_that_slept_is_named_with_its_collective(diverge):
     """Two seconds in the tenth step: nothing is wrong, and all the others waited."""
-    script, (found, worse) = diverge(4, "sleep", "--rank", "2", STANDIN_TIMEOUT_S="30")
+    script, (found, worse) = diverge(4, "sleep", "--rank", "2", launcher=without_agent, STANDIN_TIMEOUT_S="30")
     assert not worse
     (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]
     assert (note["ranks"], note["severity"]) == ([2], "note")
@@ -111,6 +111,6 @@ def test_a_rank_that_slept_is_named_with_its_collective(diverge):
 
 
 def test_a_rank_that_did_not_sleep_is_not_named(diverge):
-    _, (found, worse) = diverge(4, "nothing")
+    _, (found, worse) = diverge(4, "nothing", launcher=without_agent)
     assert not worse
     assert not [finding for finding in found["findings"] if finding["kind"] == "late"]

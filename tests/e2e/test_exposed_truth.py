@@ -198,10 +198,27 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("timing", TIMINGS)
-@pytest.mark.parametrize("shape, ending", itertools.product(SHAPES, ENDINGS))
+def some_ends(shapes, timing, each):
+    """(shape, ending, timing): so many ends of a step for each shape, each end as often as another; or,
+    for `make test-all`, all of them."""
+    if os.environ.get("TPROF_TEST_ALL"):
+        each = len(ENDINGS)
+    first = TIMINGS.index(timing)
+    return [
+        (shape, ENDINGS[(first + i + 3 * more) % len(ENDINGS)], timing)
+        for i, shape in enumerate(shapes)
+        for more in range(each)
+    ]
+
+# Steps of the shapes whose steps take a tenth of a second.
+LONG_STEPS = {"light_second_stream": 8, "other_stream_first": 12}
+
+
+@pytest.mark.parametrize(
+    "shape, ending, timing", some_ends(SHAPES, "events", len(ENDINGS)) + some_ends(SHAPES, "events:16", 2)
+)
 def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
-    run, schedule = play(tmp_path, shape, ending, timing, 20)
+    run, schedule = play(tmp_path, shape, ending, timing, LONG_STEPS.get(shape, 20))
     name, expected = SHAPES[shape]
     calls = by_name(truths(schedule, run.ranks()))[name]
     if expected is not None:
@@ -261,22 +278,12 @@ MORE = (
 HOST_LATE = ("cpu_bound",)
 
 
-def of_more():
-    """Two ends of a step for each shape, or all of them."""
-    n = len(ENDINGS)
-    chosen = [(shape, ENDINGS[(i + more) % n]) for i, shape in enumerate(MORE) for more in (0, 3)]
-    if os.environ.get("TPROF_TEST_ALL_ENDS"):
-        chosen = itertools.product(MORE, ENDINGS)
-    return list(chosen)
-
-
 def test_all_shapes_are_tried():
     names = subprocess.run([BUILD / "exposed"], capture_output=True, text=True, check=False).stdout.split()
     assert sorted(names) == sorted([*SHAPES, *MORE])
 
 
-@pytest.mark.parametrize("timing", TIMINGS)
-@pytest.mark.parametrize("shape, ending", of_more())
+@pytest.mark.parametrize("shape, ending, timing", some_ends(MORE, "events", 1) + some_ends(MORE, "events:16", 1))
 def test_of_other_shapes_too(shape, ending, timing, tmp_path):
     run, schedule = play(tmp_path, shape, ending, timing, 20)
     may_be_unknown = printed(run.traces).keys() if ":" in timing or shape in HOST_LATE else ()

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from lib.build import STANDIN
 from lib.cases import CASES
 
@@ -33,7 +35,8 @@ def test_every_rank_used_the_gpu_of_its_local_rank(pair):
         assert {e["args"]["device"] for e in file.events if "device" in e["args"]} <= {file.rank}
 
 
-def test_command_is_the_scripts(case, pair):
-    for file in pair.traced.ranks():
+@pytest.mark.parametrize("case", ["ddp-2", "fsdp2-2"])
+def test_command_is_the_scripts(case, pair_of):
+    for file in pair_of(case).traced.ranks():
         script = re.escape(CASES[case].script)
         assert re.search(rf"python\S* -u \S*{script}", file.header["command"]), file.header

@@ -1,6 +1,7 @@
 """The training runs that tests share: script, ranks, arguments."""
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ class Case:
     ranks: int
     args: tuple[str, ...] = ()
     launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
+    compared: bool = True  # runs without the preload, too; the others only for `make test-all`
 
 
 STEPS = 7  # as many as it takes to be sure that they are steps, and one more
@@ -21,18 +23,20 @@ ODD = (*FSDP, "--width", "65", "--hidden", "251")  # padded shards on 2 ranks as
 
 CASES = {
     "fsdp1-2": Case("fsdp1.py", 2, FSDP),
-    "fsdp1-4-padded": Case("fsdp1.py", 4, ODD),
-    "fsdp1-2-grad-op": Case("fsdp1.py", 2, (*FSDP, "--strategy", "SHARD_GRAD_OP")),
-    "fsdp1-4-hybrid": Case(
-        "fsdp1.py", 4, (*FSDP, "--strategy", "HYBRID_SHARD", "--shard-ranks", "2")
+    "fsdp1-4-padded": Case("fsdp1.py", 4, ODD, compared=False),
+    "fsdp1-2-grad-op": Case(
+        "fsdp1.py", 2, (*FSDP, "--strategy", "SHARD_GRAD_OP"), compared=False
     ),
-    "fsdp1-2-offload": Case("fsdp1.py", 2, (*FSDP, "--cpu-offload")),
+    "fsdp1-4-hybrid": Case(
+        "fsdp1.py", 4, (*FSDP, "--strategy", "HYBRID_SHARD", "--shard-ranks", "2"), compared=False
+    ),
+    "fsdp1-2-offload": Case("fsdp1.py", 2, (*FSDP, "--cpu-offload"), compared=False),
     "fsdp1-2-checkpoint": Case("fsdp1_checkpoint.py", 2),
     "fsdp2-2": Case("fsdp2.py", 2, FSDP, launcher=torchrun),
-    "fsdp2-4-padded": Case("fsdp2.py", 4, ODD),
-    "fsdp2-2-kept": Case("fsdp2.py", 2, (*FSDP, "--keep-parameters", "--bfloat16")),
-    "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2")),
-    "fsdp2-2-offload": Case("fsdp2.py", 2, (*FSDP, "--cpu-offload")),
+    "fsdp2-4-padded": Case("fsdp2.py", 4, ODD, compared=False),
+    "fsdp2-2-kept": Case("fsdp2.py", 2, (*FSDP, "--keep-parameters", "--bfloat16"), compared=False),
+    "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2"), compared=False),
+    "fsdp2-2-offload": Case("fsdp2.py", 2, (*FSDP, "--cpu-offload"), compared=False),
     "ddp-2": Case("ddp.py", 2),
     "dataloader-2-fork": Case("dataloader.py", 2),
     "dataloader-2-spawn": Case(
@@ -40,25 +44,30 @@ CASES = {
     ),
     "point-to-point-4": Case("point_to_point.py", 4),
     "collectives-2": Case("collectives.py", 2),
-    "collectives-4": Case("collectives.py", 4),
-    "objects-4": Case("objects.py", 4),
-    "split-groups-4": Case("split_groups.py", 4),
-    "shrunk-group-4": Case("shrunk_group.py", 4),
+    "collectives-4": Case("collectives.py", 4, compared=False),
+    "objects-4": Case("objects.py", 4, compared=False),
+    "split-groups-4": Case("split_groups.py", 4, compared=False),
+    "shrunk-group-4": Case("shrunk_group.py", 4, compared=False),
     "cuda-graph-2": Case("cuda_graph.py", 2),
     "zero3-2": Case("zero3.py", 2, launcher=torchrun),
-    "zero3-4": Case("zero3.py", 4),
+    "zero3-4": Case("zero3.py", 4, compared=False),
 }
+
+COMPARED = [name for name, case in CASES.items() if case.compared or os.environ.get("TPROF_TEST_ALL")]
 
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """The same program without and with the preload."""
+    """The same program without (None: where that is not compared) and with the preload."""
 
-    plain: Run
+    plain: Run | None
     traced: Run
 
 
 def make_pair(name: str, folder: pathlib.Path) -> Pair:
     case = CASES[name]
     command = case.launcher(case.script, case.ranks, case.args)
+    if name not in COMPARED:
+        return Pair(None, start(command, folder / "traced"))
+    command = list(command)  # from the first instruction on
     return Pair(start(command, folder / "plain", preload=False), start(command, folder / "traced"))

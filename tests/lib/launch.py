@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from lib import rankfile, tally
+from lib import rankfile, tally, warm
 from lib.build import CLIENTS, LIBTPROF, STANDIN
 
 # A rank that hangs must not hold the suite; the slowest client needs a tenth of this.
@@ -105,6 +105,9 @@ def kill(process: subprocess.Popen) -> None:
 
 def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> Run:
     """Runs a command as running() does, to its end or to the time limit."""
+    forked = start_forked(command, folder, *how, **more)
+    if forked is not None:
+        return forked
     with running(command, folder, *how, **more) as process:
         try:
             stdout, stderr = process.communicate(timeout=TIME_LIMIT_S)
@@ -118,6 +121,19 @@ def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> 
                 stdout, stderr = process.communicate()
             stderr += f"\n(ended after {TIME_LIMIT_S} s)"
     return Run(process.returncode, stdout, stderr, folder / "traces", folder / "tally")
+
+
+def start_forked(
+    command: list, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
+) -> Run | None:
+    """The same by ranks that are forked, where nothing is asked of how they start: see lib/warm.py."""
+    env = environment(folder, preload, libraries, **more)
+    plain = environment(folder, preload)
+    if not warm.can_run(command, env, plain):
+        return None
+    (folder / "tally").mkdir(parents=True, exist_ok=True)
+    done = warm.run(command, env, plain, TIME_LIMIT_S)
+    return Run(done.code, done.stdout, done.stderr, folder / "traces", folder / "tally")
 
 
 def agent(ranks: int, python: object = sys.executable) -> list[str]:
@@ -141,10 +157,15 @@ exit $code
 """
 
 
-def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> list[str]:
+def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> warm.Ranks:
     """The ranks as torchrun starts them, without its agent, which takes 2.4 s of CPU to import
     PyTorch and would end the others when one fails."""
     # Each worker of the tests has a port of its own, and none that is given to who asks for any.
-    place = [f"WORLD_SIZE={ranks}", "MASTER_ADDR=127.0.0.1", f"MASTER_PORT={10000 + os.getpid() % 20000}"]
-    shell = ["env", *place, "TORCHELASTIC_RUN_ID=tests", "sh", "-c", ALL_RANKS, "ranks"]
-    return [*shell, sys.executable, "-u", str(CLIENTS / script), *args]
+    job = {
+        "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(10000 + os.getpid() % 20000),
+        "TORCHELASTIC_RUN_ID": "tests",
+    }  # fmt: skip
+    shell = ["env", *(f"{name}={value}" for name, value in job.items()), "sh", "-c", ALL_RANKS, "ranks"]
+    command = [*shell, sys.executable, "-u", str(CLIENTS / script), *args]
+    each = [job | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
+    return warm.Ranks(command, CLIENTS / script, args, each)
