@@ -39,9 +39,10 @@ def figures(place: Place) -> Iterator[Figure]:
         "recorded NVTX range", "ns CPU", heard["NVTX range"], "floor", heard["floor"],
         compare="ratio", limit=2,
     )  # fmt: skip
+    # 20 ns of it are its exact count, time and histogram in the ledger, which a range of NVTX has not.
     yield Figure(
         "scope (tprof_push, tprof_pop)", "ns CPU", heard["scope"], "floor", heard["floor"],
-        compare="ratio", limit=2,
+        compare="ratio", limit=2.5,
     )  # fmt: skip
     wait = "cudaStreamWaitEvent"
     yield difference(f"{wait}, TPROF_TIMING=host", off[wait], "bare", off[f"bare {wait}"], 5)
