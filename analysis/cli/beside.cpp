@@ -17,8 +17,7 @@
 
 #include "cli/input.h"
 #include "cli/other_clocks.h"
-#include "export/other_nsys.h"
-#include "export/sqlite_reader.h"
+#include "export/other_chrome.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "text/text.h"
@@ -81,40 +80,6 @@ const read::Process* owner_of(const fs::path& file, const trace_export::OtherTra
   return process == chosen.end() ? nullptr : *process;
 }
 
-// The processes of an nsys export that are ranks, by their pids.
-std::vector<std::pair<const read::Process*, std::int64_t>> owners_of(
-    const fs::path& file, const std::vector<const read::Process*>& chosen,
-    const read::Traces& traces) {
-  const trace_export::NsysProcesses theirs = trace_export::nsys_processes(file);
-  std::vector<const read::Process*> ours;  // on its host, as far as that is known
-  for (const read::Process* p : processes_of(traces)) {
-    if (p->lane == 0) ours.push_back(p);
-  }
-  const auto there = [&](const read::Process* p) { return p->header.host == theirs.host; };
-  if (std::ranges::any_of(ours, there)) std::erase_if(ours, std::not_fn(there));
-  std::vector<std::pair<const read::Process*, std::int64_t>> found;
-  bool any = false;
-  for (const std::int64_t pid : theirs.pids) {
-    std::vector<const read::Process*> of;
-    std::ranges::copy_if(ours, std::back_inserter(of),
-                         [&](const read::Process* p) { return p->header.pid == pid; });
-    if (of.size() > 1) {
-      throw read::BadInput(file, fmt::format("{} processes have the pid {}: give it as --with "
-                                             "RANK=FILE",
-                                             of.size(), pid));
-    }
-    any = any || !of.empty();
-    if (!of.empty() && std::ranges::find(chosen, of[0]) != chosen.end()) {
-      found.emplace_back(of[0], pid);
-    }
-  }
-  if (!any) {
-    throw read::BadInput(file,
-                         "no rank has the pid of a process in it: give it as --with RANK=FILE");
-  }
-  return found;
-}
-
 }  // namespace
 
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
@@ -122,12 +87,6 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const read::Traces& traces) {
   std::vector<OtherFile> found;
   std::vector<Marked> marked;  // of each of these
-  const auto add = [&](const read::Process& process, const trace_export::OtherSource& source,
-                       const trace_export::OtherTrace& trace) {
-    const std::int64_t begin_ns = trace.begin_ns() - process.header.base_time_ns;
-    found.push_back({source, &process, begin_ns, {}, trace.missing()});
-    marked.push_back({&process, trace.collectives()});
-  };
   for (const std::string& word : with) {
     std::size_t digits = 0;
     auto given = number_at(word, &digits);
@@ -136,16 +95,11 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
-      if (!given && trace_export::SqliteReader::reads(file)) {
-        for (const auto& [process, pid] : owners_of(file, chosen, traces)) {
-          const trace_export::OtherSource source{file, pid};
-          add(*process, source, *trace_export::open_other(source));
-        }
-        continue;
-      }
-      const auto trace = trace_export::open_other({file});
+      const auto trace = trace_export::open_chrome(file);
       const read::Process* process = owner_of(file, *trace, given, chosen);
-      if (process != nullptr) add(*process, {file}, *trace);
+      if (process == nullptr) continue;
+      found.push_back({file, process, trace->begin_ns() - process->header.base_time_ns});
+      marked.push_back({process, trace->collectives()});
     }
   }
   const std::vector<trace_export::OtherClock> clocks = other_clocks(marked, traces);
@@ -157,16 +111,10 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
 }
 
 std::vector<std::string> notes(const std::vector<OtherFile>& others) {
-  const auto name = [](const OtherFile& o) {
-    return text::printable(o.source.file.filename().string());
-  };
+  const auto name = [](const OtherFile& o) { return text::printable(o.file.filename().string()); };
   std::map<std::string, std::vector<const OtherFile*>> by_clock;
-  std::map<std::string, std::string> missing;  // by file, which may be of several processes
   for (const OtherFile& other : others) {
     by_clock[other.clock.shift ? "" : other.clock.sentence()].push_back(&other);
-    if (!other.missing.empty()) {
-      missing[name(other)] = fmt::format("{}", fmt::join(other.missing, ", "));
-    }
   }
   std::vector<std::string> said;
   for (const auto& [clock, files] : by_clock) {
@@ -179,9 +127,6 @@ std::vector<std::string> notes(const std::vector<OtherFile>& others) {
                                  : fmt::format("; {} more {}", files.size() - 1,
                                                clock.empty() ? "by no more than that" : "too");
     said.push_back(name(one) + ": " + one.clock.sentence() + more);
-  }
-  for (const auto& [file, what] : missing) {
-    said.push_back(fmt::format("{}: not in it: {}; the rest is used", file, what));
   }
   return said;
 }

@@ -14,24 +14,22 @@
 namespace tprof::cli {
 
 struct OtherFile {
-  trace_export::OtherSource source;
+  std::filesystem::path file;
   const read::Process* process;  // of whose rank it is
   std::int64_t begin_ns;         // on that process's axis: ts of its first event
   trace_export::OtherClock clock{};
-  std::vector<std::string> missing{};  // in the file, of what nsys exports
 };
 
 // `with`: files, folders and patterns, each maybe with RANK= before it. A file's rank is that one,
-// or what it says itself, or the number behind "rank" in its name, or that of the only process. In
-// an nsys export each process is of the rank with its pid, on its host where both are known. Throws
-// BadInput where none of these tells, or where there is no such file. What is of a rank that
+// or what it says itself, or the number behind "rank" in its name, or that of the only process.
+// Throws BadInput where none of these tells, or where there is no such file. What is of a rank that
 // is not among `chosen` is left out. Where one marks collectives, the lines of its rank are read:
 // its clock is then refined by those that both saw, as far as they prove it.
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const std::vector<const read::Process*>& chosen,
                                    const read::Traces& traces);
 
-// For people: by which clocks they are on the axis, and what is missing in them.
+// For people: by which clocks they are on the axis.
 std::vector<std::string> notes(const std::vector<OtherFile>& others);
 
 }  // namespace tprof::cli

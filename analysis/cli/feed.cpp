@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-constexpr milliseconds kPause{200};  // as often as writers write
+constexpr milliseconds kBetweenLines{200};  // as often as writers write
 
 // A line of ours between those of the files; the contract's page describes it.
 std::string event_line(const char* what, const std::vector<std::filesystem::path>& files,
@@ -68,7 +68,7 @@ void Feed::until_the_end() {
     for (bool last = false; !left_alone_;) {
       look();
       if (last) break;
-      const auto next = Clock::now() + kPause;
+      const auto next = Clock::now() + kBetweenLines;
       while (!over_ && !left_alone_ && Clock::now() < next) serve(next - Clock::now());
       last = over_.has_value();
     }

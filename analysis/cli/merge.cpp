@@ -123,7 +123,7 @@ std::vector<trace_export::Beside> placed(
         return drift_ns(ns - zero_ns);
       };
     }
-    all.push_back({other.source, std::move(to), other.clock});
+    all.push_back({other.file, std::move(to), other.clock});
   }
   return all;
 }

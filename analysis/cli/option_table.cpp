@@ -115,9 +115,10 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
          "each event says its step in its arguments, and its epoch where the program's numbers of "
          "steps begin again or it is reset"},
         {"--with", &o.with,
-         "a trace of another tool in Chrome's format, such as PyTorch's profiler's, or what nsys "
-         "export --type sqlite writes: a file, folder or pattern, beside the lanes of the rank "
-         "that it says it is of, or RANK=FILE; may be repeated",
+         "a trace of another tool in Chrome's format, such as PyTorch's profiler's: a file, "
+         "folder or pattern, beside the lanes of the rank that it says it is of, or RANK=FILE; may "
+         "be "
+         "repeated",
          "FILE"},
         clock,
         run_id,

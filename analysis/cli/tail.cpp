@@ -16,7 +16,7 @@ namespace {
 
 // As often as writers write; and how often it is asked whether the job is over: that looks at every
 // rank file, so it is asked seldom where they are many, and takes no more than a tenth of the time.
-constexpr std::chrono::milliseconds kPause{200};
+constexpr std::chrono::milliseconds kBetweenLooks{200};
 constexpr std::chrono::nanoseconds kOverPause = std::chrono::milliseconds(600);
 constexpr int kOverShare = 10;
 
@@ -41,7 +41,7 @@ int tail(const Options& o) {
     }
     lines.look(o.format, print);
     if (std::fflush(stdout) != 0) throw read::BadInput("standard output", std::strerror(errno));
-    if (!over && signals.wait(kPause) == live::Woken::end) break;
+    if (!over && signals.wait(kBetweenLooks) == live::Woken::end) break;
   }
   return kOk;
 }

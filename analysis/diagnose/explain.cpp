@@ -73,7 +73,7 @@ constexpr std::int64_t kBetweenSignsNs = 500'000'000;
 constexpr std::int64_t kSilentNs = 50'000'000;
 // Ranks that close within this time of each other closed for reasons of their own.
 constexpr std::int64_t kTogetherNs = 1'000'000'000;
-constexpr std::size_t kMaxCompared = 64;  // of those that ended earliest, with everybody
+constexpr std::size_t kMaxEarliest = 64;  // of those that ended earliest, with everybody
 
 std::int64_t latest_ns(const Process& p) {
   return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
@@ -96,7 +96,7 @@ Processes first_to_end(const Processes& ended, const Lines& lines) {
   Processes earliest;
   for (const auto& [key, p] : of_host) earliest.push_back(p);
   std::ranges::stable_sort(earliest, {}, [](const Process* p) { return latest_ns(*p); });
-  if (earliest.size() > kMaxCompared) earliest.resize(kMaxCompared);
+  if (earliest.size() > kMaxEarliest) earliest.resize(kMaxEarliest);
   Processes first = select(ended, [&](const Process& p) {
     return std::ranges::none_of(earliest,
                                 [&](const Process* e) { return ended_before(*e, p, lines); });

@@ -15,28 +15,28 @@ namespace {
 using read::Event;
 
 // Members that called the same.
-struct Side {
+struct OpenSide {
   KnownCall call;
   Members members{};
   std::size_t open = 0;  // of them, those whose call did not return
 };
-using Sides = std::vector<Side>;
+using OpenSides = std::vector<OpenSide>;
 
-Side& side_of(const KnownCall& call, Sides& sides) {
+OpenSide& side_of(const KnownCall& call, OpenSides& sides) {
   const auto same = std::ranges::find_if(
-      sides, [&](const Side& s) { return what_of(s.call.event) == what_of(call.event); });
-  return same != sides.end() ? *same : sides.emplace_back(Side{call});
+      sides, [&](const OpenSide& s) { return what_of(s.call.event) == what_of(call.event); });
+  return same != sides.end() ? *same : sides.emplace_back(OpenSide{call});
 }
 
 // By the collective that somebody stands in.
-std::map<std::uint64_t, Sides> open_sides(const Communicator& comm, const Case& c) {
-  std::map<std::uint64_t, Sides> open;
+std::map<std::uint64_t, OpenSides> open_sides(const Communicator& comm, const Case& c) {
+  std::map<std::uint64_t, OpenSides> open;
   for (const Member& m : comm.members) {
     const auto* calls = c.lines.of<LastCalls>(m.process);
     if (calls == nullptr) continue;
     for (const Event& e : calls->open) {
       if (!e.collective() || e.comm != m.comm->comm) continue;
-      Side& side = side_of({&m, e}, open[e.seq]);
+      OpenSide& side = side_of({&m, e}, open[e.seq]);
       side.members.push_back(&m);
       ++side.open;
     }
@@ -44,9 +44,9 @@ std::map<std::uint64_t, Sides> open_sides(const Communicator& comm, const Case& 
   return open;
 }
 
-std::vector<std::string> evidence_of(const Sides& sides, std::uint64_t seq) {
+std::vector<std::string> evidence_of(const OpenSides& sides, std::uint64_t seq) {
   std::vector<std::string> evidence;
-  for (const Side& side : sides) {
+  for (const OpenSide& side : sides) {
     evidence.push_back(fmt::format("{}, {}: {}{}", names_of(side.members), seq,
                                    describe(side.call.event, *side.call.by->process),
                                    side.open == 0                     ? "; it returned"
@@ -69,7 +69,7 @@ void first_open_mismatch(const Communicator& comm, const Case& c, CallFinder& fi
     }
     if (sides.size() < 2) continue;
     std::ranges::stable_sort(sides, std::ranges::greater(),
-                             [](const Side& s) { return s.members.size(); });
+                             [](const OpenSide& s) { return s.members.size(); });
     Parting parting{.others = sides[0].members, .same = seq, .end = seq + 1};
     for (std::size_t k = 1; k < sides.size(); ++k) parting.groups.push_back(sides[k].members);
     const std::string text = fmt::format("as collective {}, {} did not call what {} called", seq,

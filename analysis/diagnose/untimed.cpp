@@ -26,7 +26,7 @@ struct Meaning {
   const char* text;
   const char* next;
 };
-constexpr Meaning<TimingLost> kMeanings[] = {
+constexpr Meaning<TimingLost> kUntimedMeanings[] = {
     {TimingLost::no_context, "no CUDA context could be asked, or the stream was capturing", ""},
     {TimingLost::no_pair, "all pairs of events (places for calls, by CUPTI) were in use",
      "time fewer of them: TPROF_TIMING=events:16 takes one of 16"},
@@ -44,7 +44,7 @@ constexpr Meaning<TimingLost> kMeanings[] = {
      "the call before each on its communicator was on another stream, and its end is not known",
      ""},
 };
-static_assert(std::size(kMeanings) == kTimingLostCount, "each reason is told in words");
+static_assert(std::size(kUntimedMeanings) == kTimingLostCount, "each reason is told in words");
 
 constexpr Meaning<ExposureLost> kExposureMeanings[] = {
     {ExposureLost::no_launch, "no kernel of the program was seen on their device", ""},
@@ -92,7 +92,8 @@ void tell(const Case& c, Findings& found, const Kind& kind, Reasons read::Footer
 }
 
 void untimed(const Case& c, Findings& found) {
-  tell(c, found, kUntimed, &read::Footer::timing_lost, kMeanings, kTimingLostNames, "device time");
+  tell(c, found, kUntimed, &read::Footer::timing_lost, kUntimedMeanings, kTimingLostNames,
+       "device time");
   tell(c, found, kExposureUnknown, &read::Footer::exposure_lost, kExposureMeanings,
        kExposureLostNames, "exposed time");
 }

@@ -1,4 +1,5 @@
 #include "export/chrome.h"
+#include "export/other_chrome.h"
 
 #include <algorithm>
 #include <future>
@@ -170,8 +171,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
 
 // The first line of another tool's trace: how its times came onto the axis.
 std::string opening(const Beside& beside, std::size_t number) {
-  Json args = {{"file", beside.source.file.filename().string()},
-               {"clock", beside.clock.sentence()}};
+  Json args = {{"file", beside.file.filename().string()}, {"clock", beside.clock.sentence()}};
   if (const auto& shift = beside.clock.shift) {
     args["collectives"] = shift->pairs;
     args["shift_ns"] = shift->ns;
@@ -223,7 +223,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
   for (const Part& part : parts) put_all(part);
   for (std::size_t i = 0; i < beside.size(); ++i) {
     std::string text = opening(beside[i], i);
-    open_other(beside[i].source)->put(beside[i].to, i, text, [&](std::string& full) {
+    open_chrome(beside[i].file)->put(beside[i].to, i, text, [&](std::string& full) {
       put(std::move(full));
       full.clear();
     });

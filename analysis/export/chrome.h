@@ -44,7 +44,7 @@ struct HostClock {
 
 // A trace of another tool (other_trace.h), where it goes, and by which clock.
 struct Beside {
-  OtherSource source;
+  std::filesystem::path file;
   Placement to;
   OtherClock clock;
 };

@@ -10,7 +10,7 @@
 namespace tprof::trace_export {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& file) {
+[[noreturn]] void cant_write(const std::filesystem::path& file) {
   throw CantWrite(file, std::strerror(errno));
 }
 
@@ -46,9 +46,9 @@ CsvWriter::CsvWriter(const std::filesystem::path& folder)
     const std::string name = table.name + std::string(".csv");
     file.path = output_.part() / name;
     const int fd = output_.file(name);
-    if (fd < 0) fail(file.path);
+    if (fd < 0) cant_write(file.path);
     file.out.reset(fdopen(fd, "w"));
-    if (file.out == nullptr) fail(file.path);
+    if (file.out == nullptr) cant_write(file.path);
     std::string names;
     for (const auto& [column, type] : table.columns) {
       names += (names.empty() ? "" : ",") + std::string(column);
@@ -58,7 +58,8 @@ CsvWriter::CsvWriter(const std::filesystem::path& folder)
 }
 
 void CsvWriter::put(File& file, const std::string& line) {
-  if (std::fwrite(line.data(), 1, line.size(), file.out.get()) != line.size()) fail(file.path);
+  if (std::fwrite(line.data(), 1, line.size(), file.out.get()) != line.size())
+    cant_write(file.path);
 }
 
 void CsvWriter::row(TableName table, std::initializer_list<Value> values) {
@@ -74,7 +75,7 @@ void CsvWriter::row(TableName table, std::initializer_list<Value> values) {
 void CsvWriter::begin_part() {
   for (File& file : files_) {
     file.part_begins = ftello(file.out.get());
-    if (file.part_begins < 0) fail(file.path);
+    if (file.part_begins < 0) cant_write(file.path);
   }
 }
 
@@ -83,14 +84,14 @@ void CsvWriter::take_back_part() {
     std::FILE* out = file.out.get();
     if (std::fflush(out) != 0 || ftruncate(fileno(out), file.part_begins) != 0 ||
         fseeko(out, file.part_begins, SEEK_SET) != 0) {
-      fail(file.path);
+      cant_write(file.path);
     }
   }
 }
 
 void CsvWriter::finish() {
   for (File& file : files_) {
-    if (std::fclose(file.out.release()) != 0) fail(file.path);
+    if (std::fclose(file.out.release()) != 0) cant_write(file.path);
   }
   output_.publish();
 }

@@ -19,7 +19,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
 // ts since 1970 are above, ts since a machine's or a job's start below: September 2001.
 constexpr std::int64_t kEpochTimes = 1'000'000'000'000'000'000;
 
@@ -33,8 +33,8 @@ std::string minified(const std::filesystem::path& file) {
   std::string text;
   for (int n = 1; n > 0;) {
     const std::size_t size = text.size();
-    text.resize(size + kPieceBytes);
-    n = gzread(in.get(), text.data() + size, static_cast<unsigned>(kPieceBytes));
+    text.resize(size + kReadAtOnce);
+    n = gzread(in.get(), text.data() + size, static_cast<unsigned>(kReadAtOnce));
     if (n < 0) throw read::BadInput(file, "can't be read: it is cut, or no gzip file");
     text.resize(size + static_cast<std::size_t>(n));
   }

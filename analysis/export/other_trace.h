@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,9 +25,6 @@ class OtherTrace {
   // Marks of collectives that enclose the library's call, by CLOCK_REALTIME, in their order.
   virtual const std::vector<align::Stay>& collectives() const = 0;
 
-  // Of what its format has: what is not in this file; the rest of it is used.
-  virtual std::vector<std::string> missing() const { return {}; }
-
   // Appends all its events, each with ",\n" before it, and calls `full` whenever there is a
   // mebibyte of them. `to`: as of a process whose ts 0 is CLOCK_REALTIME 0. `number`: of the
   // trace, which tells its lanes and arrows from those of others.
@@ -39,15 +34,5 @@ class OtherTrace {
  protected:
   OtherTrace() = default;
 };
-
-struct OtherSource {
-  std::filesystem::path file;
-  std::optional<std::int64_t> pid{};  // of an nsys export: of this process only
-};
-
-// By what the file is. As large as it may be, it is read once to be placed and once more to be
-// written, so that only one is in memory. Throws BadInput where it is no such trace, or where
-// nothing tells which moment its times begin at.
-std::unique_ptr<OtherTrace> open_other(const OtherSource& source);
 
 }  // namespace tprof::trace_export

@@ -79,7 +79,7 @@ std::string notes(const Histogram& h) {
   return out;
 }
 
-Json figures(const Spread& s, bool sums_only = false) {
+Json spread_json(const Spread& s, bool sums_only = false) {
   return {{"mean_ns", std::llround(s.mean_ns)},
           {"std_ns", sums_only ? Json() : Json(std::llround(s.std_ns()))},
           {"min_ns", sums_only ? Json() : Json(s.min_ns)},
@@ -122,7 +122,7 @@ Json to_json(const Histogram& h) {
             {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
             {"shared", h.on_device ? h.shared : 0},
             {"count", h.all.time.count}};
-  j.update(figures(h.all.time, h.of_counts));
+  j.update(spread_json(h.all.time, h.of_counts));
   j["rank_count"] = h.rank_count();
   j["scale"] = h.log_scaled ? "log" : "linear";
   j["edges_ns"] = h.edges_ns;
@@ -130,7 +130,7 @@ Json to_json(const Histogram& h) {
   Json& ranks = j["ranks"] = Json::array();
   for (const auto& [rank, samples] : h.ranks) {
     Json of = {{"rank", rank_of(rank)}, {"count", samples.time.count}};
-    of.update(figures(samples.time, h.of_counts));
+    of.update(spread_json(samples.time, h.of_counts));
     of["bins"] = samples.bins;
     ranks.push_back(std::move(of));
   }
@@ -170,7 +170,7 @@ Json to_json(const stats::OpTimes& times, const stats::OpKey& key) {
   if (found == times.end()) return nullptr;
   const stats::RankedSpread& s = found->second.best();
   Json j = {{"from", place(found->second.on_device())}, {"count", s.time.count}};
-  j.update(figures(s.time));
+  j.update(spread_json(s.time));
   j["rank_count"] = s.ranks.size();
   return j;
 }

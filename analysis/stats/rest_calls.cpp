@@ -10,7 +10,7 @@
 namespace tprof::stats {
 namespace {
 
-constexpr std::size_t kMaxThreads = 4096;
+constexpr std::size_t kMostThreads = 4096;
 
 }  // namespace
 
@@ -34,12 +34,12 @@ const std::vector<std::uint32_t>* RestCalls::calls_of(std::int64_t tid) const {
 }
 
 void RestCalls::thread(const read::ThreadName& t) {
-  if (threads.size() < kMaxThreads) threads[thread_of(t.thread)].name = t.name;
+  if (threads.size() < kMostThreads) threads[thread_of(t.thread)].name = t.name;
 }
 
 void RestCalls::call(const read::Event& e) {
   if (e.unfinished || e.captured || e.failed) return;
-  if (calls.size() == kMost || threads.size() >= kMaxThreads) {
+  if (calls.size() == kMost || threads.size() >= kMostThreads) {
     all = false;
     return;
   }

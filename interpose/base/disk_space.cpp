@@ -109,7 +109,7 @@ bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes) {
   if (!size_allowed(offset + bytes)) return false;
   if (allocate(fd, 0, offset, bytes) == 0) return true;
   if (!unsupported()) return false;
-  static const char zeros[65536] = {};
+  static char zeros[65536];  // not constant, so that they are not in the library's file
   for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
     if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
   }

@@ -1,5 +1,5 @@
-// Another tool's trace (Chrome's format as JSON, gzipped or not, or an nsys export in SQLite) put
-// beside the rank whose calls it encloses, and beside one that it names itself.
+// Another tool's trace (Chrome's format as JSON, gzipped or not) put beside the rank whose calls it
+// encloses, and beside one that it names itself.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
