@@ -1,7 +1,7 @@
 // The wrappers of the program's own switch of profilers, generated from api/cudart.h: with
 // TPROF_SCHEDULE=profiler it opens and closes the window.
 #include "interpose/hook/wrapper.h"
-#include "interpose/session/windows.h"
+#include "interpose/life/windows.h"
 
 #define X(function, since, on)                                      \
   extern "C" cudaError_t function();                                \

@@ -16,8 +16,8 @@
 
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
+#include "interpose/life/life.h"
 #include "interpose/resolve/mapped_symbols.h"
-#include "interpose/session/life.h"
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 

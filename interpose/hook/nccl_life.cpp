@@ -4,7 +4,7 @@
 #include "interpose/capture/group_times.h"
 #include "interpose/capture/late_communicators.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/session/life.h"
+#include "interpose/life/life.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;

@@ -50,7 +50,7 @@ inline bool in_exiting_thread() {
   return g_state.exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
 }
 
-// What changes the state, as far as the rooms below life.cpp ask for it, which defines these.
+// What changes the state, as far as the rooms below life/ ask for it, which defines these.
 
 // Gives the session its number, no more: nothing is there yet that only calls that count need.
 [[gnu::cold]] void begin_once();

@@ -1,4 +1,4 @@
-#include "interpose/session/header.h"
+#include "interpose/life/header.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "interpose/session/windows.h"
+#include "interpose/life/windows.h"
 
 #include <sys/prctl.h>
 

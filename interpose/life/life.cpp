@@ -1,4 +1,4 @@
-#include "interpose/session/life.h"
+#include "interpose/life/life.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -24,17 +24,17 @@
 #include "interpose/emit/writer.h"
 #include "interpose/format/commit.h"
 #include "interpose/graphs/graphs.h"
+#include "interpose/life/control.h"
+#include "interpose/life/header.h"
+#include "interpose/life/windows.h"
 #include "interpose/metrics/gpus.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose/resolve/resolve.h"
-#include "interpose/session/control.h"
 #include "interpose/session/coverage.h"
-#include "interpose/session/header.h"
 #include "interpose/session/left_rings.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
-#include "interpose/session/windows.h"
 #include "interpose/sites/sites.h"
 #include "interpose/thread/ring.h"
 #include "interpose/timing/timing.h"

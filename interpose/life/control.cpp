@@ -1,12 +1,12 @@
-#include "interpose/session/control.h"
+#include "interpose/life/control.h"
 
 #include <cstring>
 
 #include "interpose/base/clock.h"
 #include "interpose/emit/writer.h"
+#include "interpose/life/windows.h"
 #include "interpose/lines/control_lines.h"
 #include "interpose/session/session.h"
-#include "interpose/session/windows.h"
 #include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
 
