@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/names.h"
 #include "text/text.h"
 
@@ -46,7 +46,7 @@ void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
 std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t seq) {
   const Member* returned = nullptr;  // and whose line of it has to be looked for
   for (const Member* m : callers) {
-    const auto* calls = case_.lines.of<LastCalls>(m->process);
+    const auto* calls = case_.lines.of<collect::LastCalls>(m->process);
     if (calls == nullptr) continue;
     for (const Event& e : calls->open) {
       if (e.collective() && e.comm == m->comm->comm && e.seq == seq) return KnownCall{m, e};
@@ -55,7 +55,8 @@ std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t 
     if (last != calls->last_collective.end() && last->second.seq == seq) {
       return KnownCall{m, last->second};
     }
-    const Intervals& lines = case_.lines.of<ReturnedCalls>(m->process)->collectives(m->comm->comm);
+    const collect::Intervals& lines =
+        case_.lines.of<collect::ReturnedCalls>(m->process)->collectives(m->comm->comm);
     if (returned == nullptr && lines.covered_until(seq) > seq) {
       returned = m;
     }

@@ -41,8 +41,8 @@ Step step_between(const Anchor& a, const Anchor& b) {
   return {passed < 0 ? passed : step, a.realtime_ns, b.realtime_ns};
 }
 
-struct LargestStep : Collector {
-  using Collector::Collector;
+struct LargestStep : collect::Collector {
+  using collect::Collector::Collector;
   void metadata(const read::Line&, const read::Process& so_far) override {
     const std::vector<Anchor>& clock = so_far.header.clock;
     for (; seen_ < clock.size(); ++seen_) {
@@ -84,6 +84,6 @@ void clock_steps(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kClockStep{kCheck, clock_steps, collect<LargestStep>, true};
+extern const Diagnosis kClockStep{kCheck, clock_steps, collect::want<LargestStep>, true};
 
 }  // namespace tprof::diagnose

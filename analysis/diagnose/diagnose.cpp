@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
@@ -24,20 +24,21 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
   Case c{.job = job, .traces = traces, .options = options, .skipped = traces.skipped};
   if (options.read_lines) {
     c.meetings = std::make_unique<Meetings>(job);
-    const auto make = [&](const read::Process& rank, Collectors& all) {
-      collect<DecreasedLedgers, LastCalls>(rank, all);  // what this file and explain() look at
+    const auto make = [&](const read::Process& rank, collect::Collectors& all) {
+      collect::want<collect::DecreasedLedgers, collect::LastCalls>(
+          rank, all);  // what this file and explain() look at
       for (const Diagnosis* d : made) {
         if (d->collect != nullptr) d->collect(rank, all);
       }
       c.meetings->collect(rank, all);
     };
-    c.lines = Lines::of_job(job, traces, make, options.progress, c.skipped);
+    c.lines = collect::Lines::of_job(job, traces, make, options.progress, c.skipped);
   }
   c.communicators = communicators(job);
   for (Communicator& comm : c.communicators) {
     // What a file says that contradicts itself is said of nobody else.
     for (Member& m : comm.members) {
-      const auto* ledgers = c.lines.of<DecreasedLedgers>(m.process);
+      const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(m.process);
       if (ledgers != nullptr && !ledgers->places.empty()) m.done = nullptr;
     }
     c.agreements.push_back(agreement_of(comm));

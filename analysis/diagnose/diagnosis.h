@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "collect/lines.h"
 #include "diagnose/agreement.h"
 #include "diagnose/finding.h"
-#include "diagnose/lines.h"
 #include "diagnose/meetings.h"
 #include "job/jobs.h"
 #include "read/folder.h"
@@ -33,7 +33,7 @@ struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  Lines lines{};                         // of no rank where they were not to be read
+  collect::Lines lines{};                // of no rank where they were not to be read
   std::unique_ptr<Meetings> meetings{};  // null: the same
   std::vector<read::Skipped> skipped;    // files that are not looked at
   std::vector<Communicator> communicators{};
@@ -46,7 +46,7 @@ struct Diagnosis {
   void (*reduce)(const Case&, Findings&);
   // The collectors whose lines it needs (lines.h): `collect<Mine, Another>`. Null: the ledgers are
   // enough.
-  void (*collect)(const read::Process& rank, Collectors&) = nullptr;
+  void (*collect)(const read::Process& rank, collect::Collectors&) = nullptr;
   // Nothing is to be found without lines. Others say less where there are none.
   bool needs_lines = false;
 };

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <map>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 
 namespace tprof::diagnose {
@@ -119,8 +119,8 @@ std::int64_t end_ns(const Process& p) {
   return std::clamp<std::int64_t>(known_until_ns(p), 0, INT64_MAX / 8 * 5);
 }
 
-std::optional<std::int64_t> idle_since_ns(const Process& p, const Lines& lines) {
-  const auto* calls = lines.of<LastCalls>(&p);
+std::optional<std::int64_t> idle_since_ns(const Process& p, const collect::Lines& lines) {
+  const auto* calls = lines.of<collect::LastCalls>(&p);
   if (calls == nullptr || !calls->knows_last()) return std::nullopt;
   return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
 }
@@ -128,10 +128,11 @@ std::optional<std::int64_t> idle_since_ns(const Process& p, const Lines& lines) 
 // One host has one clock. Between hosts, the first collective of a communicator tells: its ranks
 // call it soon after they have made the communicator together, so what lies between two such calls
 // is the ranks' own delay and the difference of their clocks. Twice as much is beyond doubt.
-std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Lines& lines) {
+std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
+                                           const collect::Lines& lines) {
   if (a.header.boot_id == b.header.boot_id) return 0;
-  const auto* of_a = lines.of<LastCalls>(&a);
-  const auto* of_b = lines.of<LastCalls>(&b);
+  const auto* of_a = lines.of<collect::LastCalls>(&a);
+  const auto* of_b = lines.of<collect::LastCalls>(&b);
   if (of_a == nullptr || of_b == nullptr) return std::nullopt;
   for (const auto& [number, ts] : of_a->begun) {
     const auto comm = a.comms.find(number);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "diagnose/names.h"
 
 namespace tprof::diagnose {
@@ -19,11 +19,12 @@ std::int64_t oldest_ns(const Processes& processes);  // of these
 std::int64_t end_ns(const read::Process& process);
 
 // When its last call ended; nothing: not known.
-std::optional<std::int64_t> idle_since_ns(const read::Process& process, const Lines& lines);
+std::optional<std::int64_t> idle_since_ns(const read::Process& process,
+                                          const collect::Lines& lines);
 
 // By how much the clocks of two processes may differ; nothing: not known, so nothing compares.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
-                                           const Lines& lines);
+                                           const collect::Lines& lines);
 
 // " since 2026-01-01 12:00:00.123 UTC, 6.000 s before the end of its trace"
 std::string since(const read::Process& process, std::int64_t realtime_ns);

@@ -79,14 +79,14 @@ std::int64_t latest_ns(const Process& p) {
   return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
 }
 
-bool ended_before(const Process& a, const Process& b, const Lines& lines) {
+bool ended_before(const Process& a, const Process& b, const collect::Lines& lines) {
   const auto doubt = clock_doubt_ns(a, b, lines);
   const bool both_closed = a.end == End::closed && b.end == End::closed;
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
 }
 
 // Those that nobody is known to have ended before.
-Processes first_to_end(const Processes& ended, const Lines& lines) {
+Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
   std::map<std::pair<std::string, bool>, const Process*> of_host;  // the first that closed, or not
   for (const Process* p : ended) {
     const std::pair key(p->header.boot_id, p->end == End::closed);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "collect/collectors.h"
 #include "diagnose/calls.h"
-#include "diagnose/collectors.h"
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
@@ -28,9 +28,9 @@ std::vector<std::uint64_t> fingerprints(const Member& m, std::uint64_t from, std
   return all;
 }
 
-const Intervals& lines_of(const Member& m, const Case& c) {
-  static const Intervals kNone;
-  const auto* lines = c.lines.of<ReturnedCalls>(m.process);
+const collect::Intervals& lines_of(const Member& m, const Case& c) {
+  static const collect::Intervals kNone;
+  const auto* lines = c.lines.of<collect::ReturnedCalls>(m.process);
   return lines == nullptr ? kNone : lines->collectives(m.comm->comm);
 }
 
@@ -49,7 +49,7 @@ const Member* with_most_lines(const Members& members, const Case& c, std::uint64
 }
 
 std::string which_lines(const Member& m, const Case& c) {
-  const Intervals& lines = lines_of(m, c);
+  const collect::Intervals& lines = lines_of(m, c);
   const std::string name = name_of_rank(*m.process);
   if (lines.empty()) return name + " has no lines of it";
   return fmt::format("lines of {} exist for its collectives {} to {}", name, lines.begin(),

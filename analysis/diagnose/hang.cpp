@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/ends.h"
 #include "diagnose/mismatch.h"
 #include "diagnose/standing.h"
@@ -293,6 +293,7 @@ void hangs(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kHang{kCheck, hangs, collect<LastCalls, ReturnedCalls, OpenRanges>};
+extern const Diagnosis kHang{
+    kCheck, hangs, collect::want<collect::LastCalls, collect::ReturnedCalls, collect::OpenRanges>};
 
 }  // namespace tprof::diagnose

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/names.h"
 #include "text/text.h"
@@ -51,7 +51,7 @@ bool comparable(const Process& p) {
 std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   std::map<CallKey, CallSums> sums;
   for (const read::Row& row : read::rows_of(p)) {
-    if (row.mode == Mode::replayed || !wants_lines(p, row.bucket)) continue;
+    if (row.mode == Mode::replayed || !collect::wants_lines(p, row.bucket)) continue;
     const read::Amounts& a = row.amounts;
     if (a.calls == 0 && a.unfinished == 0) continue;
     CallSums& s = sums[{row.bucket, row.name, row.dtype, row.comm, row.mode}];
@@ -63,8 +63,8 @@ std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
 }
 
 // Where the ledger and the lines disagree: nowhere, on nearly every rank.
-struct SumsOfLines : Collector {
-  using Collector::Collector;
+struct SumsOfLines : collect::Collector {
+  using collect::Collector::Collector;
   void call(const read::Event& e) override {
     if (e.failed && !e.unfinished) return;
     CallSums& s =
@@ -98,7 +98,8 @@ std::string id_of(const Process& p, std::int64_t comm) {
 
 // Of communicators in whose numbers there is a gap, or one twice: of which these are. A call that
 // was refused may have taken its number with it.
-std::set<std::int64_t> add_gaps(const Process& p, const ReturnedCalls& lines, Findings& found) {
+std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& lines,
+                                Findings& found) {
   std::set<std::int64_t> comms;
   for (const auto& [comm, numbers] : lines.numbers) {
     if (lines.refused.contains(comm) || numbers.left_out()) continue;
@@ -155,15 +156,15 @@ void lines_against_ledger(const Case& c, Findings& found) {
   for (const Process* p : c.job.processes) {
     const auto* lines = c.lines.of<SumsOfLines>(p);
     if (lines == nullptr || !comparable(*p)) continue;
-    if (!c.lines.of<DecreasedLedgers>(p)->places.empty()) continue;
-    disagreement(*p, *lines, add_gaps(*p, *c.lines.of<ReturnedCalls>(p), found), found);
+    if (!c.lines.of<collect::DecreasedLedgers>(p)->places.empty()) continue;
+    disagreement(*p, *lines, add_gaps(*p, *c.lines.of<collect::ReturnedCalls>(p), found), found);
   }
 }
 
 void decreased_ledgers(const Case& c, Findings& found) {
   for (const read::Process* p : c.job.processes) {
     if (p->lane != 0) continue;  // the file's
-    const auto* ledgers = c.lines.of<DecreasedLedgers>(p);
+    const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(p);
     if (ledgers == nullptr || ledgers->places.empty()) continue;
     add(found, kDecreased, {p},
         fmt::format("{}: a later ledger says less than an earlier one, in {}", name_of(*p),
@@ -175,8 +176,10 @@ void decreased_ledgers(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kLedgerLines{kCheck, lines_against_ledger,
-                                    collect<SumsOfLines, ReturnedCalls, DecreasedLedgers>, true};
-extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers, collect<DecreasedLedgers>, true};
+extern const Diagnosis kLedgerLines{
+    kCheck, lines_against_ledger,
+    collect::want<SumsOfLines, collect::ReturnedCalls, collect::DecreasedLedgers>, true};
+extern const Diagnosis kLedgerDecreased{kCheck, decreased_ledgers,
+                                        collect::want<collect::DecreasedLedgers>, true};
 
 }  // namespace tprof::diagnose

@@ -86,9 +86,9 @@ bool timed_on_device(const job::Job& job) {
 
 }  // namespace
 
-class Meetings::Arrivals : public Collector {
+class Meetings::Arrivals : public collect::Collector {
  public:
-  Arrivals(const read::Process& rank, Meetings& to) : Collector(rank), to_(to) {}
+  Arrivals(const read::Process& rank, Meetings& to) : collect::Collector(rank), to_(to) {}
 
   void call(const read::Event& e) override {
     if (!e.collective() || e.failed || e.captured || e.seq % to_.stride_ != 0) return;
@@ -204,7 +204,7 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
   }
 }
 
-void Meetings::collect(const read::Process& rank, Collectors& all) {
+void Meetings::collect(const read::Process& rank, collect::Collectors& all) {
   all.try_emplace(typeid(Arrivals), std::make_unique<Arrivals>(rank, *this));
 }
 
@@ -263,8 +263,9 @@ void Meetings::each(const std::function<void(const Meeting&)>& see) const {
 
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings) {
   std::vector<read::Skipped> unreadable;  // whoever asks for findings gets them
-  Lines::of_job(
-      job, traces, [&](const read::Process& rank, Collectors& all) { meetings.collect(rank, all); },
+  collect::Lines::of_job(
+      job, traces,
+      [&](const read::Process& rank, collect::Collectors& all) { meetings.collect(rank, all); },
       [](std::size_t) {}, unreadable);
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "align/clocks.h"
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "job/hosts.h"
 
 namespace tprof::diagnose {
@@ -77,7 +77,7 @@ class Meetings {
   void each(const std::function<void(const Meeting&)>& see) const;
 
   // Takes part in what Lines::of_job makes of a rank.
-  void collect(const read::Process& rank, Collectors& all);
+  void collect(const read::Process& rank, collect::Collectors& all);
 
  private:
   class Arrivals;

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "text/text.h"
 
 namespace tprof::diagnose {
@@ -173,6 +173,7 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p,
   return f;
 }
 
-extern const Diagnosis kMismatch{kCheck | kSummary, mismatches, collect<ReturnedCalls>};
+extern const Diagnosis kMismatch{kCheck | kSummary, mismatches,
+                                 collect::want<collect::ReturnedCalls>};
 
 }  // namespace tprof::diagnose

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "collect/collectors.h"
 #include "diagnose/calls.h"
-#include "diagnose/collectors.h"
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
@@ -32,7 +32,7 @@ OpenSide& side_of(const KnownCall& call, OpenSides& sides) {
 std::map<std::uint64_t, OpenSides> open_sides(const Communicator& comm, const Case& c) {
   std::map<std::uint64_t, OpenSides> open;
   for (const Member& m : comm.members) {
-    const auto* calls = c.lines.of<LastCalls>(m.process);
+    const auto* calls = c.lines.of<collect::LastCalls>(m.process);
     if (calls == nullptr) continue;
     for (const Event& e : calls->open) {
       if (!e.collective() || e.comm != m.comm->comm) continue;
@@ -90,7 +90,7 @@ void open_mismatches(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kOpenMismatch{kCheck, open_mismatches, collect<LastCalls, ReturnedCalls>,
-                                     true};
+extern const Diagnosis kOpenMismatch{
+    kCheck, open_mismatches, collect::want<collect::LastCalls, collect::ReturnedCalls>, true};
 
 }  // namespace tprof::diagnose

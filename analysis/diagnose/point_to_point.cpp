@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "stats/totals.h"
 #include "text/text.h"
@@ -20,7 +20,7 @@ constexpr Kind kSizes{"p2p_sizes", Severity::warning};
 
 bool all_lines(const Member& m, const Case& c) {
   const auto& footer = m.process->footer;
-  const auto* lines = c.lines.of<ReturnedCalls>(m.process);
+  const auto* lines = c.lines.of<collect::ReturnedCalls>(m.process);
   return footer && footer->dropped.empty() && lines != nullptr &&
          !lines->refused.contains(m.comm->comm);
 }
@@ -33,8 +33,8 @@ Finding& add_unmatched(Findings& found, const Communicator& c, const Kind& kind,
   return f;
 }
 
-void add_pair(const Communicator& c, const Member& from, const Member& to, const Channel& sent,
-              const Channel& received, Findings& found) {
+void add_pair(const Communicator& c, const Member& from, const Member& to,
+              const collect::Channel& sent, const collect::Channel& received, Findings& found) {
   const bool unmatched = sent.calls != received.calls;
   Finding& f = add_unmatched(
       found, c, unmatched ? kUnmatched : kSizes, {from.process, to.process},
@@ -53,12 +53,12 @@ void add_pair(const Communicator& c, const Member& from, const Member& to, const
 // Every pair of ranks of which one talked to the other.
 void add_pairs(const Communicator& comm, const Members& by_rank, const Case& c, Findings& found) {
   for (const Member* me : by_rank) {
-    for (const auto& [key, mine] : c.lines.of<ReturnedCalls>(me->process)->channels) {
+    for (const auto& [key, mine] : c.lines.of<collect::ReturnedCalls>(me->process)->channels) {
       const auto peer = static_cast<std::size_t>(key.peer);
       if (key.comm != me->comm->comm || key.peer < 0 || peer >= by_rank.size()) continue;
       const Member* other = by_rank[peer];
-      const Channel theirs = c.lines.of<ReturnedCalls>(other->process)
-                                 ->channel({other->comm->comm, me->comm->rank, !key.send});
+      const collect::Channel theirs = c.lines.of<collect::ReturnedCalls>(other->process)
+                                          ->channel({other->comm->comm, me->comm->rank, !key.send});
       if (mine == theirs) continue;
       if (key.send) {
         add_pair(comm, *me, *other, mine, theirs, found);
@@ -107,6 +107,7 @@ void unmatched_point_to_point(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kPointToPoint{kCheck, unmatched_point_to_point, collect<ReturnedCalls>};
+extern const Diagnosis kPointToPoint{kCheck, unmatched_point_to_point,
+                                     collect::want<collect::ReturnedCalls>};
 
 }  // namespace tprof::diagnose

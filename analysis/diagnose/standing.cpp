@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/ends.h"
 
 namespace tprof::diagnose {
@@ -24,14 +24,15 @@ struct RangePath {
 };
 
 // Of each thread its own, that of its open or last call first.
-std::vector<RangePath> range_paths(const Process& p, const Lines& lines, const OpenCall* call) {
+std::vector<RangePath> range_paths(const Process& p, const collect::Lines& lines,
+                                   const OpenCall* call) {
   std::vector<RangePath> paths;
-  const auto* calls = lines.of<LastCalls>(&p);
+  const auto* calls = lines.of<collect::LastCalls>(&p);
   if (calls == nullptr) return paths;
   std::optional<std::int64_t> its_thread;
   if (calls->last) its_thread = calls->last->thread;
   if (call != nullptr) its_thread = call->thread;
-  for (const read::Range& range : lines.of<OpenRanges>(&p)->ranges) {  // outermost first
+  for (const read::Range& range : lines.of<collect::OpenRanges>(&p)->ranges) {  // outermost first
     auto path = std::ranges::find(paths, range.thread, &RangePath::thread);
     if (path == paths.end()) {
       path = paths.insert(its_thread == range.thread ? paths.begin() : paths.end(),
@@ -72,13 +73,13 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
   f.evidence.insert(f.evidence.end(), texts.begin(), texts.end());
 }
 
-std::string last_call(const Process& p, const Lines& lines) {
+std::string last_call(const Process& p, const collect::Lines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
   if (!idle_since) {
     return "which call of " + name_of(p) + " was the last to return, its lines do not tell";
   }
   return fmt::format("the last call of {} that returned: {}; {} {}", name_of(p),
-                     describe(*lines.of<LastCalls>(&p)->last, p),
+                     describe(*lines.of<collect::LastCalls>(&p)->last, p),
                      p.snapshot              ? "until its snapshot it made none for"
                      : p.end == End::running ? "it runs, and made none for"
                                              : "it ended after another",
@@ -113,7 +114,7 @@ std::string callers(const Missed& m) {
 
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
-  if (c.lines.of<LastCalls>(who[0]) != nullptr) {
+  if (c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
     f.evidence.push_back(last_call(*who[0], c.lines));
   }
   f.next = where_to_look(*who[0]);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "diagnose/ends.h"
 
 namespace tprof::diagnose {
@@ -12,11 +12,11 @@ using read::End;
 using read::Process;
 
 // Which calls are numbered together; nothing: it has no number.
-std::optional<ChannelKey> key_of(const OpenCall& call) {
+std::optional<collect::ChannelKey> key_of(const OpenCall& call) {
   if (call.member == nullptr || !call.seq || (!call.collective && !call.peer)) return std::nullopt;
   constexpr std::int64_t kEverybody = -1;
-  return ChannelKey{call.member->comm->comm, call.collective ? kEverybody : *call.peer,
-                    call.send()};
+  return collect::ChannelKey{call.member->comm->comm, call.collective ? kEverybody : *call.peer,
+                             call.send()};
 }
 
 // Of an open send or receive: who has to call the other one.
@@ -30,7 +30,7 @@ const Member* other_end(const OpenCall& call) {
   return other->process == call.process ? nullptr : &*other;
 }
 
-ChannelKey key_of_other_end(const OpenCall& call, const Member& other) {
+collect::ChannelKey key_of_other_end(const OpenCall& call, const Member& other) {
   return {other.comm->comm, call.member->comm->rank, !call.send()};
 }
 
@@ -57,7 +57,9 @@ class Finder {
   }
 
  private:
-  const LastCalls* calls_of(const Process& p) const { return case_.lines.of<LastCalls>(&p); }
+  const collect::LastCalls* calls_of(const Process& p) const {
+    return case_.lines.of<collect::LastCalls>(&p);
+  }
 
   // A call of the communicator that has this number in the process.
   OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
@@ -73,7 +75,7 @@ class Finder {
   // Of a process that ended or stands still: a running one is inside a call most of its time.
   void add_open_calls(const Process& p) {
     if (p.end == End::closed || p.end == End::lost) return;
-    if (const LastCalls* calls = calls_of(p)) {
+    if (const collect::LastCalls* calls = calls_of(p)) {
       for (const read::Event& e : calls->open) {
         const std::int64_t since = p.header.base_time_ns + e.ts_ns;
         if (p.end == End::running && end_ns(p) - since < stuck_after_ns_) continue;
@@ -98,7 +100,7 @@ class Finder {
     }
   }
 
-  std::uint64_t entered(const Process* p, const ChannelKey& key) const {
+  std::uint64_t entered(const Process* p, const collect::ChannelKey& key) const {
     const auto open = entered_.find({p, key});
     return open == entered_.end() ? 0 : open->second;
   }
@@ -119,7 +121,7 @@ class Finder {
   // By when, on the clock of its host, it had called its last collective of the communicator.
   std::int64_t called_ns(const Member& m) const {
     const Process& p = *m.process;
-    const LastCalls* calls = calls_of(p);
+    const collect::LastCalls* calls = calls_of(p);
     if (calls == nullptr) return end_ns(p);
     for (const read::Event& e : calls->open) {
       if (e.collective() && e.comm == m.comm->comm) return p.header.base_time_ns + e.ts_ns;
@@ -201,10 +203,11 @@ class Finder {
   // How many calls of the other end returned; nothing: not known.
   std::optional<std::uint64_t> calls_returned(const Member& other, const OpenCall& call) const {
     const auto& footer = other.process->footer;
-    const LastCalls* calls = calls_of(*other.process);
+    const collect::LastCalls* calls = calls_of(*other.process);
     if (calls == nullptr || !footer || footer->dropped.contains("ring")) return std::nullopt;
-    const ChannelKey key = key_of_other_end(call, other);
-    const std::uint64_t n = case_.lines.of<ReturnedCalls>(other.process)->channel(key).calls;
+    const collect::ChannelKey key = key_of_other_end(call, other);
+    const std::uint64_t n =
+        case_.lines.of<collect::ReturnedCalls>(other.process)->channel(key).calls;
     const auto last = calls->sent_or_received.find(key);
     if (last != calls->sent_or_received.end()) return std::max(n, last->second);
     return footer->dropped.empty() ? std::optional(n) : std::nullopt;
@@ -235,7 +238,7 @@ class Finder {
   std::map<std::pair<const Process*, std::int64_t>, std::pair<const Communicator*, const Member*>>
       places_;
   // Of open calls, the number behind the last.
-  std::map<std::pair<const Process*, ChannelKey>, std::uint64_t> entered_;
+  std::map<std::pair<const Process*, collect::ChannelKey>, std::uint64_t> entered_;
   // By the collective of a communicator: those that returned from it.
   std::map<std::pair<const Communicator*, std::uint64_t>, LastToCall> further_;
   Waits waits_;

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "replay/nccl_tests.h"
 
 namespace tprof::replay {
@@ -27,7 +27,7 @@ struct Made {
   auto operator<=>(const Made&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-struct MadeCalls : diagnose::Collector {
+struct MadeCalls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/findings.h"
-#include "stats/summary.h"
+#include "summary/summary.h"
 
 namespace tprof::report {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "stats/summary.h"
+#include "summary/summary.h"
 
 namespace tprof::report {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "stats/samples.h"
 #include "stats/started_ranges.h"
 #include "stats/steps.h"
@@ -26,7 +26,7 @@ struct Wanted {
   std::vector<std::uint64_t> edges{};  // empty: not known yet
 };
 
-struct Durations : diagnose::Collector {
+struct Durations : collect::Collector {
   static constexpr std::size_t kMostNames = 1000;
 
   Durations(const read::Process& rank, const Wanted& what) : Collector(rank), wanted(what) {}

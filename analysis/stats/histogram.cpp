@@ -19,12 +19,12 @@ namespace {
 using read::Process;
 using Kind = Histogram::Kind;
 
-diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const Wanted& wanted) {
+collect::Lines lines_of(const job::Job& job, const read::Traces& traces, const Wanted& wanted) {
   std::vector<read::Skipped> unreadable;
-  auto lines = diagnose::Lines::of_job(
+  auto lines = collect::Lines::of_job(
       job, traces,
-      [&](const Process& rank, diagnose::Collectors& all) {
-        diagnose::collect<ScopeLedger>(rank, all);
+      [&](const Process& rank, collect::Collectors& all) {
+        collect::want<ScopeLedger>(rank, all);
         all.try_emplace(typeid(Durations), std::make_unique<Durations>(rank, wanted));
       },
       [](std::size_t) {}, unreadable);
@@ -33,7 +33,7 @@ diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const 
 }
 
 template <typename F>
-void each_rank(const job::Job& job, const diagnose::Lines& lines, const F& f) {
+void each_rank(const job::Job& job, const collect::Lines& lines, const F& f) {
   for (const Process* p : job.processes) {
     if (const auto* rank = lines.of<Durations>(p)) f(*p, *rank);
   }
@@ -71,7 +71,7 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
 
 // Scopes of that name, whatever their category, by rank.
 std::map<std::optional<std::int64_t>, ScopeTotal> scopes_of(const job::Job& job,
-                                                            const diagnose::Lines& lines,
+                                                            const collect::Lines& lines,
                                                             const std::string& name) {
   std::map<std::optional<std::int64_t>, ScopeTotal> ranks;
   for (const Process* p : job.processes) {
@@ -94,7 +94,7 @@ void set_times(Samples& to, const ScopeTotal& scope, const std::vector<std::uint
 }
 
 // Nothing where all of them have lines, which tell more.
-std::optional<Histogram> of_counts(const job::Job& job, const diagnose::Lines& lines,
+std::optional<Histogram> of_counts(const job::Job& job, const collect::Lines& lines,
                                    const HistogramOptions& options, std::uint64_t with_lines) {
   const auto ranks = scopes_of(job, lines, options.name.substr(0, kMaxRangeName));
   ScopeTotal all;

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "stats/comms.h"
 #include "stats/rank_layers.h"
-#include "stats/summary.h"
 
 namespace tprof::stats {
 namespace {
@@ -230,11 +230,9 @@ Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found
     return layers;
   }
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces,
-      [](const Process& rank, diagnose::Collectors& all) {
-        diagnose::collect<LayerCalls>(rank, all);
-      },
+      [](const Process& rank, collect::Collectors& all) { collect::want<LayerCalls>(rank, all); },
       [](std::size_t) {}, unreadable);
   std::vector<RankSeen> ranks;
   for (const auto& [rank, steps] : layers.found.ranks) {

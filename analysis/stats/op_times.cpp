@@ -1,6 +1,6 @@
 #include "stats/op_times.h"
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "stats/timed_calls.h"
 
 namespace tprof::stats {
@@ -9,7 +9,7 @@ namespace {
 using read::Event;
 using read::Process;
 
-struct RankTimes : diagnose::Collector {
+struct RankTimes : collect::Collector {
   RankTimes(const Process& rank, const steps::Found& steps,
             const std::optional<StepRange>& steps_asked)
       : Collector(rank), found(steps), only(steps_asked) {}
@@ -43,9 +43,9 @@ void RankedSpread::add(const RankedSpread& other) {
 OpTimes op_times(const job::Job& job, const read::Traces& traces, const steps::Found& found,
                  const std::optional<StepRange>& only) {
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces,
-      [&](const Process& rank, diagnose::Collectors& all) {
+      [&](const Process& rank, collect::Collectors& all) {
         all.try_emplace(typeid(RankTimes), std::make_unique<RankTimes>(rank, found, only));
       },
       [](std::size_t) {}, unreadable);

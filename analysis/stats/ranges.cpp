@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "read/error.h"
 #include "stats/scope_totals.h"
 #include "stats/started_ranges.h"
@@ -128,7 +128,7 @@ void add_range(ProcessRanges& process, const read::Range& r, std::int64_t rank) 
 }
 
 // Every rank of a process has one of these, all with the same ranges.
-struct RangeCollector : diagnose::Collector {
+struct RangeCollector : collect::Collector {
   RangeCollector(const read::Process& rank, std::shared_ptr<ProcessRanges> of)
       : Collector(rank), process(std::move(of)) {}
 
@@ -193,14 +193,14 @@ long double Payloads::mean() const {
 
 RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
   std::map<const read::Process*, std::shared_ptr<ProcessRanges>> processes;  // by the first lane
-  const auto make = [&](const read::Process& p, diagnose::Collectors& all) {
+  const auto make = [&](const read::Process& p, collect::Collectors& all) {
     auto& process = processes[&p - p.lane];
     if (process == nullptr) process = std::make_shared<ProcessRanges>();
-    diagnose::collect<ScopeLedger>(p, all);
+    collect::want<ScopeLedger>(p, all);
     all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
   };
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces, make, [](std::size_t) {}, unreadable);
   if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
   RangeTotals totals;

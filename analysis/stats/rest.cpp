@@ -89,11 +89,9 @@ void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buc
 Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Found& found) {
   Rest rest;
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces,
-      [](const Process& rank, diagnose::Collectors& all) {
-        diagnose::collect<RestCalls>(rank, all);
-      },
+      [](const Process& rank, collect::Collectors& all) { collect::want<RestCalls>(rank, all); },
       [](std::size_t) {}, unreadable);
   for (const Process* p : job.processes) {
     Buckets left = not_autograd(*p);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 #include "interpose/format/thread_kind.h"
 #include "stats/totals.h"
 
@@ -74,7 +74,7 @@ void RestCalls::range(const read::Range& r) {
 std::pair<std::uint64_t, std::uint64_t> RestCalls::autograd_calls() const {
   std::uint64_t in_ledger = 0;
   each_row(rank_, [&](const read::Row& row) {
-    if (row.thread == ThreadKind::autograd && diagnose::wants_lines(rank_, row.bucket)) {
+    if (row.thread == ThreadKind::autograd && collect::wants_lines(rank_, row.bucket)) {
       in_ledger += row.amounts.calls;
     }
   });

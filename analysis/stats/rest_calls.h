@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "stats/phase_names.h"
 
 namespace tprof::stats {
@@ -33,7 +33,7 @@ struct RankCall {
   std::optional<StepPhase> range{};  // by the innermost range whose name says it
 };
 
-struct RestCalls : diagnose::Collector {
+struct RestCalls : collect::Collector {
   static constexpr std::size_t kMost = std::size_t{1} << 22;
 
   struct Thread {

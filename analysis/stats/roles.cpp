@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "stats/summary.h"
+#include "stats/comms.h"
 #include "text/text.h"
 
 namespace tprof::stats {

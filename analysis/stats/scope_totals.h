@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "stats/ranges.h"
 
 namespace tprof::stats {
@@ -28,7 +28,7 @@ struct ScopeTotal {
 void add(ScopeTotal& to, const ScopeTotal& more);
 
 // As of the last ledger. Of a process that holds several ranks its first has them.
-struct ScopeLedger : diagnose::Collector {
+struct ScopeLedger : collect::Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "read/error.h"
 #include "read/json.h"
 
@@ -47,7 +47,7 @@ SiteKey site_of(const read::object& args, symbols::Names& names) {
   return site;
 }
 
-struct SiteCalls : diagnose::Collector {
+struct SiteCalls : collect::Collector {
   using Collector::Collector;
   using Op = std::pair<Bucket, std::string>;
 
@@ -108,11 +108,9 @@ const SiteFrame* program_frame(const SiteKey& site) {
 
 SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces,
-      [](const read::Process& p, diagnose::Collectors& all) {
-        diagnose::collect<SiteCalls>(p, all);
-      },
+      [](const read::Process& p, collect::Collectors& all) { collect::want<SiteCalls>(p, all); },
       [](std::size_t) {}, unreadable);
   if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
   SiteTotals totals;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 
 namespace tprof::stats {
 namespace {
@@ -48,7 +48,7 @@ struct Asked {
 };
 
 // By both times: whether the device's are known shows when all is read.
-struct Candidates : diagnose::Collector {
+struct Candidates : collect::Collector {
   Candidates(const Process& rank, const Asked& what)
       : Collector(rank), asked(what), host(what.most), device(what.most) {}
 
@@ -80,7 +80,7 @@ struct Candidates : diagnose::Collector {
 };
 
 // The lines of calls of which the device's times are known.
-struct TheirLines : diagnose::Collector {
+struct TheirLines : collect::Collector {
   TheirLines(const Process& rank, std::vector<SlowCall> wanted)
       : Collector(rank), calls(std::move(wanted)), seen(calls.size()) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -118,9 +118,9 @@ struct TheirLines : diagnose::Collector {
 };
 
 template <typename Make>
-diagnose::Lines lines_of(const job::Job& job, const read::Traces& traces, const Make& make) {
+collect::Lines lines_of(const job::Job& job, const read::Traces& traces, const Make& make) {
   std::vector<read::Skipped> unreadable;
-  return diagnose::Lines::of_job(
+  return collect::Lines::of_job(
       job, traces, make, [](std::size_t) {}, unreadable);
 }
 
@@ -128,7 +128,7 @@ void add_lines(const job::Job& job, const read::Traces& traces, std::vector<Slow
   std::map<const Process*, std::vector<SlowCall>> by_rank;
   for (SlowCall& c : calls) by_rank[c.rank].push_back(std::move(c));
   const auto lines =
-      lines_of(job, traces, [&](const Process& rank, diagnose::Collectors& collectors) {
+      lines_of(job, traces, [&](const Process& rank, collect::Collectors& collectors) {
         const auto wanted = by_rank.find(&rank);
         if (wanted == by_rank.end()) return;
         collectors.try_emplace(typeid(TheirLines),
@@ -163,7 +163,7 @@ Slowest slowest_calls(const job::Job& job, const read::Traces& traces, std::size
   std::uint64_t on_host = 0;
   {
     const auto lines =
-        lines_of(job, traces, [&](const Process& rank, diagnose::Collectors& collectors) {
+        lines_of(job, traces, [&](const Process& rank, collect::Collectors& collectors) {
           collectors.try_emplace(typeid(Candidates), std::make_unique<Candidates>(rank, asked));
         });
     for (const Process* p : job.processes) {

@@ -33,7 +33,7 @@ struct RankFigures {
 };
 
 // From event lines.
-struct PerStep : diagnose::Collector {
+struct PerStep : collect::Collector {
   PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
           const StepRange& asked)
       : Collector(rank), figures(rank, intervals, asked) {}
@@ -108,9 +108,9 @@ StepTotals step_totals(const job::Job& job, const read::Traces& traces, const St
     }
   } else {
     std::vector<read::Skipped> unreadable;
-    const auto lines = diagnose::Lines::of_job(
+    const auto lines = collect::Lines::of_job(
         job, traces,
-        [&](const Process& rank, diagnose::Collectors& collectors) {
+        [&](const Process& rank, collect::Collectors& collectors) {
           const auto intervals = all.found.ranks.find(&rank);
           if (intervals == all.found.ranks.end()) return;
           collectors.try_emplace(typeid(PerStep),

@@ -18,7 +18,7 @@ namespace {
 
 using read::Process;
 
-struct Calls : diagnose::Collector {
+struct Calls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override {
     sequence.add(e);
@@ -261,9 +261,9 @@ std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std
 Found find(const job::Job& job, const read::Traces& traces,
            const std::function<void(std::size_t)>& progress) {
   std::vector<read::Skipped> unreadable;
-  const auto lines = diagnose::Lines::of_job(
+  const auto lines = collect::Lines::of_job(
       job, traces,
-      [](const Process& rank, diagnose::Collectors& all) { diagnose::collect<Calls>(rank, all); },
+      [](const Process& rank, collect::Collectors& all) { collect::want<Calls>(rank, all); },
       progress, unreadable);
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;

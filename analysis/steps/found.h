@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 #include "steps/step_lines.h"
 
 namespace tprof::steps {

@@ -1,11 +1,11 @@
-#include "stats/summary.h"
+#include "summary/summary.h"
 
 #include <algorithm>
 #include <set>
 
 #include "diagnose/ends.h"
-#include "stats/late_steps.h"
 #include "stats/roles.h"
+#include "summary/late_steps.h"
 
 namespace tprof::stats {
 namespace {

@@ -1,10 +1,10 @@
-#include "diagnose/collectors.h"
+#include "collect/collectors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace tprof::diagnose {
+namespace tprof::collect {
 namespace {
 
 using read::Event;
@@ -112,4 +112,4 @@ bool wants_lines(const Process& p, Bucket bucket) {
   return events != p.header.config->end() && events->second == "all";
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::collect

@@ -1,9 +1,9 @@
-#include "stats/late_steps.h"
+#include "summary/late_steps.h"
 
 #include <map>
 #include <utility>
 
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 
 namespace tprof::stats {
 namespace {
@@ -15,7 +15,7 @@ using Numbers = std::map<std::pair<std::int64_t, std::uint64_t>, diagnose::LateA
 
 // The device comes to a collective when the host may be in the step behind it already: it is the
 // call that is in a step.
-struct TheirCalls : diagnose::Collector {
+struct TheirCalls : collect::Collector {
   TheirCalls(const Process& rank, const Numbers& numbers, const steps::Found& steps)
       : Collector(rank), late(numbers), found(steps) {}
 
@@ -41,9 +41,9 @@ void add_steps(diagnose::Lateness& lateness, const job::Job& job, const read::Tr
     }
   }
   std::vector<read::Skipped> unreadable;
-  diagnose::Lines::of_job(
+  collect::Lines::of_job(
       job, traces,
-      [&](const Process& rank, diagnose::Collectors& collectors) {
+      [&](const Process& rank, collect::Collectors& collectors) {
         const auto numbers = late.find(&rank);
         if (numbers == late.end()) return;
         collectors.try_emplace(typeid(TheirCalls),

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-namespace tprof::diagnose {
+namespace tprof::collect {
 
 class Intervals {
  public:
@@ -67,4 +67,4 @@ class Intervals {
   std::uint64_t left_out_ = 0;
 };
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::collect

@@ -13,7 +13,7 @@
 #include "read/events.h"
 #include "read/folder.h"
 
-namespace tprof::diagnose {
+namespace tprof::collect {
 
 // Sees the lines of one rank in their order and keeps what its diagnosis needs, bounded: a damaged
 // file may hold any number of anything. Several ranks are read at a time, each with its own.
@@ -46,7 +46,7 @@ using Collectors = std::map<std::type_index, std::unique_ptr<Collector>>;
 
 // Those that a diagnosis names, for one rank; of a type that several name there is one.
 template <typename... C>
-void collect(const read::Process& rank, Collectors& all) {
+void want(const read::Process& rank, Collectors& all) {
   (all.try_emplace(typeid(C), std::make_unique<C>(rank)), ...);
 }
 
@@ -73,4 +73,4 @@ class Lines {
   std::map<const read::Process*, Collectors> ranks_;
 };
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::collect

@@ -11,6 +11,7 @@
 #include "diagnose/lateness.h"
 #include "job/jobs.h"
 #include "read/folder.h"
+#include "stats/comms.h"
 #include "stats/histogram.h"
 #include "stats/layers.h"
 #include "stats/memory.h"
@@ -24,19 +25,6 @@
 #include "stats/totals.h"
 
 namespace tprof::stats {
-
-// A communicator as all its ranks together saw it.
-struct CommSummary {
-  std::string id;
-  std::string name;           // empty: none
-  std::string parent;         // id, empty: none
-  std::string role;           // empty: not known
-  bool role_guessed = false;  // from what it carries, not from its name
-  std::int64_t nranks = 0;
-  std::vector<std::int64_t> ranks;  // of the world, as far as they were seen
-  std::uint64_t collectives = 0;    // issued by one rank (the most)
-  read::Amounts amounts;
-};
 
 struct Summary {
   const job::Job* job = nullptr;

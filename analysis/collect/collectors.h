@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/intervals.h"
-#include "diagnose/lines.h"
+#include "collect/intervals.h"
+#include "collect/lines.h"
 
-namespace tprof::diagnose {
+namespace tprof::collect {
 
 // Sends or receives of one rank with one other.
 struct ChannelKey {
@@ -88,4 +88,4 @@ struct DecreasedLedgers : Collector {
 // Whether each call of the bucket gets a line, as far as there is room.
 bool wants_lines(const read::Process& process, Bucket bucket);
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::collect

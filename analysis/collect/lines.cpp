@@ -1,4 +1,4 @@
-#include "diagnose/lines.h"
+#include "collect/lines.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include "read/metadata.h"
 #include "read/parallel.h"
 
-namespace tprof::diagnose {
+namespace tprof::collect {
 namespace {
 
 using read::Process;
@@ -102,4 +102,4 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
   return lines;
 }
 
-}  // namespace tprof::diagnose
+}  // namespace tprof::collect

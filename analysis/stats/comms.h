@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "read/process.h"
+
+namespace tprof::stats {
+
+// A communicator as all its ranks together saw it.
+struct CommSummary {
+  std::string id;
+  std::string name;           // empty: none
+  std::string parent;         // id, empty: none
+  std::string role;           // empty: not known
+  bool role_guessed = false;  // from what it carries, not from its name
+  std::int64_t nranks = 0;
+  std::vector<std::int64_t> ranks;  // of the world, as far as they were seen
+  std::uint64_t collectives = 0;    // issued by one rank (the most)
+  read::Amounts amounts;
+};
+
+}  // namespace tprof::stats
