@@ -168,6 +168,14 @@ std::int64_t start(const Processes& group) {
   return (*first)->header.start_ns;
 }
 
+// Not when it was started: that is known to a tick of the clock, 10 ms, and an attempt may begin
+// within the one in which the attempt before it ended.
+std::int64_t traced_from(const Processes& group) {
+  const auto first = std::ranges::min_element(
+      group, {}, [](const read::Process* p) { return p->header.base_time_ns; });
+  return (*first)->header.base_time_ns;
+}
+
 // Equal for processes that one launch started, as far as they can know.
 struct LaunchKey {
   std::string run_id;
@@ -240,7 +248,7 @@ std::vector<Job> jobs_of(const Processes& processes) {
       jobs.back().assumed = launch.assumed() && key.run_id.empty();
     }
   }
-  std::ranges::stable_sort(jobs, {}, [](const Job& job) { return start(job.processes); });
+  std::ranges::stable_sort(jobs, {}, [](const Job& job) { return traced_from(job.processes); });
   std::map<std::string, int> used;
   std::map<std::string, int> attempts;
   for (Job& job : jobs) {

@@ -42,8 +42,8 @@ LastStarts last_starts(const std::vector<const Process*>& processes) {
   LastStarts last;
   for (const Process* p : processes) {
     if (!p->header.rank) continue;
-    std::int64_t& ns = last.try_emplace(*p->header.rank, p->header.start_ns).first->second;
-    ns = std::max(ns, p->header.start_ns);
+    std::int64_t& ns = last.try_emplace(*p->header.rank, p->header.base_time_ns).first->second;
+    ns = std::max(ns, p->header.base_time_ns);
   }
   return last;
 }
@@ -52,7 +52,7 @@ bool may_go_on(const Trace& trace, const Process& p, const LastStarts& last) {
   if (p.end == End::running) return true;
   const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whom ever
   const read::Header& h = p.header;
-  const bool followed = h.rank && last.at(*h.rank) > h.start_ns;  // by another of its rank
+  const bool followed = h.rank && last.at(*h.rank) > h.base_time_ns;  // by another of its rank
   if (closed || followed) return false;
   return h.launcher && h.boot_id == read::boot_id() &&
          read::process_lives(h.launcher->pid, static_cast<std::uint64_t>(h.launcher->start_ticks));

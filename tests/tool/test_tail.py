@@ -5,12 +5,12 @@ import json
 import re
 import signal
 
-from lib import live, runs
+from lib import jobs, live, runs
 from lib.build import GOLDEN
 from lib.launch import running, start
 from lib.rankfile import closed
 from lib.runs import until
-from lib.tool import tprof
+from lib.tool import told, tprof
 
 
 def whole_lines(rank):
@@ -53,6 +53,24 @@ def test_a_rank_that_was_killed_and_started_again_is_followed(tmp_path):
     assert len([line for line in lines if line["name"] == "tprof_header"]) == 2
     again = closed(traces / "rank-00000.r1.json")
     assert lines[-len(again):] == again
+
+
+def test_who_was_started_within_the_same_tick_is_the_later_one(tmp_path):
+    """When a process was started is known to 10 ms, and by two clocks that are read one after the other."""
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    for name, seed, end, started, began in (("", 3, "lost", 1, 0), (".r1", 4, "closed", 0, 9_000_000)):
+        made = jobs.healthy(1, 12, seed)
+        made.ranks[0].end = end
+        text = (made.write(tmp_path / f"job{name}") / "rank-00000.json").read_text().replace("job-4", "job-3")
+        for key, base in (("start_ns", jobs.BASE_NS - 10**9), ("base_time_ns", jobs.BASE_NS)):
+            assert f'"{key}":{base}' in text
+            more = started if key == "start_ns" else began
+            text = text.replace(f'"{key}":{base}', f'"{key}":{base + more}')
+        (traces / f"rank-00000{name}.json").write_text(text)
+    assert told("summary", traces)[1]["complete"]
+    notes = [finding["text"] for finding in told("check", traces)[1]["findings"]]
+    assert any("this is the last to start, job-3#2" in note for note in notes), notes
 
 
 def test_what_was_there_before_is_left_out_unless_it_is_asked_for():
