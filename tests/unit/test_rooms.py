@@ -1,29 +1,41 @@
-"""Rooms include only rooms above them in the table of interpose/README.md."""
+"""Rooms include only rooms above them in the table of interpose/README.md and of analysis/README.md."""
 
 import re
 
+import pytest
 from lib.build import REPO
 
-ROOT = REPO / "interpose"
+# What an include of a room begins with.
+ROOTS = {"interpose": "interpose/", "analysis": ""}
+# The tool reads what the library writes: its layout, and its lines.
+OF_INTERPOSE = {"base", "format", "lines", "api"}
 
 
-def order():
-    table = (ROOT / "README.md").read_text()
+def order(root):
+    table = (REPO / root / "README.md").read_text()
     return re.findall(r"^\| `([a-z]+)/` \|", table, re.MULTILINE)
 
 
-def test_the_table_has_every_room_once():
-    rooms = sorted(folder.name for folder in ROOT.iterdir() if folder.is_dir())
-    assert sorted(order()) == rooms
+def includes(root, prefix):
+    """(file, the room that it includes)."""
+    for file in sorted((REPO / root).glob("*/*")):
+        if file.suffix in (".h", ".cpp"):
+            for room in re.findall(rf'^#include "{prefix}([a-z]+)/[a-z_]+\.h"', file.read_text(), re.MULTILINE):
+                yield file, room
 
 
-def test_no_include_goes_down():
-    place = {room: n for n, room in enumerate(order())}
-    wrong = []
-    for file in sorted(ROOT.glob("*/*")):
-        if file.suffix not in (".h", ".cpp"):
-            continue
-        for room in re.findall(r'^#include "interpose/([a-z]+)/', file.read_text(), re.MULTILINE):
-            if place[room] > place[file.parent.name]:
-                wrong.append(f"{file.relative_to(ROOT)} includes {room}/")
-    assert wrong == []
+@pytest.mark.parametrize("root", ROOTS)
+def test_the_table_has_every_room_once(root):
+    assert sorted(order(root)) == sorted(folder.name for folder in (REPO / root).iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_include_goes_down(root):
+    place = {room: n for n, room in enumerate(order(root))}
+    found = list(includes(root, ROOTS[root]))
+    assert len(found) > 100
+    assert [(file.name, room) for file, room in found if place[room] > place[file.parent.name]] == []
+
+
+def test_the_tool_takes_nothing_of_the_library_but_its_layout_and_lines():
+    assert {room for _, room in includes("analysis", "interpose/")} <= OF_INTERPOSE
