@@ -34,7 +34,7 @@ void hold_standard_files() {
   }
 }
 
-void add(const Command& command, CLI::App& app) {
+void add(const CommandRow& command, CLI::App& app) {
   CLI::App* to = app.add_subcommand(command.name, command.help);
   to->footer(command.examples);
   for (const Option& option : command.options) {
@@ -66,14 +66,14 @@ int execute(int argc, char** argv) {
     return fmt::format("tprof: {} (tprof --help tells more)\n", text::printable(e.what()));
   });
   Options options;
-  const std::vector<Command> all = commands(options);
-  for (const Command& command : all) add(command, app);
+  const std::vector<CommandRow> all = commands(options);
+  for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();
     app.parse(argc, argv);
     if (!app.got_subcommand("run")) let_writes_fail();
     const auto given = std::ranges::find_if(
-        all, [&](const Command& command) { return app.got_subcommand(command.name); });
+        all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
     const int code = given->execute(options);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     throw read::BadInput("standard output", std::strerror(errno));

@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
 
 // A process that is asked, and what came of it.
-struct Receiver {
+struct Target {
   std::string name;  // "rank 3"
   std::optional<std::int64_t> rank;
   std::string host;
@@ -43,7 +43,7 @@ struct Receiver {
 };
 
 struct Request {
-  tprof::Command command;
+  Command command;
   std::string argument;
   bool same_step = false;  // `argument` says which step of all ranks a window begins with
 };
@@ -55,30 +55,30 @@ Request request_of(const std::string& word, const std::string& argument) {
     throw read::BadInput(
         fmt::format("expected start, stop, window N, dump, reset or timing MODE, found {}", word));
   }
-  const auto command = static_cast<tprof::Command>(name - std::begin(kCommandNames));
-  const bool wants_one = command == tprof::Command::window || command == tprof::Command::timing;
+  const auto command = static_cast<Command>(name - std::begin(kCommandNames));
+  const bool wants_one = command == Command::window || command == Command::timing;
   if (argument.empty() == wants_one) {
     throw read::BadInput(
         fmt::format("{} takes {}", word, wants_one ? "one argument" : "no argument"));
   }
   std::uint32_t steps = 0;
   std::uint64_t from = 0;
-  if (command == tprof::Command::window && !parse_window(argument, steps, from)) {
+  if (command == Command::window && !parse_window(argument, steps, from)) {
     throw read::BadInput(
         "window takes a number of steps from 1, or N@STEP with the step it begins with, found " +
         argument);
   }
-  if (command == tprof::Command::timing && !info(Setting::timing).accepts(argument)) {
+  if (command == Command::timing && !info(Setting::timing).accepts(argument)) {
     throw read::BadInput("timing takes host, events or events:N, found " + argument);
   }
   return {command, argument, from != 0};
 }
 
-std::vector<Receiver> of_folder(const Options& o) {
+std::vector<Target> of_folder(const Options& o) {
   const Look look = look_at(o.folder, o.choice, read::Wanted::counts);
   if (!look.job) throw read::BadInput(look.why);
   const std::set<const read::Process*> ours(look.job->processes.begin(), look.job->processes.end());
-  std::vector<Receiver> targets;
+  std::vector<Target> targets;
   for (const read::Trace& trace : look.traces.traces) {
     const read::Process& p = trace.processes.front();
     if (!ours.contains(&p) || p.end != read::End::running) continue;
@@ -93,7 +93,7 @@ std::vector<Receiver> of_folder(const Options& o) {
 }
 
 // The ring file that it has mapped, seen from wherever the process is.
-Receiver of_pid(std::int64_t pid) {
+Target of_pid(std::int64_t pid) {
   const std::string process = fmt::format("/proc/{}", pid);
   std::ifstream maps(process + "/maps");
   if (!maps) {
@@ -110,12 +110,12 @@ Receiver of_pid(std::int64_t pid) {
   throw read::BadInput(process, "has no ring file mapped: it is not traced, or has ended tracing");
 }
 
-std::vector<Receiver> targets_of(const Options& o) {
+std::vector<Target> targets_of(const Options& o) {
   const std::string name = o.folder.string();
   std::int64_t pid = 0;
   const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
   const bool number = error == std::errc() && rest == name.data() + name.size() && pid > 0;
-  std::vector<Receiver> targets;
+  std::vector<Target> targets;
   if (!number || fs::is_directory(o.folder)) return of_folder(o);
   targets.push_back(of_pid(pid));
   return targets;
@@ -130,10 +130,10 @@ std::uint64_t monotonic_ns() {
 
 // A step that no rank reaches within `lead_ns`, counted from 1, which is told in a moment. 0: one
 // of them has no steps that the program marks.
-std::uint64_t step_ahead(const std::vector<Receiver>& targets, std::uint64_t lead_ns) {
+std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
   constexpr std::uint64_t kLongUntold = 500'000'000;
   std::uint64_t last = 0;
-  for (const Receiver& t : targets) {
+  for (const Target& t : targets) {
     const live::StepsSeen seen = live::steps_seen(t.ring);
     if (seen.count == 0) return 0;
     const std::uint64_t now = monotonic_ns();
@@ -145,11 +145,11 @@ std::uint64_t step_ahead(const std::vector<Receiver>& targets, std::uint64_t lea
   return last + 1;
 }
 
-bool all_in_sight(const std::vector<Receiver>& targets) {
-  return std::ranges::none_of(targets, [](const Receiver& t) { return t.ring.empty(); });
+bool all_in_sight(const std::vector<Target>& targets) {
+  return std::ranges::none_of(targets, [](const Target& t) { return t.ring.empty(); });
 }
 
-void ask(Receiver& t, const Request& request) {
+void ask(Target& t, const Request& request) {
   if (t.ring.empty()) {
     t.trouble =
         fmt::format("its ring file is not in sight: it runs on {}, or could make none", t.host);
@@ -162,9 +162,9 @@ void ask(Receiver& t, const Request& request) {
   }
 }
 
-void wait_for(const std::vector<Receiver>& targets) {
+void wait_for(const std::vector<Target>& targets) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  const auto waits = [](const Receiver& t) { return t.asked && !t.asked->answered(); };
+  const auto waits = [](const Target& t) { return t.asked && !t.asked->answered(); };
   while (std::ranges::any_of(targets, waits) && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kPause);
   }
@@ -172,11 +172,11 @@ void wait_for(const std::vector<Receiver>& targets) {
 
 std::string done(const Request& request) {
   switch (request.command) {
-    case tprof::Command::start:
+    case Command::start:
       return "has event lines from now on";
-    case tprof::Command::stop:
+    case Command::stop:
       return "has no event lines from now on; it counts on";
-    case tprof::Command::window: {
+    case Command::window: {
       const std::size_t at = request.argument.find('@');
       if (!request.same_step) {
         return fmt::format("has event lines in its next {} whole steps, and none after them",
@@ -186,11 +186,11 @@ std::string done(const Request& request) {
           "has event lines in {} steps from its step number {} on, and none after them",
           request.argument.substr(0, at), request.argument.substr(at + 1));
     }
-    case tprof::Command::dump:
+    case Command::dump:
       return "all that it did is in its rank file";
-    case tprof::Command::reset:
+    case Command::reset:
       return "counts its totals from here; the trace counts the whole run";
-    case tprof::Command::timing:
+    case Command::timing:
       return request.argument == "host" ? "times no calls on the device from now on"
                                         : "times calls on the device by " + request.argument;
   }
@@ -227,18 +227,18 @@ std::string said(const Request& request, Obeyed result) {
 constexpr std::string_view kSilent = "silent";
 constexpr std::string_view kNotAsked = "not_asked";
 
-std::string_view result_of(const Receiver& t) {
+std::string_view result_of(const Target& t) {
   if (!t.asked) return kNotAsked;
   if (!t.asked->answered()) return kSilent;
   const auto result = static_cast<std::size_t>(t.asked->answer());
   return kObeyedNames[std::min(result, kObeyedCount - 1)];
 }
 
-bool is_well(const Receiver& t) {
+bool is_well(const Target& t) {
   return t.asked && t.asked->answered() && t.asked->answer() <= Obeyed::already;
 }
 
-std::string line_of(const Request& request, const Receiver& t) {
+std::string line_of(const Request& request, const Target& t) {
   const std::string what = !t.asked ? t.trouble
                            : t.asked->answered()
                                ? said(request, t.asked->answer())
@@ -250,9 +250,9 @@ std::string line_of(const Request& request, const Receiver& t) {
                      text::printable(what));
 }
 
-std::string json_of(const Request& request, const std::vector<Receiver>& targets) {
+std::string json_of(const Request& request, const std::vector<Target>& targets) {
   Json processes = Json::array();
-  for (const Receiver& t : targets) {
+  for (const Target& t : targets) {
     processes.push_back({{"rank", t.rank ? Json(*t.rank) : Json()},
                          {"pid", t.pid},
                          {"result", result_of(t)},
@@ -265,14 +265,14 @@ std::string json_of(const Request& request, const std::vector<Receiver>& targets
   return j.dump(1, ' ', true, Json::error_handler_t::replace);
 }
 
-bool any_late(const std::vector<Receiver>& targets) {
-  return std::ranges::any_of(targets, [](const Receiver& t) {
+bool any_late(const std::vector<Target>& targets) {
+  return std::ranges::any_of(targets, [](const Target& t) {
     return t.asked && t.asked->answered() && t.asked->answer() == Obeyed::late;
   });
 }
 
-void ask_all(std::vector<Receiver>& targets, const Request& request) {
-  for (Receiver& t : targets) {
+void ask_all(std::vector<Target>& targets, const Request& request) {
+  for (Target& t : targets) {
     t.asked.reset();
     ask(t, request);
   }
@@ -281,7 +281,7 @@ void ask_all(std::vector<Receiver>& targets, const Request& request) {
 
 // All ranks of a job begin it with the same step: one ahead, and further ahead where a rank was
 // there before it heard. Only the program's own marks say which steps of two ranks are the same.
-Request ask_for_window(std::vector<Receiver>& targets, const Request& request) {
+Request ask_for_window(std::vector<Target>& targets, const Request& request) {
   constexpr std::uint64_t kLeads[] = {1'000'000'000, 3'000'000'000, 10'000'000'000};
   Request same = request;
   same.same_step = true;
@@ -301,20 +301,19 @@ Request ask_for_window(std::vector<Receiver>& targets, const Request& request) {
 
 int ctl(const Options& o) {
   Request request = request_of(o.command, o.argument);
-  std::vector<Receiver> targets = targets_of(o);
-  const bool together = request.command == tprof::Command::window && !request.same_step &&
+  std::vector<Target> targets = targets_of(o);
+  const bool together = request.command == Command::window && !request.same_step &&
                         targets.size() > 1 && all_in_sight(targets);
   if (together) {
     request = ask_for_window(targets, request);
   } else {
     ask_all(targets, request);
   }
-  const bool apart =
-      request.command == tprof::Command::window && !request.same_step && targets.size() > 1;
+  const bool apart = request.command == Command::window && !request.same_step && targets.size() > 1;
   if (o.json) {
     fmt::print("{}\n", json_of(request, targets));
   } else {
-    for (const Receiver& t : targets) fmt::print("{}\n", line_of(request, t));
+    for (const Target& t : targets) fmt::print("{}\n", line_of(request, t));
     if (apart) {
       fmt::print("{}\n",
                  together

@@ -10,7 +10,7 @@ constexpr int kMostShown = 1000;  // of the slowest calls; bins of a histogram
 
 }  // namespace
 
-std::vector<Command> commands(Options& o) {
+std::vector<CommandRow> commands(Options& o) {
   constexpr const char* kTraces = "folder of rank files, rank files, or a merged trace";
   const Option run_id = {"--run", &o.choice.run,
                          "which run, where the files are of several (default: the last to start)",

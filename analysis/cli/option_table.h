@@ -14,21 +14,21 @@ class Option;
 
 namespace tprof::cli {
 
-using Target =
+using OptionTarget =
     std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*, live::Format*,
                  std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
 
 // An option, or what stands without a name.
 struct Option {
   const char* name;
-  Target to;
+  OptionTarget to;
   const char* help;
   const char* value = nullptr;  // what help calls it; of a flag nothing
   bool required = false;
   void (*restrict_it)(CLI::Option*) = nullptr;
 };
 
-struct Command {
+struct CommandRow {
   const char* name;
   const char* help;
   const char* examples;
@@ -37,6 +37,6 @@ struct Command {
 };
 
 // In the order in which --help lists them; what is given goes to `o`.
-std::vector<Command> commands(Options& o);
+std::vector<CommandRow> commands(Options& o);
 
 }  // namespace tprof::cli

@@ -24,9 +24,9 @@ TorchSteps torch_steps(std::string_view text) {
   if (first.ec == std::errc() && first.ptr != end && *first.ptr == '-') {
     last = std::from_chars(first.ptr + 1, end, steps.last);
   }
-  constexpr std::int64_t kMost = 1'000'000'000;
+  constexpr std::int64_t kLastStep = 1'000'000'000;
   if (last.ec != std::errc() || last.ptr != end || steps.first < kLeastFirst ||
-      steps.last < steps.first || steps.last > kMost) {
+      steps.last < steps.first || steps.last > kLastStep) {
     throw read::BadInput(fmt::format(
         "--torch-steps: expected steps from {} on, such as 10-12, found '{}'", kLeastFirst, text));
   }

@@ -64,16 +64,16 @@ using Reasons = std::map<std::string, std::uint64_t>;
 template <typename Meanings, typename Names>
 void tell(const Case& c, Findings& found, const Kind& kind, Reasons read::Footer::*member,
           const Meanings& meanings, const Names& names, const char* lack) {
-  struct Reason {
+  struct Untimed {
     std::uint64_t calls = 0;
     Processes processes{};
   };
-  std::map<std::string, Reason> reasons;
+  std::map<std::string, Untimed> reasons;
   for (const Process* p : c.job.processes) {
     if (!p->footer) continue;
     for (const auto& [name, calls] : (*p->footer).*member) {
       if (calls == 0) continue;
-      Reason& reason = reasons[name];
+      Untimed& reason = reasons[name];
       reason.processes.push_back(p);
       if (p->lane == 0) reason.calls = read::saturated_sum(reason.calls, calls);  // the process's
     }

@@ -16,10 +16,11 @@ namespace tprof::live {
 namespace {
 
 std::string with_path(std::string command, const std::filesystem::path& file) {
-  constexpr std::string_view kPath = "{}";
+  constexpr std::string_view kPlaceholder = "{}";
   const std::string word = text::shell_word(file.string());
-  for (std::size_t at = 0; (at = command.find(kPath, at)) != std::string::npos; at += word.size()) {
-    command.replace(at, kPath.size(), word);
+  for (std::size_t at = 0; (at = command.find(kPlaceholder, at)) != std::string::npos;
+       at += word.size()) {
+    command.replace(at, kPlaceholder.size(), word);
   }
   return command;
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/json.h"
 #include "report/times.h"
 
 namespace tprof::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using stats::Histogram;
 using stats::Samples;
 using stats::Spread;

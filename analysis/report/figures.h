@@ -1,15 +1,13 @@
 // What was counted, as JSON for programs: alike in all commands.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "read/process.h"
+#include "report/json.h"
 
 namespace tprof::report {
 
 // Of calls, whoever waited for them.
 inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
-  using Json = nlohmann::ordered_json;
   return {{"calls", a.calls},
           {"count", a.count},
           {"elements", a.elements},
@@ -20,7 +18,6 @@ inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
 }
 
 inline nlohmann::ordered_json figures(const read::Amounts& a) {
-  using Json = nlohmann::ordered_json;
   Json j = call_figures(a);
   j["exposure_known"] = a.exposure_known;
   j["exposure_known_ns"] = a.exposure_known == 0 ? Json() : Json(a.exposure_known_ns);

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "report/json.h"
 #include "text/text.h"
 
 namespace tprof::report {
 
 using text::printable;
-
-using Json = nlohmann::ordered_json;
 
 std::string to_text(const diagnose::Finding& f, Detail detail) {
   const std::string_view indent = detail == Detail::brief ? "  " : "";

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "diagnose/names.h"
+#include "report/json.h"
 #include "report/steps.h"
 #include "text/text.h"
 
@@ -133,7 +134,6 @@ std::string to_text(const Lateness& l, const steps::Found& found) {
 }
 
 nlohmann::ordered_json to_json(const Lateness& l) {
-  using Json = nlohmann::ordered_json;
   const auto rank = [](const read::Process& p) {
     return p.header.rank ? Json(*p.header.rank) : Json();
   };

@@ -1,6 +1,7 @@
 #include <cstddef>
 
 #include "report/figures.h"
+#include "report/json.h"
 #include "report/layers.h"
 
 namespace tprof::report {
@@ -9,8 +10,6 @@ using read::Amounts;
 using stats::LayerGroup;
 using stats::LayerRow;
 using stats::Layers;
-using Json = nlohmann::ordered_json;
-
 Json to_json(const Layers& layers) {
   Json j;
   j["why"] = layers.groups.empty() ? Json(why_none(layers)) : Json();

@@ -6,6 +6,7 @@
 
 #include "diagnose/names.h"
 #include "interpose/format/memory.h"
+#include "report/json.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -59,7 +60,6 @@ nlohmann::ordered_json to_json(const stats::Memory& memory) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& [process, use] : memory.uses) {
     const std::optional<std::int64_t>& rank = process->header.rank;
-    using Json = nlohmann::ordered_json;
     Json j = {{"rank", rank ? Json(*rank) : Json()},
               {"pid", process->header.pid},
               {"kind", use.kind},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "diagnose/names.h"
+#include "report/json.h"
 #include "report/steps.h"
 #include "report/times.h"
 #include "text/text.h"
@@ -90,7 +91,6 @@ std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
 }
 
 nlohmann::ordered_json to_json(const stats::Rest& rest) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const auto& [key, buckets] : rest.told) {
     for (std::size_t b = 0; b < kBucketCount; ++b) {

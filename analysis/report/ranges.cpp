@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "report/json.h"
 #include "report/places.h"
 #include "report/times.h"
 #include "text/text.h"
@@ -213,7 +214,6 @@ std::string range_table(const stats::RangeTotals& totals) {
 }
 
 nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
-  using Json = nlohmann::ordered_json;
   Json all = Json::array();
   for (const Entry* e : by_time(totals)) {
     const auto& [key, total] = *e;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "report/json.h"
 #include "report/places.h"
 #include "symbols/readable.h"
 #include "text/text.h"
@@ -65,12 +66,12 @@ std::string cut(const std::string& text) {
 std::string stack_lists(const stats::SiteTotals& totals) {
   constexpr std::size_t kStacks = 5;
   constexpr std::size_t kFrames = 12;
-  using Entry = const std::pair<const std::pair<SiteKey, std::pair<Bucket, std::string>>, Amounts>;
-  std::vector<Entry*> sites;
-  for (Entry& entry : totals.calls) {
+  using Moved = const std::pair<const std::pair<SiteKey, std::pair<Bucket, std::string>>, Amounts>;
+  std::vector<Moved*> sites;
+  for (Moved& entry : totals.calls) {
     if (!entry.first.first.native.empty()) sites.push_back(&entry);
   }
-  std::ranges::stable_sort(sites, std::ranges::greater(), [](const Entry* e) {
+  std::ranges::stable_sort(sites, std::ranges::greater(), [](const Moved* e) {
     return std::pair(e->second.bytes, e->second.calls);
   });
   std::string out;
@@ -159,7 +160,6 @@ std::string site_table(const stats::SiteTotals& totals) {
 }
 
 nlohmann::ordered_json to_json(const stats::SiteTotals& totals) {
-  using Json = nlohmann::ordered_json;
   Json all = Json::array();
   for (const auto& [key, a] : totals.calls) {
     const auto& [site, op] = key;

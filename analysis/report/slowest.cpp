@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "diagnose/names.h"
+#include "report/json.h"
 #include "report/steps.h"
 #include "text/text.h"
 
@@ -17,8 +18,6 @@ using stats::Slowest;
 using text::printable;
 using text::Table;
 using text::thousands;
-using Json = nlohmann::ordered_json;
-
 const read::Comm* comm_of(const SlowCall& c) {
   return read::comm_of(*c.rank, c.device ? c.device->comm : c.line->comm);
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "report/json.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -15,8 +16,6 @@ using stats::Odd;
 using stats::StepFigures;
 using stats::StepTotals;
 using text::thousands;
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kOddShown = 20;
 constexpr std::size_t kDifferencesShown = 6;
 

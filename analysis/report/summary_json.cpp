@@ -6,6 +6,7 @@
 #include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
+#include "report/json.h"
 #include "report/lateness.h"
 #include "report/layers.h"
 #include "report/memory.h"
@@ -17,8 +18,6 @@
 
 namespace tprof::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json all_figures(const read::Amounts& a) {
   Json j = figures(a);

@@ -20,4 +20,4 @@ inline Thread* recording_driver() {
 
 #define TPROF_REAL_CUDA(function, type) \
   TPROF_REAL_OF(function, any_##function, type, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND)
-#define ANY(function, parameters) TPROF_EXPORT_ANY(CUresult, function, parameters)
+#define ANY_CUDA(function, parameters) TPROF_EXPORT_ANY(CUresult, function, parameters)

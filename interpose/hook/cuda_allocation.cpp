@@ -6,7 +6,7 @@
 
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
   namespace tprof {                                                  \
-  ANY(function, parameters) {                                        \
+  ANY_CUDA(function, parameters) {                                   \
     using Type = CUresult(*) parameters;                             \
     TPROF_REAL_CUDA(function, Type)                                  \
     return TPROF_BOOKED(stream_meant, arguments, step);              \
@@ -22,3 +22,4 @@ TPROF_CUDA_ALLOCATION(X)
   WRAPPER(per_thread, twin, parameters, arguments, step)
 TPROF_CUDA_ALLOCATION_ASYNC(X)
 #undef X
+#undef WRAPPER

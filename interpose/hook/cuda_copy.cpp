@@ -32,7 +32,7 @@ TPROF_CUDA_COPY(X)
 
 #define BATCH(meant, function, parameters, arguments, reading)                  \
   namespace tprof {                                                             \
-  ANY(function, parameters) {                                                   \
+  ANY_CUDA(function, parameters) {                                              \
     using Type = CUresult(*) parameters;                                        \
     TPROF_REAL_CUDA(function, Type)                                             \
     Thread* t = recording_driver();                                             \
@@ -47,3 +47,4 @@ TPROF_CUDA_COPY(X)
   BATCH(per_thread, twin, parameters, arguments, reading)
 TPROF_CUDA_BATCH(X)
 #undef X
+#undef WRAPPER

@@ -6,7 +6,7 @@
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step) \
   namespace tprof {                                                  \
-  ANY(function, parameters) {                                        \
+  ANY_CUDA(function, parameters) {                                   \
     using Type = CUresult(*) parameters;                             \
     TPROF_REAL_CUDA(function, Type)                                  \
     TPROF_FOLLOWED(stream_meant, arguments, step)                    \
@@ -22,3 +22,4 @@ TPROF_CUDA_FOLLOW(X)
   WRAPPER(function, legacy, parameters, arguments, step)
 TPROF_CUDA_FOLLOW_ONLY(X)
 #undef X
+#undef WRAPPER

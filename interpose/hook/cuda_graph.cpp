@@ -7,7 +7,7 @@
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step)                    \
   namespace tprof::hook {                                                               \
-  ANY(function, parameters) {                                                           \
+  ANY_CUDA(function, parameters) {                                                      \
     using Type = CUresult(*) parameters;                                                \
     TPROF_REAL_CUDA(function, Type)                                                     \
     return TPROF_GRAPH_CALL(recording_driver, function, stream_meant, arguments, step); \
@@ -23,3 +23,4 @@ TPROF_CUDA_GRAPH(X)
   WRAPPER(function, legacy, parameters, arguments, step)
 TPROF_CUDA_GRAPH_ONLY(X)
 #undef X
+#undef WRAPPER

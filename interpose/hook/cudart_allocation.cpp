@@ -22,3 +22,4 @@ TPROF_CUDART_ALLOCATION(X)
   WRAPPER(per_thread, twin, parameters, arguments, step)
 TPROF_CUDART_ALLOCATION_ASYNC(X)
 #undef X
+#undef WRAPPER

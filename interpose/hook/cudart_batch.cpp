@@ -59,3 +59,4 @@ cudaError_t cudaMemcpy3DWithAttributesAsync(cudaMemcpy3DBatchOp* operation,
 }
 #endif
 // NOLINTEND(readability-redundant-declaration)
+#undef WRAPPER

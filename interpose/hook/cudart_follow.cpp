@@ -20,3 +20,4 @@ TPROF_CUDART_FOLLOW(X)
   WRAPPER(function, legacy, parameters, arguments, step)
 TPROF_CUDART_FOLLOW_ONLY(X)
 #undef X
+#undef WRAPPER

@@ -28,3 +28,6 @@ TPROF_CUDART_GRAPH(X)
   kind(function, legacy, parameters, arguments, step)
 TPROF_CUDART_GRAPH_ONLY(X)
 #undef X
+#undef ANY
+#undef TYPED
+#undef BODY

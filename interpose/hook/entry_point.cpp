@@ -123,3 +123,7 @@ X_BOTH(cudaGetDriverEntryPoint, NAMED, (name, entry, flags, status),
        runtime_version(reinterpret_cast<const void*>(real_address)))
 X_BOTH(cudaGetDriverEntryPointByVersion, VERSIONED, (name, entry, version, flags, status),
        static_cast<int>(version))
+#undef X_BOTH
+#undef X
+#undef VERSIONED
+#undef NAMED

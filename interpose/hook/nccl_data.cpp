@@ -30,3 +30,4 @@ TPROF_NCCL_COLLECTIVE(X)
   WRAPPER(function, bucket, parameters, arguments, reading)
 TPROF_NCCL_OTHER(X)
 #undef X
+#undef WRAPPER

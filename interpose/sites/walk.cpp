@@ -78,9 +78,9 @@ constexpr std::uintptr_t kAddressBits = (std::uintptr_t{1} << 48) - 1;
 
 // To the caller. False: the stack does not look as the rule says.
 bool step(const Rule& rule, Registers& r) {
-  constexpr std::int64_t kWord = sizeof(std::uintptr_t);
+  constexpr std::int64_t kWordBytes = sizeof(std::uintptr_t);
   const auto behind = [](std::uintptr_t base, std::int16_t words) {
-    return base + static_cast<std::uintptr_t>(words * kWord);
+    return base + static_cast<std::uintptr_t>(words * kWordBytes);
   };
   std::uintptr_t end = behind(rule.from == Rule::End::stack ? r.stack : r.frame, rule.end);
   const auto readable = [&](std::uintptr_t at) { return at >= r.stack && t_stack.hold(at); };
@@ -88,7 +88,7 @@ bool step(const Rule& rule, Registers& r) {
     if (!readable(end)) return false;
     end = word_at(end);
   }
-  if (end <= r.stack || end > t_stack.end || end % kWord != 0) return false;
+  if (end <= r.stack || end > t_stack.end || end % kWordBytes != 0) return false;
   std::uintptr_t back = r.back;
   if (rule.saves_return) {
     const std::uintptr_t at = behind(end, rule.return_at);
