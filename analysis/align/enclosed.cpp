@@ -6,7 +6,7 @@
 namespace tprof::align {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kFarthest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMuchFarther = 10;
 
 bool same(const Stay& a, const Stay& b) {
@@ -20,7 +20,7 @@ std::int64_t size_of(std::int64_t ns) {
 
 // Of `pairs` of them, from these on.
 std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t pairs) {
-  Shift shift{pairs, 0, -kNever, kNever};
+  Shift shift{pairs, 0, -kFarthest, kFarthest};
   for (std::size_t i = 0; i < pairs; ++i) {
     if (!same(inner[i], outer[i])) return std::nullopt;
     shift.least_ns = std::max(shift.least_ns, inner[i].end_ns - outer[i].end_ns);
@@ -50,7 +50,7 @@ class Nearest {
 
  private:
   std::optional<Shift> best_;
-  std::int64_t next_ = kNever;
+  std::int64_t next_ = kFarthest;
 };
 
 // With all that `outer` can meet in a stretch.
@@ -77,12 +77,12 @@ void miss(const std::vector<std::vector<Stay>>& inner, const std::vector<Stay>& 
           Nearest& nearest) {
   const std::int64_t begin = outer.front().begin_ns;
   const std::int64_t end = std::ranges::max(outer, {}, &Stay::end_ns).end_ns;
-  std::int64_t least = -kNever;
+  std::int64_t least = -kFarthest;
   for (const std::vector<Stay>& stretch : inner) {
     nearest.take(least, stretch.front().begin_ns - end);
     least = std::ranges::max(stretch, {}, &Stay::end_ns).end_ns - begin;
   }
-  nearest.take(least, kNever);
+  nearest.take(least, kFarthest);
 }
 
 }  // namespace

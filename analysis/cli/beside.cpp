@@ -3,17 +3,13 @@
 #include <glob.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "cli/input.h"
 #include "cli/other_clocks.h"

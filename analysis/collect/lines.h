@@ -1,4 +1,4 @@
-// One pass over the lines of each rank, and what the diagnoses keep of it: in memory that does not
+// One pass over the lines of each rank, and what its readers keep of it: in memory that does not
 // grow with the number of lines.
 #pragma once
 

@@ -1,5 +1,4 @@
 #include "export/chrome.h"
-#include "export/other_chrome.h"
 
 #include <algorithm>
 #include <future>
@@ -8,6 +7,7 @@
 #include <thread>
 
 #include "export/flows.h"
+#include "export/other_chrome.h"
 #include "export/other_lines.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"

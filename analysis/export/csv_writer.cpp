@@ -58,8 +58,9 @@ CsvWriter::CsvWriter(const std::filesystem::path& folder)
 }
 
 void CsvWriter::put(File& file, const std::string& line) {
-  if (std::fwrite(line.data(), 1, line.size(), file.out.get()) != line.size())
+  if (std::fwrite(line.data(), 1, line.size(), file.out.get()) != line.size()) {
     cant_write(file.path);
+  }
 }
 
 void CsvWriter::row(TableName table, std::initializer_list<Value> values) {

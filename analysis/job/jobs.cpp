@@ -162,18 +162,19 @@ std::vector<Processes> connected(const Processes& processes) {
   return result;
 }
 
+std::int64_t earliest(const Processes& group, std::int64_t read::Header::*when) {
+  const auto of = [&](const read::Process* p) { return p->header.*when; };
+  return of(*std::ranges::min_element(group, {}, of));
+}
+
 std::int64_t start(const Processes& group) {
-  const auto first = std::ranges::min_element(
-      group, {}, [](const read::Process* p) { return p->header.start_ns; });
-  return (*first)->header.start_ns;
+  return earliest(group, &read::Header::start_ns);
 }
 
 // Not when it was started: that is known to a tick of the clock, 10 ms, and an attempt may begin
 // within the one in which the attempt before it ended.
 std::int64_t traced_from(const Processes& group) {
-  const auto first = std::ranges::min_element(
-      group, {}, [](const read::Process* p) { return p->header.base_time_ns; });
-  return (*first)->header.base_time_ns;
+  return earliest(group, &read::Header::base_time_ns);
 }
 
 // Equal for processes that one launch started, as far as they can know.

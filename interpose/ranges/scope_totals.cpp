@@ -22,39 +22,27 @@ std::uint32_t category_of(const OpenRange& range) {
   return (range.given & kGivenCategory) != 0 ? range.attributes.category : 0;
 }
 
-// Names are looked at eight bytes at a time, the last of them without what lies behind the name: it
-// has room for a whole word there, as it is in ScopeName and in OpenRange.
-std::uint64_t word_of(std::string_view text, std::size_t at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, text.data() + at, sizeof word);
-  const std::size_t left = text.size() - at;
-  return left >= 8 ? word : word & ((std::uint64_t{1} << (8 * left)) - 1);
-}
-
+// `text` has room for a whole word behind its last byte.
 std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
   std::uint64_t h = text.size() ^ std::uint64_t{category} << 32;
-  for (std::size_t at = 0; at < text.size(); at += 8) {
-    h = std::rotl((h ^ word_of(text, at)) * 0x9e3779b97f4a7c15ULL, 29);
+  for (std::size_t i = 0; i < text.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, sizeof word);
+    const std::size_t left = text.size() - i;
+    if (left < 8) word &= (std::uint64_t{1} << (8 * left)) - 1;
+    h = std::rotl((h ^ word) * 0x9e3779b97f4a7c15ULL, 29);
   }
   return h;
 }
 
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t at = 0; at < a.size(); at += 8) {
-    if (word_of(a, at) != word_of(b, at)) return false;
-  }
-  return true;
-}
-
-// The place of that scope, or the free one where it would be. 5 ns, with its hash.
-[[gnu::always_inline]] inline std::uint32_t place_of(const OpenRange& range, std::string_view name,
-                                                     std::uint64_t hash) {
+// The place of that scope, or the free one where it would be.
+std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint64_t hash) {
   for (std::uint32_t n = 0;; ++n) {
     const std::uint32_t at = (hash + n) % kPlaces;
     const ScopeName* there = g_place[at].load(std::memory_order_acquire);
     if (there == nullptr) return at;
-    if (there->category == category_of(range) && same({there->text, there->length}, name)) {
+    if (there->length == name.size() && there->category == category_of(range) &&
+        std::memcmp(there->text, name.data(), name.size()) == 0) {
       return at;
     }
   }

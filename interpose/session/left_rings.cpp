@@ -30,8 +30,6 @@ constexpr std::uint64_t kForgotten = 24 * kHour;
 constexpr std::uint64_t kLongestLook = 20 * kSecond;
 constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
 
-// Whether another ring file was there when this process began.
-bool g_others = false;
 // Of the writer's thread, and of ours while it runs.
 char g_folder[sizeof RankFile::ring.path];
 FileId g_mine;
@@ -279,24 +277,25 @@ void* run(void*) {
 void begin(const RankFile& mine, const Process& process) {
   g_looks = 0;
   g_looking.store(false, std::memory_order_relaxed);
-  g_due_ns = mine.ring.fd >= 0 && mine.ring_elsewhere ? now_ns() : 0;
+  g_due_ns = 0;
   g_process = process;
   g_mine = mine.ring.id;
   const std::string_view path(mine.ring.path);
   copy_text(g_folder, prefix(path, path.size() - file_name(path).size()));
-  g_others = false;
-  if (g_due_ns == 0) return;
-  each_entry(g_folder, [mine = file_name(path)](std::string_view name) {
-    g_others = g_others || (is_ring(name) && name != mine);
+  if (mine.ring.fd < 0 || !mine.ring_elsewhere) return;
+  bool others = false;
+  each_entry(g_folder, [&](std::string_view name) {
+    others = others || (is_ring(name) && name != file_name(path));
   });
+  // Where there is none the first look, and its thread, are left out.
+  if (!others) g_looks = 1;
+  g_due_ns = now_ns() + kAgain[g_looks];
 }
 
 void look() {
   if (g_due_ns == 0 || now_ns() < g_due_ns || g_looking.exchange(true)) return;
-  const bool first = g_looks == 0;
   g_looks = std::min<unsigned>(g_looks + 1, std::size(kAgain) - 1);
   g_due_ns = now_ns() + kAgain[g_looks];
-  if (first && !g_others) return g_looking.store(false);
   if (!start_background_thread(run)) g_looking.store(false);
 }
 

@@ -18,9 +18,9 @@ namespace tprof::left_rings {
 // writer starts.
 void begin(const RankFile& mine, const Process& process);
 
-// On the writer's thread, whenever it wakes. At the start, soon after (who was killed just before
-// it may be looked at by others still) and then every hour there is a thread for it, which ends
-// after 20 s or 512 MiB.
+// On the writer's thread, whenever it wakes. At the start if another ring file is there, soon after
+// (who was killed just before it may be looked at by others still) and then every hour there is a
+// thread for it, which ends after 20 s or 512 MiB.
 void look();
 
 }  // namespace tprof::left_rings

@@ -50,7 +50,7 @@ inline bool in_exiting_thread() {
   return g_state.exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
 }
 
-// What changes the state, as far as the rooms below life/ ask for it, which defines these.
+// These change the state, for the rooms below life/, which defines them.
 
 // Gives the session its number, no more: nothing is there yet that only calls that count need.
 [[gnu::cold]] void begin_once();

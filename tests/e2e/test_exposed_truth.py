@@ -210,6 +210,7 @@ def some_ends(shapes, timing, each):
         for more in range(each)
     ]
 
+
 # Steps of the shapes whose steps take a tenth of a second.
 LONG_STEPS = {"light_second_stream": 8, "other_stream_first": 12}
 

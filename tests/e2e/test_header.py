@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from lib.build import STANDIN
 from lib.cases import CASES
 

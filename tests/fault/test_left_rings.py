@@ -43,8 +43,11 @@ def another(tmp_path, node, **env: str):
 
 def has_looked(process) -> bool:
     """Its thread for that is gone, having been there: see decoy()."""
-    tasks = pathlib.Path(f"/proc/{process.pid}/task")
-    return all((task / "comm").read_text() != "tprof-left\n" for task in tasks.iterdir())
+    try:
+        tasks = [*pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
+        return all((task / "comm").read_text() != "tprof-left\n" for task in tasks)
+    except (FileNotFoundError, ProcessLookupError):  # a thread ended while it was looked at
+        return False
 
 
 def look(tmp_path, node) -> None:

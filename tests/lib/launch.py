@@ -105,9 +105,8 @@ def kill(process: subprocess.Popen) -> None:
 
 def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> Run:
     """Runs a command as running() does, to its end or to the time limit."""
-    forked = start_forked(command, folder, *how, **more)
-    if forked is not None:
-        return forked
+    if isinstance(command, warm.Ranks) and (run := start_forked(command, folder, *how, **more)):
+        return run
     with running(command, folder, *how, **more) as process:
         try:
             stdout, stderr = process.communicate(timeout=TIME_LIMIT_S)
@@ -124,16 +123,15 @@ def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> 
 
 
 def start_forked(
-    command: list, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
+    command: warm.Ranks, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
 ) -> Run | None:
     """The same by ranks that are forked, where nothing is asked of how they start: see lib/warm.py."""
     env = environment(folder, preload, libraries, **more)
     plain = environment(folder, preload)
-    if not warm.can_run(command, env, plain):
+    if not warm.can_run(env, plain):
         return None
     (folder / "tally").mkdir(parents=True, exist_ok=True)
-    done = warm.run(command, env, plain, TIME_LIMIT_S)
-    return Run(done.code, done.stdout, done.stderr, folder / "traces", folder / "tally")
+    return Run(*warm.run(command, env, plain, TIME_LIMIT_S), folder / "traces", folder / "tally")
 
 
 def agent(ranks: int, python: object = sys.executable) -> list[str]:

@@ -6,12 +6,12 @@ the rank. What is about the start of a process (its command line, what is read w
 transparency) is tested on processes that are started: see can_run().
 """
 
-import atexit
 import contextlib
-import dataclasses
+import gc
 import json
 import os
 import pathlib
+import runpy
 import select
 import signal
 import socket
@@ -20,6 +20,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__)
+LONGEST_REQUEST = 1 << 17  # bytes: an environment and a few words
 # Variables that are read before a rank has a say, or that change how a process starts.
 AT_START = ("LD_", "PYTHON", "KINETO_", "TPROF_CALLSITE", "TPROF_DLSYM", "TPROF_DRIVER", "TPROF_DISABLE")
 
@@ -32,50 +33,38 @@ class Ranks(list):
         self.script, self.args, self.ranks = script, args, ranks
 
 
-def can_run(command: list, env: dict[str, str], plain: dict[str, str]) -> bool:
+def can_run(env: dict[str, str], plain: dict[str, str]) -> bool:
     """`plain`: the environment of a run with nothing asked for."""
     more = {name for name in env.keys() | plain.keys() if env.get(name) != plain.get(name)}
     cupti = env.get("TPROF_TIMING", "").startswith("cupti")
-    return isinstance(command, Ranks) and not cupti and not any(name.startswith(AT_START) for name in more)
-
-
-@dataclasses.dataclass(frozen=True)
-class Done:
-    code: int
-    stdout: str
-    stderr: str
+    return not cupti and not any(name.startswith(AT_START) for name in more)
 
 
 class Server:
+    """Ends when nobody holds the other end of its socket any more."""
+
     def __init__(self, env: dict[str, str]):
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-u", str(HERE), str(theirs.fileno())]
-        # Once more, what is only known to a rank.
+        # These are a rank's to know.
         env = {name: value for name, value in env.items() if not name.startswith(("TPROF_", "STANDIN_"))}
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()
-        self.socket = ours
-        self.base = env
-        atexit.register(ours.close)
 
-    def run(self, command: Ranks, env: dict[str, str], time_limit_s: float) -> Done:
-        """As the shell that starts them would end."""
+    def run(self, command: Ranks, env: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
+        """As the shell that starts them would end: code, standard output and standard error."""
         request = {"script": str(command.script), "args": list(map(str, command.args)), "cwd": os.getcwd()}
-        request["ranks"] = [env | rank for rank in command.ranks]
+        request |= {"env": env, "ranks": command.ranks}
         pipes = [os.pipe() for _ in range(3)]
         with contextlib.ExitStack() as open_ends:
             outputs = [open_ends.enter_context(os.fdopen(read, "rb", buffering=0)) for read, _ in pipes]
-            folder = pathlib.Path(env["STANDIN_TALLY"]).parent
-            (folder / ".request").write_text(json.dumps(request))
-            socket.send_fds(self.socket, [str(folder / ".request").encode()], [write for _, write in pipes])
+            socket.send_fds(self.socket, [json.dumps(request).encode()], [write for _, write in pipes])
             for _, write in pipes:
                 os.close(write)
-            texts, late = collected(outputs, time_limit_s)
-        (folder / ".request").unlink(missing_ok=True)
-        words = texts[2].split()
+            (stdout, stderr, said), late = collected(outputs, time_limit_s)
+        words = said.split()
         code = int(words[1]) if len(words) == 2 else 124
-        note = f"\n(ended after {time_limit_s} s)" if late else ""
-        return Done(code, texts[0], texts[1] + note)
+        return code, stdout, stderr + (f"\n(ended after {time_limit_s} s)" if late else "")
 
 
 def collected(outputs: list, time_limit_s: float) -> tuple[list[str], bool]:
@@ -103,7 +92,7 @@ def collected(outputs: list, time_limit_s: float) -> tuple[list[str], bool]:
 _servers: dict[bool, Server] = {}
 
 
-def run(command: Ranks, env: dict[str, str], plain: dict[str, str], time_limit_s: float) -> Done:
+def run(command: Ranks, env: dict[str, str], plain: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
     preloaded = "LD_PRELOAD" in env
     if preloaded not in _servers:
         _servers[preloaded] = Server(plain)
@@ -122,18 +111,17 @@ def serve(number: int) -> dict | None:
     import torch.nn.parallel
 
     assert not torch.cuda.is_initialized() and len(os.listdir("/proc/self/task")) == 1
-    import gc
-
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the runs' own processes
     with socket.socket(fileno=number) as asked:
         while True:
-            path, (stdout, stderr, said), _, _ = socket.recv_fds(asked, 4096, 3)
-            if not path:
+            text, fds, _, _ = socket.recv_fds(asked, LONGEST_REQUEST, 3)
+            if not text:
                 return None
+            stdout, stderr, said = fds
             if os.fork():
-                for fd in (stdout, stderr, said):
+                for fd in fds:
                     os.close(fd)
                 continue
             break
@@ -144,13 +132,14 @@ def serve(number: int) -> dict | None:
     os.dup2(stderr, 2)
     os.close(stdout)
     os.close(stderr)
-    request = json.loads(pathlib.Path(path.decode()).read_text())
+    request = json.loads(text)
     pids = []
-    for env in request["ranks"]:
+    for rank in request["ranks"]:
         pid = os.fork()
         if pid == 0:
             os.close(said)
-            return request | {"env": env}
+            request["env"] |= rank
+            return request
         pids.append(pid)
     code = 0
     for pid in pids:  # as a shell tells it
@@ -162,8 +151,6 @@ def serve(number: int) -> dict | None:
 
 
 def main() -> None:
-    import runpy
-
     request = serve(int(sys.argv[1]))
     if request is None:
         return

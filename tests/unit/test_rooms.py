@@ -5,7 +5,7 @@ import re
 import pytest
 from lib.build import REPO
 
-# What an include of a room begins with.
+# An include of a room begins with this.
 ROOTS = {"interpose": "interpose/", "analysis": ""}
 # The tool reads what the library writes: its layout, and its lines.
 OF_INTERPOSE = {"base", "format", "lines", "api"}
