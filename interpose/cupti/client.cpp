@@ -30,12 +30,8 @@ bool in() {
   return g_state.load(std::memory_order_acquire) == State::in;
 }
 
-const char* enter_locked() {
-  if (g_state.load(std::memory_order_relaxed) != State::before) {
-    return g_forked ? "the process was forked from one that uses CUPTI"
-                    : "the program has asked CUPTI for its own records";
-  }
-  g_state.store(State::out, std::memory_order_relaxed);
+// What keeps us from it, or null.
+const char* subscribe() {
   if (!buffers::begin()) return "no memory";
   void* callback = reinterpret_cast<void*>(nothing);
   const Result result = g_cupti.subscribe(&g_subscriber, callback, nullptr);
@@ -45,7 +41,6 @@ const char* enter_locked() {
     g_cupti.unsubscribe(g_subscriber);
     return "CUPTI refuses our buffers";
   }
-  g_state.store(State::in, std::memory_order_release);
   return nullptr;
 }
 
@@ -64,7 +59,14 @@ const char* enter() {
     return "there is no libcupti of the process's CUDA";
   }
   const LockGuard guard(g_changing);
-  return enter_locked();
+  if (state() != State::before) {
+    return g_forked ? "the process was forked from one that uses CUPTI"
+                    : "the program has asked CUPTI for its own records";
+  }
+  g_state.store(State::entering, std::memory_order_relaxed);
+  const char* why_not = subscribe();
+  g_state.store(why_not == nullptr ? State::in : State::out, std::memory_order_release);
+  return why_not;
 }
 
 bool start_records() {
@@ -119,7 +121,8 @@ void close() {
 }
 
 bool leave(void (*last_look)()) {
-  if (state() == State::out || state() == State::over) return false;
+  const State now = state();
+  if (now == State::entering || now == State::out || now == State::over) return false;
   const HeldSignals held_signals;
   // Whoever has it may be waiting, in CUPTI, for a lock of the loader's that our caller holds.
   constexpr std::uint32_t kPatienceMs = 1000;

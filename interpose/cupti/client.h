@@ -9,9 +9,9 @@
 
 namespace tprof::cupti {
 
-// out: not to be had, or given up for others. over: the process ends, and libcupti with it. Neither
-// leads back to `in`.
-enum class State : std::uint8_t { before, in, leaving, out, over };
+// entering: it is not known yet whether we may. out: not to be had, or given up for others. over:
+// the process ends, and libcupti with it. Neither of the last two leads back to `in`.
+enum class State : std::uint8_t { before, entering, in, leaving, out, over };
 State state();
 // Records are being made.
 bool recording();

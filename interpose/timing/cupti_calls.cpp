@@ -41,9 +41,10 @@ void give_back(Call& call) {
 }
 
 bool wanted() {
+  // Also of calls that come before CUPTI is there: those of other threads than the one that waits
+  // for it, and where it takes longer than that one waits.
   const cupti::State state = cupti::state();
-  // before: calls of other threads than the one that waits until CUPTI is there.
-  return state == cupti::State::in || state == cupti::State::over || state == cupti::State::before;
+  return state != cupti::State::leaving && state != cupti::State::out;
 }
 
 TimedCall start(CUstream stream) {

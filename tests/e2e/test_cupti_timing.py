@@ -134,6 +134,15 @@ def test_a_tool_that_was_there_before_keeps_it_and_that_is_said_once(tmp_path):
         assert untimed(file) == 0
 
 
+def test_calls_that_come_while_cupti_lets_us_in_count_as_not_timed(tmp_path):
+    run = trainer(tmp_path, STANDIN_CUPTI_SUBSCRIBE_AFTER="7")
+    for file in run.ranks():
+        rows = file.ledger_rows()
+        timed = sum(row["device_timed"] for row in rows)
+        assert 0 < timed < sum(row["calls"] for row in rows)
+        assert timed + untimed(file) == sum(row["calls"] for row in rows)
+
+
 def test_without_a_libcupti_that_loads_calls_have_the_hosts_times_and_that_is_said_once(tmp_path):
     libraries = tmp_path / "libraries"
     libraries.mkdir()

@@ -25,7 +25,9 @@ using namespace tprof;
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): the sanitizer asks for it by this name
 const char* __tsan_default_suppressions();
-const char* __tsan_default_suppressions() { return "race:left_rings.cpp\n"; }
+const char* __tsan_default_suppressions() {
+  return "race:left_rings.cpp\n";
+}
 // NOLINTEND(bugprone-reserved-identifier)
 }
 

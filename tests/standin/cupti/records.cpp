@@ -3,6 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -27,7 +29,8 @@ struct State {
   uint8_t* buffer = nullptr;
   std::size_t size = 0, valid = 0, dropped = 0;
   uint32_t correlation = 0;
-  uint64_t records = 0;  // of device work
+  std::condition_variable called;  // correlation has grown
+  uint64_t records = 0;            // of device work
 };
 State& state() {
   static auto& s = *new State;
@@ -95,6 +98,7 @@ uint32_t called() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const uint32_t correlation = ++s.correlation;
+  s.called.notify_all();
   if (!s.kind[CUPTI_ACTIVITY_KIND_RUNTIME] && !s.kind[CUPTI_ACTIVITY_KIND_DRIVER]) {
     return correlation;
   }
@@ -193,8 +197,13 @@ CUpti_SubscriberHandle handle_of(State& s) {
 
 bool subscribe(CUpti_SubscriberHandle* handle) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  std::unique_lock lock(s.mutex);
   if (s.subscribed) return false;
+  if (const char* const calls = std::getenv("STANDIN_CUPTI_SUBSCRIBE_AFTER")) {
+    const auto wanted = static_cast<uint32_t>(std::atoi(calls));
+    activity::observer = &kObserver;
+    s.called.wait_for(lock, std::chrono::seconds(20), [&] { return s.correlation >= wanted; });
+  }
   s.subscribed = true;
   *handle = handle_of(s);
   return true;
