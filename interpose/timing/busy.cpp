@@ -5,6 +5,7 @@
 #include <bit>
 #include <iterator>
 #include <new>
+#include <utility>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
@@ -29,6 +30,8 @@ constexpr std::uint64_t kPassNs = 10'000'000;
 // A stream that ran dry is marked again this often at most.
 constexpr std::uint64_t kAgainNs = 200'000;
 constexpr std::uint64_t kComputesNs = 10'000'000'000;
+// A launch waits for room behind a thousand others. Behind fewer than this it does not.
+constexpr std::uint32_t kNoQueue = 256;
 
 struct Stream {
   std::atomic<std::uint64_t> id;         // 0: nobody's
@@ -45,11 +48,14 @@ struct Stream {
   std::uint64_t dry_from_ns;
   std::uint64_t dry_to_ns;
   std::uint64_t idle_to_ns;
-  std::uint64_t kernel_ns;    // when a kernel or graph was launched last
+  std::uint64_t begun_ns;     // when the last launch began
+  std::uint64_t kernel_ns;    // of those, the last one of a kernel or graph
   std::uint64_t launched_ns;  // when the last work was in it
   std::uint64_t asked_ns;     // when it was known to be busy, or empty
   std::uint64_t marked_ns;
   std::uint64_t passed_ns;  // by a mark of that kind
+  std::uint32_t launches;   // since the stream was empty, or a thread waited for a device
+  std::uint32_t waits;      // g_waits then
 };
 
 constexpr std::uint32_t kStreams = 256;
@@ -58,6 +64,7 @@ constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};
 constinit std::atomic<bool> g_no_room{false};
 constinit std::atomic<std::uint32_t> g_epoch{1};
 constinit std::atomic<bool> g_window{true};
+constinit std::atomic<std::uint32_t> g_waits{0};
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -164,7 +171,18 @@ bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
     s.dry_to_ns = now;
   }
   s.idle_to_ns = s.asked_ns = now;
+  s.launches = 0;
   return true;
+}
+
+// A launch that took long, but not for want of room behind others: the host had no core, or the
+// driver loaded the kernel's module first. The stream may have run dry meanwhile.
+void note_slow_launch(Stream& s, std::uint64_t now) {
+  if (!s.open || now - s.begun_ns < kAskNs) return;
+  if (!s.idle_since_mark && s.launches > kNoQueue) return;
+  if (s.dry_to_ns == 0) s.dry_from_ns = s.idle_since_mark ? s.begun_ns : s.launched_ns;
+  s.dry_since_mark = false;
+  s.dry_to_ns = s.idle_to_ns = now;
 }
 
 // Marks the end of the work that was put into the stream so far.
@@ -214,6 +232,9 @@ void launches(cudaStream_t stream, Work work) {
   if (!taken) return;
   refresh(*s, stream);
   const std::uint64_t now = now_ns();
+  s->begun_ns = now;
+  const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
+  s->launches = std::exchange(s->waits, waits) == waits ? s->launches + 1 : 1;
   if (work == Work::kernel) s->kernel_ns = now;
   if (!s->open) {
     put_mark(*s, Mark::Kind::opens, now, false);
@@ -228,6 +249,7 @@ void launched(cudaStream_t stream) {
   {
     const Taken taken(*s);
     const std::uint64_t now = now_ns();
+    if (taken) note_slow_launch(*s, now);
     s->launched_ns = now;
     s->idle_since_mark = false;
     if (taken && s->open && now - s->marked_ns >= kPassNs) {
@@ -254,6 +276,7 @@ void waits(cudaStream_t stream) {
 }
 
 void host_waits() {
+  g_waits.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t word = 0; word < std::size(g_open); ++word) {
     for (std::uint64_t open = g_open[word].load(); open != 0; open &= open - 1) {
       close(g_stream[word * 64 + static_cast<std::size_t>(std::countr_zero(open))]);

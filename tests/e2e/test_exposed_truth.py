@@ -299,6 +299,14 @@ def test_of_other_shapes_too(shape, ending, timing, tmp_path):
     assert differences(run, schedule, may_be_unknown) == []
 
 
+@pytest.mark.parametrize("every", [1, 3, 6, 7])
+@pytest.mark.parametrize("shape", ["partly_hidden", "in_time", "fsdp2", "evaluation", "many_waits"])
+def test_a_host_that_is_away_between_a_mark_and_its_launch_makes_no_wrong_time(shape, every, tmp_path):
+    """What is then not known is not printed; what is printed is right."""
+    run, schedule = play(tmp_path, shape, "item", "events", 20, STANDIN_SLOW_LAUNCH=f"2000:{every}")
+    assert differences(run, schedule, printed(run.traces).keys()) == []
+
+
 def test_what_is_not_known_is_said_with_its_reason(tmp_path):
     run, _ = play(tmp_path, "cpu_bound", "nothing", "events", 20)
     (file,) = run.ranks()

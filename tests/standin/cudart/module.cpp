@@ -54,6 +54,7 @@ cudaError_t launch(const void* kernel, dim3 grid, void** arguments, cudaStream_t
     use_context(s.device);
     const auto body = kernel_body(kernel, grid, arguments);
     const auto time = kernel_time(grid);
+    hold_up_launch();
     // Outside of a graph nobody can see work that does nothing in no time.
     if (!body && time.count() == 0 && !s.capture) return device_error();
     submit(s, {.run = body, .takes = time, .type = cudaGraphNodeTypeKernel});

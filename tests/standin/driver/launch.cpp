@@ -10,6 +10,7 @@ namespace {
 CUresult launch(dim3 grid, CUstream stream) {
   return with_stream(stream, [&](CUstream_st& s) {
     use_context(s.device);
+    hold_up_launch();
     submit(s, {.takes = kernel_time(grid), .type = cudaGraphNodeTypeKernel});
     return device_error();
   });

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace standin {
@@ -140,6 +141,16 @@ std::chrono::nanoseconds kernel_time(dim3 grid) {
   static const double kernel_us = number("STANDIN_KERNEL_US", 0);
   static const double block_us = number("STANDIN_BLOCK_US", 0);
   return microseconds((kernel_us + blocks * block_us) * slowness(process_rank()));
+}
+
+void hold_up_launch() {
+  static const auto parts = split(environment("STANDIN_SLOW_LAUNCH"), ':');
+  if (parts.empty()) return;
+  if (parts.size() != 2) reject("STANDIN_SLOW_LAUNCH", environment("STANDIN_SLOW_LAUNCH"));
+  static const int us = integer("STANDIN_SLOW_LAUNCH", parts[0]);
+  static const int each = integer("STANDIN_SLOW_LAUNCH", parts[1]);
+  static std::atomic<int> launches{0};
+  if (++launches % each == 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 std::chrono::seconds peer_timeout() {

@@ -21,6 +21,9 @@ int acting_rank(int comm_rank);
 std::chrono::nanoseconds transfer_time(size_t bytes, int rank);
 // STANDIN_KERNEL_US + blocks * STANDIN_BLOCK_US, times the same factor.
 std::chrono::nanoseconds kernel_time(dim3 grid);
+// STANDIN_SLOW_LAUNCH=us:n: each nth launch of the process is held up for so long before its kernel
+// is in the stream, as by a host without a core.
+void hold_up_launch();
 // How long a rank waits for a peer before the wait ends in an error (STANDIN_TIMEOUT_S, 300).
 std::chrono::seconds peer_timeout();
 
