@@ -121,7 +121,7 @@ int export_traces(const Options& o) {
   const job::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = processes_of(job, o.ranks);
   const TimeAxis axis(job, traces, o.clock);
-  const steps::Found found = steps::find(job, traces, [](std::size_t) {});
+  const steps::Found found = steps::find(job, traces);
   trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
   for (const read::Process* p : chosen) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());

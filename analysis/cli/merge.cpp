@@ -175,7 +175,7 @@ int merge(const Options& o) {
   const std::vector<OtherFile> others = other_files(o.with, chosen, traces);
   const bool gzip = o.output.extension() == ".gz";
   steps::Found found;
-  if (o.positions) found = steps::find(job, traces, [](std::size_t) {});
+  if (o.positions) found = steps::find(job, traces);
   std::uint64_t size = 0;
   for (;;) {
     auto members = placements(job, axis, chosen, others);

@@ -60,10 +60,8 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
 
 }  // namespace
 
-Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
-                    const std::function<void(const Process&, Collectors&)>& make,
-                    const std::function<void(std::size_t)>& progress,
-                    std::vector<read::Skipped>& unreadable) {
+Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
+                    const std::function<void(std::size_t)>& progress) {
   struct File {
     const read::Trace* trace = nullptr;
     Ranks ranks{};
@@ -75,7 +73,10 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
   for (const read::Trace& trace : traces.traces) {
     Ranks ranks;
     for (const Process& p : trace.processes) {
-      if (ours.contains(&p)) make(p, ranks[&p]);
+      if (!ours.contains(&p)) continue;
+      Collectors collectors;
+      make(p, collectors);
+      if (!collectors.empty()) ranks.emplace(&p, std::move(collectors));
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
@@ -88,7 +89,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
     } catch (...) {
       files[i].error = std::current_exception();
     }
-    progress(++done);
+    if (progress) progress(++done);
   });
   Lines lines;
   for (File& file : files) {
@@ -96,7 +97,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces,
     if (file.unread.empty()) {
       lines.ranks_.merge(file.ranks);
     } else {
-      unreadable.push_back({file.unread + "; its lines are left out", true});
+      lines.unreadable_.push_back({file.unread + "; its lines are left out", true});
     }
   }
   return lines;

@@ -50,27 +50,32 @@ void want(const read::Process& rank, Collectors& all) {
   (all.try_emplace(typeid(C), std::make_unique<C>(rank)), ...);
 }
 
+// Puts the collectors of a rank into its map.
+using Make = std::function<void(const read::Process&, Collectors&)>;
+
 // What was collected, by rank.
 class Lines {
  public:
-  // Null: its lines were not read. A diagnosis gets only what it has named.
+  // Null: its lines were not read, or nobody wanted this of it.
   template <typename C>
   const C* of(const read::Process* rank) const {
-    const auto found = ranks_.find(rank);
-    return found == ranks_.end() ? nullptr
-                                 : static_cast<const C*>(found->second.at(typeid(C)).get());
+    const auto of_rank = ranks_.find(rank);
+    if (of_rank == ranks_.end()) return nullptr;
+    const auto found = of_rank->second.find(typeid(C));
+    return found == of_rank->second.end() ? nullptr : static_cast<const C*>(found->second.get());
   }
 
-  // Of all ranks of a job, several files at a time. `make` puts the collectors of a rank into its
-  // map; `progress` gets the number of files done, from any thread. Of a file with a line that
-  // can't be read there is nothing but why, in `unreadable`.
-  static Lines of_job(const job::Job& job, const read::Traces& traces,
-                      const std::function<void(const read::Process&, Collectors&)>& make,
-                      const std::function<void(std::size_t)>& progress,
-                      std::vector<read::Skipped>& unreadable);
+  // Files with a line that can't be read, and why: there is nothing else of them.
+  const std::vector<read::Skipped>& unreadable() const { return unreadable_; }
+
+  // Of all ranks of a job, several files at a time. `progress` gets the number of files done, from
+  // any thread.
+  static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
+                      const std::function<void(std::size_t)>& progress = {});
 
  private:
   std::map<const read::Process*, Collectors> ranks_;
+  std::vector<read::Skipped> unreadable_;
 };
 
 }  // namespace tprof::collect

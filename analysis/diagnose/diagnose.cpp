@@ -32,7 +32,9 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
       }
       c.meetings->collect(rank, all);
     };
-    c.lines = collect::Lines::of_job(job, traces, make, options.progress, c.skipped);
+    c.lines = collect::Lines::of_job(job, traces, make, options.progress);
+    const auto& unreadable = c.lines.unreadable();
+    c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
   }
   c.communicators = communicators(job);
   for (Communicator& comm : c.communicators) {

@@ -176,10 +176,13 @@ Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks) {
   return std::move(counter).result();
 }
 
-Lateness lateness_of(const job::Job& job, const read::Traces& traces) {
-  Meetings meetings(job);
-  read_meetings(job, traces, meetings);
-  return lateness_of(meetings, host_clocks(meetings));
+void want_lateness(collect::Passes& passes, std::optional<Lateness>& to) {
+  const auto meetings = std::make_shared<Meetings>(passes.job());
+  passes.want([meetings](const read::Process& rank,
+                         collect::Collectors& all) { meetings->collect(rank, all); },
+              [meetings, &to](const collect::Lines&) {
+                to = lateness_of(*meetings, host_clocks(*meetings));
+              });
 }
 
 }  // namespace tprof::diagnose

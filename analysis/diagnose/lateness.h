@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/passes.h"
 #include "diagnose/host_clocks.h"
 #include "diagnose/meetings.h"
 
@@ -52,7 +53,7 @@ struct Lateness {
 
 Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks);
 
-// Reads the lines. Files that can't be read are left out.
-Lateness lateness_of(const job::Job& job, const read::Traces& traces);
+// From the lines of the next pass. Files that can't be read are left out.
+void want_lateness(collect::Passes& passes, std::optional<Lateness>& to);
 
 }  // namespace tprof::diagnose

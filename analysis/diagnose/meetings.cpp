@@ -262,11 +262,9 @@ void Meetings::each(const std::function<void(const Meeting&)>& see) const {
 }
 
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings) {
-  std::vector<read::Skipped> unreadable;  // whoever asks for findings gets them
-  collect::Lines::of_job(
-      job, traces,
-      [&](const read::Process& rank, collect::Collectors& all) { meetings.collect(rank, all); },
-      [](std::size_t) {}, unreadable);
+  collect::Lines::of_job(job, traces, [&](const read::Process& rank, collect::Collectors& all) {
+    meetings.collect(rank, all);
+  });
 }
 
 const char* collective_name(Bucket bucket) {

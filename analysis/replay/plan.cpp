@@ -119,15 +119,14 @@ class Planner {
 
 Plan plan(const job::Job& job, const read::Traces& traces,
           const std::function<void(std::size_t)>& progress) {
-  std::vector<read::Skipped> unreadable;
   const auto make = [](const Process& rank, collect::Collectors& all) {
     collect::want<MadeCalls>(rank, all);
   };
-  const auto lines = collect::Lines::of_job(job, traces, make, progress, unreadable);
+  const auto lines = collect::Lines::of_job(job, traces, make, progress);
   Planner planner;
   for (const Process* p : job.processes) planner.add(*p, lines.of<MadeCalls>(p));
   Plan plan = planner.finish();
-  plan.unreadable = std::move(unreadable);
+  plan.unreadable = lines.unreadable();
   return plan;
 }
 

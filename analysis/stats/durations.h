@@ -22,7 +22,7 @@ struct Wanted {
   std::string name;
   std::optional<Bucket> bucket;  // it is that of one
   const steps::Found& found;
-  const std::optional<StepRange>& only;
+  std::optional<StepRange> only;
   std::vector<std::uint64_t> edges{};  // empty: not known yet
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "interpose/format/ranges.h"
 #include "interpose/format/scopes.h"
@@ -19,17 +21,18 @@ namespace {
 using read::Process;
 using Kind = Histogram::Kind;
 
-collect::Lines lines_of(const job::Job& job, const read::Traces& traces, const Wanted& wanted) {
-  std::vector<read::Skipped> unreadable;
-  auto lines = collect::Lines::of_job(
-      job, traces,
-      [&](const Process& rank, collect::Collectors& all) {
+// Of a pass over the lines.
+void want_durations(collect::Passes& passes, const Wanted& wanted,
+                    std::function<void(const collect::Lines&)> take) {
+  passes.want(
+      [&wanted](const Process& rank, collect::Collectors& all) {
         collect::want<ScopeLedger>(rank, all);
         all.try_emplace(typeid(Durations), std::make_unique<Durations>(rank, wanted));
       },
-      [](std::size_t) {}, unreadable);
-  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
-  return lines;
+      [take = std::move(take)](const collect::Lines& lines) {
+        if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
+        take(lines);
+      });
 }
 
 template <typename F>
@@ -137,41 +140,62 @@ std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std
   return all;
 }
 
-Histogram histogram(const job::Job& job, const read::Traces& traces,
-                    const HistogramOptions& options, const steps::Found& found,
-                    const std::optional<StepRange>& only) {
-  Wanted wanted{options.name.substr(0, kMaxRangeName), bucket_of(options.name), found, only};
-  Histogram h;
-  h.name = options.name;
+namespace {
+
+// What two passes are about: the first tells the bins.
+struct Making {
+  Wanted wanted;
   From from = kHost;
-  {
-    const auto lines = lines_of(job, traces, wanted);
-    std::array<Spread, kFroms> all;
-    std::set<std::string> names;
-    each_rank(job, lines, [&](const Process&, const Durations& rank) {
-      for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
-      h.shared += rank.shared;
-      names.insert(rank.names.begin(), rank.names.end());
-    });
-    from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
-    const Spread& time = all[from];
-    if (from == kRange && !only) {
-      if (auto counted = of_counts(job, lines, options, time.count)) return std::move(*counted);
-    }
-    if (time.count == 0) found_none(job, wanted, std::move(names));
-    h.on_device = from == kDevice;
-    h.kind = from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
-    h.looked = all[kHost].count;
-    h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
-    wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
-  }
-  h.edges_ns = wanted.edges;
-  each_rank(job, lines_of(job, traces, wanted), [&](const Process& p, const Durations& rank) {
-    if (rank.of[from].time.count == 0) return;
-    h.all.add(rank.of[from]);
-    h.ranks[p.header.rank].add(rank.of[from]);
+};
+
+// False: it is whole without a second pass.
+bool set_edges(const job::Job& job, const HistogramOptions& options, const collect::Lines& lines,
+               Making& making, Histogram& h) {
+  Wanted& wanted = making.wanted;
+  std::array<Spread, kFroms> all;
+  std::set<std::string> names;
+  each_rank(job, lines, [&](const Process&, const Durations& rank) {
+    for (std::size_t i = 0; i < kFroms; ++i) all[i].add(rank.of[i].time);
+    h.shared += rank.shared;
+    names.insert(rank.names.begin(), rank.names.end());
   });
-  return h;
+  making.from = all[kDevice].count != 0 ? kDevice : all[kHost].count != 0 ? kHost : kRange;
+  const Spread& time = all[making.from];
+  if (making.from == kRange && !wanted.only) {
+    if (auto counted = of_counts(job, lines, options, time.count)) {
+      h = std::move(*counted);
+      return false;
+    }
+  }
+  if (time.count == 0) found_none(job, wanted, std::move(names));
+  h.on_device = making.from == kDevice;
+  h.kind = making.from == kRange ? Kind::range : wanted.bucket ? Kind::bucket : Kind::function;
+  h.looked = all[kHost].count;
+  h.log_scaled = time.max_ns / Histogram::kLogFrom >= std::max<std::uint64_t>(time.min_ns, 1);
+  h.edges_ns = wanted.edges = edges(time.min_ns, time.max_ns, options.bins, h.log_scaled);
+  return true;
+}
+
+}  // namespace
+
+void want_histogram(collect::Passes& passes, const HistogramOptions& options,
+                    const steps::Found& found, const std::optional<StepRange>& only,
+                    std::optional<Histogram>& to) {
+  const std::string name = options.name.substr(0, kMaxRangeName);
+  const auto making =
+      std::make_shared<Making>(Making{{name, bucket_of(options.name), found, only}});
+  want_durations(passes, making->wanted, [=, &passes, &to](const collect::Lines& first) {
+    to = Histogram{};
+    to->name = options.name;
+    if (!set_edges(passes.job(), options, first, *making, *to)) return;
+    want_durations(passes, making->wanted, [=, &passes, &to](const collect::Lines& second) {
+      each_rank(passes.job(), second, [&](const Process& p, const Durations& rank) {
+        if (rank.of[making->from].time.count == 0) return;
+        to->all.add(rank.of[making->from]);
+        to->ranks[p.header.rank].add(rank.of[making->from]);
+      });
+    });
+  });
 }
 
 }  // namespace tprof::stats

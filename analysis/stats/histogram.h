@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "job/jobs.h"
-#include "read/folder.h"
+#include "collect/passes.h"
 #include "stats/samples.h"
 #include "stats/steps.h"
 
@@ -42,11 +41,12 @@ struct Histogram {
 };
 
 // Of calls that were executed when called and have a line, by the device's time where any has one;
-// in these steps, where any are asked for. Reads the lines twice. Throws BadInput where nothing has
-// that name, and for a line that can't be read.
-Histogram histogram(const job::Job& job, const read::Traces& traces,
-                    const HistogramOptions& options, const steps::Found& found,
-                    const std::optional<StepRange>& only);
+// in these steps, where any are asked for. From the lines of the next two passes, until which
+// `found` stays where it is. Throws BadInput where nothing has that name, and for a line that can't
+// be read.
+void want_histogram(collect::Passes& passes, const HistogramOptions& options,
+                    const steps::Found& found, const std::optional<StepRange>& only,
+                    std::optional<Histogram>& to);
 
 // From the shortest to the longest; at most so many bins, since an edge is a whole nanosecond.
 std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,

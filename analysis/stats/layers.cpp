@@ -221,19 +221,10 @@ Bucket bucket_of(LayerOp op) {
   return op == LayerOp::reduced ? Bucket::ALLREDUCE : Bucket::ALLGATHER;
 }
 
-Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found found,
-                   const StepRange& asked, const Buckets& totals,
-                   const std::vector<CommSummary>& comms) {
-  Layers layers{.found = std::move(found)};
-  if (layers.found.how == steps::How::none) {
-    add_outside(layers, totals);
-    return layers;
-  }
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces,
-      [](const Process& rank, collect::Collectors& all) { collect::want<LayerCalls>(rank, all); },
-      [](std::size_t) {}, unreadable);
+namespace {
+
+void find_layers(const collect::Lines& lines, const StepRange& asked, const Buckets& totals,
+                 const std::vector<CommSummary>& comms, Layers& layers) {
   std::vector<RankSeen> ranks;
   for (const auto& [rank, steps] : layers.found.ranks) {
     const auto* calls = lines.of<LayerCalls>(rank);
@@ -248,7 +239,19 @@ Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found
   for (const RankSeen& seen : ranks) merger.add(seen);
   merger.finish();
   add_outside(layers, totals);
-  return layers;
+}
+
+}  // namespace
+
+void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
+                 const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to) {
+  to.found = std::move(found);
+  if (to.found.how == steps::How::none) return add_outside(to, totals);
+  passes.want(
+      [](const Process& rank, collect::Collectors& all) { collect::want<LayerCalls>(rank, all); },
+      [asked, &totals, &comms, &to](const collect::Lines& lines) {
+        find_layers(lines, asked, totals, comms, to);
+      });
 }
 
 }  // namespace tprof::stats

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "job/jobs.h"
-#include "read/folder.h"
+#include "collect/passes.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
 
@@ -70,9 +69,9 @@ struct Layers {
 inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING,
                                            Bucket::ALLREDUCE};
 
-// `totals`: of what is asked for, which all calls of these buckets add up to. Reads the lines.
-Layers find_layers(const job::Job& job, const read::Traces& traces, steps::Found found,
-                   const StepRange& asked, const Buckets& totals,
-                   const std::vector<CommSummary>& comms);
+// From the lines of the next pass. `totals`: of what is asked for, which all calls of these buckets
+// add up to. What is given by reference stays where it is until then.
+void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
+                 const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to);
 
 }  // namespace tprof::stats

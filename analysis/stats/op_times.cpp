@@ -25,7 +25,7 @@ struct RankTimes : collect::Collector {
   void end() override { calls.finish(); }
 
   const steps::Found& found;
-  const std::optional<StepRange>& only;
+  std::optional<StepRange> only;
   OpTimes times;
   TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
     if (t == nullptr) return;
@@ -40,15 +40,9 @@ void RankedSpread::add(const RankedSpread& other) {
   ranks.insert(other.ranks.begin(), other.ranks.end());
 }
 
-OpTimes op_times(const job::Job& job, const read::Traces& traces, const steps::Found& found,
-                 const std::optional<StepRange>& only) {
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces,
-      [&](const Process& rank, collect::Collectors& all) {
-        all.try_emplace(typeid(RankTimes), std::make_unique<RankTimes>(rank, found, only));
-      },
-      [](std::size_t) {}, unreadable);
+namespace {
+
+OpTimes op_times(const job::Job& job, const collect::Lines& lines) {
   OpTimes all;
   for (const Process* p : job.processes) {
     const auto* rank = lines.of<RankTimes>(p);
@@ -62,6 +56,17 @@ OpTimes op_times(const job::Job& job, const read::Traces& traces, const steps::F
     }
   }
   return all;
+}
+
+}  // namespace
+
+void want_op_times(collect::Passes& passes, const steps::Found& found,
+                   const std::optional<StepRange>& only, std::optional<OpTimes>& to) {
+  passes.want(
+      [&found, only](const Process& rank, collect::Collectors& all) {
+        all.try_emplace(typeid(RankTimes), std::make_unique<RankTimes>(rank, found, only));
+      },
+      [&passes, &to](const collect::Lines& lines) { to = op_times(passes.job(), lines); });
 }
 
 }  // namespace tprof::stats

@@ -6,8 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "job/jobs.h"
-#include "read/folder.h"
+#include "collect/passes.h"
 #include "stats/spread.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
@@ -33,8 +32,9 @@ struct OpTime {
 using OpTimes = std::map<OpKey, OpTime>;
 
 // Of calls that were executed when called and have a line; in these steps, where any are asked for.
-// Files that can't be read are left out.
-OpTimes op_times(const job::Job& job, const read::Traces& traces, const steps::Found& found,
-                 const std::optional<StepRange>& only);
+// From the lines of the next pass, until which `found` stays where it is; files that can't be read
+// are left out.
+void want_op_times(collect::Passes& passes, const steps::Found& found,
+                   const std::optional<StepRange>& only, std::optional<OpTimes>& to);
 
 }  // namespace tprof::stats

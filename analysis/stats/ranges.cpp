@@ -191,18 +191,12 @@ long double Payloads::mean() const {
   return count == 0 ? 0 : sum / static_cast<long double>(count);
 }
 
-RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
-  std::map<const read::Process*, std::shared_ptr<ProcessRanges>> processes;  // by the first lane
-  const auto make = [&](const read::Process& p, collect::Collectors& all) {
-    auto& process = processes[&p - p.lane];
-    if (process == nullptr) process = std::make_shared<ProcessRanges>();
-    collect::want<ScopeLedger>(p, all);
-    all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
-  };
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces, make, [](std::size_t) {}, unreadable);
-  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
+namespace {
+
+using Processes = std::map<const read::Process*, std::shared_ptr<ProcessRanges>>;  // by first lane
+
+RangeTotals range_totals(const job::Job& job, const collect::Lines& lines, Processes& processes) {
+  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
   RangeTotals totals;
   ScopeTotals scopes;
   for (const read::Process* p : job.processes) {
@@ -223,6 +217,22 @@ RangeTotals range_totals(const job::Job& job, const read::Traces& traces) {
   }
   scopes.complete(totals);
   return totals;
+}
+
+}  // namespace
+
+void want_ranges(collect::Passes& passes, std::optional<RangeTotals>& to) {
+  const auto processes = std::make_shared<Processes>();
+  passes.want(
+      [processes](const read::Process& p, collect::Collectors& all) {
+        auto& process = (*processes)[&p - p.lane];
+        if (process == nullptr) process = std::make_shared<ProcessRanges>();
+        collect::want<ScopeLedger>(p, all);
+        all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
+      },
+      [&passes, &to, processes](const collect::Lines& lines) {
+        to = range_totals(passes.job(), lines, *processes);
+      });
 }
 
 }  // namespace tprof::stats

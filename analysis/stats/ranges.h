@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "collect/passes.h"
 #include "interpose/format/buckets.h"
-#include "job/jobs.h"
-#include "read/folder.h"
 #include "stats/spread.h"
 
 namespace tprof::stats {
@@ -77,6 +76,6 @@ struct RangeTotals {
 
 // Reads all lines, each file once, in memory that does not grow with them. Throws BadInput for a
 // line that can't be read.
-RangeTotals range_totals(const job::Job& job, const read::Traces& traces);
+void want_ranges(collect::Passes& passes, std::optional<RangeTotals>& to);
 
 }  // namespace tprof::stats

@@ -86,13 +86,10 @@ void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buc
 
 }  // namespace
 
-Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Found& found) {
+namespace {
+
+Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::Found& found) {
   Rest rest;
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces,
-      [](const Process& rank, collect::Collectors& all) { collect::want<RestCalls>(rank, all); },
-      [](std::size_t) {}, unreadable);
   for (const Process* p : job.processes) {
     Buckets left = not_autograd(*p);
     const auto* rank = lines.of<RestCalls>(p);
@@ -110,6 +107,14 @@ Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Fo
     add(rest, {StepPhase::other, ToldBy::none}, left);
   }
   return rest;
+}
+
+}  // namespace
+
+void want_rest(collect::Passes& passes, const steps::Found& found, std::optional<Rest>& to) {
+  passes.want(
+      [](const Process& rank, collect::Collectors& all) { collect::want<RestCalls>(rank, all); },
+      [&](const collect::Lines& lines) { to = split_rest(passes.job(), lines, found); });
 }
 
 }  // namespace tprof::stats

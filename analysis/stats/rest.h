@@ -4,10 +4,10 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <vector>
 
-#include "job/jobs.h"
-#include "read/folder.h"
+#include "collect/passes.h"
 #include "stats/phase_names.h"
 #include "stats/totals.h"
 #include "steps/found.h"
@@ -26,7 +26,8 @@ struct Rest {
   std::vector<const read::Process*> unordered{};
 };
 
-// Reads the lines. Files that can't be read are `other`.
-Rest split_rest(const job::Job& job, const read::Traces& traces, const steps::Found& found);
+// From the lines of the next pass, until which `found` stays where it is. Files that can't be read
+// are `other`.
+void want_rest(collect::Passes& passes, const steps::Found& found, std::optional<Rest>& to);
 
 }  // namespace tprof::stats

@@ -106,13 +106,10 @@ const SiteFrame* program_frame(const SiteKey& site) {
   return own == site.frames.end() ? nullptr : &*own;
 }
 
-SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces,
-      [](const read::Process& p, collect::Collectors& all) { collect::want<SiteCalls>(p, all); },
-      [](std::size_t) {}, unreadable);
-  if (!unreadable.empty()) throw read::BadInput(unreadable[0].reason);
+namespace {
+
+SiteTotals site_totals(const job::Job& job, const collect::Lines& lines) {
+  if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);
   SiteTotals totals;
   std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
@@ -131,6 +128,14 @@ SiteTotals site_totals(const job::Job& job, const read::Traces& traces) {
   }
   totals.names.find(frames);
   return totals;
+}
+
+}  // namespace
+
+void want_sites(collect::Passes& passes, std::optional<SiteTotals>& to) {
+  passes.want(
+      [](const read::Process& p, collect::Collectors& all) { collect::want<SiteCalls>(p, all); },
+      [&passes, &to](const collect::Lines& lines) { to = site_totals(passes.job(), lines); });
 }
 
 }  // namespace tprof::stats

@@ -6,11 +6,11 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "job/jobs.h"
-#include "read/folder.h"
+#include "collect/passes.h"
 #include "stats/totals.h"
 #include "symbols/frames.h"
 
@@ -72,6 +72,6 @@ bool of_program(const SiteFrame& frame);
 const SiteFrame* program_frame(const SiteKey& site);
 
 // Reads all lines, each file once. Throws BadInput for a line that can't be read.
-SiteTotals site_totals(const job::Job& job, const read::Traces& traces);
+void want_sites(collect::Passes& passes, std::optional<SiteTotals>& to);
 
 }  // namespace tprof::stats

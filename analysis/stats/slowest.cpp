@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
-
-#include "collect/lines.h"
 
 namespace tprof::stats {
 namespace {
@@ -69,9 +68,7 @@ struct Candidates : collect::Collector {
   }
 
   void see(Longest& longest, SlowCall call) const {
-    call.step = steps::step_at(asked.found, &rank_, call.ts_ns);
-    if (asked.only && !(call.step && asked.only->holds(*call.step))) return;
-    longest.see(std::move(call));
+    if (in_steps(asked.only, asked.found, rank_, call.ts_ns)) longest.see(std::move(call));
   }
 
   const Asked& asked;
@@ -117,31 +114,6 @@ struct TheirLines : collect::Collector {
   std::map<std::size_t, std::uint64_t> sums;
 };
 
-template <typename Make>
-collect::Lines lines_of(const job::Job& job, const read::Traces& traces, const Make& make) {
-  std::vector<read::Skipped> unreadable;
-  return collect::Lines::of_job(
-      job, traces, make, [](std::size_t) {}, unreadable);
-}
-
-void add_lines(const job::Job& job, const read::Traces& traces, std::vector<SlowCall>& calls) {
-  std::map<const Process*, std::vector<SlowCall>> by_rank;
-  for (SlowCall& c : calls) by_rank[c.rank].push_back(std::move(c));
-  const auto lines =
-      lines_of(job, traces, [&](const Process& rank, collect::Collectors& collectors) {
-        const auto wanted = by_rank.find(&rank);
-        if (wanted == by_rank.end()) return;
-        collectors.try_emplace(typeid(TheirLines),
-                               std::make_unique<TheirLines>(rank, wanted->second));
-      });
-  calls.clear();
-  for (const auto& [rank, wanted] : by_rank) {
-    if (const auto* found = lines.of<TheirLines>(rank)) {
-      calls.insert(calls.end(), found->calls.begin(), found->calls.end());
-    }
-  }
-}
-
 // A collective took as long as it took the slowest of its ranks. In the order of `longer`.
 void each_collective_once(std::vector<SlowCall>& calls) {
   std::set<std::tuple<std::string, std::int64_t, std::uint64_t>> seen;
@@ -153,40 +125,66 @@ void each_collective_once(std::vector<SlowCall>& calls) {
   });
 }
 
-}  // namespace
+// The longest first, and no more than were asked for.
+void order(const Asked& asked, Slowest& slowest) {
+  std::ranges::sort(slowest.calls, longer);
+  each_collective_once(slowest.calls);
+  if (slowest.calls.size() > asked.most) slowest.calls.resize(asked.most);
+  for (SlowCall& c : slowest.calls) c.step = steps::step_at(asked.found, c.rank, c.ts_ns);
+}
 
-Slowest slowest_calls(const job::Job& job, const read::Traces& traces, std::size_t most,
-                      const steps::Found& found, const std::optional<StepRange>& only) {
-  const Asked asked{most, found, only};
+void want_lines(collect::Passes& passes, const std::shared_ptr<const Asked>& asked,
+                std::optional<Slowest>& to) {
+  std::map<const Process*, std::vector<SlowCall>> by_rank;
+  for (SlowCall& c : std::exchange(to->calls, {})) by_rank[c.rank].push_back(std::move(c));
+  passes.want(
+      [by_rank = std::move(by_rank)](const Process& rank, collect::Collectors& all) {
+        const auto wanted = by_rank.find(&rank);
+        if (wanted == by_rank.end()) return;
+        all.try_emplace(typeid(TheirLines), std::make_unique<TheirLines>(rank, wanted->second));
+      },
+      [&passes, asked, &to](const collect::Lines& lines) {
+        for (const Process* p : passes.job().processes) {
+          const auto* found = lines.of<TheirLines>(p);
+          if (found == nullptr) continue;
+          to->calls.insert(to->calls.end(), found->calls.begin(), found->calls.end());
+        }
+        order(*asked, *to);
+      });
+}
+
+Slowest slowest_of(const job::Job& job, const collect::Lines& lines) {
   Slowest slowest;
   std::vector<SlowCall> of_host;
   std::uint64_t on_host = 0;
-  {
-    const auto lines =
-        lines_of(job, traces, [&](const Process& rank, collect::Collectors& collectors) {
-          collectors.try_emplace(typeid(Candidates), std::make_unique<Candidates>(rank, asked));
-        });
-    for (const Process* p : job.processes) {
-      const auto* rank = lines.of<Candidates>(p);
-      if (rank == nullptr) continue;
-      slowest.calls.insert(slowest.calls.end(), rank->device.calls.begin(),
-                           rank->device.calls.end());
-      of_host.insert(of_host.end(), rank->host.calls.begin(), rank->host.calls.end());
-      slowest.looked += rank->device.looked;
-      on_host += rank->host.looked;
-    }
+  for (const Process* p : job.processes) {
+    const auto* rank = lines.of<Candidates>(p);
+    if (rank == nullptr) continue;
+    slowest.calls.insert(slowest.calls.end(), rank->device.calls.begin(), rank->device.calls.end());
+    of_host.insert(of_host.end(), rank->host.calls.begin(), rank->host.calls.end());
+    slowest.looked += rank->device.looked;
+    on_host += rank->host.looked;
   }
   slowest.on_device = !slowest.calls.empty();
-  if (slowest.on_device) {
-    add_lines(job, traces, slowest.calls);
-  } else {
-    slowest.calls = std::move(of_host);
-    slowest.looked = on_host;
-  }
-  std::ranges::sort(slowest.calls, longer);
-  each_collective_once(slowest.calls);
-  if (slowest.calls.size() > most) slowest.calls.resize(most);
+  if (slowest.on_device) return slowest;
+  slowest.calls = std::move(of_host);
+  slowest.looked = on_host;
   return slowest;
+}
+
+}  // namespace
+
+void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
+                  const std::optional<StepRange>& only, std::optional<Slowest>& to) {
+  const auto asked = std::make_shared<const Asked>(Asked{most, found, only});
+  passes.want(
+      [asked](const Process& rank, collect::Collectors& all) {
+        all.try_emplace(typeid(Candidates), std::make_unique<Candidates>(rank, *asked));
+      },
+      [&passes, asked, &to](const collect::Lines& lines) {
+        to = slowest_of(passes.job(), lines);
+        to->on_device ? want_lines(passes, asked, to) : order(*asked, *to);
+      });
 }
 
 }  // namespace tprof::stats

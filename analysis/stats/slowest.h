@@ -5,9 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "job/jobs.h"
+#include "collect/passes.h"
 #include "read/events.h"
-#include "read/folder.h"
 #include "stats/steps.h"
 
 namespace tprof::stats {
@@ -30,10 +29,11 @@ struct Slowest {
   std::vector<SlowCall> calls;
 };
 
-// Of calls that have a line; in these steps, where any are asked for. By the device's time where
-// calls have one, else by the host's. Reads the lines, and where the device tells again. Files that
-// can't be read are left out.
-Slowest slowest_calls(const job::Job& job, const read::Traces& traces, std::size_t most,
-                      const steps::Found& found, const std::optional<StepRange>& only);
+// The `most` slowest of calls that have a line; in these steps, where any are asked for. By the
+// device's time where calls have one, else by the host's. From the lines of the next pass, and
+// where the device tells of the one behind; until then `found`, of which `step` is, stays where it
+// is. Files that can't be read are left out.
+void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
+                  const std::optional<StepRange>& only, std::optional<Slowest>& to);
 
 }  // namespace tprof::stats

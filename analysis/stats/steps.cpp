@@ -64,15 +64,48 @@ RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& in
   return figures;
 }
 
-void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
-         const Process& process) {
-  const std::int64_t from = process.header.base_time_ns + interval.from_ns;
-  const std::int64_t end = process.header.base_time_ns + interval.to_ns;
-  to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
-  to.to_ns = std::max(to.to_ns, end);
-  for (std::size_t b = 0; b < kBucketCount; ++b) to.buckets[b] += rank.buckets[b];
-  for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
-}
+class Adder {
+ public:
+  Adder(const StepRange& asked, StepTotals& all) : asked_(asked), all_(all) {}
+
+  void take(const RankFigures& rank) {
+    for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
+      const steps::Interval& interval = rank.intervals[k];
+      if (!asked_.holds(interval.step)) continue;
+      add(by_number_[interval.step], rank.steps[k], interval, rank.rank);
+      add(all_.buckets, rank.steps[k].buckets);
+      if (rank.rank.header.rank) add(all_.per_rank[*rank.rank.header.rank], rank.steps[k].buckets);
+    }
+    for (const auto& [key, amounts] : rank.ops) all_.ops[key] += amounts;
+    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+      add(all_.host_memory[m], rank.host_memory[m]);
+    }
+  }
+  void finish() {
+    for (auto& [number, figures] : by_number_) {
+      figures.step = number;
+      all_.steps.push_back(std::move(figures));
+    }
+  }
+
+ private:
+  static void add(Buckets& to, const Buckets& more) {
+    for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
+  }
+  static void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
+                  const Process& process) {
+    const std::int64_t from = process.header.base_time_ns + interval.from_ns;
+    const std::int64_t end = process.header.base_time_ns + interval.to_ns;
+    to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
+    to.to_ns = std::max(to.to_ns, end);
+    add(to.buckets, rank.buckets);
+    for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
+  }
+
+  const StepRange& asked_;
+  StepTotals& all_;
+  std::map<std::int64_t, StepFigures> by_number_;
+};
 
 }  // namespace
 
@@ -81,51 +114,29 @@ bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
   return !asked || asked->holds(steps::step_at(found, &rank, ts_ns).value_or(-1));
 }
 
-StepTotals step_totals(const job::Job& job, const read::Traces& traces, const StepRange& asked) {
-  StepTotals all;
-  all.found = steps::find(job, traces, [](std::size_t) {});
-  std::map<std::int64_t, StepFigures> by_number;
-  const auto take = [&](const RankFigures& rank) {
-    for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
-      const steps::Interval& interval = rank.intervals[k];
-      if (!asked.holds(interval.step)) continue;
-      add(by_number[interval.step], rank.steps[k], interval, rank.rank);
-      for (std::size_t b = 0; b < kBucketCount; ++b) all.buckets[b] += rank.steps[k].buckets[b];
-      if (!rank.rank.header.rank) continue;
-      Buckets& buckets = all.per_rank[*rank.rank.header.rank];
-      for (std::size_t b = 0; b < kBucketCount; ++b) buckets[b] += rank.steps[k].buckets[b];
+void want_step_totals(collect::Passes& passes, steps::Found found, const StepRange& asked,
+                      StepTotals& to) {
+  to.found = std::move(found);
+  if (to.found.exact) {
+    Adder adder(asked, to);
+    for (const auto& [rank, intervals] : to.found.ranks) {
+      adder.take(of_lines(*rank, intervals, asked, to.found.lines.at(rank)));
     }
-    for (const auto& [key, amounts] : rank.ops) all.ops[key] += amounts;
-    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
-      for (std::size_t b = 0; b < kBucketCount; ++b) {
-        all.host_memory[m][b] += rank.host_memory[m][b];
-      }
-    }
-  };
-  if (all.found.exact) {
-    for (const auto& [rank, intervals] : all.found.ranks) {
-      take(of_lines(*rank, intervals, asked, all.found.lines.at(rank)));
-    }
-  } else {
-    std::vector<read::Skipped> unreadable;
-    const auto lines = collect::Lines::of_job(
-        job, traces,
-        [&](const Process& rank, collect::Collectors& collectors) {
-          const auto intervals = all.found.ranks.find(&rank);
-          if (intervals == all.found.ranks.end()) return;
-          collectors.try_emplace(typeid(PerStep),
-                                 std::make_unique<PerStep>(rank, intervals->second, asked));
-        },
-        [](std::size_t) {}, unreadable);
-    for (const auto& [rank, intervals] : all.found.ranks) {
-      if (const auto* of_rank = lines.of<PerStep>(rank)) take(of_rank->figures);
-    }
+    return adder.finish();
   }
-  for (auto& [number, figures] : by_number) {
-    figures.step = number;
-    all.steps.push_back(std::move(figures));
-  }
-  return all;
+  passes.want(
+      [&to, asked](const Process& rank, collect::Collectors& all) {
+        const auto intervals = to.found.ranks.find(&rank);
+        if (intervals == to.found.ranks.end()) return;
+        all.try_emplace(typeid(PerStep), std::make_unique<PerStep>(rank, intervals->second, asked));
+      },
+      [&to, asked](const collect::Lines& lines) {
+        Adder adder(asked, to);
+        for (const auto& [rank, intervals] : to.found.ranks) {
+          if (const auto* of_rank = lines.of<PerStep>(rank)) adder.take(of_rank->figures);
+        }
+        adder.finish();
+      });
 }
 
 std::vector<Odd> odd_ones(const std::vector<StepFigures>& steps) {

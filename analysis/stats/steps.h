@@ -48,9 +48,10 @@ struct StepRange {
 bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
-// Reads the event lines twice. Calls that were executed directly: those that a graph replays have
-// no line.
-StepTotals step_totals(const job::Job& job, const read::Traces& traces, const StepRange& asked);
+// Calls that were executed directly: those that a graph replays have no line. From what the ranks'
+// writers counted in these steps, or from the lines of the next pass. `to` stays where it is.
+void want_step_totals(collect::Passes& passes, steps::Found found, const StepRange& asked,
+                      StepTotals& to);
 
 // Steps that differ from most in what they called, with what: the same difference is said once.
 struct Odd {

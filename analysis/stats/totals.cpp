@@ -42,10 +42,13 @@ struct Gather {
 
 // A size and what follows it on its communicator, added up as soon as both are here: lines of
 // several threads are not in the order of issue.
-class Gathers {
+class Gathers : public collect::Collector {
  public:
-  void add(const read::Event& event) {
-    if (event.unfinished || event.captured || event.failed || !event.numbered) return;
+  using Collector::Collector;
+  void call(const read::Event& event) override {
+    if (event.name != "ncclAllGather" || event.unfinished || event.captured || event.failed ||
+        !event.numbered)
+      return;
     const bool size = event.dtype == "int64" && event.count == 1;
     if (!size && event.dtype != "uint8") return;
     const auto [mine, fresh] =
@@ -141,19 +144,17 @@ std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts) {
   return *bandwidth * bus_factor(key.bucket, key.nranks);
 }
 
-std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trace) {
-  std::vector<Gathers> gathers(trace.processes.size());
-  read::LineReader reader;
-  reader.event_start = R"({"name":"ncclAllGather")";
-  reader.event = [&](const read::Process& owner, const read::Event& event) {
-    gathers[static_cast<std::size_t>(&owner - trace.processes.data())].add(event);
-  };
-  read::read_lines(trace, reader);
-  std::vector<std::optional<read::Amounts>> totals(trace.processes.size());
-  for (std::size_t i = 0; i < totals.size(); ++i) {
-    if (has_all_its_lines(trace.processes[i])) totals[i] = gathers[i].total();
-  }
-  return totals;
+void want_object_gathers(collect::Passes& passes, std::optional<read::Amounts>& to) {
+  passes.want(
+      [](const read::Process& p, collect::Collectors& all) { collect::want<Gathers>(p, all); },
+      [&passes, &to](const collect::Lines& lines) {
+        to = read::Amounts{};
+        for (const read::Process* p : passes.job().processes) {
+          const auto* gathers = lines.of<Gathers>(p);
+          if (gathers == nullptr || !has_all_its_lines(*p)) return to.reset();
+          *to += gathers->total();
+        }
+      });
 }
 
 }  // namespace tprof::stats

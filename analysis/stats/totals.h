@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/passes.h"
 #include "read/events.h"
 #include "read/load.h"
 
@@ -67,7 +68,7 @@ std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
 // The part of ALLGATHER that moves pickled objects instead of tensors:
 // torch.distributed.all_gather_object gathers one int64 (the size), then bytes: a one-element int64
 // ncclAllGather directly followed on the same communicator by a uint8 one. Both calls are counted.
-// Seen in event lines only: reads them all, once. By process; nothing where lines are missing.
-std::vector<std::optional<read::Amounts>> object_gathers(const read::Trace& trace);
+// Seen in event lines only, of the next pass. Of all processes; nothing where lines are missing.
+void want_object_gathers(collect::Passes& passes, std::optional<read::Amounts>& to);
 
 }  // namespace tprof::stats

@@ -258,13 +258,9 @@ std::optional<std::int64_t> step_at(const Found& found, const Process* rank, std
   return interval == nullptr ? std::nullopt : std::optional(interval->step);
 }
 
-Found find(const job::Job& job, const read::Traces& traces,
-           const std::function<void(std::size_t)>& progress) {
-  std::vector<read::Skipped> unreadable;
-  const auto lines = collect::Lines::of_job(
-      job, traces,
-      [](const Process& rank, collect::Collectors& all) { collect::want<Calls>(rank, all); },
-      progress, unreadable);
+namespace {
+
+Found found_in(const job::Job& job, const collect::Lines& lines) {
   std::vector<std::pair<const Process*, const Calls*>> calling;
   std::vector<const Process*> cut;
   for (const Process* p : job.processes) {
@@ -296,6 +292,22 @@ Found find(const job::Job& job, const read::Traces& traces,
                              "that have");
   }
   return *found;
+}
+
+}  // namespace
+
+void want(collect::Passes& passes, Found& to) {
+  passes.want(
+      [](const Process& rank, collect::Collectors& all) { collect::want<Calls>(rank, all); },
+      [&passes, &to](const collect::Lines& lines) { to = found_in(passes.job(), lines); });
+}
+
+Found find(const job::Job& job, const read::Traces& traces) {
+  collect::Passes passes(job, traces);
+  Found found;
+  want(passes, found);
+  passes.read();
+  return found;
 }
 
 }  // namespace tprof::steps

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/lines.h"
+#include "collect/passes.h"
 #include "steps/step_lines.h"
 
 namespace tprof::steps {
@@ -50,7 +50,8 @@ const Interval* interval_of(const Found& found, const read::Process* rank, std::
 std::optional<std::int64_t> step_at(const Found& found, const read::Process* rank,
                                     std::int64_t ts_ns);
 
-Found find(const job::Job& job, const read::Traces& traces,
-           const std::function<void(std::size_t)>& progress);
+// From the lines of the next pass.
+void want(collect::Passes& passes, Found& to);
+Found find(const job::Job& job, const read::Traces& traces);  // reads them
 
 }  // namespace tprof::steps

@@ -31,25 +31,22 @@ struct TheirCalls : collect::Collector {
 
 }  // namespace
 
-void add_steps(diagnose::Lateness& lateness, const job::Job& job, const read::Traces& traces,
-               const steps::Found& found) {
+void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const steps::Found& found) {
   if (found.how == steps::How::none) return;
-  std::map<const Process*, Numbers> late;
+  std::map<const Process*, Numbers> by_rank;
   for (diagnose::LateArrival& a : lateness.worst) {
     for (const auto& [number, comm] : a.rank->comms) {
-      if (comm.id == a.communicator) late[a.rank][{number, a.seq}] = &a;
+      if (comm.id == a.communicator) by_rank[a.rank][{number, a.seq}] = &a;
     }
   }
-  std::vector<read::Skipped> unreadable;
-  collect::Lines::of_job(
-      job, traces,
-      [&](const Process& rank, collect::Collectors& collectors) {
+  passes.want(
+      [late = std::move(by_rank), &found](const Process& rank, collect::Collectors& all) {
         const auto numbers = late.find(&rank);
         if (numbers == late.end()) return;
-        collectors.try_emplace(typeid(TheirCalls),
-                               std::make_unique<TheirCalls>(rank, numbers->second, found));
+        all.try_emplace(typeid(TheirCalls),
+                        std::make_unique<TheirCalls>(rank, numbers->second, found));
       },
-      [](std::size_t) {}, unreadable);
+      [](const collect::Lines&) {});
 }
 
 }  // namespace tprof::stats

@@ -1,15 +1,14 @@
 // In which steps ranks came late.
 #pragma once
 
+#include "collect/passes.h"
 #include "diagnose/lateness.h"
-#include "job/jobs.h"
-#include "read/folder.h"
 #include "steps/found.h"
 
 namespace tprof::stats {
 
-// Of the latest arrivals: the step in which the rank called. Reads the lines again.
-void add_steps(diagnose::Lateness& lateness, const job::Job& job, const read::Traces& traces,
-               const steps::Found& found);
+// Of the latest arrivals: the step in which the rank called. Both stay where they are until the
+// lines of the next pass were read.
+void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const steps::Found& found);
 
 }  // namespace tprof::stats

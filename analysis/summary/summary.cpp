@@ -1,7 +1,6 @@
 #include "summary/summary.h"
 
 #include <algorithm>
-#include <set>
 
 #include "diagnose/ends.h"
 #include "stats/roles.h"
@@ -44,24 +43,13 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   return all;
 }
 
-// Of all processes of the job, or nothing where one of them can't tell.
-std::optional<read::Amounts> all_object_gathers(const job::Job& job, const read::Traces& traces) {
-  const std::set<const read::Process*> ours(job.processes.begin(), job.processes.end());
-  read::Amounts total;
-  for (const read::Trace& trace : traces.traces) {
-    std::vector<std::optional<read::Amounts>> gathers;
-    for (std::size_t i = 0; i < trace.processes.size(); ++i) {
-      if (!ours.contains(&trace.processes[i])) continue;
-      if (gathers.empty()) gathers = object_gathers(trace);
-      if (!gathers[i]) return std::nullopt;
-      total += *gathers[i];
-    }
-  }
-  return total;
-}
-
 void add(Buckets& to, const Buckets& more) {
   for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
+}
+
+void count_communicators(Summary& s) {
+  s.comms = communicators(*s.job, s.ops);
+  find_roles(*s.job, s.comms);
 }
 
 // In place of what the ledgers tell of the whole job.
@@ -71,6 +59,64 @@ void only_these(Summary& s) {
   s.buckets = s.steps->buckets;
   s.phases = {};  // event lines do not say them
   s.phases[static_cast<std::size_t>(Phase::unknown)] = s.buckets;
+  count_communicators(s);
+}
+
+void count_ledgers(const job::Job& job, Summary& s) {
+  for (const read::Process* p : job.processes) {
+    add(s.buckets, bucket_totals(*p));
+    add_ops(s.ops, *p);
+    add_host_memory(s.host_memory, *p);
+    add_phases(s.phases, *p);
+    if (!p->footer || p->lane != 0) continue;
+    for (const auto& [reason, n] : p->footer->dropped) {
+      s.dropped = read::saturated_sum(s.dropped, n);
+    }
+    // A merged trace has one base for all, and the footer each process's own.
+    const std::int64_t began_ns = p->footer->base_time_ns.value_or(p->header.base_time_ns);
+    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - began_ns;
+    s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
+    s.self_run_ns = read::saturated_sum(
+        s.self_run_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(ran_ns, 0)));
+    const read::Compute compute = p->footer->compute.value_or(read::Compute{});
+    s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
+    s.compute.window_ns = read::saturated_sum(s.compute.window_ns, compute.window_ns);
+  }
+}
+
+// Each file is read once for what needs no steps, and once more for what does; a third time where a
+// histogram, or the slowest calls by their device's times, are of some steps only.
+void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOptions& options,
+                Summary& s) {
+  collect::Passes passes(job, traces, options.progress);
+  const std::optional<StepRange>& only = options.only_steps;
+  const bool splits = options.phases && !only;
+  const auto of_calls = [&] {
+    if (options.op_times) want_op_times(passes, s.found, only, s.op_times);
+    if (options.top != 0) want_slowest(passes, options.top, s.found, only, s.slowest);
+    if (options.histogram) want_histogram(passes, *options.histogram, s.found, only, s.histogram);
+  };
+  const bool wants_steps =
+      options.steps || only || options.top != 0 || options.lateness || options.layers || splits;
+  if (wants_steps) steps::want(passes, s.found);
+  if (options.read_lines) want_object_gathers(passes, s.object_gathers);
+  if (options.lateness) diagnose::want_lateness(passes, s.lateness);
+  if (options.ranges) want_ranges(passes, s.ranges);
+  if (options.sites) want_sites(passes, s.sites);
+  if (!only) of_calls();
+  passes.read();
+  if (options.steps || only) {
+    want_step_totals(passes, s.found, only.value_or(StepRange{}), s.steps.emplace());
+  }
+  if (s.lateness) want_steps(passes, *s.lateness, s.found);
+  if (splits) want_rest(passes, s.found, s.rest);
+  if (options.layers) {
+    const Buckets& totals = only ? s.steps->buckets : s.buckets;
+    want_layers(passes, s.found, only.value_or(StepRange{}), totals, s.comms, s.layers.emplace());
+  }
+  if (only) of_calls();
+  while (passes.read()) {
+  }
 }
 
 }  // namespace
@@ -92,54 +138,11 @@ Summary summarise(const job::Job& job, const read::Traces& traces, const Summary
   Summary s;
   s.job = &job;
   s.only_steps = options.only_steps;
-  for (const read::Process* p : job.processes) {
-    add(s.buckets, bucket_totals(*p));
-    add_ops(s.ops, *p);
-    add_host_memory(s.host_memory, *p);
-    add_phases(s.phases, *p);
-    if (!p->footer || p->lane != 0) continue;
-    for (const auto& [reason, n] : p->footer->dropped) {
-      s.dropped = read::saturated_sum(s.dropped, n);
-    }
-    // A merged trace has one base for all, and the footer each process's own.
-    const std::int64_t began_ns = p->footer->base_time_ns.value_or(p->header.base_time_ns);
-    const std::int64_t ran_ns = diagnose::known_until_ns(*p) - began_ns;
-    s.self_cost_ns = read::saturated_sum(s.self_cost_ns, p->footer->self_cost_ns);
-    s.self_run_ns = read::saturated_sum(
-        s.self_run_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(ran_ns, 0)));
-    const read::Compute compute = p->footer->compute.value_or(read::Compute{});
-    s.compute.busy_ns = read::saturated_sum(s.compute.busy_ns, compute.busy_ns);
-    s.compute.window_ns = read::saturated_sum(s.compute.window_ns, compute.window_ns);
-  }
-  if (options.steps || options.only_steps) {
-    s.steps = step_totals(job, traces, options.only_steps.value_or(StepRange{}));
-  }
-  if (options.only_steps) only_these(s);
+  count_ledgers(job, s);
   s.memory = memory_of(job);
-  s.comms = communicators(job, s.ops);
-  find_roles(job, s.comms);
-  if (options.read_lines) s.object_gathers = all_object_gathers(job, traces);
-  if (options.lateness) s.lateness = diagnose::lateness_of(job, traces);
-  const bool splits = options.phases && !options.only_steps;
-  if (options.top != 0 || options.lateness || options.layers || splits) {
-    s.found = s.steps ? s.steps->found : steps::find(job, traces, [](std::size_t) {});
-  }
-  if (s.lateness) add_steps(*s.lateness, job, traces, s.found);
-  if (options.top != 0) {
-    s.slowest = slowest_calls(job, traces, options.top, s.found, options.only_steps);
-  }
-  const steps::Found& found = s.steps ? s.steps->found : s.found;
-  if (options.op_times) s.op_times = op_times(job, traces, found, options.only_steps);
-  if (options.histogram) {
-    s.histogram = histogram(job, traces, *options.histogram, found, options.only_steps);
-  }
-  if (splits) s.rest = split_rest(job, traces, s.found);
-  if (options.layers) {
-    s.layers = find_layers(job, traces, s.found, options.only_steps.value_or(StepRange{}),
-                           s.buckets, s.comms);
-  }
-  if (options.ranges) s.ranges = range_totals(job, traces);
-  if (options.sites) s.sites = site_totals(job, traces);
+  count_communicators(s);
+  read_lines(job, traces, options, s);
+  if (s.only_steps) only_these(s);
   s.findings =
       diagnose::diagnose(
           job, traces,

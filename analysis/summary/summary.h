@@ -75,6 +75,8 @@ struct SummaryOptions {
   std::optional<HistogramOptions> histogram{};  // from event lines too
   std::optional<StepRange> only_steps{};        // leaves the rest out
   bool whole_job = true;                        // ranks that are not there are missing
+  // Gets the number of files done of a pass over the lines, from any thread.
+  std::function<void(std::size_t)> progress{};
 };
 
 Summary summarise(const job::Job& job, const read::Traces& traces, const SummaryOptions& options);

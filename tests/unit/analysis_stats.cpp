@@ -21,8 +21,14 @@ std::optional<read::Amounts> objects_of(std::string_view lines) {
   const Folder folder;
   const auto file = folder.write(
       "r.json", "[\n" + header() + comm(1, "aa") + std::string(lines) + ledger("") + footer());
-  const read::Trace trace = read::load(file);
-  return stats::object_gathers(trace).at(0);
+  read::Traces traces;
+  traces.traces.push_back(read::load(file));
+  const job::Job job = job::jobs_of({&traces.traces[0].processes[0]}).at(0);
+  collect::Passes passes(job, traces);
+  std::optional<read::Amounts> objects;
+  stats::want_object_gathers(passes, objects);
+  passes.read();
+  return objects;
 }
 
 }  // namespace

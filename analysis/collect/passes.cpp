@@ -1,0 +1,16 @@
+#include "collect/passes.h"
+
+namespace tprof::collect {
+
+bool Passes::read() {
+  const std::vector<Reader> readers = std::exchange(wanted_, {});
+  if (readers.empty()) return false;
+  const auto make = [&](const read::Process& rank, Collectors& all) {
+    for (const Reader& reader : readers) reader.make(rank, all);
+  };
+  const Lines lines = Lines::of_job(job_, traces_, make, progress_);
+  for (const Reader& reader : readers) reader.take(lines);
+  return true;
+}
+
+}  // namespace tprof::collect
