@@ -26,8 +26,8 @@ class Drain {
   // Appends the lines of all closed records to `out` and moves `p` past them. `events`: how many
   // event lines are among them. Stops at 1 MiB of text, returns false when there may be more.
   // `last`: for each thread, how many of its records are wanted; null: all. `files`: the texts of
-  // the windows' files in `p`; null: all goes to `out`. Stops too where a window begins and there
-  // is no place for its file: see `file_wanted`.
+  // the windows' files in `p`; null: all goes to `out`. A thread stops where a window begins and
+  // there is no place for its file; when all threads have, see `file_wanted`.
   bool run(Text& out, Progress& p, std::uint64_t& events, const std::uint64_t* last = nullptr,
            Text* files = nullptr) {
     files_ = files;
@@ -38,8 +38,12 @@ class Drain {
       const ThreadArea* t = view_.thread(i);
       if (t == nullptr) continue;
       const std::uint64_t until = std::min(last == nullptr ? UINT64_MAX : last[i], sink_.limit(i));
-      if (!thread(out, p, *t, i, events, until)) return false;
+      if (!thread(out, p, *t, i, events, until)) {
+        file_wanted_ = false;  // not before all threads' lines of the older windows are written
+        return false;
+      }
     }
+    if (file_wanted_) return false;
     sink_.end(out, p);
     return true;
   }
@@ -177,7 +181,8 @@ class Drain {
     while (p.tail[i] < head && p.tail[i] < last) {
       const auto r = copy_in_use(ring[p.tail[i] & (capacity - 1)]);
       if (r.txn == 0 || r.txn > committed) break;
-      if (size_of(out) >= kBatchBytes || !has_file(p, window_of_record(r))) return false;
+      if (size_of(out) >= kBatchBytes) return false;
+      if (!has_file(p, window_of_record(r))) break;
       ++p.tail[i];
       if (r.function == kMetaRange) {
         range(out, p, r, t, i, head);
