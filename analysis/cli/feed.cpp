@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/lines.h"
 #include "read/window_files.h"
@@ -36,11 +37,8 @@ std::string event_line(const char* what, const std::vector<std::filesystem::path
 
 // Lines of a window's file that explain its events, and stand in the rank file as well.
 bool of_rank_file_too(std::string_view line) {
-  constexpr std::string_view kNames[] = {
-      "process_name",   "process_sort_index", "thread_name", "tprof_header", "tprof_comm",
-      "tprof_identity", "tprof_site",         "tprof_graph", "tprof_stream", "tprof_window"};
-  return std::ranges::any_of(kNames, [&](std::string_view name) {
-    return line.starts_with(fmt::format("{{\"name\":\"{}\"", name));
+  return std::ranges::any_of(kLineKinds, [&](const LineKindInfo& kind) {
+    return kind.explains && line.starts_with(kind.start);
   });
 }
 

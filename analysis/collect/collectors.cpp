@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "interpose/format/line_kinds.h"
+
 namespace tprof::collect {
 namespace {
 
@@ -80,7 +82,7 @@ void OpenRanges::open_range(const read::Range& range) {
 }
 
 void DecreasedLedgers::metadata(const read::Line& line, const Process& so_far) {
-  if (!line.text.starts_with("{\"name\":\"tprof_ledger\"")) return;
+  if (!is_line(line.text, LineKind::ledger)) return;
   if (before_ && so_far.ledger) compare(*before_, *so_far.ledger, line.offset);
   before_ = so_far.ledger;
 }

@@ -11,6 +11,7 @@
 #include "interpose/format/coverage.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/format/ledger.h"
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/memory.h"
 #include "interpose/format/metrics.h"
 #include "interpose/format/record.h"
@@ -64,12 +65,6 @@ constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
     {"run_id", "run"},        {"rendezvous", "rendezvous"},
     {"uuid", "GPU"}};
 
-constexpr std::string_view kMetadataLines[] = {
-    "process_name",  "process_sort_index", "thread_name",  "tprof_clock",  "tprof_comm",
-    "tprof_control", "tprof_device_clock", "tprof_footer", "tprof_graph",  "tprof_group",
-    "tprof_header",  "tprof_identity",     "tprof_last",   "tprof_ledger", "tprof_merged",
-    "tprof_site",    "tprof_stream",       "tprof_step",   "tprof_window"};
-
 template <typename List>
 bool contains(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != std::end(list);
@@ -85,13 +80,20 @@ bool is_known(std::string_view key) {
 
 // What "name" is in the arguments of a line.
 std::string_view names_in(std::string_view line) {
-  if (line == "process_name") return "process";
-  if (line == "thread_name") return "thread";
-  if (line == "tprof_comm") return "name";
-  if (line == "tprof_window") return "window";
-  const bool rows = line == "tprof_footer" || line == "tprof_graph" || line == "tprof_ledger" ||
-                    line == "tprof_step";
-  return rows ? "function" : "text";
+  const std::optional<LineKind> kind = line_kind(line);
+  if (!kind) return "text";
+  switch (*kind) {
+    case LineKind::process_name:
+      return "process";
+    case LineKind::thread_name:
+      return "thread";
+    case LineKind::comm:
+      return "name";
+    case LineKind::window:
+      return "window";
+    default:
+      return info_of(*kind).rows ? "function" : "text";
+  }
 }
 
 bool is_word_of_the_contract(std::string_view text) {
@@ -242,7 +244,7 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text
     if (key == "args" && !ours) return false;  // what its strings are is not known yet
     if (key == "name") {
       const std::string_view name = value_of(value.get_string());
-      const bool metadata = !range && contains(kMetadataLines, name);
+      const bool metadata = !range && line_kind(name).has_value();
       ours = ours || metadata;
       put_key(key, out);
       // Of a range it is the program's, and says nothing of the line.

@@ -9,6 +9,7 @@
 #include "export/flows.h"
 #include "export/other_chrome.h"
 #include "export/other_lines.h"
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
 #include "read/json.h"
@@ -150,8 +151,9 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
     files.push_back(part.trace->source.file.filename().string());
     for (const Member& m : part.members) {
       if (!m.to) continue;
-      add(metadata("process_name", m.to->pid, {{"name", m.title}}));
-      add(metadata("process_sort_index", m.to->pid, {{"sort_index", m.sort_index}}));
+      add(metadata(name_of(LineKind::process_name), m.to->pid, {{"name", m.title}}));
+      add(metadata(name_of(LineKind::process_sort_index), m.to->pid,
+                   {{"sort_index", m.sort_index}}));
     }
   }
   Json args = {{"schema", kSchema}, {"tprof_version", kVersion}, {"files", files}};
@@ -165,7 +167,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
                               {"likely_ns", c.likely_ns},
                               {"at_most_ns", c.at_most_ns ? Json(*c.at_most_ns) : Json()}});
   }
-  const Json merged = metadata("tprof_merged", 0, std::move(args));
+  const Json merged = metadata(name_of(LineKind::merged), 0, std::move(args));
   return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
 }
 

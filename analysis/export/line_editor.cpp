@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "interpose/format/line_kinds.h"
 #include "read/metadata.h"
 
 namespace tprof::trace_export {
@@ -47,7 +48,7 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
     Json j = parsed(line.text);
     Json& args = j.at("args");
     j.at("pid") = to.pid;
-    if (j.at("name") == "tprof_header") {
+    if (j.at("name") == name_of(LineKind::header)) {
       args.at("base_time_ns") = to.base_time_ns;
       args.erase("monotonic_ns");  // ts are no longer on that clock
       for (Json& anchor : args.at("clock")) shift_anchor(anchor, to);
@@ -135,13 +136,17 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
 bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& out) {
   if (read::is_flow(line.text) || read::is_other(line.text)) return false;
   const Places at = find(line);
-  if (at.name == "\"process_name\"" || at.name == "\"process_sort_index\"" ||
-      at.name == "\"tprof_merged\"") {
-    return false;
-  }
-  if (at.name == "\"tprof_header\"" || at.name == "\"tprof_clock\"") {
-    edit_clock_line(line, to, out);
-    return true;
+  switch (line_kind(at.name.substr(1, at.name.size() - 2)).value_or(LineKind::thread_name)) {
+    case LineKind::process_name:
+    case LineKind::process_sort_index:
+    case LineKind::merged:
+      return false;
+    case LineKind::header:
+    case LineKind::clock:
+      edit_clock_line(line, to, out);
+      return true;
+    default:
+      break;
   }
   const char* copied = line.text.data();
   const auto skip_to = [&](std::string_view place) {

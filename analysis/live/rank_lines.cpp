@@ -7,6 +7,7 @@
 
 #include "diagnose/calls.h"
 #include "diagnose/names.h"
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/events.h"
 #include "read/json.h"
@@ -30,7 +31,7 @@ void each_line_of(const std::string& lines, F&& f) {
 
 // Of a process that was told no rank, by its largest communicator so far.
 std::optional<std::int64_t> identity_in(const Line& line) {
-  if (!line.text.starts_with("{\"name\":\"tprof_identity\"")) return std::nullopt;
+  if (!is_line(line.text, LineKind::identity)) return std::nullopt;
   simdjson::dom::parser parser;
   read::object top;
   if (parser.parse(line.text.data(), line.text.size()).get(top) != simdjson::SUCCESS)
@@ -119,7 +120,7 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
                                       : ", took " + diagnose::duration(e.dur_ns)));
   };
   read::read_lines(part, {.event = call, .launch = call, .metadata = [&](const Line& line) {
-                            if (!steps::is_step_line(line.text)) return;
+                            if (!is_line(line.text, LineKind::step)) return;
                             const steps::StepLine step = steps::parse_step_line(line.text);
                             row(step.to_ns,
                                 fmt::format("step {} ended, took {}", step.step,

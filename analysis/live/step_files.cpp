@@ -1,5 +1,6 @@
 #include "live/step_files.h"
 
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "steps/step_lines.h"
@@ -18,7 +19,7 @@ std::uint64_t begin_of(const std::filesystem::path& file) {
 }
 
 std::optional<Step> last_step(const std::string& lines) {
-  constexpr std::string_view kStart = "{\"name\":\"tprof_step\"";
+  constexpr std::string_view kStart = info_of(LineKind::step).start;
   const std::size_t begin = lines.rfind(kStart);
   if (begin == std::string::npos || (begin != 0 && lines[begin - 1] != '\n')) return std::nullopt;
   std::string_view line = std::string_view(lines).substr(begin);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/record.h"
 #include "read/error.h"
@@ -188,7 +189,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   };
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
-      const bool last = reader.last && line.text.starts_with("{\"name\":\"tprof_last\"");
+      const bool last = reader.last && is_line(line.text, LineKind::last);
       if (is_metadata(line.text) && !last) {
         go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
         if (reader.metadata) reader.metadata(line);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/window_files.h"
 
@@ -99,7 +100,7 @@ bool BlockReader::next(Block& block) {
 }
 
 void BlockReader::stop_at_window(Block& block) {
-  constexpr std::string_view kLine = "{\"name\":\"tprof_window\"";
+  constexpr std::string_view kLine = info_of(LineKind::window).start;
   std::string& text = block.text;
   for (std::size_t begin = text.find(kLine); begin != text.npos; begin = text.find(kLine, begin)) {
     const std::size_t end = text.find('\n', begin) + 1;

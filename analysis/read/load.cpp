@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/metadata.h"
 #include "read/process.h"
@@ -139,7 +140,7 @@ std::optional<Block> closing_lines(File& file, std::uint64_t file_size) {
   for (std::size_t size = kEdge; size < file_size && size <= kLargestTail; size *= 4) {
     Block tail = file.part(file_size - size, size);
     if (!tail.text.ends_with("]\n") && !tail.text.ends_with(']')) return std::nullopt;
-    const std::size_t ledger = tail.text.rfind("\n{\"name\":\"tprof_ledger\"");
+    const std::size_t ledger = tail.text.rfind("\n" + std::string(info_of(LineKind::ledger).start));
     if (ledger == std::string::npos) continue;
     tail.text.erase(0, ledger + 1);
     tail.offset += ledger + 1;

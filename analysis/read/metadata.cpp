@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/memory.h"
 #include "interpose/format/schema.h"
 #include "read/error.h"
@@ -305,13 +306,14 @@ void MetadataParser::dispatch(const Line& line) {
   refuse_repeated_keys(whole);
   const std::string name = text(top, "name");
   if (!name.starts_with("tprof_")) return;  // an event whose name is written with escapes
-  if (name == "tprof_merged") {
+  const std::optional<LineKind> kind = line_kind(name);
+  if (kind == LineKind::merged) {
     check_schema(object_of(top, "args"));
     if (!processes_.empty()) throw Malformed("expected tprof_merged before any tprof_header");
     merged_ = true;
     return;
   }
-  if (name == "tprof_header") {
+  if (kind == LineKind::header) {
     if (!merged_ && !processes_.empty()) {
       throw Malformed(
           "a second tprof_header in a file that is no merged trace: were files put together? Give "
@@ -328,10 +330,10 @@ void MetadataParser::dispatch(const Line& line) {
   Process& p = processes_.back();
   const std::int64_t pid = integer(top, "pid");
   if (p.footer) throw Malformed("expected no " + name + " behind the process's tprof_footer");
-  if (name == "tprof_comm") {
+  if (kind == LineKind::comm) {
     Comm c = comm(object_of(top, "args"));
     p.comms[c.comm] = std::move(c);
-  } else if (name == "tprof_ledger") {
+  } else if (kind == LineKind::ledger) {
     Ledger l = ledger(object_of(top, "args"));
     if (p.ledger && l.epoch < p.ledger->epoch) {
       throw Malformed("expected an epoch of at least " + std::to_string(p.ledger->epoch) +
@@ -339,19 +341,19 @@ void MetadataParser::dispatch(const Line& line) {
     }
     if (l.ends_epoch) p.epoch_ends.push_back(l);
     p.ledger = std::move(l);
-  } else if (name == "tprof_footer") {
+  } else if (kind == LineKind::footer) {
     p.footer = footer(object_of(top, "args"));
     if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // not known
     if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
       throw Malformed(
           "expected the footer of the process whose header begins this file, found another "
           "process's: were files put together? Give them one by one");
-  } else if (name == "tprof_clock") {
+  } else if (kind == LineKind::clock) {
     p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
-  } else if (name == "tprof_window" && merged_) {
+  } else if (kind == LineKind::window && merged_) {
     if (!find(object_of(top, "args"), "file")) return;
     ++p.windows_missing;  // what was there has no file any more
-  } else if (name == "tprof_identity") {
+  } else if (kind == LineKind::identity) {
     const object args = object_of(top, "args");
     identity(args, p.header);
     p.header.identified = true;

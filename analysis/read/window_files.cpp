@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/settings.h"
 #include "interpose/lines/window_lines.h"
 #include "read/error.h"
@@ -22,7 +23,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kWindowLine = "{\"name\":\"tprof_window\"";
 constexpr std::string_view kFile = ",\"file\":\"";
 constexpr std::string_view kEnd = ".json";
 
@@ -63,7 +63,7 @@ bool has_window_files(const Header& header) {
 }
 
 std::optional<NamedWindow> named_window(std::string_view line) {
-  if (!line.starts_with(kWindowLine) || line.find(kFile) == line.npos) return std::nullopt;
+  if (!is_line(line, LineKind::window) || line.find(kFile) == line.npos) return std::nullopt;
   line = line.substr(0, line.rfind('}') + 1);  // without its comma
   simdjson::dom::parser parser;
   object top;
@@ -119,9 +119,9 @@ void leave_events(Block& block) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    const bool group = line.starts_with("{\"name\":\"tprof_group\"");
+    const bool group = is_line(line, LineKind::group);
     const bool other = line.starts_with("{\"name\":\"process_") ||
-                       line.starts_with("{\"name\":\"thread_name\"") || !line.starts_with('{');
+                       is_line(line, LineKind::thread_name) || !line.starts_with('{');
     if (!group && (other || is_metadata(line)))
       std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(begin), end - begin, '\n');
     begin = end + 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/scopes.h"
 #include "read/json.h"
 #include "read/metadata.h"
@@ -68,8 +69,7 @@ void add(ScopeTotal& to, const ScopeTotal& more) {
 }
 
 void ScopeLedger::metadata(const read::Line& line, const read::Process&) {
-  constexpr std::string_view kBegin = R"({"name":"tprof_ledger")";
-  if (rank_.lane != 0 || !line.text.starts_with(kBegin)) return;
+  if (rank_.lane != 0 || !is_line(line.text, LineKind::ledger)) return;
   simdjson::dom::parser parser;
   read::object top;
   if (parser.parse(line.text.data(), line.text.size()).get(top) != simdjson::SUCCESS) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collect/lines.h"
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/json.h"
 
@@ -12,7 +13,6 @@ namespace tprof::stats {
 namespace {
 
 constexpr std::size_t kMaxFrames = 64;
-constexpr std::string_view kSiteLine = "{\"name\":\"tprof_site\"";
 
 std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -72,7 +72,7 @@ bool contains(std::string_view text, std::string_view part) {
 }  // namespace
 
 void SiteLines::add(const read::Process& process, const read::Line& line) {
-  if (!line.text.starts_with(kSiteLine)) return;
+  if (!is_line(line.text, LineKind::site)) return;
   read::object top;
   if (parser_.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
     throw read::BadInput(process.file, line.offset, "expected one JSON object on this line");

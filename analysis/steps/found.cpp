@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/json.h"
 #include "steps/marks.h"
@@ -27,7 +28,7 @@ struct Calls : collect::Collector {
   void range(const read::Range& r) override { marks.add(r); }
   bool wants_ranges() const override { return true; }
   void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
-    if (!is_step_line(line.text)) return;
+    if (!is_line(line.text, LineKind::step)) return;
     try {
       lines.push_back(parse_step_line(line.text));
     } catch (const read::Malformed& e) {

@@ -20,10 +20,6 @@ struct StepLine {
   std::vector<read::Row> rows{};
 };
 
-inline bool is_step_line(std::string_view line) {
-  return line.starts_with("{\"name\":\"tprof_step\"");
-}
-
 // Throws read::Malformed.
 StepLine parse_step_line(std::string_view line);
 

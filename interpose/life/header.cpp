@@ -104,11 +104,11 @@ void header_lines(Text& out, const View& view, const Config& config, const Proce
                   const RankFile& file, std::uint64_t bracket_ns, std::string_view libraries) {
   const Head& head = view.head();
   out << "[\n";
-  open_line(out, view, "process_name", 'M', 0)
+  open_line(out, view, LineKind::process_name, 0)
       << ",\"args\":{\"name\":\"" << (p.rank >= 0 ? "rank " : "pid ") << head.line_pid << "\"}},\n";
-  open_line(out, view, "process_sort_index", 'M', 0)
+  open_line(out, view, LineKind::process_sort_index, 0)
       << ",\"args\":{\"sort_index\":" << head.line_pid << "}},\n";
-  open_line(out, view, "tprof_header", 'M', 0)
+  open_line(out, view, LineKind::header, 0)
       << ",\"args\":{\"schema\":\"" << kSchema << "\",\"tprof_version\":\"" << kVersion
       << "\",\"run_id\":";
   const auto number = [&](const char* key, std::int64_t v) {

@@ -9,7 +9,7 @@
 namespace tprof {
 
 inline void device_lane_line(Text& out, const View& view, std::uint32_t stream) {
-  open_line(out, view, "thread_name", 'M', kDeviceLane + stream)
+  open_line(out, view, LineKind::thread_name, kDeviceLane + stream)
       << ",\"args\":{\"name\":\"device, ";
   out << (stream == 0 ? "default stream" : "stream ");
   if (stream != 0) out << stream;
@@ -41,7 +41,7 @@ inline void device_line(Text& out, const View& view, const Record& r, std::uint3
 }
 
 inline void device_clock_line(Text& out, const View& view, const Record& r) {
-  open_line(out, view, "tprof_device_clock", 'M', 0)
+  open_line(out, view, LineKind::device_clock, 0)
       << ",\"args\":{\"device\":" << r.comm - 1 << ",\"ts\":";
   timestamp(out, view, r.start_ns)
       << ",\"error_ns\":" << std::uint64_t{r.dur_ns}

@@ -119,7 +119,7 @@ class LastCalls {
   static void line(Text& out, const View& view, const Call& call, std::uint32_t tid) {
     const Record& r = call.record;
     const bool launch = r.function == kMetaLaunch;
-    open_line(out, view, "tprof_last", 'M', tid)
+    open_line(out, view, LineKind::last, tid)
         << ",\"args\":{\"function\":\"" << (launch ? kLaunchName : view.function_name(r.function))
         << "\",\"cat\":\"" << (launch ? kGraphCategory : bucket_name(r.bucket)) << "\",\"ts\":";
     timestamp(out, view, r.start_ns) << ",\"dur\":";

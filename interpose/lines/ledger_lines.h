@@ -86,7 +86,7 @@ inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t in
     });
     merge_totals(sums.all);
   }
-  open_line(out, view, "tprof_graph", 'M', 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
+  open_line(out, view, LineKind::graph, 0) << ",\"args\":{\"graph\":" << index << ",\"ts\":";
   timestamp(out, view, g->made_ns) << ",\"source\":";
   out.number_or_null(g->kind == GraphKind::executable && g->source != 0, g->source)
       << ",\"calls\":[";
@@ -143,7 +143,7 @@ inline void memory_array(Text& out, const Head& head) {
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
   collect(view, sums, count_open_calls);
-  open_line(out, view, "tprof_ledger", 'M', 0)
+  open_line(out, view, LineKind::ledger, 0)
       << ",\"args\":{\"epoch\":" << epoch << ",\"reason\":\"" << reason << "\",\"ts\":";
   timestamp(out, view, now_ns) << ",\"rows\":[";
   Comma row;
@@ -245,7 +245,7 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
     p.range_dropped[i] += dropped_by(sums, kMetaRangeDropped, i);
     ranges += p.range_dropped[i];
   }
-  open_line(out, view, "tprof_footer", 'M', 0) << ",\"args\":{\"dropped\":";
+  open_line(out, view, LineKind::footer, 0) << ",\"args\":{\"dropped\":";
   drops(out, p.dropped, kDroppedNames);
   if (ranges != 0) drops(out << ",\"ranges_dropped\":", p.range_dropped, kRangeDroppedNames);
   if (p.steps_dropped != 0) out << ",\"steps_dropped\":" << p.steps_dropped;

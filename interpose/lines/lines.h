@@ -7,15 +7,15 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/base/text.h"
+#include "interpose/format/line_kinds.h"
 #include "interpose/format/view.h"
 
 namespace tprof {
 
 // {"name":NAME,"ph":PH,"pid":P,"tid":T
-inline Text& open_line(Text& out, const View& view, std::string_view name, char phase,
-                       std::uint32_t tid) {
-  return out << "{\"name\":\"" << name << "\",\"ph\":\"" << phase
-             << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid;
+inline Text& open_line(Text& out, const View& view, LineKind kind, std::uint32_t tid) {
+  return out << info_of(kind).start << ",\"ph\":\"M\",\"pid\":" << view.head().line_pid
+             << ",\"tid\":" << tid;
 }
 
 inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
@@ -74,7 +74,7 @@ inline void native_frames(Text& out, const View& view, const Site& site) {
 inline void site_line(Text& out, const View& view, std::uint32_t number) {
   const Site* site = view.site(number);
   if (site == nullptr) return;
-  open_line(out, view, "tprof_site", 'M', 0) << ",\"args\":{\"site\":" << number;
+  open_line(out, view, LineKind::site, 0) << ",\"args\":{\"site\":" << number;
   if (const SiteObject* object = view.site_object(site->caller.object())) {
     out << ",\"object\":";
     out.string(bounded_text(object->path)) << ",\"offset\":" << site->caller.offset();
@@ -94,14 +94,14 @@ inline void site_line(Text& out, const View& view, std::uint32_t number) {
 
 inline void thread_name_line(Text& out, const View& view, std::uint32_t tid,
                              std::string_view name) {
-  open_line(out, view, "thread_name", 'M', tid) << ",\"args\":{\"name\":";
+  open_line(out, view, LineKind::thread_name, tid) << ",\"args\":{\"name\":";
   out.string(name) << "}},\n";
 }
 
 inline void comm_line(Text& out, const View& view, std::uint32_t index) {
   const Communicator* c = view.comm(index);
   if (c == nullptr) return;
-  open_line(out, view, "tprof_comm", 'M', 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
+  open_line(out, view, LineKind::comm, 0) << ",\"args\":{\"comm\":" << index << ",\"id\":";
   out.hex16_or_null(c->id) << ",\"name\":";
   c->has_name ? out.string(bounded_text(c->name)) : out << "null";
   out << ",\"nranks\":" << c->nranks << ",\"rank\":";
@@ -115,19 +115,19 @@ inline void comm_line(Text& out, const View& view, std::uint32_t index) {
 
 // Corrects rank and world size where the launcher told neither.
 inline void identity_line(Text& out, const View& view, const Communicator& largest) {
-  open_line(out, view, "tprof_identity", 'M', 0)
+  open_line(out, view, LineKind::identity, 0)
       << ",\"args\":{\"rank\":" << largest.rank << ",\"world_size\":" << largest.nranks << "}},\n";
 }
 
 inline void clock_line(Text& out, const View& view, const ClockAnchor& anchor) {
-  open_line(out, view, "tprof_clock", 'M', 0)
+  open_line(out, view, LineKind::clock, 0)
       << ",\"args\":{\"clock\":[" << anchor.mono_ns - view.head().base_mono_ns << ','
       << anchor.real_ns << ',' << anchor.bracket_ns << "]}},\n";
 }
 
 // The handle behind a stream's number in the lines that follow.
 inline void stream_line(Text& out, const View& view, std::uint32_t number, std::uint64_t handle) {
-  open_line(out, view, "tprof_stream", 'M', 0)
+  open_line(out, view, LineKind::stream, 0)
       << ",\"args\":{\"stream\":" << number << ",\"handle\":\"";
   out.pointer(handle) << "\"}},\n";
 }
@@ -220,7 +220,7 @@ inline void launch_line(Text& out, const View& view, const Record& r, std::uint3
 }
 
 inline void group_line(Text& out, const View& view, const Record& r, std::uint32_t tid) {
-  open_line(out, view, "tprof_group", 'M', tid) << ",\"args\":{\"group\":" << r.group << ",\"ts\":";
+  open_line(out, view, LineKind::group, tid) << ",\"args\":{\"group\":" << r.group << ",\"ts\":";
   timestamp(out, view, r.start_ns) << ",\"dur\":";
   out.micros(r.dur_ns) << ",\"result\":" << std::uint64_t{r.result} << ",\"calls\":" << r.count;
   if (r.function == kMetaGroup && r.sync) out << ",\"simulated\":true";

@@ -14,7 +14,7 @@ namespace tprof {
 
 inline void range_lane_line(Text& out, const View& view, std::uint32_t tid,
                             std::string_view thread) {
-  open_line(out, view, "thread_name", 'M', kRangeLane + tid) << ",\"args\":{\"name\":";
+  open_line(out, view, LineKind::thread_name, kRangeLane + tid) << ",\"args\":{\"name\":";
   char name[sizeof kRangeCategory + 1 + kThreadNameBytes];
   FixedText text(name);
   text << kRangeCategory << " " << prefix(thread, kThreadNameBytes);

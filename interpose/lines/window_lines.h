@@ -40,7 +40,7 @@ inline void window_line(Text& out, const View& view, std::uint32_t number, const
   const Window& window = window_of(view, number);
   const std::uint64_t from_ns = window.from_ns.load(std::memory_order_acquire);
   const std::uint64_t to_ns = window.to_ns.load(std::memory_order_acquire);
-  open_line(out, view, "tprof_window", 'M', 0) << ",\"args\":{\"ts\":";
+  open_line(out, view, LineKind::window, 0) << ",\"args\":{\"ts\":";
   timestamp(out, view, from_ns);
   if (to_ns != kNotYet) (out << ",\"dur\":").micros(to_ns - from_ns);
   const std::int64_t first = window.first_step.load(std::memory_order_relaxed);

@@ -75,7 +75,7 @@ class StepRows {
 // nobody marked it.
 inline void step_line(Text& out, const View& view, const StepInterval& step,
                       const Pages<Total>& rows, std::uint64_t launches, bool lost, bool found) {
-  open_line(out, view, "tprof_step", 'M', 0) << ",\"args\":{\"step\":" << step.step << ",\"ts\":";
+  open_line(out, view, LineKind::step, 0) << ",\"args\":{\"step\":" << step.step << ",\"ts\":";
   timestamp(out, view, step.from_ns) << ",\"dur\":";
   out.micros(step.to_ns - step.from_ns);
   if (launches != 0) out << ",\"launches\":" << launches;
