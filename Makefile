@@ -22,7 +22,7 @@ wheel:
 
 test:
 	@scripts/test
-# Every end of a step on every shape, every training run beside one without the preload, and the slow proofs.
+# Tests every end of a step on every shape, every training run beside one without the preload, and the slow proofs.
 test-all:
 	@TPROF_TEST_ALL=1 scripts/test
 	@scripts/test-matrix

@@ -1,7 +1,7 @@
-"""What only a GPU can show: real libcudart, libnccl and frameworks, with and without libtprof.so.
+"""Checks what only a GPU can show: real libcudart, libnccl and frameworks, with and without libtprof.so.
 
-Run by scripts/gpu-check. Every check is reported, whatever the ones before it did. What is
-expected comes from the programs' own arguments and shapes, never from tprof.
+scripts/gpu-check runs it. Every check is reported, whatever the ones before it did. Expected values
+come from the programs' own arguments and shapes, never from tprof.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Run:
 
 
 class Machine:
-    """Where and with what the programs run."""
+    """The machine and the library that the programs run with."""
 
     def __init__(self, library: pathlib.Path, out: pathlib.Path, ranks: int, standin: bool):
         self.library, self.out, self.ranks, self.standin = library, out, ranks, standin
@@ -72,13 +72,13 @@ class Machine:
 def check_same(plain: Run, traced: Run) -> None:
     for run, how in ((plain, "without"), (traced, "with")):
         require(run.code == 0, f"exits {run.code} {how} the preload, see {run.stderr}")
-    # Ranks write whenever they get there, so the order of lines means nothing.
+    # Ranks write in any order, so the order of lines means nothing.
     ours, theirs = sorted(traced.stdout.splitlines()), sorted(plain.stdout.splitlines())
     require(ours == theirs, f"another standard output: {set(ours) ^ set(theirs)}")
 
 
 def pair(machine: Machine, script: str, *args: str) -> Run:
-    """The traced one of two runs that must not differ in anything the user sees."""
+    """Returns the traced one of two runs that must not differ in anything the user sees."""
     name = pathlib.Path(script).stem
     plain = machine.train(f"{name}-plain", script, *args, preload=False)
     traced = machine.train(name, script, *args)
@@ -96,7 +96,7 @@ def pair(machine: Machine, script: str, *args: str) -> Run:
 
 
 def tally(file: rankfile.RankFile, function: str) -> dict[int, int]:
-    """count -> calls."""
+    """Returns count -> calls."""
     named = (event for event in file.events if event["name"] == function)
     return dict(collections.Counter(event["args"]["count"] for event in named))
 
@@ -183,7 +183,7 @@ def cuda_graph(machine: Machine) -> str:
 
 
 def profiled(machine: Machine, name: str, preload: bool, **settings: str) -> tuple[Run, list[list[gpu_times.Work]]]:
-    """A run under torch.profiler, and what its device did on each rank."""
+    """Returns a run under torch.profiler, and what its device did on each rank."""
     out = machine.out / f"{name}-kineto"
     out.mkdir()
     size = () if machine.standin else ("--width", "2048", "--hidden", "8192", "--depth", "8", "--steps", "20")
@@ -193,7 +193,7 @@ def profiled(machine: Machine, name: str, preload: bool, **settings: str) -> tup
 
 
 def times_beside_cuptis(machine: Machine) -> str:
-    """Timing events and CUPTI look at the same calls: of the same run, Kineto's kernels."""
+    """Compares the times by events with Kineto's kernels of the same run, which come from CUPTI."""
     run, kinetos = profiled(machine, "events", True, TPROF_TIMING="events", TPROF_SCHEDULE="profiler")
     texts = []
     for file, work in zip(run.ranks(), kinetos):
@@ -201,7 +201,7 @@ def times_beside_cuptis(machine: Machine) -> str:
         lost = file.footer.get("timing_lost", {})
         for bucket in gpu_times.NAMES.values():
             calls = theirs[bucket].calls
-            # What NCCL does on one rank is no kernel.
+            # On one rank NCCL's work is no kernel.
             require(
                 machine.ranks == 1 or 0 <= calls - ours[bucket].calls <= sum(lost.values()),
                 f"{file.path}: {bucket} {ours[bucket].calls} timed, {lost} not, of {calls} that ran",
@@ -216,7 +216,7 @@ def times_beside_cuptis(machine: Machine) -> str:
 
 
 def overlap(machine: Machine) -> str:
-    """Whether timing events take communication out from under computation."""
+    """Measures whether timing events take communication out from under computation."""
     if machine.standin:
         return "not measured on the stand-in"
     shares: dict[str, list[float]] = {"without": [], "events": []}
@@ -229,7 +229,7 @@ def overlap(machine: Machine) -> str:
     return f"NCCL's kernels under others: {', '.join(said)} of their time, median of {PAIRS} (reported, not judged)"
 
 
-# What a user may ask for, beside nothing at all; the goals are shares of a step.
+# Settings that a user may ask for, beside none; the goals are shares of a step.
 STEP_SETTINGS = {
     "host": ("host", "0.1 %"), "events": ("events", "0.5 %"), "events:16": ("events:16", "0.1 %"), "cupti": ("cupti", "2 %"),
 }  # fmt: skip
@@ -261,7 +261,7 @@ def step_time(machine: Machine) -> str:
 
 
 def lanes_of_gpus(machine: Machine) -> str:
-    """What NVML tells beside a training job, for each device that nvidia-smi lists."""
+    """Checks what NVML tells beside a training job, for each device that nvidia-smi lists."""
     if machine.standin:
         return "not measured on the stand-in"
     run = machine.train("gpus", "demo_gpt.py", "--steps", "200", TPROF_METRICS="100ms,gpus")

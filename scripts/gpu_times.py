@@ -1,4 +1,4 @@
-"""Times on the device: ours by timing events beside Kineto's, which has them from CUPTI."""
+"""Compares times on the device: ours by timing events, and Kineto's, which come from CUPTI."""
 
 import collections
 import dataclasses
@@ -11,9 +11,9 @@ COPIES = {"HtoD": "H2D", "DtoH": "D2H"}
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What the device did from `start` to `end`, in ns."""
+    """Work of the device from `start` to `end`, in ns."""
 
-    bucket: str  # of ours; COMPUTE: a kernel that is not NCCL's
+    bucket: str  # our name; COMPUTE: a kernel that is not NCCL's
     start: int
     end: int
 
@@ -45,12 +45,12 @@ def union(work: list[Work]) -> list[tuple[int, int]]:
 
 
 def covered(work: Work, by: list[tuple[int, int]]) -> int:
-    """How many ns of it lie within intervals that do not overlap."""
+    """Returns how many ns of it lie within intervals that do not overlap."""
     return sum(max(0, min(work.end, end) - max(work.start, start)) for start, end in by)
 
 
 def hidden_and_whole(work: list[Work]) -> tuple[int, int]:
-    """Time of NCCL's kernels under kernels that compute, and all of it: ns, summed over kernels."""
+    """Returns the time of NCCL's kernels under kernels that compute, and all of it: ns, summed over kernels."""
     compute = union([w for w in work if w.bucket == "COMPUTE"])
     nccl = [w for w in work if w.bucket in NAMES.values()]
     return sum(covered(w, compute) for w in nccl), sum(w.end - w.start for w in nccl)
@@ -86,7 +86,7 @@ def of_ledger(rows: list[dict]) -> dict[str, Sums]:
 
 
 def compared(ours: dict[str, Sums], theirs: dict[str, Sums]) -> str:
-    """What a call of each bucket took on average, ours less theirs."""
+    """Returns what a call of each bucket took on average, ours less theirs."""
     texts = []
     for bucket in (*NAMES.values(), *COPIES.values()):
         a, b = ours.get(bucket, Sums()), theirs.get(bucket, Sums())

@@ -1,4 +1,4 @@
-"""clang-tidy over every source of ours that the build compiles: tidy.py BUILD FOLDER...
+"""Runs clang-tidy over every source of ours that the build compiles: tidy.py BUILD FOLDER...
 
 Reading the headers of a file takes seconds, so a file that was found clean is not looked at again
 until something changes that the verdict depends on: its preprocessed text, its flags, the .clang-tidy
@@ -18,7 +18,7 @@ REPO = pathlib.Path(__file__).resolve().parents[1]
 
 
 def sources(build: pathlib.Path, folders: list[str]) -> dict[pathlib.Path, dict]:
-    """File -> its entry; a file that two targets compile is looked at once."""
+    """Returns file -> its entry; a file that two targets compile is looked at once."""
     entries = json.loads((build / "compile_commands.json").read_text())
     roots = [REPO / folder for folder in folders]
     files = {pathlib.Path(entry["file"]): entry for entry in entries}
@@ -30,8 +30,8 @@ def sources(build: pathlib.Path, folders: list[str]) -> dict[pathlib.Path, dict]
 
 
 def flags(entry: dict) -> list[str]:
-    """g++'s, without what it reads before the file: that is nothing to clang, and each file is to
-    include what it uses."""
+    """Returns g++'s flags, without what it reads before the file: that is nothing to clang, and
+    each file must include what it uses."""
     command = shlex.split(entry["command"])
     for option, words in (("-o", 2), ("-c", 2), ("-include", 2), ("-Winvalid-pch", 1)):
         if option in command:
@@ -49,7 +49,7 @@ def fingerprint(file: pathlib.Path, entry: dict, common: bytes) -> str:
 
 
 def look_at(file: pathlib.Path, entry: dict, build: pathlib.Path, common: bytes) -> str:
-    """What clang-tidy complains of; empty if the file is clean."""
+    """Returns what clang-tidy complains of; empty if the file is clean."""
     stamp = build / ".tidy" / fingerprint(file, entry, common)
     if stamp.exists():
         return ""

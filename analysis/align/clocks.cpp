@@ -22,7 +22,7 @@ Point point_of(const Passage& a, const Passage& b) {
   return p;
 }
 
-// The same, of the other host against the first.
+// Returns the same point, for the other host against the first.
 Point turned(const Point& p) {
   Point other;
   other.ends = p.ends;
@@ -43,7 +43,7 @@ std::vector<Sample> samples_of(std::vector<Point> points) {
   return samples;
 }
 
-// By the worst of its pieces.
+// The value of the worst piece.
 double likely(const Course& c) {
   return std::ranges::max_element(c.pieces, {}, &Piece::likely)->likely;
 }
@@ -55,8 +55,8 @@ double at_most(const Course& c) {
 
 void ClockFit::add(std::span<const Passage> collective) {
   if (collective.empty()) return;
-  // A star, with those in the middle that all others have to do with: number of pairs is that of
-  // hosts.
+  // Pairs all with one hub, so that there are no more pairs than hosts. The hub waits and is waited
+  // for, if any host does both.
   const auto hub = std::ranges::max_element(collective, {}, [](const Passage& p) {
     return std::pair(p.waits && p.awaited, -static_cast<std::int64_t>(p.host));
   });
@@ -92,13 +92,13 @@ Clocks ClockFit::clocks() const {
     const auto samples = samples_of(edge.points);
     if (samples.empty()) continue;
     const double n = static_cast<double>(samples.size());
-    // Of few points the noise is not known: they come last.
+    // The noise of few points is not known, so such pairs come last.
     const double noise = n < 8 ? 1e9 : noise_of(samples) + 1;
     all.push_back({noise / std::sqrt(n), pair.first, pair.second, &edge});
   }
   std::ranges::stable_sort(all, {}, &Weighed::weight);
 
-  // The best pairs that connect as many hosts as can be.
+  // Takes the best pairs that connect as many hosts as possible.
   std::vector<std::size_t> parent(hosts_);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   const auto root = [&](std::size_t i) {

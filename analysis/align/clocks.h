@@ -1,5 +1,5 @@
-// The clocks of hosts on one axis, from what their collectives prove. Where the times come from
-// does not matter here; all are nanoseconds on the clock of a host, whatever its zero.
+// Puts the clocks of hosts on one axis, from what their collectives prove. The source of the times
+// does not matter here: all are nanoseconds on the clock of a host, whatever its zero.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ namespace tprof::align {
 // A host's part in one collective.
 struct Passage {
   std::size_t host = 0;
-  // Nobody who waits can leave before this: the last of its ranks that others wait for had come no
-  // sooner. Its ranks are waited for: of a broadcast only the root.
+  // `awaited`: others wait for ranks of this host (in a broadcast, for the root only). Nobody who
+  // waits can leave before `last_start`, when the last of these ranks came.
   bool awaited = false;
   std::int64_t last_start = 0;
-  // The first of its ranks that waits for others had left no later. Of a reduction only the root
-  // does.
+  // `waits`: ranks of this host wait for others (in a reduction, only the root does). The first of
+  // them had left by `first_end`.
   bool waits = false;
   std::int64_t first_end = 0;
-  std::int64_t mean_end = 0;  // of those that wait
+  std::int64_t mean_end = 0;  // of the ranks that wait
 };
 
-// How a host's clock is put on the axis of its group, which is that of its first host.
+// Puts a host's clock on the axis of its group, which is that of its first host.
 struct HostClock {
   std::size_t group = 0;   // hosts of different groups can't be compared
-  std::size_t behind = 0;  // the host that it is measured against; itself: it is the first
+  std::size_t behind = 0;  // the host that it is measured against; itself for the first one
   Course course{};         // against that one
   // Against the first of the group, ns, as in Piece.
   double likely = 0;
@@ -43,12 +43,12 @@ class Clocks {
 
   const std::vector<HostClock>& hosts() const { return hosts_; }
   bool comparable(std::size_t a, std::size_t b) const { return hosts_[a].group == hosts_[b].group; }
-  // A time of a host on the axis of its group.
+  // Returns a time of a host on the axis of its group.
   std::int64_t aligned(std::size_t host, std::int64_t t) const;
-  // By how much two times of two hosts may be apart less or more than they seem, ns.
+  // Returns how wrong the distance between two times of two hosts may be, ns.
   double at_most(std::size_t a, std::size_t b) const;
 
-  // By how much a bound of this collective is violated by these clocks; 0: none is.
+  // Returns by how much these clocks violate a bound of this collective; 0 if none is violated.
   std::int64_t violation(std::span<const Passage> collective) const;
 
  private:
@@ -58,7 +58,7 @@ class Clocks {
 // Takes collectives in any order, in memory that does not grow with their number.
 class ClockFit {
  public:
-  // `room`: points that are kept of all pairs of hosts together.
+  // `room` is the number of points that are kept for all pairs of hosts together.
   explicit ClockFit(std::size_t hosts, std::size_t room = std::size_t{1} << 20)
       : hosts_(hosts), room_(room) {}
 
@@ -66,7 +66,8 @@ class ClockFit {
   Clocks clocks() const;
 
  private:
-  // What is known of two hosts: of many collectives every second, fourth, eighth...
+  // The points of two hosts. If there are many collectives, every second, fourth, eighth... is
+  // kept.
   struct Edge {
     std::vector<Point> points{};
     std::size_t seen = 0;

@@ -10,21 +10,22 @@
 
 namespace tprof::align {
 
-// All lines close to a given one over a stretch of time that keep the bounds of some points: a
-// convex polygon, whose corners are pairs (at the begin, at the end) of distances from that line.
+// All lines close to a given one over a stretch of time that keep the bounds of some points. They
+// form a convex polygon, whose corners are pairs (at the begin, at the end) of distances from that
+// line.
 class Corridor {
  public:
   Corridor(const Line& line, double begin, double end);
 
-  // Cuts off what violates the bounds. A bound that no line of what is left keeps cuts nothing: it
-  // is counted.
+  // Cuts off the lines that violate the bounds. A bound that none of the remaining lines keeps cuts
+  // nothing: it is counted.
   void keep(const Point& p);
 
   std::size_t contradictions() const { return contradictions_; }
-  // By how much the line has to be moved at its begin and end for it to be one of these.
+  // Returns by how much the line has to be moved at its begin and end to become one of these.
   Sample nearest() const;
-  // How far a line of these can be from the given one, moved by `moved`, at t. Unbounded where the
-  // bounds say nothing of it.
+  // Returns how far, at t, one of these lines can be from the given one moved by `moved`. Unbounded
+  // if the bounds say nothing about it.
   double width(double t, const Sample& moved) const;
 
  private:
@@ -32,7 +33,7 @@ class Corridor {
     double begin;
     double end;
   };
-  // Those whose distance at t is at most (or, with sign -1, at least) this.
+  // Keeps the lines whose distance at t is at most (or, with sign -1, at least) this.
   void cut(double t, double distance, double sign);
   double share(double t) const { return end_ > begin_ ? (t - begin_) / (end_ - begin_) : 0; }
 
@@ -40,7 +41,7 @@ class Corridor {
   double begin_;
   double end_;
   std::vector<Corner> corners_;
-  std::vector<Corner> kept_;  // room that is used again
+  std::vector<Corner> kept_;  // reused memory
   std::size_t contradictions_ = 0;
 };
 

@@ -18,7 +18,7 @@ std::int64_t size_of(std::int64_t ns) {
   return ns < 0 ? -ns : ns;
 }
 
-// Of `pairs` of them, from these on.
+// Returns the shift for `pairs` entries, from these on; nullopt if there is none.
 std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t pairs) {
   Shift shift{pairs, 0, -kFarthest, kFarthest};
   for (std::size_t i = 0; i < pairs; ++i) {
@@ -31,7 +31,7 @@ std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t 
   return shift;
 }
 
-// The nearest to 0 of them, and how far the next is.
+// Keeps the shift nearest to 0, and how far the next one is.
 class Nearest {
  public:
   void take(const Shift& shift) {
@@ -53,13 +53,13 @@ class Nearest {
   std::int64_t next_ = kFarthest;
 };
 
-// With all that `outer` can meet in a stretch.
+// Takes the shifts with which `outer` overlaps a stretch, in all ways.
 void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool whole,
           Nearest& nearest) {
   const auto n = static_cast<std::ptrdiff_t>(inner.size());
   const auto m = static_cast<std::ptrdiff_t>(outer.size());
-  // The first outer one is the inner one of this number. Those behind either end have no partner:
-  // it is not known.
+  // `at` is the index of the inner entry that the first outer one matches. Entries beyond either
+  // end have an unknown partner.
   const std::ptrdiff_t least = whole ? 0 : 1 - m;
   const std::ptrdiff_t most = whole ? n - m : n - 1;
   for (std::ptrdiff_t at = least; at <= most; ++at) {
@@ -72,7 +72,7 @@ void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool w
   }
 }
 
-// With none of it: between two stretches, or beyond them.
+// Takes the shifts with which `outer` overlaps no stretch: between two of them, or beyond them.
 void miss(const std::vector<std::vector<Stay>>& inner, const std::vector<Stay>& outer,
           Nearest& nearest) {
   const std::int64_t begin = outer.front().begin_ns;
@@ -97,7 +97,7 @@ std::optional<Shift> enclosing_shift(const std::vector<std::vector<Stay>>& inner
   }
   if (!nearest.best() || nearest.best()->ns == 0) return nearest.best();
   if (!whole) miss(inner, outer, nearest);
-  // One of them lies in the other as a whole, or else only their ends would meet.
+  // One of them must lie in the other as a whole. Otherwise only their ends would meet.
   if (nearest.best()->pairs < std::min(longest, outer.size())) return std::nullopt;
   return nearest.clear() ? nearest.best() : std::nullopt;
 }

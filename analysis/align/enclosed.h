@@ -1,5 +1,5 @@
-// By how much the clock of one record of collectives is off against another's of the same rank,
-// where each entry of the one encloses the call that the other one has.
+// Finds by how much the clocks of two records of one rank's collectives differ. Each entry of one
+// record encloses the call that the other one has.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,19 @@ struct Stay {
 
 struct Shift {
   std::size_t pairs = 0;
-  std::int64_t ns = 0;  // to be added to the outer ones' times: of all that do the nearest to 0
-  std::int64_t least_ns = 0;  // all that do
+  std::int64_t ns = 0;        // to be added to the outer times: the possible one nearest to 0
+  std::int64_t least_ns = 0;  // the range of possible shifts
   std::int64_t most_ns = 0;
 };
 
-// Inner ones in stretches, each by begin and without a gap: between two of them, before the first
-// and behind the last there may be others that are not known, unless `whole`: then there is one
-// stretch, and it is all there is. Outer ones by begin. The constant shift with which, in their
-// order and by kind and elements, each outer one encloses one inner one, no inner one left out in
-// between. Nothing where there is none, or where it is not clear which: another one is not ten
-// times as far from 0, be it one by which the outer ones are, all or some, of those that are not
-// known. A shift of 0 stands whatever else would do.
+// Returns the constant shift with which each outer entry encloses one inner entry. They match in
+// their order, by kind and elements, and no inner entry is left out in between.
+// Inner entries come in stretches, each sorted by begin and without a gap. Unknown ones may lie
+// between two stretches, before the first and after the last. If `whole`, there is one stretch and
+// nothing else. Outer entries are sorted by begin.
+// Returns nullopt if there is no such shift, or if it is ambiguous: another one is less than ten
+// times as far from 0. The other one may also be a shift by which some or all outer entries match
+// unknown ones. A shift of 0 is taken whatever else is possible.
 std::optional<Shift> enclosing_shift(const std::vector<std::vector<Stay>>& inner,
                                      const std::vector<Stay>& outer, bool whole);
 

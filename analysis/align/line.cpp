@@ -9,10 +9,10 @@
 namespace tprof::align {
 namespace {
 
-// Of a normal distribution, the standard deviation over the median distance from the middle.
+// For a normal distribution: the standard deviation over the median distance from the middle.
 constexpr double kNormal = 1.4826;
 
-// The points in a few groups, each as one: its medians.
+// Reduces the points to a few groups, and each group to its medians.
 std::vector<Sample> medians(std::span<const Sample> points) {
   constexpr std::size_t kGroups = 32;
   const std::size_t groups = std::min(kGroups, points.size());
@@ -32,7 +32,7 @@ std::vector<Sample> medians(std::span<const Sample> points) {
   return found;
 }
 
-// Theil and Sen: the median of the slopes between any two.
+// Theil and Sen: takes the median of the slopes between any two points.
 Line rough_line(std::span<const Sample> points) {
   const std::vector<Sample> few = medians(points);
   std::vector<double> values;
@@ -51,7 +51,7 @@ Line rough_line(std::span<const Sample> points) {
   return line;
 }
 
-// Least squares over those that are no further from `rough` than this.
+// Fits least squares over the points that are no further from `rough` than this.
 Line least_squares(std::span<const Sample> points, const Line& rough, double furthest) {
   Line line;
   double t_sum = 0;
@@ -86,7 +86,7 @@ Line least_squares(std::span<const Sample> points, const Line& rough, double fur
 }  // namespace
 
 double Line::deviation(double t) const {
-  if (n < 3) return 0;  // they do not tell
+  if (n < 3) return 0;  // too few to tell
   const double far = t - t0;
   return noise * std::sqrt(1 / n + (spread > 0 ? far * far / spread : 0));
 }
@@ -100,7 +100,7 @@ double median(std::span<double> values) {
 
 double noise_of(std::span<const Sample> points) {
   if (points.size() < 3) return 0;
-  // How far each is from the line between its neighbours.
+  // Takes how far each point is from the line between its neighbours.
   std::vector<double> off;
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
     const auto& [before, p, after] = std::tie(points[i - 1], points[i], points[i + 1]);
@@ -118,7 +118,7 @@ Line fitted_line(std::span<const Sample> points) {
   for (int round = 0; round < 2; ++round) {
     off.clear();
     for (const Sample& p : points) off.push_back(std::abs(p.y - line.at(p.t)));
-    // Of few points none is left out: what is far off may be right.
+    // Few points are all kept: one that is far off may be right.
     const double furthest = points.size() < 8 ? kNormal * 1e18 : 4 * kNormal * median(off) + 1;
     line = least_squares(points, line, furthest);
   }

@@ -12,9 +12,9 @@ namespace {
 using Samples = std::span<const Sample>;
 
 constexpr std::size_t kFewest = 24;  // samples of a piece: fewer would be fitted to their noise
-constexpr int kDeepest = 12;         // halvings in one another
+constexpr int kDeepest = 12;         // nested splits
 
-// Whether what is left of the points beside the line is noise: no stretch of them is on one side.
+// True if the points differ from the line by noise only: no stretch of them lies on one side.
 bool fits(Samples samples, const Line& line, double noise) {
   const std::size_t stretches = std::min<std::size_t>(16, samples.size() / 8);
   std::vector<double> off;
@@ -23,7 +23,8 @@ bool fits(Samples samples, const Line& line, double noise) {
     const std::size_t end = samples.size() * (s + 1) / stretches;
     off.clear();
     for (const Sample& p : samples.subspan(begin, end - begin)) off.push_back(p.y - line.at(p.t));
-    // Of a median, with room for a distribution that is not normal; and the clock's own grain.
+    // The deviation of a median, with room for a distribution that is not normal. 20 ns more allow
+    // for the clock's own grain.
     const double deviation = 1.25 * noise / std::sqrt(static_cast<double>(end - begin));
     if (std::abs(median(off)) > 6 * deviation + 20) return false;
   }
@@ -36,7 +37,7 @@ double misfit(Samples samples, const Line& line) {
   return sum;
 }
 
-// Where two lines, one on either side, fit best.
+// Returns where two lines, one on either side, fit best.
 std::size_t best_split(Samples samples) {
   std::size_t begin = kFewest;
   std::size_t end = samples.size() - kFewest;
@@ -61,7 +62,7 @@ std::size_t best_split(Samples samples) {
   return best;
 }
 
-// Where each piece of the samples begins, and its line.
+// Finds where each piece of the samples begins, and its line.
 void split(Samples all, std::size_t begin, std::size_t end, double noise, int depth,
            std::vector<std::pair<std::size_t, Line>>& found) {
   const Samples samples = all.subspan(begin, end - begin);
@@ -95,7 +96,7 @@ Course course_of(std::vector<Point> points) {
   course.points = points.size();
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto& [first, line] = lines[i];
-    // What changed did so at some time between two collectives.
+    // The change came at some time between two collectives.
     const double begin = i == 0 ? -kUnbounded : (samples[first - 1].t + samples[first].t) / 2;
     course.pieces.push_back({begin, line, 0, kUnbounded});
   }
@@ -108,7 +109,7 @@ Course course_of(std::vector<Point> points) {
     Corridor corridor(piece.line, first_t, last_t);
     const auto within = [&](double t) { return t >= piece.begin && t < until; };
     for (Point p : points) {
-      // A bound speaks of the piece that it lies in.
+      // A bound applies to the piece that it lies in.
       if (!within(p.t_least)) p.least = -kUnbounded;
       if (!within(p.t_most)) p.most = kUnbounded;
       corridor.keep(p);

@@ -14,8 +14,8 @@ namespace tprof::align {
 struct Piece {
   double begin = 0;
   Line line;
-  // How wrong it may be at its begin and at its end, ns: three standard deviations of the line, and
-  // as far as the hard bounds go (unbounded where there are none).
+  // The largest error at its begin and at its end, ns. `likely`: three standard deviations of the
+  // line. `at_most`: as far as the hard bounds go (unbounded if there are none).
   double likely = 0;
   double at_most = kUnbounded;
 };
@@ -29,8 +29,8 @@ struct Course {
   double ahead(double t) const { return piece_at(t).line.at(t); }
 };
 
-// Of points in any order, at least one of which tells of the ends. Lines keep the hard bounds where
-// any does.
+// Takes points in any order, at least one of which has `ends`. The lines keep the hard bounds if
+// any line does.
 Course course_of(std::vector<Point> points);
 
 }  // namespace tprof::align

@@ -1,4 +1,4 @@
-// What one collective says of the clocks of two hosts.
+// The evidence of one collective about the clocks of two hosts.
 #pragma once
 
 #include <limits>
@@ -7,14 +7,15 @@ namespace tprof::align {
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// All in nanoseconds: by how much the clock of one host is ahead of that of another, over the time
-// on the first one's clock.
+// Tells by how much the clock of one host is ahead of another's, at times on the first one's clock.
+// All values are nanoseconds.
 struct Point {
   // Both hosts' ranks left the collective at about one moment.
   bool ends = false;
   double t = 0;
   double ahead = 0;
-  // Nobody leaves before the last has come: at these times it was ahead by no less, and by no more.
+  // Nobody leaves before the last has come. So it was ahead by `least` or more at `t_least`, and by
+  // `most` or less at `t_most`.
   double t_least = 0;
   double least = -kUnbounded;
   double t_most = 0;

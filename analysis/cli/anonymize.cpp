@@ -16,7 +16,8 @@ namespace tprof::cli {
 
 namespace {
 
-// rank-00003.json as the library would have named it; other names are the user's.
+// Keeps a name that the library would give, such as rank-00003.json. Any other name is the user's,
+// and is replaced.
 std::string name_for(const read::Trace& trace, std::set<std::string>& used) {
   const std::string original = trace.source.file.filename().string();
   const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
@@ -67,7 +68,7 @@ Written write_copy(const read::Trace& trace, const fs::path& file,
       ++written.left_out;
     });
   }
-  // What did not close, or was cut in a line, is so here too.
+  // A file that was not closed, or was cut in a line, is so in the copy too.
   text += closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n";
   put();
   output.close();
@@ -84,7 +85,7 @@ void make_folder(const fs::path& path) {
   throw read::BadInput(path, "expected a new or an empty folder for the output");
 }
 
-// What the reader of the output can't know any more.
+// Notes which processes still run: a reader of the output can't know that any more.
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
     if (p.end != read::End::running || p.lane != 0) continue;
@@ -102,7 +103,7 @@ int anonymize(const Options& o) {
   const read::Traces traces = load(read::trace_files(o.paths));
   std::uint64_t bytes = 0;
   for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
-  trace_export::Unfinished written;  // all of it, or none
+  trace_export::Unfinished written;  // all or nothing
   if (std::error_code error; !fs::exists(o.output, error)) written.add(o.output);
   make_folder(o.output);
   trace_export::Anonymizer anonymizer;

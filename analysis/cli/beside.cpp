@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number that `text` begins with.
+// Returns the number that `text` begins with.
 std::optional<std::int64_t> number_at(std::string_view text, std::size_t* digits = nullptr) {
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -61,7 +61,8 @@ std::vector<fs::path> files_of(const std::string& pattern) {
   return files;
 }
 
-// Whose it is: `given` with RANK=. Null: of a rank that is left out.
+// Returns the process of the trace's rank, or null if that rank is left out. `given` comes from
+// RANK=.
 const read::Process* owner_of(const fs::path& file, const trace_export::OtherTrace& trace,
                               std::optional<std::int64_t> given,
                               const std::vector<const read::Process*>& chosen) {
@@ -82,7 +83,7 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const std::vector<const read::Process*>& chosen,
                                    const read::Traces& traces) {
   std::vector<OtherFile> found;
-  std::vector<Marked> marked;  // of each of these
+  std::vector<Marked> marked;  // one for each of `found`
   for (const std::string& word : with) {
     std::size_t digits = 0;
     auto given = number_at(word, &digits);
@@ -114,7 +115,7 @@ std::vector<std::string> notes(const std::vector<OtherFile>& others) {
   }
   std::vector<std::string> said;
   for (const auto& [clock, files] : by_clock) {
-    // Of those that were shifted the one that was furthest.
+    // Shows the file that was shifted furthest.
     const OtherFile& one = **std::ranges::max_element(files, {}, [](const OtherFile* o) {
       return o->clock.shift ? std::abs(o->clock.shift->ns) : 0;
     });

@@ -15,21 +15,21 @@ namespace tprof::cli {
 
 struct OtherFile {
   std::filesystem::path file;
-  const read::Process* process;  // of whose rank it is
-  std::int64_t begin_ns;         // on that process's axis: ts of its first event
+  const read::Process* process;  // the process of its rank
+  std::int64_t begin_ns;         // ts of its first event, on that process's axis
   trace_export::OtherClock clock{};
 };
 
-// `with`: files, folders and patterns, each maybe with RANK= before it. A file's rank is that one,
-// or what it says itself, or the number behind "rank" in its name, or that of the only process.
-// Throws BadInput where none of these tells, or where there is no such file. What is of a rank that
-// is not among `chosen` is left out. Where one marks collectives, the lines of its rank are read:
-// its clock is then refined by those that both saw, as far as they prove it.
+// `with` has files, folders and patterns, each maybe with RANK= before it. That is a file's rank,
+// else the one that it names itself, else the number after "rank" in its name, else that of the
+// only process. Throws BadInput if none of these tells, or if there is no such file. Leaves out
+// files of ranks that are not among `chosen`. If a file marks collectives, the lines of its rank
+// are read. Its clock is then refined by the collectives that both saw, as far as they prove it.
 std::vector<OtherFile> other_files(const std::vector<std::string>& with,
                                    const std::vector<const read::Process*>& chosen,
                                    const read::Traces& traces);
 
-// For people: by which clocks they are on the axis.
+// Returns notes for people on the clocks by which the files are on the axis.
 std::vector<std::string> notes(const std::vector<OtherFile>& others);
 
 }  // namespace tprof::cli

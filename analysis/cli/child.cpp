@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
 
-// As the shell says it (POSIX, 2.8.2): not found, found but not executable.
+// The shell's exit codes (POSIX, 2.8.2): not found, found but not executable.
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 
@@ -32,7 +32,7 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
   for (const int signal : kPassedOn) sigaddset(&awaited, signal);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the wait status from us
+  std::signal(SIGCHLD, SIG_DFL);  // if ignored, it would take the wait status from us
   sigprocmask(SIG_BLOCK, &awaited, &before);
 
   const pid_t child = fork();
@@ -50,7 +50,8 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
     siginfo_t info{};
     const int signal = sigwaitinfo(&awaited, &info);
     if (signal < 0 || signal == SIGCHLD) continue;
-    // What the terminal sends (Ctrl-C) goes to the whole process group: the command has it already.
+    // A signal from the terminal (Ctrl-C) goes to the whole process group: the command has it
+    // already.
     if (info.si_code != SI_KERNEL) kill(child, signal);
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);

@@ -1,4 +1,4 @@
-// Running a command as if we were not there: its signals, its exit.
+// Runs a command as if we were not there, as to its signals and its exit.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace tprof::cli {
 // to us, and returns its wait status.
 int run_child(const std::vector<std::string>& command, const doctor::Settings& settings);
 
-// Leaves as the command did: its exit code, or by the same signal.
+// Exits as the command did: with its exit code, or by the same signal.
 [[noreturn]] void exit_like(int wait_status);
 
-// Past RLIMIT_FSIZE a write of ours shall fail, with a message, and not end us by SIGXFSZ. Not
-// before a command was started that would inherit it.
+// Makes a write of ours past RLIMIT_FSIZE fail, with a message, instead of ending us by SIGXFSZ.
+// Must not be called before a command is started, which would inherit it.
 void let_writes_fail();
 
 }  // namespace tprof::cli

@@ -1,4 +1,4 @@
-// From the words of a command line to the command that they ask for.
+// Parses the command line, and runs the command that it asks for.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@
 namespace tprof::cli {
 namespace {
 
-// A file of ours must not get the number of standard input, output or error where that was closed
-// before we were started: what we say would go into it. What is closed can't be read or written
+// Keeps files of ours from getting the number of standard input, output or error if that was closed
+// before we were started: our messages would go into them. A closed one can't be read or written
 // afterwards either, and a child gets it closed.
 void hold_standard_files() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
@@ -50,7 +50,8 @@ void add(const CommandRow& command, CLI::App& app) {
     if (option.value != nullptr) added->option_text(option.value);
     added->required(option.required);
     if (option.restrict_it != nullptr) option.restrict_it(added);
-    // A command with options of its own; or an option that may be repeated, a value each.
+    // Either a command with options of its own, or an option that may be repeated, with a value
+    // each.
     if (!std::holds_alternative<std::vector<std::string>*>(option.to)) continue;
     option.name[0] == '-' ? void(added->allow_extra_args(false)) : void(to->positionals_at_end());
   }

@@ -1,5 +1,5 @@
-// The commands of `tprof`: what they take from the command line (option_table.cpp says what it
-// means) and the functions that do them, whose result is the exit code.
+// The commands of `tprof`: what they take from the command line (option_table.cpp explains it), and
+// the functions that run them and return the exit code.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,11 @@ namespace fs = std::filesystem;
 // Exit codes of the contract.
 enum Exit : int { kOk = 0, kFinding = 1, kBadUsage = 2 };
 
-// Does what the command line says; its result is the exit code. Errors are one line on standard
+// Does what the command line says, and returns the exit code. An error is one line on standard
 // error.
 int execute(int argc, char** argv);
 
-// What the command line says; a command looks at what it takes.
+// The options of the command line. Each command looks at those that it takes.
 struct Options {
   std::vector<fs::path> paths;
   std::vector<std::string> words;  // a command, or doctor's paths
@@ -52,7 +52,7 @@ struct Options {
   live::Format format = live::Format::jsonl;
   fs::path textfile;
   std::string listen;
-  std::string command;  // for a finding; or of ctl
+  std::string command;  // for a finding, or ctl's command
   std::string argument;
   std::vector<std::string> handlers;
   double handler_wait_s = 10;
@@ -63,7 +63,7 @@ struct Options {
   int top = 0;              // 0: not asked for
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
-  int bins = 0;             // 0: as many as there are by default
+  int bins = 0;             // 0: the default number
   bool kineto = false;
   bool inspector = false;
   bool mpi = false;

@@ -27,11 +27,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience{2};  // ten times as long as a process that runs takes
+constexpr std::chrono::seconds kPatience{2};  // ten times what a running process takes
 constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
 
-// A process that is asked, and what came of it.
+// A process that is asked, and the outcome.
 struct Target {
   std::string name;  // "rank 3"
   std::optional<std::int64_t> rank;
@@ -45,10 +45,10 @@ struct Target {
 struct Request {
   Command command;
   std::string argument;
-  bool same_step = false;  // `argument` says which step of all ranks a window begins with
+  bool same_step = false;  // `argument` says with which step of all ranks a window begins
 };
 
-// Throws BadInput where that is no command.
+// Throws BadInput if that is no command.
 Request request_of(const std::string& word, const std::string& argument) {
   const auto name = std::ranges::find(kCommandNames, word);
   if (name == std::end(kCommandNames)) {
@@ -92,7 +92,7 @@ std::vector<Target> of_folder(const Options& o) {
   return targets;
 }
 
-// The ring file that it has mapped, seen from wherever the process is.
+// Finds the ring file that the process has mapped, by the process's own view of the file system.
 Target of_pid(std::int64_t pid) {
   const std::string process = fmt::format("/proc/{}", pid);
   std::ifstream maps(process + "/maps");
@@ -128,8 +128,8 @@ std::uint64_t monotonic_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A step that no rank reaches within `lead_ns`, counted from 1, which is told in a moment. 0: one
-// of them has no steps that the program marks.
+// Returns a step, counted from 1, that no rank reaches within `lead_ns` from now. Returns 0 if a
+// rank has no steps that the program marks.
 std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
   constexpr std::uint64_t kLongUntold = 500'000'000;
   std::uint64_t last = 0;
@@ -279,8 +279,9 @@ void ask_all(std::vector<Target>& targets, const Request& request) {
   wait_for(targets);
 }
 
-// All ranks of a job begin it with the same step: one ahead, and further ahead where a rank was
-// there before it heard. Only the program's own marks say which steps of two ranks are the same.
+// Makes all ranks of a job begin the window with the same step. That step is ahead of all ranks. If
+// a rank had begun it before it heard, the next try is further ahead. Only the program's own marks
+// say which steps of two ranks are the same.
 Request ask_for_window(std::vector<Target>& targets, const Request& request) {
   constexpr std::uint64_t kLeads[] = {1'000'000'000, 3'000'000'000, 10'000'000'000};
   Request same = request;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One truth per launcher: whose variables name the run, and which of its tasks we are.
+// The variables of each launcher that name the run, and which of its tasks we are.
 struct Launcher {
   const char* run_id;
   const char* task;
@@ -43,7 +43,7 @@ std::optional<std::int64_t> number(const std::string& s) {
   return v;
 }
 
-// A name that needs no quoting anywhere.
+// Returns a name that needs no quoting anywhere.
 std::string plain(std::string_view s) {
   std::string out;
   for (const char c : s) {

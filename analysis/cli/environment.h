@@ -1,4 +1,4 @@
-// What `tprof run` finds in its environment: the library, the launcher, a folder for the run.
+// Finds what `tprof run` needs in its environment: the library, the launcher, a folder for the run.
 #pragma once
 
 #include <filesystem>
@@ -9,22 +9,23 @@
 
 namespace tprof::cli {
 
-// Looks up an environment variable; empty text where it is not set.
+// Looks up an environment variable; empty text if it is not set.
 using Env = std::function<std::string(const char*)>;
 std::string process_env(const char* name);
 
-// What launched us, as far as its variables say.
+// The launcher that started us, as far as its variables tell.
 struct Launch {
   std::string run_id;                // empty: none
   std::optional<std::int64_t> task;  // which of many parallel `tprof run` this is
 };
 Launch launch_of(const Env& env);
 
-// libtprof.so beside this binary or in ../lib. Throws BadInput with where it was looked for.
+// Returns libtprof.so beside this binary or in ../lib. Throws BadInput that says where it was
+// looked for.
 std::filesystem::path find_library();
 
-// A folder of our own: <parent>/<command>-<date>-<n>, with the first n that is free. Parallel tasks
-// of one launch (they must find the same one) get <parent>/<command>-<run id>.
+// Makes a folder of our own: <parent>/<command>-<date>-<n>, with the first n that is free. Parallel
+// tasks of one launch have to find the same folder, so they get <parent>/<command>-<run id>.
 std::filesystem::path make_run_folder(const std::filesystem::path& parent, std::string_view command,
                                       const Launch& launch);
 

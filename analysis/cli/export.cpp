@@ -38,7 +38,7 @@ void require_one_format(const Options& o) {
   }
 }
 
-// A file that is damaged within is left out, and named.
+// Writes the tables. Leaves out files whose lines are damaged, and names them.
 void write(const read::Traces& traces, const trace_export::Exported& of,
            trace_export::TableWriter& to, std::vector<const read::Process*>& chosen,
            std::vector<read::Skipped>& skipped) {
@@ -67,7 +67,7 @@ void write(const read::Traces& traces, const trace_export::Exported& of,
   if (chosen.empty()) throw read::BadInput(skipped.back().reason);
 }
 
-// Where a call has no time on the device, these have nothing to say.
+// Writes a file for each rank. A rank without any call that was timed on the device gets none.
 void write_ranks(const Options& o, const read::Traces& traces, const trace_export::Exported& of,
                  std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
   using trace_export::RankFormat;

@@ -26,7 +26,7 @@ using std::chrono::nanoseconds;
 
 constexpr milliseconds kBetweenLines{200};  // as often as writers write
 
-// A line of ours between those of the files; the contract's page describes it.
+// Returns a line of ours between those of the files; the contract's page describes it.
 std::string event_line(const char* what, const std::vector<std::filesystem::path>& files,
                        std::optional<std::uint64_t> lost = std::nullopt) {
   nlohmann::ordered_json line = {{"handler", what}, {"files", nlohmann::ordered_json::array()}};
@@ -35,7 +35,7 @@ std::string event_line(const char* what, const std::vector<std::filesystem::path
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Lines of a window's file that explain its events, and stand in the rank file as well.
+// True for lines of a window's file that explain its events and are in the rank file as well.
 bool of_rank_file_too(std::string_view line) {
   return std::ranges::any_of(kLineKinds, [&](const LineKindInfo& kind) {
     return kind.explains && line.starts_with(kind.start);
@@ -101,10 +101,10 @@ void Feed::make_room() {
   });
 }
 
-// The events that only this file has.
+// Gives handlers the events that only this file has.
 void Feed::give_window(const std::filesystem::path& file) try {
   const read::Source source{
-      file, read::Source{}.cut, {}};  // the reader looks at it as long as it reads
+      file, read::Source{}.cut, {}};  // the reader refers to it, so it has to outlive it
   read::BlockReader reader(source);
   for (read::Block block; reader.next(block); make_room()) {
     read::each_line(block, [&](const read::Line& line) {
@@ -116,7 +116,7 @@ void Feed::give_window(const std::filesystem::path& file) try {
              text::printable(e.what()));
 }
 
-// The line comes when the file has its name.
+// Looks for the line of a window. It is written when the window's file has its final name.
 void Feed::look_for_window(const live::RankLines& file, std::string_view line) {
   const auto named = read::named_window(line);
   if (!named) return;
@@ -132,7 +132,7 @@ void Feed::look_for_window(const live::RankLines& file, std::string_view line) {
   windows_.add(header.rank ? std::to_string(*header.rank) : file.path().string(), whole);
 }
 
-// What there is to do until something happens, or the time is over.
+// Does what there is to do until something happens, or the time is over.
 void Feed::serve(nanoseconds most) {
   std::vector<pollfd> from = {{left_alone_ ? -1 : told_, POLLIN, 0}, {ended_, POLLIN, 0}};
   handlers_.serve();
@@ -173,7 +173,7 @@ void Feed::end_handlers() {
   stop(SIGTERM);
   wait_for_handlers(little);
   stop(SIGKILL);
-  wait_for_handlers(std::chrono::seconds(10));  // they can't but end
+  wait_for_handlers(std::chrono::seconds(10));  // they are bound to end
 }
 
 void Feed::stop(int signal) {

@@ -1,5 +1,5 @@
-// What the user runs beside the command of `tprof run`: handlers, which get the lines of its ranks,
-// and a command for each window's file.
+// Feeds what the user runs beside the command of `tprof run`: handlers, which get the lines of its
+// ranks, and a command for each window's file.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,23 @@ namespace tprof::cli {
 
 struct Fed {
   std::vector<std::string> handlers;
-  std::chrono::nanoseconds handler_wait;  // for them to end, behind the last line
+  std::chrono::nanoseconds handler_wait;  // how long they may take to end after the last line
   std::string on_window;
   std::optional<std::uint64_t> keep_windows;
   std::filesystem::path folder;
-  live::FolderLines::Chosen chosen;  // the files of it
+  live::FolderLines::Chosen chosen;  // which files of the folder
 };
 
 class Feed {
  public:
-  // `told`: where a byte comes when the job has ended, and its end when who feeds is gone.
+  // `told` delivers a byte when the job has ended, and end of file when `tprof run` is gone.
   Feed(const Fed& fed, int told, const sigset_t& mask);
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
   ~Feed();
 
   void until_the_end();
-  // One line on standard error for each that has lost lines or failed.
+  // Prints one line on standard error for each that lost lines or failed.
   void report(bool quiet) const;
 
  private:
@@ -52,13 +52,13 @@ class Feed {
 
   const Fed& fed_;
   const int told_;
-  int ended_ = -1;  // SIGCHLD, to wait for
+  int ended_ = -1;  // a signalfd for SIGCHLD
   live::FolderLines lines_;
   live::Handlers handlers_;
   live::WindowCommands windows_;
-  std::set<std::filesystem::path> files_;  // that handlers were told of
-  std::optional<Clock::time_point> over_;  // the job, since then
-  bool left_alone_ = false;                // who feeds is gone
+  std::set<std::filesystem::path> files_;  // files that handlers were told of
+  std::optional<Clock::time_point> over_;  // when the job ended
+  bool left_alone_ = false;                // `tprof run` is gone
 };
 
 }  // namespace tprof::cli

@@ -26,8 +26,9 @@ bool asked(const Options& o) {
   return !o.handlers.empty() || !o.on_window.empty() || o.keep_windows >= 0;
 }
 
-// Files of this run's processes on this machine that came since. Of several tasks of one launch
-// each has those of its own command, as far as that can be known: who started them still runs.
+// Selects files of this run's processes on this machine that were not there before. If a launch has
+// several tasks, each gets the files of its own command. That is known only while the process that
+// started them still runs.
 live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& run_id,
                                    const Launch& launch) {
   std::set<fs::path> before;
@@ -44,12 +45,12 @@ live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& ru
 }
 
 void feed(const Fed& fed, int told, bool quiet) try {
-  // What ends the command ends it alone: its last lines are still to come.
+  // A signal that ends the command must not end this process: the last lines are still to come.
   sigset_t held;
   sigset_t before;
   sigfillset(&held);
   sigprocmask(SIG_BLOCK, &held, &before);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the wait status from us
+  std::signal(SIGCHLD, SIG_DFL);  // if ignored, it would take the wait status from us
   Feed feed(fed, told, before);
   feed.until_the_end();
   feed.report(quiet);
@@ -62,7 +63,7 @@ void feed(const Fed& fed, int told, bool quiet) try {
 Feeding::Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
                  const Launch& launch) {
   if (!asked(o)) return;
-  const fs::path whole = fs::absolute(folder);  // as it stands in what handlers are told
+  const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
   const Fed fed = {.handlers = o.handlers,
                    .handler_wait = seconds(o.handler_wait_s),
                    .on_window = o.on_window,
@@ -98,7 +99,7 @@ Feeding::~Feeding() {
 void Feeding::end() {
   if (child_ <= 0) return;
   const char over = 0;
-  send(tells_, &over, 1, MSG_NOSIGNAL);  // where it was killed nobody reads it
+  send(tells_, &over, 1, MSG_NOSIGNAL);  // if it was killed, nobody reads it
   wait();
 }
 

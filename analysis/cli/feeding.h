@@ -1,5 +1,5 @@
-// What the user runs beside the command of `tprof run`, in a process of its own: the command's
-// signals and its end are not its business, and what fails there fails there.
+// Runs what the user wants beside the command of `tprof run`, in a process of its own. The
+// command's signals and its end don't affect that process, and its failures don't affect us.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,18 @@
 
 namespace tprof::cli {
 
-// Of a run without any of it, it does nothing.
+// Does nothing in a run without handlers, --on-window and --keep-windows.
 class Feeding {
  public:
-  // Begins, before the command does.
+  // Begins. The command must not have begun yet.
   Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
           const Launch& launch);
   Feeding(const Feeding&) = delete;
   Feeding& operator=(const Feeding&) = delete;
   ~Feeding();
 
-  // The command has ended and the files of its dead are whole: waits until all have got what there
-  // is, and have ended.
+  // Has to be called when the command has ended and the files of its dead processes are whole.
+  // Waits until all have got what there is, and have ended.
   void end();
 
  private:

@@ -40,7 +40,7 @@ std::string describe(const job::Job& job) {
                      text::printable(job.processes.front()->header.command));
 }
 
-// What is left aside, so few of it that it can be read.
+// Describes the jobs other than `but`, as few of them as can be read.
 std::string list(const std::vector<job::Job>& jobs, const job::Job* but = nullptr) {
   constexpr std::size_t kShown = 6;
   std::string all;

@@ -9,7 +9,8 @@ bool Look::over() const {
   return job && live::over(traces, job->processes);
 }
 
-// A rank file is there before its first line is: what can't be read yet is looked at again.
+// A rank file exists before its first line does, so a file that can't be read yet is looked at
+// again.
 Look look_at(const std::filesystem::path& folder, const Choice& choice, read::Wanted wanted) {
   if (!std::filesystem::is_directory(folder)) {
     throw read::BadInput(folder, "expected the folder of a job's rank files");

@@ -1,4 +1,4 @@
-// One look at a job that may still run, in a folder that may still be empty.
+// Takes one look at a job that may still run, in a folder that may still be empty.
 #pragma once
 
 #include <chrono>
@@ -13,16 +13,16 @@ namespace tprof::cli {
 
 struct Look {
   read::Traces traces;
-  std::optional<job::Job> job;  // of these traces
-  std::string why;              // there is none yet
+  std::optional<job::Job> job;  // the job of these traces
+  std::string why;              // why there is none yet
 
-  bool over() const;  // nothing more is to come of it
+  bool over() const;  // true if nothing more is to come of it
 };
 
-// Throws BadInput where that is no folder.
+// Throws BadInput if that is no folder.
 Look look_at(const std::filesystem::path& folder, const Choice& choice, read::Wanted wanted);
 
-// Of an option.
+// Converts the seconds of an option.
 inline std::chrono::nanoseconds seconds(double s) {
   return std::chrono::nanoseconds(std::llround(s * 1e9));
 }

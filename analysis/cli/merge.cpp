@@ -22,8 +22,8 @@ namespace tprof::cli {
 
 namespace {
 
-// Where each process goes: its rank is its pid. Further processes of a rank, and those without one,
-// get pids behind the last rank.
+// Decides where each process goes: its rank is its pid. Further processes of a rank, and those
+// without one, get pids after the last rank.
 std::map<const read::Process*, trace_export::Member> placements(
     const job::Job& job, const TimeAxis& axis, const std::vector<const read::Process*>& chosen,
     const std::vector<OtherFile>& others) {
@@ -50,8 +50,9 @@ std::map<const read::Process*, trace_export::Member> placements(
   return members;
 }
 
-// The step that a moment of a rank is in, and the epoch: how often the program's numbers of steps
-// had begun again, or, where they never do, how often the program had been reset.
+// Returns the step that a moment of a rank is in, and the epoch. The epoch is how often the
+// program's step numbers had begun again. If they never do, it is how often the counts had been
+// reset.
 std::string position(const steps::Found& found, const read::Process& p, std::int64_t ts_ns) {
   const steps::Interval* step = steps::interval_of(found, &p, ts_ns);
   std::optional<std::int64_t> epoch;
@@ -104,7 +105,7 @@ std::vector<trace_export::Part> parts_of(
   return parts;
 }
 
-// Those of processes that are left.
+// Returns the traces of those processes that are left.
 std::vector<trace_export::Beside> placed(
     const std::vector<OtherFile>& others,
     const std::map<const read::Process*, trace_export::Member>& members) {
@@ -112,7 +113,7 @@ std::vector<trace_export::Beside> placed(
   for (const OtherFile& other : others) {
     const auto member = members.find(other.process);
     if (member == members.end()) continue;
-    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, but for its shift.
+    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, except for its shift.
     const std::int64_t shift_ns = other.clock.shift ? other.clock.shift->ns : 0;
     const std::int64_t zero_ns = other.process->header.base_time_ns - shift_ns;
     trace_export::Placement to = *member->second.to;
@@ -142,7 +143,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
                                     [&](std::uint64_t done) { progress(done); });
 }
 
-// What is damaged within shows when its lines are read.
+// Leaves out files that turned out to be damaged when their lines were read.
 void leave_out(const std::vector<trace_export::BadPart>& bad,
                std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
   for (const auto& [part, error] : bad) {
@@ -165,8 +166,8 @@ int merge(const Options& o) {
   const job::Job job = one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = job.processes;
   if (!o.ranks.empty()) {
-    // A process that holds several ranks comes as a whole: its header and its ledger are theirs
-    // all.
+    // A process that holds several ranks comes as a whole: its header and its ledger are those of
+    // all its ranks.
     std::set<const read::Process*> listed;
     for (const read::Process* p : processes_of(job, o.ranks)) listed.insert(p - p->lane);
     std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });

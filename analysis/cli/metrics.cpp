@@ -25,7 +25,7 @@ std::string page(const Look& look) {
                                    : std::vector<live::Rank>());
 }
 
-// Whoever reads it sees the old one or the new one.
+// Replaces the file in one step, so that a reader sees the old one or the new one.
 void write(const fs::path& file, const std::string& text) {
   const fs::path part = file.string() + ".part";
   std::ofstream out(part, std::ios::binary | std::ios::trunc);

@@ -6,7 +6,7 @@
 namespace tprof::cli {
 namespace {
 
-constexpr int kMostShown = 1000;  // of the slowest calls; bins of a histogram
+constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
 
 }  // namespace
 
@@ -30,7 +30,7 @@ std::vector<CommandRow> commands(Options& o) {
       "SECONDS",
       false,
       [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
-  // Of a call that stands for less than a second check says that the rank stopped there.
+  // If a call has stood for less than a second, check says that the rank stopped there.
   Option stands_for = stuck_after;
   stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
   const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };

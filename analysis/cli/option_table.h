@@ -1,4 +1,4 @@
-// Every option of every command, with its help: the one table of them.
+// The one table of every option of every command, with its help.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ using OptionTarget =
     std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*, live::Format*,
                  std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
 
-// An option, or what stands without a name.
+// An option, or an argument without a name.
 struct Option {
   const char* name;
   OptionTarget to;
   const char* help;
-  const char* value = nullptr;  // what help calls it; of a flag nothing
+  const char* value = nullptr;  // what help calls its value; null for a flag
   bool required = false;
   void (*restrict_it)(CLI::Option*) = nullptr;
 };
@@ -36,7 +36,7 @@ struct CommandRow {
   std::vector<Option> options;
 };
 
-// In the order in which --help lists them; what is given goes to `o`.
+// Returns the commands in the order in which --help lists them. Values that are given go to `o`.
 std::vector<CommandRow> commands(Options& o);
 
 }  // namespace tprof::cli

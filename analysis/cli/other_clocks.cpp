@@ -52,7 +52,7 @@ std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked
     if (std::ranges::none_of(trace.processes, reader.wanted)) continue;
     try {
       read::read_lines(trace, reader);
-    } catch (const read::BadInput&) {  // said when its lines are written
+    } catch (const read::BadInput&) {  // reported when its lines are written
       for (const read::Process& p : trace.processes) {
         if (calls.contains(&p)) calls[&p].readable = false;
       }
@@ -64,14 +64,14 @@ std::map<const read::Process*, Calls> calls_of(const std::vector<Marked>& marked
   return calls;
 }
 
-// No line of its collectives is missing.
+// True if no line of its collectives is missing.
 bool whole(const read::Process& process, const Calls& calls) {
   std::uint64_t issued = 0;
   for (const read::Collectives& c : read::collectives_of(process)) issued += c.count;
   return process.end != read::End::lost && calls.all.size() == issued;
 }
 
-// Lines are missing outside of windows only.
+// True if lines are missing outside of windows only.
 bool in_windows(const read::Process& process) {
   if (!process.footer || process.end == read::End::lost) return false;
   return std::ranges::all_of(process.footer->dropped, [](const auto& dropped) {
@@ -79,11 +79,11 @@ bool in_windows(const read::Process& process) {
   });
 }
 
-// Of these kinds, cut where a line is missing.
+// Returns the calls of these kinds, split where a line is missing.
 std::vector<std::vector<align::Stay>> stretches(const Calls& calls,
                                                 const std::bitset<kBucketCount>& kinds) {
   std::vector<std::vector<align::Stay>> all(1);
-  std::map<std::int64_t, std::uint64_t> next;  // number of each communicator
+  std::map<std::int64_t, std::uint64_t> next;  // next seq of each communicator
   for (const Call& call : calls.all) {
     const auto [place, first] = next.try_emplace(call.comm, call.seq);
     if (place->second != call.seq && !all.back().empty()) all.emplace_back();

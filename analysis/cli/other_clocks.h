@@ -10,13 +10,13 @@
 
 namespace tprof::cli {
 
-// What a trace marks, by CLOCK_REALTIME.
+// The collectives that a trace marks, by CLOCK_REALTIME.
 struct Marked {
   const read::Process* process = nullptr;
   std::vector<align::Stay> collectives{};
 };
 
-// Of each its clock. The lines of processes whose collectives are marked are read.
+// Returns the clock of each. Reads the lines of processes whose collectives are marked.
 std::vector<trace_export::OtherClock> other_clocks(const std::vector<Marked>& marked,
                                                    const read::Traces& traces);
 

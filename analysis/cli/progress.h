@@ -1,4 +1,4 @@
-// "merging 41%" on a terminal, for work that takes longer than a second.
+// Shows "merging 41%" on a terminal, for work that takes longer than a second.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ class Progress {
     if (shown_) fmt::print(stderr, "\r\033[K");
   }
 
-  // From any thread.
+  // May be called from any thread.
   void operator()(std::uint64_t done) {
     if (!terminal_) return;
     const std::lock_guard lock(mutex_);

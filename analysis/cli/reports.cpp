@@ -102,7 +102,7 @@ int check(const Options& o) {
 
 namespace {
 
-// A folder can't be run, and a trace is no program.
+// True for a folder, which can't be run, and for a trace, which is no program.
 bool is_trace(const fs::path& path) {
   std::error_code error;
   const std::string name = path.filename().string();

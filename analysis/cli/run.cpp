@@ -28,7 +28,7 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   doctor::Settings all = {{"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
                           {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
                           {"TPROF_RUN_ID", run_id}};
-  // Never over a user's tool: NVTX has one place only.
+  // Never replaces a user's tool: NVTX has only one place for one.
   if (process_env("NVTX_INJECTION64_PATH").empty()) {
     all.emplace_back("NVTX_INJECTION64_PATH", library.string());
   }
@@ -38,7 +38,7 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   return all;
 }
 
-// Rank files whose processes were killed get their end, before this host's temporary folder goes.
+// Completes rank files whose processes were killed, before this host's temporary folder goes.
 void recover_dead(const fs::path& rank_file, const std::string& run_id) {
   try {
     const auto header = read::beginning_of(rank_file).header;
@@ -49,7 +49,8 @@ void recover_dead(const fs::path& rank_file, const std::string& run_id) {
   }
 }
 
-// Memory of the node that nobody has asked for since. Of other jobs, so nothing is said.
+// Gives back memory of the node that nobody has asked for since. It is other jobs', so nothing is
+// said.
 void give_back(const read::LeftRing& left) {
   try {
     if (left.has_rank_file()) {
@@ -110,7 +111,7 @@ void print_summary(const Files& files, const fs::path& folder, const std::string
   }
 }
 
-// Of many parallel tasks one speaks.
+// Only one of many parallel tasks calls this.
 void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   const Files files = files_of_run(folder, run_id);
   if (files.ours.empty()) {
@@ -120,8 +121,8 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   print_summary(files, folder, run_id);
 }
 
-// One timeline of the ranks of this host, with what PyTorch's profiler saw of them. Of many
-// parallel tasks each has one of its own ranks.
+// Writes one timeline of the ranks of this host, with what PyTorch's profiler saw of them. Each of
+// many parallel tasks writes one of its own ranks.
 void merge_with_torch(TorchProfiler& torch, const fs::path& folder, const std::string& run_id,
                       bool one_of_many) {
   const Files files = files_of_run(folder, run_id);
@@ -139,7 +140,8 @@ void merge_with_torch(TorchProfiler& torch, const fs::path& folder, const std::s
   merge(o);
 }
 
-// Of what is done when the command has ended nothing may keep us from leaving as it did.
+// Runs what is done when the command has ended. A failure must not keep us from exiting as the
+// command did.
 template <typename F>
 void try_to(F&& f) {
   try {

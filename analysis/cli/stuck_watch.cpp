@@ -17,7 +17,7 @@
 namespace tprof::cli {
 namespace {
 
-// Its job may be over and another one begin: until it is killed.
+// Watches until it is killed, since its job may be over and another one begin.
 void watch(const Options& o, const fs::path& folder, const std::string& run_id, pid_t ours) try {
   live::Signals signals;
   Watchdog dog(

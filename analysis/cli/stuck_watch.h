@@ -1,5 +1,5 @@
-// Watches over the processes of `tprof run`'s command, in a process of its own: their signals and
-// their ends are not its business.
+// Watches over the processes of `tprof run`'s command, in a process of its own, which their signals
+// and their ends don't affect.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 namespace tprof::cli {
 
-// Until it goes; of a run without a command for what is stuck it does nothing.
+// Watches until it is destroyed. Does nothing in a run without --on-stuck.
 class StuckWatch {
  public:
   StuckWatch(const Options& o, const fs::path& folder, const std::string& run_id);

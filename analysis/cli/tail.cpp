@@ -14,8 +14,9 @@ namespace tprof::cli {
 
 namespace {
 
-// As often as writers write; and how often it is asked whether the job is over: that looks at every
-// rank file, so it is asked seldom where they are many, and takes no more than a tenth of the time.
+// Lines are looked for as often as writers write. Asking whether the job is over takes a look at
+// every rank file. So it is done less often if there are many, and takes at most a tenth of the
+// time.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 constexpr std::chrono::nanoseconds kOverPause = std::chrono::milliseconds(600);
 constexpr int kOverShare = 10;
@@ -33,7 +34,7 @@ int tail(const Options& o) {
   live::FolderLines lines(o.folder, o.from_start);
   auto due = Steady::now();
   for (bool over = false; !over;) {
-    // Asked before the lines are read: what is written behind it would be missed.
+    // Asked before the lines are read: lines that are written in between would be missed otherwise.
     if (const auto now = Steady::now(); now >= due) {
       over = look_at(o.folder, {}, read::Wanted::counts).over();
       const auto asked = Steady::now();

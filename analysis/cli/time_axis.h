@@ -16,22 +16,23 @@ enum class Clock { realtime, collective };
 
 class TimeAxis {
  public:
-  // Of several hosts whose collectives were timed on the device, and where that is wanted, the
-  // lines are read: by what they prove of the clocks the hosts are aligned. Else their wall clocks
+  // Aligns several hosts by what their collectives prove of the clocks, if these were timed on the
+  // device and `clock` asks for it. The lines are read for that. Else the hosts' wall clocks
   // decide. Traces that were merged before stay as they are to each other.
   TimeAxis(const job::Job& job, const read::Traces& traces, Clock clock);
 
-  // Where ts 0 of a process is, CLOCK_REALTIME of the first host as far as it is known.
+  // Returns the time of a process's ts 0, by CLOCK_REALTIME of the first host as far as it is
+  // known.
   std::int64_t zero_ns(const read::Process& process) const;
-  // The earliest of these.
+  // Returns the earliest of these.
   std::int64_t base_ns(const std::vector<const read::Process*>& processes) const;
   trace_export::Placement placement(const read::Process& process, std::int64_t pid,
                                     std::int64_t base_ns) const;
 
-  // Of each host by how much its clock was corrected, and by how much it may be wrong, as merged
-  // traces have it (see the contract); empty: by the hosts' wall clocks.
+  // Returns by how much each host's clock was corrected, and by how much it may be wrong. Merged
+  // traces have the same (see the contract). Empty if the hosts' wall clocks are used.
   std::vector<trace_export::HostClock> clocks() const;
-  // The same for people, one sentence; empty: there is one host.
+  // Returns the same as a sentence for people. Empty for one host, and for traces merged before.
   std::string sentence() const;
 
  private:

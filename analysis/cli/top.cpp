@@ -27,7 +27,7 @@ class Top {
  public:
   explicit Top(const Options& o) : options_(o) {}
 
-  // False: there is no job yet.
+  // Returns false if there is no job yet.
   bool look() {
     look_ = look_at(options_.folder, options_.choice, read::Wanted::counts);
     shown_.ranks =
@@ -42,7 +42,7 @@ class Top {
   const std::string& why() const { return look_.why; }
   const live::Shown& shown() const { return shown_; }
 
-  // False: it is to end.
+  // Returns false if the key ends the program.
   bool key(char c) {
     const auto column = static_cast<std::size_t>(shown_.sorted_by);
     if (c == 'q') return false;
@@ -82,7 +82,7 @@ class Top {
   live::Shown shown_;
 };
 
-// Two looks where rates are asked for.
+// Looks twice if rates are asked for.
 int once(Top& top, const Options& o) {
   bool there = top.look();
   if (there && o.interval_s > 0) {
@@ -95,7 +95,7 @@ int once(Top& top, const Options& o) {
   return kOk;
 }
 
-// The signal that ended it; 0: a key did.
+// Returns the signal that ended it, or 0 if a key did.
 int live_view(Top& top, const Options& o) {
   using Steady = std::chrono::steady_clock;
   live::Signals signals;

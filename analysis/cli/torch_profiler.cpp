@@ -18,9 +18,9 @@ namespace tprof::cli {
 namespace {
 
 constexpr std::string_view kOption = "--with-torch-profiler";
-// In the folder of the sockets, under names that libkineto's parser and paths can have.
-constexpr const char* kTraces = "traces";  // leads to where they are collected
-constexpr const char* kStem = "kineto";    // libkineto puts _PID behind it
+// Names in the folder of the sockets, such as libkineto's parser and paths can have.
+constexpr const char* kTraces = "traces";  // a link to where traces are collected
+constexpr const char* kStem = "kineto";    // libkineto appends _PID
 constexpr const char* kBase = "kineto.conf";
 constexpr const char* kAsked = "asked";
 constexpr const char* kSystemConfig = "/etc/libkineto.conf";
@@ -33,20 +33,20 @@ std::string trace_of(std::int32_t pid) {
   return fmt::format("{}_{}.json", kStem, pid);
 }
 
-// Its own, of a short name. Empty: there is none.
+// Makes a folder of our own, with a short name. Empty if there is none.
 fs::path make_folder() {
   std::string name = "/tmp/tprof-XXXXXX";
   return mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
 }
 
-// Until it is killed.
+// Serves until it is killed.
 void serve(const fs::path& sockets, const TorchSteps& steps) try {
   live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
     std::ofstream(sockets / kAsked).flush();
     const fs::path trace = sockets / kTraces / trace_of(asked.pid);
     const bool done = fs::exists(trace) || fs::exists(trace.string() + ".tmp");
-    // What it has been given already it refuses by itself, and what comes before its first step it
-    // forgets: so it is told each time.
+    // A process refuses by itself what it has been given already, and forgets what comes before its
+    // first step. So it is told each time.
     if (!asked.may_trace || done) return std::string();
     return kineto_config(steps, sockets / kTraces / fmt::format("{}.json", kStem));
   });
@@ -81,11 +81,11 @@ TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
   fs::create_directories(traces_);
   fs::create_directory_symlink(traces_, sockets / kTraces);
   settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
-  // It says nothing: neither what it is told, nor, where the job takes its environment to another
-  // machine, every few seconds that nobody answers there.
+  // Keeps PyTorch's profiler quiet. It would say what it is told. If the job takes its environment
+  // to another machine, it would say every few seconds that nobody answers there.
   if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "5");
   if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
-    // It asks every second, and not every five.
+    // Makes it ask every second, and not every five.
     std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
     settings_.emplace_back("KINETO_CONFIG", sockets / kBase);
   }
@@ -103,13 +103,13 @@ bool TorchProfiler::start() {
     close(ends[0]);
     dup2(ends[1], STDOUT_FILENO);  // standard output is the command's
     close(ends[1]);
-    // What ends the command ends it alone.
+    // A signal that ends the command must not end this process.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
     if (getppid() == parent) serve(sockets_, steps_);
     _exit(0);
   }
   close(ends[1]);
-  // The socket is there before the command is.
+  // Waits for the socket, which has to be there before the command is.
   char ready = 0;
   const bool serves = child_ > 0 && ::read(ends[0], &ready, 1) == 1;
   close(ends[0]);
@@ -127,7 +127,7 @@ TorchProfiler::~TorchProfiler() {
   stop();
   std::error_code ignored;
   if (!traces_.empty()) {
-    fs::remove(traces_, ignored);  // both are left where something is in them
+    fs::remove(traces_, ignored);  // both stay if something is in them
     fs::remove(traces_.parent_path(), ignored);
   }
   if (!sockets_.empty()) fs::remove_all(sockets_, ignored);

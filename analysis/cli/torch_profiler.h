@@ -1,5 +1,5 @@
-// PyTorch's own profiler in the processes of `tprof run`, without a line in the program: libkineto
-// asks the daemon that its environment names, and that is us.
+// Starts PyTorch's own profiler in the processes of `tprof run`, without a line in the program.
+// libkineto asks the daemon that its environment names, and that is us.
 #pragma once
 
 #include <sys/types.h>
@@ -18,27 +18,27 @@ struct TorchTrace {
   fs::path trace;
 };
 
-// STEM END in a folder, or STEM.N END: the first that is not there yet.
+// Returns STEM END in a folder, or STEM.N END: the first that is not there yet.
 fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end);
 
 class TorchProfiler {
  public:
-  // Answers from here on, in a process of its own. Where it can't be, which is said, it does
+  // Answers from here on, in a process of its own. If that is not possible, says so and does
   // nothing.
   TorchProfiler(const Options& o, const fs::path& folder);
   TorchProfiler(const TorchProfiler&) = delete;
   TorchProfiler& operator=(const TorchProfiler&) = delete;
   ~TorchProfiler();
 
-  // For the command, none where the user set one of them.
+  // Settings for the command. Empty if the user set one of them.
   const doctor::Settings& settings() const { return settings_; }
 
-  // The command has ended. The traces are put into the folder torch of the run, named by their
-  // ranks, and returned; where there is none, that is said, and why.
+  // Has to be called when the command has ended. Puts the traces into the folder torch of the run,
+  // named by their ranks, and returns them. If there are none, says so, and why.
   std::vector<TorchTrace> collect(const std::vector<read::TraceFile>& ranks);
 
  private:
-  bool start();  // the process that answers; false: it does not
+  bool start();  // starts the process that answers; false: it does not answer
   void stop();
 
   fs::path sockets_;  // empty: nothing is done

@@ -11,7 +11,7 @@
 namespace tprof::cli {
 
 namespace {
-// The last step before the window is for CUPTI to start in.
+// CUPTI starts in the last step before the window.
 constexpr std::int64_t kLeastFirst = 3;
 }  // namespace
 
@@ -45,7 +45,7 @@ TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule)
 
 std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
   // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
-  // it never goes by the clock.
+  // it never ends by the clock.
   return fmt::format(
       "ACTIVITIES_LOG_FILE={}\nPROFILE_START_ITERATION={}\nACTIVITIES_WARMUP_ITERATIONS=1\n"
       "ACTIVITIES_ITERATIONS={}\nACTIVITIES_DURATION_MSECS=0\n",

@@ -10,9 +10,10 @@
 namespace tprof::cli {
 namespace {
 
-// Of other kinds a job that has just begun, or is about to end, may look like it for a while: ranks
-// that are not there yet, files that are not whole. Of these, when two looks find the same: who
-// only waits may seem to be stuck a moment before those that he waits for.
+// True for kinds that are told when two looks have found the same. One look is not enough, since a
+// rank that only waits may seem stuck a moment before those that it waits for. Other kinds may show
+// for a while in a job that has just begun or is about to end: ranks that are not there yet, files
+// that are not whole.
 bool is_certain(const std::string& kind) {
   return kind == "hang" || kind == "mismatch";
 }
@@ -30,8 +31,8 @@ diagnose::Diagnosed Watchdog::check(bool lines) const {
                             {.read_lines = lines, .stuck_after_ns = watched_.stuck_after.count()});
 }
 
-// All lines are read only where there is a reason: nothing is stuck that calls on, and that has no
-// call which stands.
+// True if there is a reason to read all lines. A process is not stuck if it goes on calling, and
+// none of its calls has been open for long.
 bool Watchdog::may_be_stuck() {
   const auto now = Clock::now();
   bool may = false;
@@ -51,7 +52,7 @@ bool Watchdog::may_be_stuck() {
 }
 
 bool Watchdog::look() {
-  said_.reset();  // it is of the traces that go now
+  said_.reset();  // it refers to the traces that go now
   look_ = look_at(watched_.folder, watched_.choice, read::Wanted::counts);
   if (!look_.job) return false;
   said_ = check(false);
@@ -68,7 +69,7 @@ bool Watchdog::look() {
 }
 
 bool Watchdog::look_until_over(live::Signals& signals, std::chrono::nanoseconds interval) {
-  constexpr int kShare = 20;  // of a core at most one part in so many is spent looking
+  constexpr int kShare = 20;  // looking takes at most one part in so many of a core
   for (;;) {
     const auto before = cpu_time();
     if (look()) return true;
@@ -100,7 +101,7 @@ void Watchdog::tell_new(bool over) {
     const bool alike = before != found_.end() && before->second.ranks == mine.ranks;
     const bool stays = is_certain(kind) ? alike : now - mine.since >= watched_.stuck_after;
     if ((stays || over) && !told_.contains(kind)) tell(kind, mine.to_tell);
-    mine.to_tell.clear();  // it is of traces that go
+    mine.to_tell.clear();  // it refers to traces that go
   }
   found_ = std::move(found);
 }

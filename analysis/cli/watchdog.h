@@ -1,4 +1,4 @@
-// Looks at a job that runs, again and again, and runs a command for what it finds.
+// Looks at a running job again and again, and runs a command for what it finds.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct Watched {
   std::chrono::nanoseconds stuck_after;
   // Called for each finding before the command is run for it.
   std::function<void(const diagnose::Finding&)> tell;
-  // Whether the command is for these; empty: for all.
+  // True if the command is for this finding. Empty: it is for all.
   std::function<bool(const diagnose::Finding&)> wanted{};
   std::function<bool(const live::Target&)> is_ours{};
 };
@@ -33,14 +33,15 @@ class Watchdog {
  public:
   Watchdog(Watched watched, const sigset_t& mask) : watched_(std::move(watched)), mask_(mask) {}
 
-  // Whether the job is over.
+  // Returns true if the job is over.
   bool look();
-  // What the last look found; nothing: there was no job.
+  // Returns what the last look found; nullopt if there was no job.
   const std::optional<diagnose::Diagnosed>& said() const { return said_; }
 
-  // Looks every `interval`, or less often where looking takes long. False: a signal ended it.
+  // Looks every `interval`, or less often if looking takes long. Returns false if a signal ended
+  // it.
   bool look_until_over(live::Signals& signals, std::chrono::nanoseconds interval);
-  // As often as finding stuck calls in time needs.
+  // Returns the interval that is needed to find stuck calls in time.
   std::chrono::nanoseconds often_enough() const;
 
  private:
@@ -56,10 +57,10 @@ class Watchdog {
   const sigset_t mask_;
   Look look_;
   std::optional<diagnose::Diagnosed> said_;
-  std::set<std::string> told_;  // kinds
-  // What the last look found of a kind.
+  std::set<std::string> told_;  // kinds of findings
+  // The last look's findings of one kind.
   struct Found {
-    Clock::time_point since;  // every look found one
+    Clock::time_point since;  // every look since then found one
     std::vector<std::vector<std::int64_t>> ranks;
     std::vector<live::ToTell> to_tell;
   };

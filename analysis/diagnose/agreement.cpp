@@ -11,7 +11,7 @@ namespace {
 using read::End;
 using read::Process;
 
-// Known, if not up to the end: a process that is lost has its last ledger.
+// A lost process counts too: its last ledger is exact, though it may not reach the end.
 const read::Collectives* collectives_of(const Process& p, std::int64_t comm) {
   if (!p.ledger || p.end == End::partial) return nullptr;
   const auto& all = p.ledger->collectives;
@@ -19,7 +19,8 @@ const read::Collectives* collectives_of(const Process& p, std::int64_t comm) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Members by a value of theirs; the largest group first, of equal ones that with the lowest rank.
+// Groups the members by a value. The largest group comes first; among equal ones, that with the
+// lowest rank.
 template <typename Value>
 std::vector<Members> groups_by(const Members& members, const Value& value) {
   std::map<decltype(value(*members[0])), std::size_t> place;
@@ -33,7 +34,7 @@ std::vector<Members> groups_by(const Members& members, const Value& value) {
   return groups;
 }
 
-// Takes from `members` those of `among` that are not like most of these.
+// Removes from `members` those of `among` that differ from its largest group, as a new parting.
 template <typename Value>
 void part(Members& members, const Members& among, const Value& value, Parting what,
           std::vector<Parting>& partings) {
@@ -48,7 +49,7 @@ void part(Members& members, const Members& among, const Value& value, Parting wh
   partings.push_back(std::move(what));
 }
 
-// The first marks that differ say between which collectives two ranks parted.
+// The first marks that differ tell between which collectives two ranks diverged.
 void part_by_marks(Members& members, std::vector<Parting>& partings) {
   for (std::size_t k = 0; k < 64; ++k) {
     Members with_mark;
@@ -61,7 +62,7 @@ void part_by_marks(Members& members, std::vector<Parting>& partings) {
   }
 }
 
-// Behind the last mark: equal numbers want equal signatures.
+// Beyond the last mark, ranks with equal counts must have equal signatures.
 void part_by_signature(Members& members, std::vector<Parting>& partings) {
   if (members.empty()) return;
   for (const Members& group : groups_by(members, [](const Member& m) { return m.count(); })) {
@@ -72,8 +73,8 @@ void part_by_signature(Members& members, std::vector<Parting>& partings) {
   }
 }
 
-// The number of collectives that the others are measured by: that of most members if they closed,
-// else of those that got furthest.
+// Returns the members whose count the others are measured by: the majority if they closed, else
+// those that got furthest.
 Members reference(const Members& members, const std::vector<Members>& groups) {
   const Members& most = groups[0];
   const bool closed = std::ranges::all_of(most, &Member::closed);
@@ -81,7 +82,7 @@ Members reference(const Members& members, const std::vector<Members>& groups) {
   return *std::ranges::max_element(groups, {}, [](const Members& g) { return g[0]->count(); });
 }
 
-// The range of a group that got further than the others, or not as far.
+// Sets the range for groups that got further than the others, or less far.
 Parting with_range(Parting s) {
   s.same = UINT64_MAX;
   s.end = 0;

@@ -1,5 +1,5 @@
-// Whether all ranks of a communicator issued the same collectives, from the ledgers' numbers and
-// signatures alone.
+// Checks that all ranks of a communicator issued the same collectives, using only the counts and
+// signatures of the ledgers.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tprof::diagnose {
 struct Member {
   const read::Process* process = nullptr;
   const read::Comm* comm = nullptr;
-  const read::Collectives* done = nullptr;  // null: no ledger, or its counts are lower bounds only
+  const read::Collectives* done = nullptr;  // null if no ledger gives exact counts
 
   std::uint64_t count() const { return done->count; }
   bool did(std::uint64_t seq) const { return done != nullptr && done->count > seq; }
@@ -25,7 +25,7 @@ struct Member {
 };
 using Members = std::vector<const Member*>;
 
-inline Processes processes_of(const auto& members) {  // of pointers to them, or of themselves
+inline Processes processes_of(const auto& members) {  // takes members, or pointers to them
   Processes processes;
   for (const auto& m : members) {
     if constexpr (requires { m.process; }) {
@@ -48,38 +48,38 @@ struct Communicator {
   std::vector<Member> members;  // in the order of their ranks
 };
 
-// The members that did this collective.
+// Returns the members that issued this collective.
 Members who_did(const Communicator& communicator, std::uint64_t seq);
 
-// In the order of their size, the largest first.
+// Returns the job's communicators, the largest first.
 std::vector<Communicator> communicators(const job::Job& job);
 
-// What tells some members from the others.
+// How some members differ from the others.
 enum class How {
-  differs,  // not the same collectives, within what both did
-  fewer,    // the same ones, but it closed after fewer than the others, who closed too
-  more,     // it closed, or went on, after more than those that closed
-  stopped,  // the same ones, but it did not get as far: it, or the others, never closed
+  differs,  // different collectives, within the range that both reached
+  fewer,    // the same ones, but it closed after fewer than the others, which closed too
+  more,     // it issued more than the others, which closed
+  stopped,  // the same ones, but it got less far, and it or the others never closed
 };
 
-// Members that part from the others of their communicator.
+// Members that diverge from the others of their communicator.
 struct Parting {
   How how = How::differs;
-  std::vector<Members> groups{};  // each alike among themselves
-  Members others{};               // alike among themselves
-  // Collectives [0, same) are known to be the same, one of [same, end) is the first that is not.
+  std::vector<Members> groups{};  // the members of one group are alike
+  Members others{};               // these are alike, too
+  // Collectives [0, same) are known to be the same. The first that differs is in [same, end).
   std::uint64_t same = 0;
   std::uint64_t end = 0;
 
   bool tie() const { return groups[0].size() == others.size(); }  // neither is the majority
   Members members() const;                                        // of all groups
-  Parting of_group(const Members& group) const;                   // of this one alone
+  Parting of_group(const Members& group) const;                   // for this group alone
 };
 
 struct Agreement {
   std::vector<Parting> partings;
-  std::uint64_t collectives = 0;  // of most members
-  bool all_there = false;         // every rank of it was seen, with its counts
+  std::uint64_t collectives = 0;  // the number that the largest group issued
+  bool all_there = false;         // every rank was seen, with its counts
 };
 Agreement agreement_of(const Communicator& communicator);
 

@@ -44,7 +44,7 @@ void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
 }
 
 std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t seq) {
-  const Member* returned = nullptr;  // and whose line of it has to be looked for
+  const Member* returned = nullptr;  // the first whose file has a line of it
   for (const Member* m : callers) {
     const auto* calls = case_.lines.of<collect::LastCalls>(m->process);
     if (calls == nullptr) continue;

@@ -1,4 +1,4 @@
-// Single calls of collectives: how they are told, compared, and found again in the lines.
+// Describes and compares single calls of collectives, and finds them in the lines.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace tprof::diagnose {
 
-// "ncclBroadcast of 16,544 float32, root 3": equal where two ranks' calls of one collective go
-// together.
+// "ncclBroadcast of 16,544 float32, root 3". Two ranks' calls of one collective match if these
+// texts are equal.
 std::string what_of(const read::Event& event);
 
-// The same, ", at 2026-01-01 12:00:00.123 UTC".
+// The same text, followed by ", at 2026-01-01 12:00:00.123 UTC".
 std::string describe(const read::Event& event, const read::Process& process);
 
-// Calls see(event) for each line of one of these collectives that returned, in the file's order.
+// Calls see(event) for each returned collective in [from, to) that has a line, in the file's order.
 void each_collective(const Member& member, std::uint64_t from, std::uint64_t to,
                      const read::Traces& traces,
                      const std::function<void(const read::Event&)>& see);
 
-// What somebody called as a collective of a communicator.
+// A call that a rank made as a given collective of a communicator.
 struct KnownCall {
   const Member* by = nullptr;
   read::Event event;
 };
 
-// Reads a few files, for calls behind which their ranks have called others.
+// Finds calls. Reads a few files, for calls that are no longer the last of their ranks.
 class CallFinder {
  public:
   explicit CallFinder(const Case& c) : case_(c) {}
 
-  // By the first of these, all of whom came to it, that has a line of it.
+  // Returns the call of one of these members that has a line of it. All of them must have made it.
   std::optional<KnownCall> find(const Members& callers, std::uint64_t seq);
 
  private:

@@ -1,4 +1,4 @@
-// Hosts whose wall clock was set while the job ran.
+// Finds hosts whose wall clock was set while the job ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr Kind kBack{"clock_step", Severity::warning};
 constexpr Kind kForward{"clock_step", Severity::note};
 
 struct Step {
-  double size_ns = 0;  // with its sign; 0: none
+  double size_ns = 0;  // signed; 0: none
   std::int64_t after_ns = 0;
   std::int64_t before_ns = 0;
 
@@ -26,14 +26,14 @@ struct Step {
   }
 };
 
-// As floating point, in which no sum of what a damaged file says overflows.
+// Computes in floating point, so that no value in a damaged file can overflow a sum.
 Step step_between(const Anchor& a, const Anchor& b) {
   const auto from_to = [](std::int64_t from, std::int64_t to) {
     return static_cast<double>(to) - static_cast<double>(from);
   };
   const double passed = from_to(a.ts_ns, b.ts_ns);
   const double step = from_to(a.realtime_ns, b.realtime_ns) - passed;
-  // NTP slews by 500 ppm at most; reading two clocks takes the bracket, and now and then a
+  // NTP slews by 500 ppm at most. Reading both clocks takes the bracket, and sometimes a
   // millisecond more.
   const double allowed =
       passed / 2000 + from_to(0, a.bracket_ns) / 2 + from_to(0, b.bracket_ns) / 2;
@@ -61,7 +61,7 @@ void clock_steps(const Case& c, Findings& found) {
     Processes processes;
     Step step;
   };
-  std::map<std::string, Host> hosts;  // a clock is its host's: by boot
+  std::map<std::string, Host> hosts;  // by boot and host, since a host has one clock
   for (const read::Process* p : c.job.processes) {
     const auto* largest = c.lines.of<LargestStep>(p);
     if (largest == nullptr || largest->step.size_ns == 0) continue;

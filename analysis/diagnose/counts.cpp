@@ -1,5 +1,5 @@
-// What the ledgers and footers say of counts: calls that were refused or never returned, sums that
-// are too large, lines that were dropped.
+// Findings about counts, from ledgers and footers: calls that were refused or never returned, sums
+// that are too large, and lines that were dropped.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ constexpr Kind kUnfinishedCalls{"unfinished", Severity::warning};
 constexpr Kind kOverflown{"overflow", Severity::error};
 constexpr Kind kDroppedUnasked{"dropped", Severity::warning};
 constexpr Kind kDroppedBySetting{"dropped", Severity::note};
-// They are no counts: whatever the reason, nothing is wrong with the trace.
+// These say nothing against the counts: whatever the reason, the trace is sound.
 constexpr Kind kWindowAlone{"window_alone", Severity::note};
 constexpr Kind kWindowsNotHere{"missing_windows", Severity::note};
 constexpr Kind kDroppedRanges{"dropped_ranges", Severity::note};
@@ -36,7 +36,7 @@ std::string list_of(const Counts& counts) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-// One finding of all rows in which the amount is not 0, by name.
+// Adds one finding for all rows in which the amount is not 0, with a sum per name.
 void each_name(const Case& c, std::uint64_t read::Amounts::*amount, const Kind& kind,
                const char* what, Findings& found) {
   Counts names;
@@ -69,11 +69,11 @@ void overflows(const Case& c, Findings& found) {
       "if that can't be, a rank file is damaged: summary --per-rank tells which");
 }
 
-// What to do about a reason to drop lines, the one that matters most first.
+// Advice for each reason to drop lines, the most important reason first.
 struct Reason {
   const char* name;
   const char* next;
-  bool asked_for;  // a setting at work
+  bool asked_for;  // caused by a setting
 };
 constexpr Reason kReasons[] = {
     {"write_error", "free space in TPROF_OUTPUT_DIR", false},
@@ -93,7 +93,7 @@ void add_dropped(const Case& c, Counts read::Footer::*counts, const char* what, 
     if (!p->footer || ((*p->footer).*counts).empty()) continue;
     processes.push_back(p);
     for (const auto& [reason, lines] : (*p->footer).*counts) {
-      if (p->lane != 0) continue;  // the process's
+      if (p->lane != 0) continue;  // counted once per process
       reasons[reason] += lines;
       all += lines;
     }

@@ -1,4 +1,4 @@
-// What the traced processes could not see, and what stood beside them.
+// Reports what the traced processes could not see, and which tools were loaded beside tprof.
 #include "diagnose/coverage.h"
 
 #include <fmt/format.h>
@@ -22,12 +22,12 @@ constexpr Kind kBadValue{"bad_setting", Severity::warning};
 constexpr Kind kVersionsDiffer{"versions_differ", Severity::warning};
 constexpr Kind kNoNccl{"no_nccl", Severity::note};
 
-// " (ranks 1,2)" where it is not all of them.
+// " (ranks 1,2)", or nothing if it is all of them.
 std::string some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? "" : " (" + names_of(of) + ")";
 }
 
-// One finding per kind of library or tool. `only`: of these kinds; empty: of all.
+// Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
   std::map<std::string, std::pair<std::set<std::string>, Processes>> kinds;  // paths, holders
   for (const Process* p : c.job.processes) {
@@ -52,14 +52,14 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
   }
 }
 
-// NCCL told of calls that no wrapper saw.
+// Reports calls that NCCL's NVTX ranges show and that no wrapper saw.
 void missed(const Case& c, Findings& found) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> calls;  // missed, counted
   Processes holders;
   for (const Process* p : c.job.processes) {
     if (!p->footer || !p->footer->missed || p->footer->missed->empty()) continue;
     holders.push_back(p);
-    if (p->lane != 0) continue;  // the process's
+    if (p->lane != 0) continue;  // counted once per process
     for (const auto& [name, n] : *p->footer->missed) calls[name].first += n;
     for (const read::BoundFunction& f : p->footer->functions) {
       if (p->footer->missed->contains(f.name)) calls[f.name].second += f.calls;
@@ -80,7 +80,7 @@ void missed(const Case& c, Findings& found) {
           "calls through RTLD_DEEPBIND, or of an NCCL that is linked in, are not counted");
 }
 
-// Each once, with the ranks that are set alike where it was found first.
+// Reports each once, for the first group of ranks with equal variables that has it.
 void misspelt(const Case& c, Findings& found) {
   std::map<Variables, Processes> alike;
   for (const Process* p : c.job.processes) alike[p->header.config].push_back(p);
@@ -94,7 +94,7 @@ void misspelt(const Case& c, Findings& found) {
   }
 }
 
-// Versions of one library that differ between the ranks of one job.
+// Reports versions of one library that differ between the ranks of one job.
 void versions(const Case& c, std::optional<std::int64_t> read::Header::*version,
               std::string_view what, Findings& found) {
   std::map<std::int64_t, Processes> served;
@@ -111,7 +111,8 @@ void versions(const Case& c, std::optional<std::int64_t> read::Header::*version,
       "give all ranks the same libraries");
 }
 
-// Ranks of one job that have an NCCL and call nothing of it: perhaps past us.
+// Reports a job that has loaded NCCL while no call of it was seen: its calls may bypass the
+// wrappers.
 void no_collectives(const Case& c, Findings& found) {
   if (c.job.world_size.value_or(1) < 2) return;
   const auto& processes = c.job.processes;
@@ -134,7 +135,8 @@ void coverage(const Case& c, Findings& found) {
   no_collectives(c, found);
 }
 
-// Of that, calls on communicators that can't be compared with those of other ranks.
+// The part of coverage() for `tprof check`: calls on communicators that can't be compared with
+// those of other ranks.
 void not_compared(const Case& c, Findings& found) {
   noted(c, {note_name(Note::comm_unknown), note_name(Note::comm_shared)}, found);
 }

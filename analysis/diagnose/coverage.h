@@ -1,5 +1,5 @@
-// What it means for what was seen that a library, a tool or a setting is in a process, with the way
-// out.
+// Explains how a library, a tool or a setting in a process limits what was seen, and what to do
+// about it.
 #pragma once
 
 #include <map>
@@ -14,19 +14,20 @@ namespace tprof::diagnose {
 
 using read::Variables;
 
-// Whether an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on where these variables are set.
+// True if an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on with these variables.
 bool in_force(const Variables& set, Setting opt_in);
 
-// What a kind of library or tool in a process means (kinds: interpose/format/coverage.h).
+// The meaning of a kind of library or tool in a process (kinds: interpose/format/coverage.h).
 struct Meaning {
   Severity severity = Severity::note;
-  std::string_view text;  // goes behind "X is loaded: " or the like; empty: nothing to say
-  std::string next;       // never what is in force
+  std::string_view text;  // follows "X is loaded: " or the like; empty: nothing to say
+  std::string next;       // never advises a setting that is in force already
 };
 // `all_set`: the variables of each process that holds it.
 Meaning meaning_of(std::string_view kind, const std::vector<const Variables*>& all_set);
 
-// Settings that do not do what was meant: unknown names and bad values, among all variables.
+// Reports settings that do not do what was meant: unknown names and bad values, among all
+// variables.
 void settings(const Variables& variables, const Processes& where_found, Findings& found);
 
 }  // namespace tprof::diagnose

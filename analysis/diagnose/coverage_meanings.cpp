@@ -1,4 +1,4 @@
-// What each kind of library or tool in a process means for what was seen.
+// Describes how each kind of library or tool in a process limits what was seen.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct KindMeaning {
   Severity severity;
   std::string_view text;
   std::string_view next;
-  unsigned seen_with = 0;  // these settings: that is all where `next` is empty
+  unsigned seen_with = 0;  // opt-ins that let it be seen; if `next` is empty, they are all it takes
 };
 
 constexpr std::string_view kNoWayYet = "take it as not counted";
@@ -106,7 +106,7 @@ const KindMeaning kMeanings[] = {
      "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"},
 };
 
-// "set A=1 and B=1, or <otherwise>", without what is in force everywhere.
+// "set A=1 and B=1, or <otherwise>", without settings that are in force everywhere.
 std::string advice(const KindMeaning& m, const std::vector<const Variables*>& all_set) {
   std::string list;
   for (const auto& [bit, setting] :

@@ -26,7 +26,7 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
     c.meetings = std::make_unique<Meetings>(job);
     const auto make = [&](const read::Process& rank, collect::Collectors& all) {
       collect::want<collect::DecreasedLedgers, collect::LastCalls>(
-          rank, all);  // what this file and explain() look at
+          rank, all);  // used by this file and by explain()
       for (const Diagnosis* d : made) {
         if (d->collect != nullptr) d->collect(rank, all);
       }
@@ -38,7 +38,7 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
   }
   c.communicators = communicators(job);
   for (Communicator& comm : c.communicators) {
-    // What a file says that contradicts itself is said of nobody else.
+    // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
       const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(m.process);
       if (ledgers != nullptr && !ledgers->places.empty()) m.done = nullptr;

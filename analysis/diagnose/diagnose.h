@@ -1,4 +1,4 @@
-// What is to be said of a job: collect, reduce, explain, order.
+// Diagnoses a job: collects, reduces, explains and orders the findings.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tprof::diagnose {
 
-// Whether the ranks of a communicator did the same.
+// The verdict on a communicator: did its ranks issue the same collectives?
 enum class Verdict { same, same_of_those_seen, not_as_far, different };
 
 struct CommunicatorVerdict : Communicator {
-  std::uint64_t collectives = 0;  // of most members
+  std::uint64_t collectives = 0;  // the number that the largest group issued
   Verdict verdict = Verdict::same;
 
   bool cleared() const { return verdict <= Verdict::same_of_those_seen; }
@@ -26,8 +26,8 @@ struct Diagnosed {
 
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
-// Every process closed, or ended as one may that is not asked to, and no finding says that counts
-// are missing.
+// True if every process closed or was recovered, and no finding is an error (mismatches aside) or
+// says that a process was killed at work.
 bool complete(const job::Job& job, const Findings& findings);
 
 }  // namespace tprof::diagnose

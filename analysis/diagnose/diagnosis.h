@@ -1,4 +1,4 @@
-// What a diagnosis is, and what it looks at. A new one is a file that defines one, and a row in
+// Defines a diagnosis and its inputs. To add one, define it in a file of its own and add a row to
 // list.cpp.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace tprof::diagnose {
 
-// Which command asks; the values are bits.
+// The command that asks; the values are bits.
 enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4 };
 
 struct Options {
   Asked asked = kCheck;
-  bool whole_job = true;                         // ranks that are not there are missing
-  bool read_lines = true;                        // else only what the ledgers tell
-  std::int64_t stuck_after_ns = 30'000'000'000;  // of a process that still runs
+  bool whole_job = true;                         // report ranks without a trace as missing
+  bool read_lines = true;                        // else only the ledgers are used
+  std::int64_t stuck_after_ns = 30'000'000'000;  // for a process that still runs
   std::function<void(std::size_t)> progress = [](std::size_t) {};  // files read, from any thread
 };
 
@@ -33,27 +33,27 @@ struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  collect::Lines lines{};                // of no rank where they were not to be read
-  std::unique_ptr<Meetings> meetings{};  // null: the same
+  collect::Lines lines{};                // empty if lines are not read
+  std::unique_ptr<Meetings> meetings{};  // null if lines are not read
   std::vector<read::Skipped> skipped;    // files that are not looked at
   std::vector<Communicator> communicators{};
-  std::vector<Agreement> agreements{};  // of each
+  std::vector<Agreement> agreements{};  // one per communicator
 };
 
 struct Diagnosis {
-  unsigned asked;  // the commands whose users it is for
-  // Appends to what the diagnoses before it have found.
+  unsigned asked;  // bits of the commands that run it
+  // Appends its findings to those of the diagnoses before it.
   void (*reduce)(const Case&, Findings&);
-  // The collectors whose lines it needs (lines.h): `collect<Mine, Another>`. Null: the ledgers are
-  // enough.
+  // Registers the collectors that it needs (lines.h): `collect::want<Mine, Another>`. Null: the
+  // ledgers are enough.
   void (*collect)(const read::Process& rank, collect::Collectors&) = nullptr;
-  // Nothing is to be found without lines. Others say less where there are none.
+  // True if it finds nothing without lines. The other diagnoses only say less then.
   bool needs_lines = false;
 };
 
 std::span<const Diagnosis* const> diagnoses();  // list.cpp
 
-// Says an effect with its cause, or not at all, and leads with who ended first.
+// Folds each effect into its cause, or drops it, and leads with the ranks that ended first.
 void explain(const Case& c, Findings& findings);
 
 }  // namespace tprof::diagnose

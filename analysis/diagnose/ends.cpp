@@ -24,7 +24,7 @@ constexpr Kind kKilled{"not_closed", Severity::warning};
 constexpr Kind kPartial{"partial", Severity::error};
 constexpr Kind kLost{"lost", Severity::error};
 
-// A process that lives renews its snapshot every minute, and every ten seconds while it calls.
+// A live process renews its snapshot every minute, and every ten seconds while it makes calls.
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
 
 bool fresh(const Processes& snapshots) {
@@ -47,10 +47,11 @@ bool has_unfinished(const Process& p) {
                              [](const read::Row& row) { return row.amounts.unfinished != 0; });
 }
 
-// Whether nothing shows that anybody was left in the middle: no call was open, and the members of a
-// communicator did as many collectives and ended alike. So do jobs whose launcher ends idle ranks.
+// True if nothing shows that a rank was interrupted: no call was open, and the members of each
+// communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
+// ranks look like this.
 bool all_were_idle(const job::Job& job) {
-  std::map<std::string_view, std::pair<End, std::uint64_t>> seen;  // and the collectives
+  std::map<std::string_view, std::pair<End, std::uint64_t>> seen;  // end and number of collectives
   for (const Process* p : job.processes) {
     if (has_unfinished(*p)) return false;
     for (const auto& [number, comm] : p->comms) {
@@ -125,9 +126,10 @@ std::optional<std::int64_t> idle_since_ns(const Process& p, const collect::Lines
   return p.header.base_time_ns + calls->last->ts_ns + calls->last->dur_ns;
 }
 
-// One host has one clock. Between hosts, the first collective of a communicator tells: its ranks
-// call it soon after they have made the communicator together, so what lies between two such calls
-// is the ranks' own delay and the difference of their clocks. Twice as much is beyond doubt.
+// A host has one clock. Between hosts, the first collective of a communicator bounds the
+// difference: its ranks call it soon after they have created the communicator together. The time
+// between two such calls is then the ranks' own delay plus the difference of their clocks. Twice
+// that, plus a second, is a safe bound.
 std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
                                            const collect::Lines& lines) {
   if (a.header.boot_id == b.header.boot_id) return 0;

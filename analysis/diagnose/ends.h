@@ -1,4 +1,4 @@
-// How the traces of processes end, and when: by the clocks of their hosts.
+// Tells how and when the traces of processes end, by the clocks of their hosts.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace tprof::diagnose {
 
-// A process without its footer: until when its counts are known, as CLOCK_REALTIME.
+// CLOCK_REALTIME until which the counts of a process without a footer are known.
 std::int64_t known_until_ns(const read::Process& process);
-std::int64_t oldest_ns(const Processes& processes);  // of these
+std::int64_t oldest_ns(const Processes& processes);  // the smallest known_until_ns()
 
-// CLOCK_REALTIME of its host at which the trace of a process ends: its last sign of life. Within
-// bounds in which differences are no overflow, whatever a file says.
+// CLOCK_REALTIME, on its host, of the last sign of life in the trace of a process. It is clamped so
+// that differences can't overflow, whatever a file says.
 std::int64_t end_ns(const read::Process& process);
 
-// When its last call ended; nothing: not known.
+// CLOCK_REALTIME at which its last call ended; nullopt if unknown.
 std::optional<std::int64_t> idle_since_ns(const read::Process& process,
                                           const collect::Lines& lines);
 
-// By how much the clocks of two processes may differ; nothing: not known, so nothing compares.
+// The most by which the clocks of two processes may differ. Nullopt if unknown: then their times
+// can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
                                            const collect::Lines& lines);
 
@@ -32,7 +33,7 @@ std::string since(const read::Process& process, std::int64_t realtime_ns);
 // "what rank 3 did after 2026-01-01 12:00:00.123 UTC is not known"
 std::string unknown_since(const Processes& snapshots);
 
-// What to do next about a process.
+// Advice on what to do next about a process.
 std::string where_to_look(const read::Process& process);
 
 }  // namespace tprof::diagnose

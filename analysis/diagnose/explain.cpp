@@ -1,5 +1,5 @@
-// Which finding follows from which: an effect is said with its cause, or not at all. And who of a
-// job ended first: a launcher ends the other ranks when one has.
+// Relates findings: an effect is reported with its cause, or not at all. Also tells which ranks
+// ended first, since a launcher ends the other ranks when one has ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,15 +19,15 @@ using read::Process;
 struct Relation {
   std::string_view cause;
   std::string_view effect;
-  // Said as evidence of the first cause on the same communicator; else what the cause says holds
-  // it.
+  // If set, the effect becomes evidence of the first cause on the same communicator. Otherwise it
+  // is dropped, since the cause covers it.
   bool with_cause = false;
 };
 
-// In this order. Where the job was held up is the cause of what ended with it; where ranks did
-// different things, that is the cause.
+// Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
+// a mismatch explains a hang or a stop.
 constexpr Relation kRelations[] = {
-    {"missing_rank", "missing_member"},  // the world size has told who
+    {"missing_rank", "missing_member"},  // the world size already told which
     {"hang", "not_closed"},
     {"hang", "unfinished"},
     {"stopped", "not_closed"},
@@ -37,13 +37,13 @@ constexpr Relation kRelations[] = {
 };
 
 void apply(const Relation& relation, Findings& findings) {
-  std::map<std::string_view, Finding*> causes;  // the first of each communicator, or of all
+  std::map<std::string_view, Finding*> causes;  // the first per communicator, or the first of all
   for (Finding& f : findings) {
     if (f.kind == relation.cause) {
       causes.try_emplace(relation.with_cause ? std::string_view(f.communicator) : "", &f);
     }
   }
-  std::vector<const Finding*> said;  // with their causes, in their order
+  std::vector<const Finding*> said;  // effects that have a cause, in their order
   for (const Finding& f : findings) {
     if (causes.empty() || f.kind != relation.effect) continue;
     const auto cause = causes.find(relation.with_cause ? std::string_view(f.communicator) : "");
@@ -67,13 +67,14 @@ void apply(const Relation& relation, Findings& findings) {
   findings = std::move(left);
 }
 
-// A process that closed ended then. One that was killed lived on for a moment after its last sign
-// of life: its writer gives one at least five times a second, and may have to wait for a processor.
+// A process that closed ended at its last sign of life. A killed one may have lived on for a
+// moment. Its writer gives a sign at least five times a second, and may have to wait for a
+// processor.
 constexpr std::int64_t kBetweenSignsNs = 500'000'000;
 constexpr std::int64_t kSilentNs = 50'000'000;
 // Ranks that close within this time of each other closed for reasons of their own.
 constexpr std::int64_t kTogetherNs = 1'000'000'000;
-constexpr std::size_t kMaxEarliest = 64;  // of those that ended earliest, with everybody
+constexpr std::size_t kMaxEarliest = 64;  // the earliest, which all are compared with
 
 std::int64_t latest_ns(const Process& p) {
   return end_ns(p) + (p.end == End::closed ? 0 : kBetweenSignsNs);
@@ -85,9 +86,9 @@ bool ended_before(const Process& a, const Process& b, const collect::Lines& line
   return doubt && latest_ns(a) + *doubt + (both_closed ? kTogetherNs : 0) < end_ns(b);
 }
 
-// Those that nobody is known to have ended before.
+// Returns the processes for which no other is known to have ended before.
 Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
-  std::map<std::pair<std::string, bool>, const Process*> of_host;  // the first that closed, or not
+  std::map<std::pair<std::string, bool>, const Process*> of_host;  // earliest, by boot and closed
   for (const Process* p : ended) {
     const std::pair key(p->header.boot_id, p->end == End::closed);
     const Process*& first = of_host.try_emplace(key, p).first->second;
@@ -101,7 +102,8 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
     return std::ranges::none_of(earliest,
                                 [&](const Process* e) { return ended_before(*e, p, lines); });
   });
-  // A host all of whose ranks are among them tells nothing, where another one tells something.
+  // If another host has ranks that ended later, a host all of whose ranks are among the first tells
+  // nothing.
   std::map<std::string, std::size_t> left;
   for (const Process* p : ended) ++left[p->header.boot_id];
   for (const Process* p : first) --left[p->header.boot_id];
@@ -111,7 +113,7 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
   return first;
 }
 
-// Who ended first. `others`: those that did not.
+// Says who ended first. `others` are the processes that did not.
 std::string sentence(const Processes& closed, const Processes& killed, const Processes& others,
                      bool all_known) {
   const Processes& who = closed.empty() ? killed : closed;
@@ -125,7 +127,7 @@ std::string sentence(const Processes& closed, const Processes& killed, const Pro
   std::string text = fmt::format(
       "{} ended first{}: {}", names_of(who), all_known ? "" : " of those whose end is known",
       closed.empty() ? "killed or crashed, last heard of at " + utc(end_ns(*who[0])) : in_order);
-  std::int64_t longer_ns = INT64_MAX;  // at the least, on the same host
+  std::int64_t longer_ns = INT64_MAX;  // at least, from ranks on the same host
   for (const Process* p : others) {
     if (p->header.boot_id != who[0]->header.boot_id) continue;
     longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(*who[0]));
@@ -134,7 +136,8 @@ std::string sentence(const Processes& closed, const Processes& killed, const Pro
   return text + "; the others lived for " + duration(longer_ns) + " more";
 }
 
-// Of ranks of one host that were all killed within a moment: no more than what was seen.
+// Adds which rank fell silent first, for ranks of one host that were all killed at about the same
+// time. It says no more than what was seen.
 void add_who_fell_silent(Processes killed, Finding& about) {
   if (killed.size() < 2) return;
   std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
@@ -151,10 +154,11 @@ void add_who_fell_silent(Processes killed, Finding& about) {
   about.next = where_to_look(first);
 }
 
-// In the first finding about ranks that ended or did not close. Nothing where all closed, or where
-// nothing tells one rank's end from another's.
+// Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
+// where all closed, or where the ends of ranks can't be told apart.
 void lead_with_who_ended_first(const Case& c, Findings& findings) {
-  // A note stays one: that ranks which nobody waited for were ended one by one proves no more.
+  // A note stays a note: if ranks that nobody waited for were ended one by one, that proves no
+  // more.
   auto about = findings.end();
   for (auto f = findings.begin(); f != findings.end(); ++f) {
     if (f->severity == Severity::error || (f->kind != "stopped" && f->kind != "not_closed"))
@@ -177,7 +181,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
     const bool is_first = firsts.contains(p);
     (!is_first ? others : p->end == End::closed ? closed : killed).push_back(p);
   }
-  // One that is known by a snapshot may have ended right behind it.
+  // A process known by a snapshot may have ended right after it.
   Processes unknown;
   for (const Process* p : snapshots) {
     const bool lived =

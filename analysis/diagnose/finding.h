@@ -20,32 +20,32 @@ struct Finding {
   std::vector<std::int64_t> ranks{};
   std::string text{};  // one sentence
   std::string next{};  // what to do; empty: nothing
-  // Where it lies, as far as that is known.
+  // The place of the problem, as far as it is known.
   std::string communicator{};                       // id; empty: none
-  std::optional<std::uint64_t> seq = std::nullopt;  // of a collective of it
-  // Half open: the collective is one of these. As narrow as is known.
+  std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it
+  // Half-open range that contains the collective, as narrow as is known.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> between = std::nullopt;
   std::string function{};
-  std::vector<std::string> evidence{};  // what was seen, a sentence each
+  std::vector<std::string> evidence{};  // observations, a sentence each
 
   const char* severity_name() const { return kSeverityNames[static_cast<int>(severity)]; }
 };
 
 using Findings = std::vector<Finding>;
 
-// What a diagnosis finds: it declares these.
+// A kind of finding; each diagnosis declares its own.
 struct Kind {
   const char* name;
   Severity severity;
 };
 
-// Appends a finding; what else is known of it is set in what comes back.
+// Appends a finding and returns it, so that the caller can set its other fields.
 Finding& add(Findings& to, const Kind& kind, const Processes& who, std::string text,
              std::string next = "");
 
-bool healthy(const Findings& findings);  // none is more than a note
+bool healthy(const Findings& findings);  // true if all are notes
 
-// The worst first, and of each kind the first few; one more says how many the others are.
+// Sorts the worst first and keeps the first few of each kind; one more finding counts the others.
 void order_and_cap(Findings& findings);
 
 }  // namespace tprof::diagnose

@@ -1,4 +1,4 @@
-// The first collective that two ranks did not do alike, from their lines.
+// Finds the first collective that two ranks issued differently, from their lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::uint64_t kBefore = 3;         // operations shown before the diff
 constexpr std::uint64_t kFrom = 3;           // and from it on
 constexpr std::uint64_t kPart = 1ULL << 20;  // collectives compared at a time: 8 MiB a side
 
-// 0: no line. 1: the rank did no more.
+// Returns one value per collective. 0: it has no line. 1: the rank did not get that far.
 std::vector<std::uint64_t> fingerprints(const Member& m, std::uint64_t from, std::uint64_t to,
                                         const Case& c) {
   std::vector<std::uint64_t> all(to - from, 0);
@@ -34,7 +34,7 @@ const collect::Intervals& lines_of(const Member& m, const Case& c) {
   return lines == nullptr ? kNone : lines->collectives(m.comm->comm);
 }
 
-// Whose lines tell longest what it did in [from, to).
+// Returns the member whose lines cover the longest part of [from, to).
 const Member* with_most_lines(const Members& members, const Case& c, std::uint64_t from,
                               std::uint64_t to) {
   const Member* best = members[0];
@@ -82,8 +82,8 @@ struct Side {
       evidence.push_back(call(name(), from[i]));
     }
   }
-  // Whether it goes on with what the other one does later. Programs repeat themselves, so the next
-  // calls alone do not tell.
+  // True if its call here is the other one's next call. Programs repeat themselves, so callers
+  // compare the counts too.
   bool skips_to(const Side& other) const {
     return !from.empty() && other.from.size() > 1 && what_of(from[0]) == what_of(other.from[1]);
   }
@@ -113,7 +113,7 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
   const Member& o = *with_most_lines(parting.others, c, parting.same, end);
   FirstDifference d;
   bool unknown = false;
-  // Only where there are lines: what a damaged file says of its counts may have no end.
+  // Looks only where there are lines: the counts of a damaged file may be arbitrarily large.
   for (std::uint64_t from = parting.same; !d.seq && from < end;) {
     const std::uint64_t next =
         std::min(lines_of(m, c).next(from).value_or(end), lines_of(o, c).next(from).value_or(end));

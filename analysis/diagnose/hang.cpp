@@ -1,8 +1,9 @@
-// Where a job that did not end in order stood still: who waits for whom, and who for nobody.
+// Finds where a job that did not end in order was held up: who waits for whom, and who waits for
+// nobody.
 //
 // NCCL calls return when the work is enqueued. So this is the host's view: who called a collective
-// and who never did, and which calls did not come back. Where every rank has called, the device or
-// the network is the place to look.
+// and who never did, and which calls did not return. If every rank has called, the device or the
+// network is the place to look.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,17 +23,17 @@ using read::Process;
 // Calls wait, or waited when the job ended, for ranks that never came, for each other, or for the
 // device.
 constexpr Kind kHanging{"hang", Severity::error};
-// Ranks ended, the others got further.
+// Ranks ended while the others got further.
 constexpr Kind kStopped{"stopped", Severity::warning};
 
-// A process may be killed inside a call that takes microseconds: that is no hang.
+// A process may be killed inside a call that takes microseconds: that is not a hang.
 constexpr std::int64_t kHangNs = 1'000'000'000;
 // Between calls, a host may wait seconds for its device in a healthy job too.
 constexpr std::int64_t kQuietNs = 10'000'000'000;
 
 // Ranks that are inside the same call, or that did not come to the same one.
 struct Place {
-  const OpenCall* call = nullptr;  // null: in none
+  const OpenCall* call = nullptr;  // null: in no call
   const Missed* missed = nullptr;
   Processes who{};
 
@@ -53,7 +54,7 @@ class HeldUp {
     }
   }
 
-  // One finding per place at which the job is held up.
+  // Adds one finding per place at which the job is held up.
   void find() {
     const std::size_t before = found_.size();
     const std::vector<Place> held_up = places();
@@ -65,8 +66,9 @@ class HeldUp {
   }
 
  private:
-  // Of those that somebody waits for and that wait for nobody; where nobody waits, of all open
-  // calls. In the order of the job, which is the same however the files were read.
+  // Returns the places of ranks that somebody waits for and that wait for nobody. If nobody waits,
+  // returns those of all open calls. They are in the order of the job, which does not depend on how
+  // the files were read.
   std::vector<Place> places() const {
     Processes roots = select(case_.job.processes, [&](const Process& p) {
       return missed_.contains(&p) && !waits_.on.contains(&p);
@@ -84,7 +86,7 @@ class HeldUp {
     return places;
   }
 
-  // Of what it did not come to, what was called first.
+  // Returns the earliest call among those that the process missed.
   const Missed* first_missed(const Process* p) const {
     const auto all = missed_.find(p);
     if (all == missed_.end()) return nullptr;
@@ -95,8 +97,8 @@ class HeldUp {
     });
   }
 
-  // The call in which one of these stood longest, of those on this host where there are any; null:
-  // none, or how long is not known.
+  // Returns the open call that has been open longest among these, preferring processes on this
+  // host. Null if there is none, or if it is not known for how long.
   const OpenCall* longest(const Processes& processes, const std::string& boot_id = "") const {
     const OpenCall* most = nullptr;
     std::pair<bool, std::int64_t> far(false, -1);
@@ -109,13 +111,13 @@ class HeldUp {
     return most;
   }
 
-  // For longer than a kill in its midst explains.
+  // True if it was open for longer than a kill inside the call would explain.
   static bool long_open(const OpenCall* call) {
     return call != nullptr && call->stood_ns() >= kHangNs;
   }
 
-  // It runs, or lived on for long without a call, or while somebody stood in that one. Who ended
-  // did not hang, however long the others waited for it afterwards.
+  // True if the process runs, or lived on for long without a call, or while somebody was inside
+  // `call`. A process that ended did not hang, however long the others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
     if (p.end == End::running || p.end == End::closed) return p.end == End::running;
     const auto idle_since = idle_since_ns(p, case_.lines);
@@ -215,7 +217,7 @@ class HeldUp {
     }
   }
 
-  // Everybody who waits waits for somebody who waits.
+  // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
   Processes cycle() const {
     Processes path;
     const Process* p = *std::ranges::find_if(
@@ -256,7 +258,7 @@ class HeldUp {
         "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)";
   }
 
-  // What holds for every place.
+  // Adds the limits that hold for every place.
   void add_limits(Finding& f) const {
     const Processes& all = case_.job.processes;
     const auto ended = [&](End end) {

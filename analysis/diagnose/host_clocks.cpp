@@ -6,7 +6,7 @@
 namespace tprof::diagnose {
 namespace {
 
-constexpr std::int64_t kGrainNs = 1000;  // CUDA's events tell half a microsecond
+constexpr std::int64_t kGrainNs = 1000;  // CUDA events resolve half a microsecond
 
 template <typename See>
 void each_of_several_hosts(const Meetings& meetings, const See& see) {

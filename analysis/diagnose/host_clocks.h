@@ -1,4 +1,4 @@
-// The clocks of a job's hosts, as far as what their ranks did together tells.
+// The clocks of a job's hosts, as far as the collectives of their ranks determine them.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@ namespace tprof::diagnose {
 
 struct HostClocks {
   align::Clocks clocks;
-  std::uint64_t collectives = 0;  // of several hosts, that were timed on the device
-  // Of these, as many contradict the clocks by more than a microsecond: a clock was set, or they
+  std::uint64_t collectives = 0;  // across hosts, and timed on the device
+  // How many of these contradict the clocks by more than a microsecond: a clock was set, or they
   // are not the same collective.
   std::uint64_t violated = 0;
 
   bool known() const { return collectives != 0; }
 };
 
-// Times on the device only: when a host's call began and returned proves nothing of other hosts.
+// Uses times on the device only: when a host's call began and returned proves nothing about other
+// hosts.
 HostClocks host_clocks(const Meetings& meetings);
 
 }  // namespace tprof::diagnose

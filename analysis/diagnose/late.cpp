@@ -1,4 +1,4 @@
-// A rank that the others waited for, again and again or once for long.
+// Finds ranks that the others waited for, repeatedly or once for long.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace {
 
 constexpr Kind kLate{"late", Severity::note};
 
-constexpr std::int64_t kLeastNs = 1'000'000'000;  // of a rank, all together
-constexpr std::int64_t kLeastShare = 100;         // one part in so many of the time
+constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
+constexpr std::int64_t kLeastShare = 100;         // at least one part in this many of the time
 constexpr std::int64_t kTimesTheOthers = 4;
 
-// In every job some rank comes last. It stands out where it was waited for far longer than half of
-// the others were.
+// In every job some rank comes last. It stands out if it was waited for far longer than half of the
+// others were.
 bool stands_out(const LateRank& r, const Lateness& l) {
   if (r.sum_ns < kLeastNs || r.sum_ns < l.span_ns / kLeastShare) return false;
   std::vector<std::int64_t> others;

@@ -10,19 +10,19 @@ namespace {
 
 constexpr std::size_t kWorst = 10;
 
-// Who came last to a collective, of ranks whose times compare.
+// The last arrival at a collective, among ranks whose times can be compared.
 struct Last {
-  std::size_t host = 0;  // place in the communicator
+  std::size_t host = 0;  // index in MetComm::hosts
   std::int64_t at = std::numeric_limits<std::int64_t>::min();
   std::int64_t before = std::numeric_limits<std::int64_t>::min();  // the last but one
   std::size_t before_host = 0;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
 };
 
-// The last at the collective before, of a communicator.
+// The last arrival at the communicator's previous collective.
 struct Arrival {
   std::int64_t at = std::numeric_limits<std::int64_t>::min();
-  std::size_t host = 0;  // place in the communicator
+  std::size_t host = 0;  // index in MetComm::hosts
 };
 
 class Counter {
@@ -90,7 +90,7 @@ class Counter {
     return clocks_.at_most(a, b) + slack;
   }
 
-  // Ranks of these hosts of the communicator.
+  // Compares the ranks of hosts [from, to) of the communicator.
   void compare(const Meeting& m, std::size_t from, std::size_t to) {
     Last last;
     std::uint32_t came = 0;
@@ -117,9 +117,9 @@ class Counter {
     }
     if (came < 2) return;
     ++found_.compared;
-    // Hosts run ahead of their devices: whatever they have called since, the others got no further
-    // than behind the collective before this one, which the last had to come to as well. Else one
-    // who is late once would be late to all that the others had called meanwhile.
+    // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
+    // wait in the collective before this one until its last rank has come. Without this, a rank
+    // that is late once would be late to all that the others had called meanwhile.
     std::vector<Arrival>& arrived = arrived_[&m.comm];
     arrived.resize(m.parts.size());
     Arrival& previous = arrived[from];
@@ -162,8 +162,8 @@ class Counter {
   const align::Clocks& clocks_;
   Lateness found_;
   std::map<const read::Process*, Rank> ranks_;
-  std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, by its hosts
-  std::map<const MetComm*, std::vector<Arrival>> arrived_;  // by the first host that is compared
+  std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, per host
+  std::map<const MetComm*, std::vector<Arrival>> arrived_;  // indexed by the first host compared
   std::int64_t begin_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ = std::numeric_limits<std::int64_t>::min();
 };

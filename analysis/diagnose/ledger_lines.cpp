@@ -1,5 +1,5 @@
-// Whether what a process wrote agrees with itself: lines with the ledger, numbers without a gap,
-// ledgers that only go forward.
+// Checks that what a process wrote agrees with itself: lines match the ledger, sequence numbers
+// have no gap, and ledgers only go forward.
 #include <fmt/format.h>
 
 #include <compare>
@@ -22,7 +22,7 @@ constexpr Kind kSeqGap{"seq_gap", Severity::warning};
 constexpr Kind kDecreased{"ledger_decreased", Severity::error};
 constexpr Kind kDisagree{"ledger_lines", Severity::warning};
 
-// What a row of the ledger and the lines of its calls have in common.
+// The key that a row of the ledger and the lines of its calls have in common.
 struct CallKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::string name;
@@ -42,7 +42,7 @@ struct CallSums {
   bool operator==(const CallSums&) const = default;
 };
 
-// A process whose lines are all there and whose ledger was made after the last of them.
+// True for a process whose lines are all there and whose ledger was made after the last of them.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
   return p.footer && p.footer->dropped.empty() && p.ledger;
@@ -62,7 +62,7 @@ std::map<CallKey, CallSums> sums_of_ledger(const Process& p) {
   return sums;
 }
 
-// Where the ledger and the lines disagree: nowhere, on nearly every rank.
+// Collects where the ledger and the lines disagree. On nearly every rank, that is nowhere.
 struct SumsOfLines : collect::Collector {
   using collect::Collector::Collector;
   void call(const read::Event& e) override {
@@ -85,7 +85,7 @@ struct SumsOfLines : collect::Collector {
     sums_.clear();
   }
 
-  std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // of the ledger, of the lines
+  std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // sums of the ledger, of the lines
 
  private:
   std::map<CallKey, CallSums> sums_;
@@ -96,8 +96,8 @@ std::string id_of(const Process& p, std::int64_t comm) {
   return found == p.comms.end() ? fmt::format("number {}", comm) : found->second.id.str();
 }
 
-// Of communicators in whose numbers there is a gap, or one twice: of which these are. A call that
-// was refused may have taken its number with it.
+// Reports communicators with a missing or repeated sequence number, and returns them. Skips those
+// on which a call was refused, since it may have taken its number with it.
 std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& lines,
                                 Findings& found) {
   std::set<std::int64_t> comms;
@@ -130,7 +130,7 @@ std::string text(const CallSums& s) {
 void disagreement(const Process& p, const SumsOfLines& lines,
                   const std::set<std::int64_t>& with_gap, Findings& found) {
   auto both = lines.differ;
-  // What a gap explains has been said.
+  // Disagreements that a gap explains have been reported already.
   std::erase_if(both, [&](const auto& entry) {
     return entry.first.comm && with_gap.contains(*entry.first.comm);
   });
@@ -163,7 +163,7 @@ void lines_against_ledger(const Case& c, Findings& found) {
 
 void decreased_ledgers(const Case& c, Findings& found) {
   for (const read::Process* p : c.job.processes) {
-    if (p->lane != 0) continue;  // the file's
+    if (p->lane != 0) continue;  // counted once per file
     const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(p);
     if (ledgers == nullptr || ledgers->places.empty()) continue;
     add(found, kDecreased, {p},

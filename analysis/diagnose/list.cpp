@@ -2,7 +2,7 @@
 
 namespace tprof::diagnose {
 
-// One row each. Of two findings that weigh the same, the one of the upper row is shown first.
+// One row each. If two findings have the same severity, the one from the upper row is shown first.
 #define TPROF_DIAGNOSES(row)                                                                     \
   row(kMissingRanks) row(kMissingMembers) row(kDuplicateRanks) row(kNotClosed) row(kOverflow)    \
       row(kWithoutEffect) row(kMismatch) row(kOpenMismatch) row(kHang) row(kPointToPoint)        \

@@ -15,8 +15,7 @@
 namespace tprof::diagnose {
 namespace {
 
-// Who waits for whom in a collective. Nothing is said of those whose count is 0: NCCL does nothing
-// then.
+// Tells who waits for whom in a collective. It is unknown for a count of 0: NCCL does nothing then.
 struct Shape {
   bool known = false;
   bool rooted = false;
@@ -39,7 +38,7 @@ Shape shape_of(const read::Event& e) {
   }
 }
 
-// However many hosts meet in a communicator, and however few collectives it has.
+// The size of a block, however many hosts a communicator has; one with few collectives has less.
 constexpr std::uint64_t kPartsOfBlock = 256;
 
 bool is_collective(Bucket bucket) {
@@ -54,8 +53,9 @@ bool counts_device_time(const read::Process& p) {
   });
 }
 
-// The ledger's sums don't say when: its lines do. They stand early in the file, unless the device's
-// times were asked for late (`tprof ctl`): then all that comes before them is read.
+// The ledger has only sums of device time, so this looks for a line that has one. Such lines come
+// early in the file, unless device times were asked for late (`tprof ctl`): then all that comes
+// before them is read.
 bool has_device_times(const read::Process& p) {
   if (!counts_device_time(p)) return false;
   try {
@@ -71,11 +71,11 @@ bool has_device_times(const read::Process& p) {
     }
     return false;
   } catch (const read::BadInput&) {
-    return false;  // whoever reads its lines says so
+    return false;  // whoever reads its lines reports it
   }
 }
 
-// One rank alone is nothing to compare, and two are enough to know.
+// A comparison takes two ranks with device times, so the search stops at two.
 bool timed_on_device(const job::Job& job) {
   std::atomic<int> timed{0};
   read::in_parallel(job.processes.size(), [&](std::size_t i) {
@@ -136,8 +136,9 @@ class Meetings::Arrivals : public collect::Collector {
     std::int64_t dur_ns;
   };
 
-  // A call and its time stand within a second of each other, so few are kept; one of which the
-  // other never comes (not timed) goes when there are many. Returns how many went.
+  // Keeps one half of a call and its device time until the other half comes. The two lie within a
+  // second of each other in the file, so few are kept. When there are too many, the first is
+  // dropped: its other half may never come. Returns how many were dropped.
   template <typename Value>
   static std::size_t keep(std::map<Number, Value>& all, const Number& number, const Value& value) {
     constexpr std::size_t kMost = 65536;
@@ -147,7 +148,7 @@ class Meetings::Arrivals : public collect::Collector {
     return 1;
   }
 
-  // `dur`: nothing where it is not the device's.
+  // `dur` is nullopt if the times are not the device's.
   void add(const Number& number, const Arrival& a, std::int64_t ts,
            std::optional<std::int64_t> dur) {
     const Handle& handle = to_.handles_.at({&rank_, number.first});
@@ -163,10 +164,10 @@ class Meetings::Arrivals : public collect::Collector {
   }
 
   Meetings& to_;
-  std::map<Number, Arrival> arrivals_;  // without their time so far
-  std::map<Number, Time> times_;        // without their call
-  std::set<std::int64_t> begun_;        // communicators
-  std::uint64_t untimed_ = 0;           // calls that have gone from `arrivals_`
+  std::map<Number, Arrival> arrivals_;  // calls still without their time
+  std::map<Number, Time> times_;        // times still without their call
+  std::set<std::int64_t> begun_;        // communicators with lines
+  std::uint64_t untimed_ = 0;           // calls dropped from `arrivals_`
 };
 
 Meetings::~Meetings() = default;
@@ -221,7 +222,7 @@ void Meetings::add(const Handle& handle, const Call& c) {
   const std::size_t hosts = table.comm.hosts.size();
   const std::uint64_t n = c.seq / stride_;
   const std::uint64_t place = n / table.block;
-  if (place >= table.blocks.size()) return;  // more than the ledger says
+  if (place >= table.blocks.size()) return;  // beyond the ledger's count
   const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
   auto& block = table.blocks[place];
   if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);

@@ -1,5 +1,5 @@
-// The collectives in which ranks of a job met: who came when and who left when, of all ranks, as
-// each host's clock showed it. One pass over the lines, in bounded memory.
+// Collects when the ranks of a job came to their collectives and left them, by their hosts' clocks.
+// Makes one pass over the lines, in bounded memory.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@
 
 namespace tprof::diagnose {
 
-// What is kept of the ranks of one host in one collective. Times are on the host's axis (hosts.h).
+// A summary of the ranks of one host in one collective. Times are on the host's axis (hosts.h).
 struct HostPart {
-  std::int64_t first_start = 0;  // of those that others wait for
+  std::int64_t first_start = 0;  // of the ranks that others wait for
   std::int64_t last_start = 0;
-  std::int64_t before_last = 0;  // the start of the last but one of the host; with `came` >= 2
-  std::int64_t first_end = 0;    // of those that wait for others, as the device has timed them
+  std::int64_t before_last = 0;  // the last but one start on the host; valid if `came` >= 2
+  std::int64_t first_end = 0;    // of the ranks that wait for others, as timed on the device
   std::int64_t mean_end = 0;
-  std::uint32_t last = 0;  // who came last: a place in MetComm::members
+  std::uint32_t last = 0;  // index in MetComm::members of the rank that came last
   std::uint16_t came = 0;
   std::uint16_t left = 0;
   Bucket bucket = Bucket::ALLREDUCE;
@@ -38,18 +38,18 @@ struct HostPart {
 struct MetComm {
   struct Member {
     const read::Process* process = nullptr;
-    std::size_t host = 0;    // place in `hosts`
-    bool has_lines = false;  // of collectives on it
+    std::size_t host = 0;    // index in `hosts`
+    bool has_lines = false;  // of collectives on this communicator
   };
   std::string id;
   std::vector<Member> members{};
   std::vector<std::size_t> hosts{};       // of its members, ascending, each once
-  std::vector<std::uint32_t> expected{};  // members with lines, of each of these
+  std::vector<std::uint32_t> expected{};  // number of members with lines, per host
   std::uint64_t collectives = 0;
 };
 
-// One collective: a part for each of the communicator's hosts, in their order; `came` and `left`
-// are 0 where nothing is known of one.
+// One collective, with a part for each of the communicator's hosts, in their order. `came` and
+// `left` are 0 for a host of which nothing is known.
 struct Meeting {
   const MetComm& comm;
   std::uint64_t seq;
@@ -58,25 +58,27 @@ struct Meeting {
 
 class Meetings {
  public:
-  // `room`: parts that are kept, of 64 bytes. Where there are more collectives every second one is
-  // left out, or three of four, and so on.
+  // `room` is the number of parts to keep, at 64 bytes each. If there are more, every second
+  // collective is left out, or three of four, and so on.
   explicit Meetings(const job::Job& job, std::size_t room = std::size_t{1} << 20);
   Meetings(const Meetings&) = delete;
   Meetings& operator=(const Meetings&) = delete;
   ~Meetings();
 
   const job::Hosts& hosts() const { return hosts_; }
-  // Whether starts and ends are the device's. Else starts are those of the hosts' calls, which
-  // return when the work is enqueued: there are no ends.
+  // True if starts and ends are the device's. Otherwise starts are those of the hosts' calls. These
+  // return when the work is enqueued, so there are no ends.
   bool on_device() const { return on_device_; }
   std::uint64_t stride() const { return stride_; }  // 1: all are kept
-  // With the device's times: calls that have none, so they count as not there. Once lines are read.
+  // With the device's times: the number of calls without one, which are left out. Valid once the
+  // lines are read.
   std::uint64_t untimed() const { return untimed_; }
 
-  // Once the lines are read: by communicator, in the order of their numbers.
+  // Visits all by communicator, in the order of their sequence numbers. Valid once the lines are
+  // read.
   void each(const std::function<void(const Meeting&)>& see) const;
 
-  // Takes part in what Lines::of_job makes of a rank.
+  // Adds a collector to those that Lines::of_job makes for a rank.
   void collect(const read::Process& rank, collect::Collectors& all);
 
  private:
@@ -92,9 +94,9 @@ class Meetings {
   };
   struct Table {
     MetComm comm;
-    std::uint64_t block = 1;  // collectives of each of
+    std::uint64_t block = 1;  // collectives per block
     std::vector<std::unique_ptr<HostPart[]>> blocks{};
-    // Files are read several at a time, and seldom at one place: a block is one of these's.
+    // Several files are read at a time, seldom at the same place. Each block uses one of these.
     std::array<std::mutex, 8> mutexes{};
   };
   struct Handle {
@@ -112,13 +114,13 @@ class Meetings {
   std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;
 };
 
-// Fills them from the lines of all ranks. Files that can't be read are left out.
+// Fills `meetings` from the lines of all ranks. Files that can't be read are left out.
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings);
 
-// The function of a bucket of collectives whose ranks all wait for each other.
+// Returns the function of a bucket whose collectives make all ranks wait for each other.
 const char* collective_name(Bucket bucket);
 
-// Of the ranks of one host, as align/ takes them; nothing where there is none.
+// Returns a passage for each host that took part, in the form that align/ takes.
 std::vector<align::Passage> passages_of(const Meeting& meeting);
 
 }  // namespace tprof::diagnose

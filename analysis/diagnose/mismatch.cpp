@@ -1,5 +1,5 @@
-// Communicators whose ranks did different things: from the ledgers, and with lines which operation
-// it is.
+// Finds communicators whose ranks did different things, from the ledgers. The lines tell which
+// operation it is.
 #include "diagnose/mismatch.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ namespace {
 
 using text::thousands;
 
-// Groups that are compared with the others line by line, each of which means reading two files a
-// few times: of one parting, and of a job.
+// Limits on the groups that are compared with the others line by line, per parting and per job.
+// Each comparison reads two files a few times.
 constexpr std::size_t kMaxComparedOfParting = 4;
 constexpr std::size_t kMaxCompared = 16;
 
@@ -38,11 +38,11 @@ std::string number_of_collectives(const Parting& p) {
              : issued + ", " + others_name(p) + " " + theirs;
 }
 
-// What the ledger's rows tell: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
+// Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
 std::vector<std::string> row_evidence(const Parting& p) {
-  using Calls = std::pair<std::uint64_t, std::uint64_t>;  // and the sum of their counts
+  using Calls = std::pair<std::uint64_t, std::uint64_t>;  // calls, and the sum of their counts
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
-  // What the signature covers: collectives that were called, into a graph or not.
+  // Takes what the signature covers: collectives that were called, into a graph or not.
   const auto add_rows = [&](const Member& m, auto side) {
     for (const read::Row& row : m.process->ledger->rows) {
       if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
@@ -104,12 +104,12 @@ void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
   f.evidence.insert(f.evidence.begin(), d.evidence.begin(), d.evidence.end());
 }
 
-// A finding for each place at which groups part; those that are not compared are with the first.
-// `left`: how many may still be.
+// Adds a finding for each place at which groups diverge; groups that are not compared join the
+// first. `left` is the number that may still be compared.
 void add_partings(const Communicator& c, const Parting& parting, const Case& of, std::size_t& left,
                   Findings& found) {
-  // Members that did not get as far are compared behind the last mark that they share with the
-  // others, within what both did.
+  // Members that got less far are compared after the last mark that they share with the others, up
+  // to where both got.
   const bool stopped = parting.how == How::stopped;
   std::vector<std::pair<Parting, FirstDifference>> places;
   std::size_t compared = 0;

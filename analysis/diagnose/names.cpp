@@ -14,7 +14,7 @@ namespace tprof::diagnose {
 using read::Process;
 
 namespace {
-constexpr std::size_t kLength = 100;  // of a list; half of 10,000 ranks fill no screen
+constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
 }  // namespace
 
 std::string name_of(const Process& p) {

@@ -11,7 +11,7 @@ namespace tprof::diagnose {
 
 using Processes = std::vector<const read::Process*>;
 
-// Those for which it is so, in their order.
+// Returns the processes for which keep() is true, in their order.
 template <typename Keep>
 Processes select(const Processes& processes, const Keep& keep) {
   Processes kept;
@@ -24,13 +24,13 @@ Processes select(const Processes& processes, const Keep& keep) {
 // "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
 std::string name_of(const read::Process& process);
 
-// "rank 3", whatever else is to be said of it; without one, as name_of.
+// "rank 3", without any further detail; the same as name_of() if it has no rank.
 std::string name_of_rank(const read::Process& process);
 
-// Of those that have one; sorted, each once.
+// Returns the ranks of those that have one, sorted and each once.
 std::vector<std::int64_t> ranks_of(const Processes& processes);
 
-// "ranks 0-3,7", with the processes that have no rank named behind.
+// "ranks 0-3,7", followed by the processes that have no rank.
 std::string names_of(const Processes& processes);
 
 std::string names_of(const std::vector<std::int64_t>& ranks);  // sorted, each once; none: ""
@@ -43,10 +43,10 @@ std::string counted(std::uint64_t n, const std::string& what);
 // "0 B", ">= 4.00 KiB": the calls of [2^class, 2^(class+1)) bytes.
 std::string size_class(std::int64_t bytes_class);
 
-// A list for people: what is behind the first few becomes "and 3 more".
+// Keeps the first few entries of a list for people, and replaces the rest by "and 3 more".
 void shorten(std::vector<std::string>& list, std::size_t most);
 
 std::string utc(std::int64_t realtime_ns);  // "2026-01-01 12:00:00.123 UTC"
-std::string duration(std::int64_t ns);      // "6.000 s"; none is below 0
+std::string duration(std::int64_t ns);      // "6.000 s"; values below 0 count as 0
 
 }  // namespace tprof::diagnose

@@ -1,5 +1,5 @@
-// Ranks that stand in one collective with different arguments, or in another than those whose call
-// returned: the ledgers hold only what returned.
+// Finds ranks that are inside one collective with different arguments, or inside another one than
+// the ranks whose call returned. The ledgers do not tell: they hold only calls that returned.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace {
 
 using read::Event;
 
-// Members that called the same.
+// Members that made the same call.
 struct OpenSide {
   KnownCall call;
   Members members{};
-  std::size_t open = 0;  // of them, those whose call did not return
+  std::size_t open = 0;  // how many of them did not return
 };
 using OpenSides = std::vector<OpenSide>;
 
@@ -28,7 +28,7 @@ OpenSide& side_of(const KnownCall& call, OpenSides& sides) {
   return same != sides.end() ? *same : sides.emplace_back(OpenSide{call});
 }
 
-// By the collective that somebody stands in.
+// Groups the open calls by collective.
 std::map<std::uint64_t, OpenSides> open_sides(const Communicator& comm, const Case& c) {
   std::map<std::uint64_t, OpenSides> open;
   for (const Member& m : comm.members) {
@@ -57,12 +57,12 @@ std::vector<std::string> evidence_of(const OpenSides& sides, std::uint64_t seq) 
   return evidence;
 }
 
-// What comes behind the first of a communicator follows from it.
+// Reports only the first of a communicator, since the later ones follow from it.
 void first_open_mismatch(const Communicator& comm, const Case& c, CallFinder& finder,
                          Findings& found) {
   for (auto& [seq, sides] : open_sides(comm, c)) {
     const Members returned = who_did(comm, seq);
-    // Up to here the ledgers know them to have done the same.
+    // The ledgers show that these did the same up to here.
     if (const auto call = finder.find(returned, seq)) {
       Members& with = side_of(*call, sides).members;
       with.insert(with.end(), returned.begin(), returned.end());
@@ -80,7 +80,7 @@ void first_open_mismatch(const Communicator& comm, const Case& c, CallFinder& fi
   }
 }
 
-// Of communicators whose ranks did the same so far.
+// Looks at communicators whose ranks did the same so far.
 void open_mismatches(const Case& c, Findings& found) {
   CallFinder finder(c);
   for (const Communicator& comm : c.communicators) {

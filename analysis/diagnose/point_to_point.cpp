@@ -1,5 +1,5 @@
-// Sends that nobody received, and receives that nobody sent to. Of ranks that closed: in a process
-// that was killed, a call may simply be missing its other end.
+// Finds sends that nobody received and receives that nobody sent to, among ranks that closed. In a
+// process that was killed, a call may simply lack its other end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void add_pair(const Communicator& c, const Member& from, const Member& to,
   f.text += fmt::format(": {} {} has no other end", f.function, *f.seq);
 }
 
-// Every pair of ranks of which one talked to the other.
+// Checks every pair of ranks that exchanged data.
 void add_pairs(const Communicator& comm, const Members& by_rank, const Case& c, Findings& found) {
   for (const Member* me : by_rank) {
     for (const auto& [key, mine] : c.lines.of<collect::ReturnedCalls>(me->process)->channels) {
@@ -62,14 +62,14 @@ void add_pairs(const Communicator& comm, const Members& by_rank, const Case& c, 
       if (mine == theirs) continue;
       if (key.send) {
         add_pair(comm, *me, *other, mine, theirs, found);
-      } else if (theirs.calls == 0) {  // else the sender speaks
+      } else if (theirs.calls == 0) {  // else the sender's channel reports it
         add_pair(comm, *other, *me, theirs, mine, found);
       }
     }
   }
 }
 
-// Where lines are not all there, the sums of the ledgers.
+// Compares the sums of the ledgers, where lines are missing.
 void add_totals(const Communicator& c, Findings& found) {
   std::map<std::string, std::uint64_t> calls{{"ncclSend", 0}, {"ncclRecv", 0}};
   for (const Member& m : c.members) {

@@ -1,4 +1,5 @@
-// Which ranks there are: missing ones, ones that two processes claim, other jobs beside this one.
+// Checks which ranks there are: missing ones, ones that two processes claim, and other jobs beside
+// this one.
 #include <fmt/format.h>
 
 #include <map>
@@ -31,7 +32,7 @@ void missing_ranks(const Case& c, Findings& found) {
       .ranks = missing;
 }
 
-// Where the world size does not tell who is missing, a communicator may.
+// If the world size does not tell who is missing, a communicator may.
 void missing_members(const Case& c, Findings& found) {
   for (const Process* p : c.job.processes) {
     if (p->end == read::End::lost) return;  // its communicators may not all have been written

@@ -16,14 +16,14 @@ using read::Process;
 // The NVTX ranges that a thread has pushed and not popped: "step 12" / "attention".
 struct RangePath {
   std::int64_t thread = 0;
-  bool other_thread = false;  // than that of its open or last call
+  bool other_thread = false;  // not the thread of its open or last call
   std::string text{};
   std::size_t ranges = 0;
-  std::int64_t since_ns = 0;  // CLOCK_REALTIME, of the innermost
-  Processes processes{};      // of which it is so
+  std::int64_t since_ns = 0;  // CLOCK_REALTIME when the innermost began
+  Processes processes{};      // those with this path
 };
 
-// Of each thread its own, that of its open or last call first.
+// Returns one path per thread, first that of the thread of its open or last call.
 std::vector<RangePath> range_paths(const Process& p, const collect::Lines& lines,
                                    const OpenCall* call) {
   std::vector<RangePath> paths;
@@ -56,7 +56,7 @@ std::string text_of(const RangePath& path) {
   return text + since(*path.processes[0], path.since_ns);
 }
 
-// Of a few threads, where alike together.
+// Adds the paths of a few threads, merging equal ones.
 void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   std::vector<RangePath> places;
   for (const Process* p : who) {

@@ -1,4 +1,4 @@
-// Where processes stand at the end of a job, in words.
+// Describes where each process is at the end of a job.
 #pragma once
 
 #include <string>
@@ -13,10 +13,11 @@ std::string name_of(const OpenCall& call);
 // "rank 3 was inside ncclAllReduce, … since …"
 std::string inside(const OpenCall& call);
 
-// Who called what somebody missed.
+// Says who made the call that somebody missed.
 std::string callers(const Missed& missed);
 
-// Evidence of where in the program these are and what the first of them did last, and what to do.
+// Adds evidence of where in the program these are and what the first of them did last, and says
+// what to do next.
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);
 
 }  // namespace tprof::diagnose

@@ -1,6 +1,6 @@
-// Calls that TPROF_TIMING was to time and that have no time of the device, and timed ones of which
-// it is not known how much was exposed, each reason with its number: what is printed of device and
-// exposed time is without them.
+// Reports calls that TPROF_TIMING was to time and that have no device time, and timed calls whose
+// exposed part is not known. Gives a number for each reason. The device and exposed times that are
+// printed leave these calls out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ void tell(const Case& c, Findings& found, const Kind& kind, Reasons read::Footer
       if (calls == 0) continue;
       Untimed& reason = reasons[name];
       reason.processes.push_back(p);
-      if (p->lane == 0) reason.calls = read::saturated_sum(reason.calls, calls);  // the process's
+      if (p->lane == 0) reason.calls = read::saturated_sum(reason.calls, calls);  // counted once
     }
   }
   for (const auto& [name, reason] : reasons) {

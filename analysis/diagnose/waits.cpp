@@ -11,7 +11,7 @@ namespace {
 using read::End;
 using read::Process;
 
-// Which calls are numbered together; nothing: it has no number.
+// Returns the channel in which the call is numbered; nullopt if it has no number.
 std::optional<collect::ChannelKey> key_of(const OpenCall& call) {
   if (call.member == nullptr || !call.seq || (!call.collective && !call.peer)) return std::nullopt;
   constexpr std::int64_t kEverybody = -1;
@@ -19,7 +19,7 @@ std::optional<collect::ChannelKey> key_of(const OpenCall& call) {
                              call.send()};
 }
 
-// Of an open send or receive: who has to call the other one.
+// Returns the member that has to make the other end of an open send or receive; null if not known.
 const Member* other_end(const OpenCall& call) {
   const bool two_sided = call.send() || call.function == "ncclRecv";
   if (!two_sided || !key_of(call)) return nullptr;
@@ -61,7 +61,7 @@ class Finder {
     return case_.lines.of<collect::LastCalls>(&p);
   }
 
-  // A call of the communicator that has this number in the process.
+  // Makes an open call on the communicator that has this number in the process.
   OpenCall open_call(const Process& p, std::optional<std::int64_t> comm,
                      const std::string& function) const {
     const auto place = comm ? places_.find({&p, *comm}) : places_.end();
@@ -72,7 +72,8 @@ class Finder {
             .function = function};
   }
 
-  // Of a process that ended or stands still: a running one is inside a call most of its time.
+  // Adds the open calls of a process that ended or is stuck. A running one is inside a call most of
+  // its time, so only long calls count.
   void add_open_calls(const Process& p) {
     if (p.end == End::closed || p.end == End::lost) return;
     if (const collect::LastCalls* calls = calls_of(p)) {
@@ -105,20 +106,21 @@ class Finder {
     return open == entered_.end() ? 0 : open->second;
   }
 
-  // How many collectives it came to.
+  // Returns how many collectives it came to.
   std::uint64_t came_to(const Member& m) const {
     return std::max(m.done == nullptr ? 0 : m.count(), entered(m.process, {m.comm->comm, -1}));
   }
 
-  // A running process that made a call lately may be on its way; so may one of which that is not
-  // known.
+  // True for a running process that made a call lately, or whose last call is not known: it may be
+  // on its way.
   bool on_its_way(const Process& p) const {
     if (p.end != End::running) return false;
     const auto idle_since = idle_since_ns(p, case_.lines);
     return !idle_since || end_ns(p) - *idle_since < stuck_after_ns_;
   }
 
-  // By when, on the clock of its host, it had called its last collective of the communicator.
+  // Returns a time, on its host's clock, by which it had called its last collective of the
+  // communicator.
   std::int64_t called_ns(const Member& m) const {
     const Process& p = *m.process;
     const collect::LastCalls* calls = calls_of(p);
@@ -133,15 +135,15 @@ class Finder {
     return p.header.base_time_ns + last->second.ts_ns + last->second.dur_ns;
   }
 
-  // What a process that is known by a snapshot did after it is not known. It stood still while
-  // another one went on if it did so for long enough before that, on its own clock.
+  // True if a process may have gone on after its snapshot. It was stuck if the snapshot was taken
+  // long enough after the other one's call, on its own clock.
   bool may_have_gone_on(const Process& p, const Process& other, std::int64_t called_ns) const {
     if (!p.snapshot) return false;
     const auto doubt = clock_doubt_ns(other, p, case_.lines);
     return !doubt || end_ns(p) - *doubt - stuck_after_ns_ < called_ns;
   }
 
-  // By host, who of these was the last to call, and when.
+  // The last of these to call on each host, and when.
   using LastToCall = std::map<std::string_view, std::pair<std::int64_t, const Process*>>;
   LastToCall last_to_call(const Members& members) const {
     LastToCall of_host;
@@ -158,7 +160,7 @@ class Finder {
     });
   }
 
-  // Somebody is known to be further than this call of a snapshot.
+  // True if somebody is past this call, and its snapshot is too old to show that it did not return.
   bool may_have_returned(const OpenCall& call) {
     if (call.communicator == nullptr || !call.seq) return false;
     if (!call.collective) {
@@ -172,8 +174,8 @@ class Finder {
     return may_have_gone_on(*call.process, further->second);
   }
 
-  // The first collective that not all have called. Who came to it waits for who did not, on the
-  // device or inside the call.
+  // Finds the first collective that not all members have called. Those that came to it wait for
+  // those that did not, on the device or inside the call.
   void wait_for_absent(const Communicator& c) {
     Members known;
     for (const Member& m : c.members) {
@@ -194,13 +196,13 @@ class Finder {
       std::erase_if(missed.absent,
                     [&](const Member* m) { return may_have_gone_on(*m->process, calls); });
     }
-    // Equally far: nobody waits, unless for ranks of which nothing is known.
+    // If all got equally far, nobody waits, unless for ranks of which nothing is known.
     if (missed.came.empty() || missed.absent.empty()) return;
     missed.called = finder_.find(missed.came, missed.seq);
     add(std::move(missed));
   }
 
-  // How many calls of the other end returned; nothing: not known.
+  // Returns how many calls of the other end returned; nullopt if not known.
   std::optional<std::uint64_t> calls_returned(const Member& other, const OpenCall& call) const {
     const auto& footer = other.process->footer;
     const collect::LastCalls* calls = calls_of(*other.process);
@@ -234,12 +236,12 @@ class Finder {
   const Case& case_;
   CallFinder finder_{case_};
   std::int64_t stuck_after_ns_;
-  // By process and its own number of a communicator.
+  // Keyed by process and its own number of a communicator.
   std::map<std::pair<const Process*, std::int64_t>, std::pair<const Communicator*, const Member*>>
       places_;
-  // Of open calls, the number behind the last.
+  // For open calls, the number after the last.
   std::map<std::pair<const Process*, collect::ChannelKey>, std::uint64_t> entered_;
-  // By the collective of a communicator: those that returned from it.
+  // For each collective of a communicator, the last to call it among those that returned.
   std::map<std::pair<const Communicator*, std::uint64_t>, LastToCall> further_;
   Waits waits_;
 };

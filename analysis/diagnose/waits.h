@@ -16,34 +16,34 @@ namespace tprof::diagnose {
 struct OpenCall {
   const read::Process* process = nullptr;
   const Communicator* communicator = nullptr;  // null: a copy
-  const Member* member = nullptr;              // the process's part in it
+  const Member* member = nullptr;              // the process as a member of it
   std::string function;
   bool collective = false;
   std::optional<std::uint64_t> seq{};
   std::optional<std::int64_t> peer{};
   std::optional<std::int64_t> since_ns{};  // CLOCK_REALTIME; unknown without a line
-  std::optional<std::int64_t> thread{};    // the same
+  std::optional<std::int64_t> thread{};    // unknown without a line, too
 
   bool send() const { return function == "ncclSend"; }
-  std::int64_t stood_ns() const;  // on its process's own clock; 0 where that is not known
+  std::int64_t stood_ns() const;  // on its process's own clock; 0 if not known
 };
 
-// What somebody waits for: a collective that not all members of a communicator called, or the other
-// end of an open send or receive.
+// Something that is waited for: a collective that not all members of a communicator called, or the
+// other end of an open send or receive.
 struct Missed {
   const Communicator* communicator = nullptr;
   std::uint64_t seq = 0;
   Members came{};
   Members absent{};
   const OpenCall* open = nullptr;     // the send or receive
-  std::optional<KnownCall> called{};  // as the collective, by who has a line of it
+  std::optional<KnownCall> called{};  // the collective's call, from a member that has a line of it
 };
 
 struct Waits {
-  std::vector<OpenCall> open;  // those that count: of dead processes, and long ones of running ones
+  std::vector<OpenCall> open;  // of killed processes, and long ones of running ones
   std::vector<Missed> missed;
-  std::map<const read::Process*, const OpenCall*> stands_in;  // the first of each
-  std::map<const read::Process*, std::size_t> on;  // for who waits, the first of `missed`
+  std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
+  std::map<const read::Process*, std::size_t> on;  // for each that waits, its first in `missed`
 
   const OpenCall* open_call(const read::Process* p) const {  // null: none
     const auto call = stands_in.find(p);

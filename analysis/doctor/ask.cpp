@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kPatienceSeconds = 20;
 constexpr std::size_t kMaxText = std::size_t{4} << 20;
 
-// Until the pipe is closed. False: it said too much.
+// Reads until the pipe is closed. Returns false if there is too much.
 bool read_all(int fd, std::string& text) {
   char buffer[65536];
   for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) != 0;) {
@@ -85,12 +85,13 @@ Answer ask(const std::vector<std::string>& command, const Settings& settings) {
   return answer;
 }
 
-// "	libc.so.6 => /lib/libc.so.6 (0x7f…)", "	libx.so => not found", "	/lib/ld.so (0x7f…)"
+// Takes lines such as "	libc.so.6 => /lib/libc.so.6 (0x7f…)", "	libx.so => not found",
+// "	/lib/ld.so (0x7f…)"
 Closure libraries_of(const std::filesystem::path& object, const std::string& loader,
                      const std::string& preload) {
   Closure closure;
   const std::string path = std::filesystem::absolute(object).string();
-  // As ldd does: unlike --list it goes on behind a library that is not found.
+  // Asks as ldd does: unlike --list this goes on after a library that is not found.
   const Answer answer =
       ask({loader, path}, {{"LD_PRELOAD", preload}, {"LD_TRACE_LOADED_OBJECTS", "1"}});
   std::istringstream lines(answer.text);

@@ -1,4 +1,4 @@
-// Asking other programs: what they say, within 20 seconds.
+// Asks other programs, and takes what they say within 20 seconds.
 #pragma once
 
 #include <filesystem>
@@ -14,25 +14,25 @@ struct Answer {
   std::string text;  // standard output and standard error together
 };
 
-// Over our environment; an empty value takes the variable away.
+// Variables over our environment. An empty value takes the variable away.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// In a child: goes on as the command. Comes back where that failed, with errno.
+// Called in a child, which goes on as the command. Comes back only if that failed, with errno.
 void become(const std::vector<std::string>& command, const Settings& settings);
 
 Answer ask(const std::vector<std::string>& command, const Settings& settings);
 
-// Which libraries a program or library gets: its own dynamic loader is asked, which knows RPATH,
+// The libraries that a program or library gets. Its own dynamic loader is asked, which knows RPATH,
 // RUNPATH, LD_LIBRARY_PATH and its cache better than we do. Nothing of the program runs.
 struct Closure {
   std::map<std::string, std::string> libraries;  // name -> path; empty path: not found
-  std::vector<std::string> complaints;           // lines that are no libraries
+  std::vector<std::string> complaints;           // lines that name no library
 };
 Closure libraries_of(const std::filesystem::path& object, const std::string& loader,
                      const std::string& preload);
 
-// Of the packages that move data (torch, cupy, vllm, jax, ...) what a Python interpreter would
-// import, found without importing it.
+// The packages that move data (torch, cupy, vllm, jax, ...) and that a Python interpreter would
+// import, found without importing them.
 struct Python {
   std::string version;                                    // empty: it did not answer
   std::map<std::string, std::filesystem::path> packages;  // name -> folder

@@ -19,7 +19,7 @@ namespace {
 
 using enum diagnose::Severity;
 
-// Packages of Python, and what they are as objects in a process.
+// Python packages, and the kind that each has as an object in a process.
 constexpr std::pair<const char*, const char*> kMoversOfData[] = {{"jax", "jax"},
                                                                  {"tensorflow", "tensorflow"},
                                                                  {"cupy", "cupy"},
@@ -30,7 +30,8 @@ bool is_wrapped(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
 }
 
-// Libraries of the vendor that bring a CUDA runtime of their own: what they copy is theirs.
+// True for the vendor's libraries, which bring a CUDA runtime of their own: their copies are their
+// own.
 bool is_vendors(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcu") || file.starts_with("libnv") ||
          file.starts_with("libnpp");
@@ -143,7 +144,7 @@ class Examination {
                  "add its folder to LD_LIBRARY_PATH");
   }
 
-  // Nothing where it is none, or can't be read, which is a finding.
+  // Returns nullopt if it is no ELF file, or can't be read, which is a finding.
   std::optional<Elf> elf_of(const std::string& path) {
     try {
       return read_elf(path);
@@ -153,7 +154,7 @@ class Examination {
     }
   }
 
-  // Which libraries of the closure have wrapped functions.
+  // Remembers which libraries of the closure have wrapped functions.
   void remember_functions(const Closure& closure) {
     for (const auto& [name, path] : closure.libraries) {
       if (!is_wrapped(name) || path.empty()) continue;
@@ -174,7 +175,7 @@ class Examination {
     }
   }
 
-  // A CUDA runtime or an NCCL that is linked in.
+  // Finds a CUDA runtime or an NCCL that is linked in.
   void linked_in(const std::string& path, const Elf& elf, bool program) {
     const auto needs = [&](std::string_view prefix) {
       return std::ranges::any_of(elf.needed,
@@ -232,7 +233,8 @@ class Examination {
     }
   }
 
-  // The libraries that PyTorch was linked to, and what its wheels bring where those are not found.
+  // Looks at the libraries that PyTorch was linked to. If one is not found, takes what its wheels
+  // bring.
   void pytorch(const Python& p) {
     const fs::path torch = p.packages.at("torch");
     const fs::path object = torch / "lib/libtorch_cuda.so";
@@ -254,7 +256,7 @@ class Examination {
     }
   }
 
-  // site-packages/nvidia/*/lib: PyTorch opens these itself.
+  // Looks in site-packages/nvidia/*/lib, whose libraries PyTorch opens itself.
   static std::string from_wheels(const Python& p, const std::string& name) {
     const auto nvidia = p.packages.find("nvidia");
     std::error_code ignored;

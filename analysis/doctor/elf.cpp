@@ -48,7 +48,7 @@ class Image {
     std::memcpy(&value, bytes(offset, sizeof value).data(), sizeof value);
     return value;
   }
-  // Entry `i` of a table.
+  // Returns entry `i` of a table.
   template <typename T>
   T entry(std::uint64_t offset, std::uint64_t i) const {
     return at<T>(offset + i * sizeof(T));  // a sum that wraps is beyond the file or harmless
@@ -149,7 +149,7 @@ std::optional<Elf> read_elf(const std::filesystem::path& file) {
   if (!image.all().starts_with(ELFMAG)) return std::nullopt;
   const auto ident = image.bytes(0, EI_NIDENT);
   if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB) {
-    // Enough is known: libtprof.so is neither.
+    // This is enough: libtprof.so is neither 32-bit nor big-endian.
     Elf other;
     other.is_64_bit = ident[EI_CLASS] == ELFCLASS64;
     other.machine = image.at<std::uint16_t>(EI_NIDENT + sizeof(std::uint16_t));

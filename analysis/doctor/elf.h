@@ -1,5 +1,5 @@
-// What an ELF file says of itself, as far as preloading is concerned. The file may be anything:
-// every offset is checked.
+// Reads what an ELF file says of itself, as far as preloading is concerned. The file may be
+// anything, so every offset is checked.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Elf {
   std::string interpreter;    // path of its dynamic loader, empty: none
   std::set<std::string> needed;
   std::set<std::string> defines;  // nccl* and cuda* functions in its dynamic symbols
-  std::set<std::string> wants;    // of those, and __cuda*, the undefined ones
+  std::set<std::string> wants;    // undefined nccl*, cuda* and __cuda* names in them
   std::set<std::string> hidden;   // defined, but in .symtab only
-  bool kernels = false;           // CUDA's are in it
-  bool nccl_text = false;         // a text of NCCL's is: what a stripped file still tells
-  std::string function_list;      // of a libtprof.so: interpose/api/function_list.cpp
+  bool kernels = false;           // it has CUDA kernels
+  bool nccl_text = false;         // a text of NCCL's is in it, which a stripped file keeps
+  std::string function_list;      // of a libtprof.so (interpose/api/function_list.cpp)
 };
 
-// Nothing where the file is no ELF file. Throws BadInput where it is a damaged one, or unreadable.
+// Returns nullopt if the file is no ELF file. Throws BadInput if it is damaged or unreadable.
 std::optional<Elf> read_elf(const std::filesystem::path& file);
 
 std::string machine_name(std::uint16_t machine);  // "x86-64"

@@ -18,11 +18,10 @@ using text::printable;
 struct WrappedFunction {
   std::string library;  // "nccl", "cudart", "cuda" or "cupti"
   std::string name;
-  std::string since;  // version of the library, "12.8"; empty: not known
-  std::vector<std::string>
-      buckets;           // that a call may count in; none: it only helps to count others
-  std::string elements;  // "count", "count_times_ranks" or "bytes"; empty: none
-  std::string needs;     // setting without which it is passed through
+  std::string since;                 // version of the library, "12.8"; empty: not known
+  std::vector<std::string> buckets;  // of its calls; empty: it only helps to count others
+  std::string elements;              // "count", "count_times_ranks" or "bytes"; empty: none
+  std::string needs;                 // setting without which it is passed through
 };
 
 struct LeftOutFunction {
@@ -51,7 +50,7 @@ bool is_per_thread_twin(std::string_view name) {
 }
 constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread default stream
 
-// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28. Twins stand under their function's.
+// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28. A twin has the number of its function.
 std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);

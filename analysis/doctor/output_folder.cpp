@@ -22,27 +22,27 @@ namespace {
 
 using enum diagnose::Severity;
 
-// What a process needs at once: the ring file's head and one thread's part.
+// The bytes that a process needs at once: the ring file's head and one thread's part.
 constexpr std::size_t kRingBytes = sizeof(Head) + (std::size_t{1} << 20) + (std::size_t{64} << 10);
 
-// The part of the pattern that is the same for all processes.
+// Returns the part of the pattern that is the same for all processes.
 fs::path common_folder(const std::string& pattern) {
   fs::path folder;
   for (const fs::path& part : fs::absolute(pattern)) {
     if (part.string().find('%') != std::string::npos) break;
-    if (!part.empty()) folder /= part;  // empty: behind a last slash
+    if (!part.empty()) folder /= part;  // it is empty after a last slash
   }
   return folder;
 }
 
-// As the library does it: a new file, its space, a mapping. Which step failed, with errno; null:
-// none.
+// Does what the library does: makes a file, allocates its space, maps it. Returns which step
+// failed, with errno, or null if none did.
 const char* failed_step(const fs::path& folder) {
   const fs::path file = folder / fmt::format(".tprof-doctor-{}", getpid());
   const int fd = open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return "create a file";
   const char* step = nullptr;
-  // Where a file system has no fallocate, the library writes instead.
+  // If a file system has no fallocate, the library writes instead.
   if (fallocate(fd, 0, 0, kRingBytes) != 0 &&
       ((errno != EOPNOTSUPP && errno != ENOSYS) || ftruncate(fd, kRingBytes) != 0)) {
     step = "allocate 2 MiB";
@@ -56,9 +56,9 @@ const char* failed_step(const fs::path& folder) {
   return step;
 }
 
-// False: nothing more to learn there.
+// Returns false if there is nothing more to learn there.
 bool try_folder(const fs::path& folder, std::string_view variable, Report& report) {
-  // A file beyond the limit would be a signal instead of an error.
+  // A file beyond the limit would raise a signal instead of an error.
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < kRingBytes) return true;
@@ -73,7 +73,7 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   return false;
 }
 
-// Where the ring files will be. False: they can't.
+// Finds where the ring files will be. Returns false if they can't be there.
 bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::string& ring_dir,
                    Report& report) {
   std::string rings;
@@ -122,7 +122,7 @@ void examine_output(const std::string& pattern, const std::string& ring_dir, std
   if (statfs(there.c_str(), &system) != 0 || statvfs(there.c_str(), &space) != 0) return;
   const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
   const FileSystem& fs_of = file_system(static_cast<unsigned long>(system.f_type));
-  const bool limited = space.f_blocks != 0;  // a tmpfs of size=0 and a ramfs tell none
+  const bool limited = space.f_blocks != 0;  // a tmpfs of size=0 and a ramfs tell no size
   report.fact("output", fmt::format("{}{}{}{}", folder.string(),
                                     fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
                                     limited ? ", " + text::bytes(room) + " free" : "",

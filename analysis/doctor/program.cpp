@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxHops = 8;
 
-// Programs that run the command behind their own arguments, each with a space on both sides.
+// Programs that run the command after their own arguments, each with a space on both sides.
 constexpr std::string_view kRunHere =
     " env nice nohup time timeout numactl taskset stdbuf chrt ionice setsid strace setarch "
     "prlimit ";
@@ -42,7 +42,8 @@ bool executable(const fs::path& file) {
   return fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
 }
 
-// The line behind "#!", in words; the shell's, which takes a text file without one.
+// Returns the words after "#!". Without any it returns the shell, which takes a text file without
+// them.
 std::vector<std::string> interpreter_of(const fs::path& file) {
   constexpr std::size_t kKernelTakes = 258;
   std::string line(kKernelTakes, '\0');
@@ -57,7 +58,8 @@ std::vector<std::string> interpreter_of(const fs::path& file) {
   return command.empty() ? std::vector<std::string>{"/bin/sh"} : command;
 }
 
-// From the first argument on that is a program: options and their values are none.
+// Returns the words from the first argument on that is a program. Options and their values are
+// none.
 std::vector<std::string> what_it_runs(const std::vector<std::string>& command) {
   const auto first = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
     return !word.starts_with('-') && word.find('=') == std::string::npos && find_program(word);

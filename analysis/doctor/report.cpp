@@ -37,7 +37,7 @@ void settings_text(std::string& out, const Report& r) {
   out += line + "\n";
 }
 
-// Functions that one library serves are one line, unless their calls were counted.
+// Functions that one library serves share a line, unless their calls were counted.
 void functions_text(std::string& out, const Report& r) {
   if (r.functions.empty()) return;
   if (r.counted) {

@@ -1,4 +1,4 @@
-// What `tprof doctor` has to say, before it is text or JSON.
+// The report of `tprof doctor`, before it is text or JSON.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct Fact {
   std::string text;
 };
 
-// A wrapped function, and what serves it.
+// A wrapped function, and the library that serves it.
 struct Function {
   std::string name;
   std::string library;                // path; empty: none was found
   std::uint64_t calls = 0;            // of all ranks
-  std::vector<std::int64_t> ranks{};  // that called this library; empty: all of them
+  std::vector<std::int64_t> ranks{};  // ranks that called this library; empty: all of them
 };
 
 struct Tool {
@@ -34,7 +34,7 @@ struct Report {
   std::string about;  // "machine", "command" or "trace"
   std::vector<Fact> facts{};
   std::vector<Function> functions{};
-  bool counted = false;                           // functions have calls
+  bool counted = false;                           // the calls of functions are known
   std::map<std::string, std::string> settings{};  // as they are set
   std::vector<Tool> tools{};
   diagnose::Findings findings{};
@@ -48,11 +48,11 @@ struct Report {
                         .text = std::move(text),
                         .next = std::move(next)});
   }
-  // What a kind of library or tool at `path` means, where `variables` are set
+  // Adds a finding on what a kind of library or tool at `path` means if `variables` are set
   // (diagnose/coverage.h).
   void find_meaning(const std::string& kind, std::string_view path,
                     const diagnose::Variables& variables);
-  // Of a setting: what it is set to, or its default where that is nothing or not accepted.
+  // Returns what a setting is set to, or its default if that is empty or not accepted.
   std::string in_force(const SettingInfo& setting) const;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using read::Process;
 
-// Of each function and library, the processes that it served and the calls of all.
+// Returns, for each function and library, the processes that it served and the calls of all.
 std::vector<Function> functions(const job::Job& job) {
   struct Use {
     std::uint64_t calls = 0;
@@ -25,7 +25,7 @@ std::vector<Function> functions(const job::Job& job) {
     if (!p->footer) continue;
     for (const read::BoundFunction& f : p->footer->functions) {
       Use& use = uses[{f.name, f.library}];
-      if (p->lane == 0) use.calls += f.calls;  // the process's
+      if (p->lane == 0) use.calls += f.calls;  // those of the whole process
       use.processes.push_back(p);
     }
   }
@@ -35,12 +35,12 @@ std::vector<Function> functions(const job::Job& job) {
     all.push_back({key.first, key.second, use.calls,
                    everywhere ? std::vector<std::int64_t>() : diagnose::ranks_of(use.processes)});
   }
-  // Those that move data first; the others count no calls.
+  // Functions that move data come first. The others count no calls.
   std::stable_partition(all.begin(), all.end(), [](const Function& f) { return f.calls != 0; });
   return all;
 }
 
-// What differs between processes is said of each group of them.
+// Adds a fact for each group of processes with the same text.
 template <typename Text>
 void fact_of_each(Report& report, const job::Job& job, std::string_view key, const Text& text) {
   std::map<std::string, std::vector<const Process*>> groups;

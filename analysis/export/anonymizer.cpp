@@ -22,7 +22,7 @@
 namespace tprof::trace_export {
 namespace {
 
-// Keys of numbers, flags, and of lists and objects of anything. A string there is replaced too.
+// Keys of numbers, flags, lists and objects. A string under one of these keys is replaced too.
 // clang-format off
 constexpr std::string_view kKeys[] = {
     "args", "base_time_ns", "busy_ns", "bytes", "bytes_class", "call_tid", "calls", "captured", "clock",
@@ -40,11 +40,11 @@ constexpr std::string_view kKeys[] = {
     "scopes", "total_ns", "max_ns", "errors", "bins"};
 // clang-format on
 
-// The same, of clocks and of times on the device.
+// The same for clocks and times on the device.
 constexpr std::string_view kClockKeys[] = {"ahead_ns",  "at_most_ns",   "clocks", "drift_ppb",
                                            "likely_ns", "monotonic_ns", "pieces", "ranks"};
 
-// Keys of strings, by what these are.
+// Keys of strings, by what the strings are.
 constexpr std::string_view kWordKeys[] = {"bucket", "cat",    "dtype", "found", "host_memory",
                                           "kind",   "mode",   "ph",    "ctl",   "obeyed",
                                           "reason", "reduce", "s",     "thread"};
@@ -54,7 +54,7 @@ constexpr std::string_view kLibraryKeys[] = {"cudart_path", "library", "nccl_pat
                                              "path"};
 constexpr std::string_view kOtherKeys[] = {"color", "files", "function", "handle",
                                            "name",  "of",    "ring"};
-// And the kind of the pseudonym.
+// Keys of names, with the kind of their pseudonyms.
 constexpr std::pair<std::string_view, std::string_view> kNameKeys[] = {
     {"boot_id", "boot"},      {"build_id", "build"},
     {"category", "category"}, {"file", "source"},
@@ -78,7 +78,7 @@ bool is_known(std::string_view key) {
          contains(kDroppedNames, key) || contains(kRangeDroppedNames, key);
 }
 
-// What "name" is in the arguments of a line.
+// Returns what "name" names in the arguments of a line.
 std::string_view names_in(std::string_view line) {
   const std::optional<LineKind> kind = line_kind(line);
   if (!kind) return "text";
@@ -113,7 +113,8 @@ bool is_word_of_counters(std::string_view text) {
   return is_metric_word(text) || is_memory_word(text);
 }
 
-// All of it letters, digits and `others`, and not so long that it could be more than it is.
+// True if the text has only letters, digits and `others`, and is too short to be more than it
+// seems.
 bool consists_of(std::string_view text, std::string_view others) {
   constexpr std::size_t kLongest = 48;
   return text.size() <= kLongest && std::ranges::all_of(text, [&](char c) {
@@ -140,7 +141,7 @@ void put_key(std::string_view key, std::string& out) {
   ((out += '"') += key) += "\":";
 }
 
-// A number, true, false or null as it stands.
+// Appends a number, true, false or null unchanged.
 void put_token(std::string_view token, std::string& out) {
   token = read::trimmed(token);
   const bool number = !token.empty() && (token[0] == '-' || std::isdigit(token[0]) != 0) &&
@@ -151,7 +152,7 @@ void put_token(std::string_view token, std::string& out) {
 
 }  // namespace
 
-// Nothing in it has to be escaped.
+// Nothing in the result has to be escaped.
 std::string Anonymizer::replaced(std::string_view text, std::string_view key) {
   if (key == "name") key = names_are_;
   const auto kept_if = [&](bool kept, std::string_view kind) {
@@ -164,7 +165,7 @@ std::string Anonymizer::replaced(std::string_view text, std::string_view key) {
   if (contains(kLibraryKeys, key)) return library_path(names_, text);
   if (key == "function") return kept_if(is_function(text), key);
   if (key == "color") return kept_if(is_color(text), key);
-  if (key == "file" && names_are_ == "window") {  // a file that is not here: else it is taken apart
+  if (key == "file" && names_are_ == "window") {  // a missing file: others were blanked out
     const bool plain = is_rank_file_name(read::stem_of_rank_file(text) + ".json");
     return plain ? std::string(text) : names_.of("file", text) + ".window-0.json";
   }
@@ -220,7 +221,7 @@ void Anonymizer::put_object(simdjson::ondemand::object object, std::string_view 
   out += '}';
 }
 
-// Its keys are the program's, or metrics'.
+// Its keys are those of the program or of metrics.
 void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out) {
   out += '{';
   for (auto member : values) {
@@ -231,7 +232,7 @@ void Anonymizer::put_counter(simdjson::ondemand::object values, std::string& out
   out += '}';
 }
 
-// False: it is not the contract's.
+// Returns false if the line is not the contract's.
 bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text,
                           std::string& out) {
   if (read::is_other(text)) return false;
@@ -241,13 +242,13 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text
   for (auto member : line) {
     const std::string_view key = value_of(member.unescaped_key());
     auto value = value_of(member.value());
-    if (key == "args" && !ours) return false;  // what its strings are is not known yet
+    if (key == "args" && !ours) return false;  // we don't know yet what its strings are
     if (key == "name") {
       const std::string_view name = value_of(value.get_string());
       const bool metadata = !range && line_kind(name).has_value();
       ours = ours || metadata;
       put_key(key, out);
-      // Of a range it is the program's, and says nothing of the line.
+      // The program chooses a range's name, which says nothing about the line.
       names_are_ = range ? "range" : "function";
       const bool kept = metadata || (range && is_word_of_counters(name));
       out += '"' + (kept ? std::string(name) : replaced(name, key)) + '"';
@@ -258,7 +259,7 @@ bool Anonymizer::put_line(simdjson::ondemand::object line, std::string_view text
     } else if (is_known(key)) {
       put_key(key, out);
       put_value(value, key, out);
-      // What is in no bucket is somebody else's, put into the file by another tool.
+      // A line in an unknown category was put into the file by another tool.
       if (key == "cat") ours = !out.ends_with("\"unknown\"");
     }
   }

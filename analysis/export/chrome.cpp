@@ -21,8 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A block on its way from the input to the output. Used again and again: new room for every block
-// would cost more in page faults than the editing itself.
+// A block on its way from the input to the output. Slots are reused: new room for every block would
+// cost more in page faults than the editing itself.
 struct Slot {
   read::Block block;
   LineEditor editor;
@@ -33,14 +33,14 @@ struct Slot {
   const Part* part = nullptr;
 };
 
-// Slots worked on by other threads, written in the order in which they were taken. That they are
-// few bounds the memory. Behind a part that can't be read nothing more is written.
+// Slots that other threads work on, written in the order in which they were taken. Their small
+// number bounds the memory. Nothing more is written after a part that can't be read.
 class Pipeline {
  public:
   explicit Pipeline(Output& output)
       : output_(output), slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
 
-  // The next slot, once what it held is written.
+  // Returns the next slot, after writing what it held.
   Slot& next_slot() {
     Slot& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
@@ -52,7 +52,7 @@ class Pipeline {
     for (std::size_t i = 0; i < slots_.size(); ++i) next_slot();
   }
 
-  // Throws where the output can't be begun again.
+  // Throws if the output can't be begun again.
   void leave_out(const Part& part, const read::BadInput& error) {
     if (!output_.appears_whole()) throw error;
     if (!leaves_out(part)) bad_.push_back({&part, error});
@@ -79,16 +79,16 @@ class Pipeline {
   std::vector<BadPart> bad_;
 };
 
-// The member whose lines stand at `offset`: from its header on to the next one's. Where a process
-// holds several ranks the last of them.
+// Returns the member whose lines are at `offset`, from its header to the next one. If a process
+// holds several ranks, returns the last of them.
 const Member& member_at(const Part& part, std::uint64_t offset) {
   auto next = std::ranges::upper_bound(part.members, offset, {},
                                        [](const Member& m) { return m.process->offset; });
   return next == part.members.begin() ? *next : *std::prev(next);
 }
 
-// Which ranks of a process that holds several a line goes to: a call to its own, a thread's name to
-// all, since it may work for all; the rest to the first.
+// Returns which ranks of a process that holds several a line goes to. A call goes to its own rank,
+// and a thread's name to all, since the thread may work for all. Anything else goes to the first.
 std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
                                      simdjson::dom::parser& parser) {
   const Member* first = &last - last.process->lane;
@@ -140,7 +140,7 @@ Json metadata(std::string_view name, std::int64_t pid, Json args) {
   return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
 }
 
-// `[` and the lines that only a merged trace has.
+// Returns `[` and the lines that only a merged trace has.
 std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>& clocks) {
   Json files = Json::array();
   std::string processes;
@@ -171,7 +171,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
   return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
 }
 
-// The first line of another tool's trace: how its times came onto the axis.
+// Returns the first line of another tool's trace, which says how its times came onto the axis.
 std::string opening(const Beside& beside, std::size_t number) {
   Json args = {{"file", beside.file.filename().string()}, {"clock", beside.clock.sentence()}};
   if (const auto& shift = beside.clock.shift) {

@@ -1,4 +1,4 @@
-// Many traces into one Chrome trace.
+// Merges many traces into one Chrome trace.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tprof::trace_export {
 
-// A process of an input and where it goes; nowhere: left out.
+// A process of an input, and where it goes. If nowhere, it is left out.
 struct Member {
   const read::Process* process = nullptr;
   std::optional<Placement> to;
@@ -30,14 +30,15 @@ struct Part {
   std::vector<Member> members;  // in the order of the trace's processes
 };
 
-// What was done to the clock of a host, as the first line of a merged trace says. See the contract.
+// How the clock of a host was corrected, as the first line of a merged trace says. See the
+// contract.
 struct HostClock {
   std::string host;
   std::vector<std::int64_t> ranks{};  // ascending
-  std::size_t group = 0;              // hosts of one are aligned with each other
-  std::int64_t ahead_ns = 0;          // by how much it was ahead of the host that it goes by
+  std::size_t group = 0;              // hosts of one group are aligned with each other
+  std::int64_t ahead_ns = 0;          // how far it was ahead of its reference host
   std::int64_t drift_ppb = 0;
-  std::size_t pieces = 1;  // it changed so often, and once more
+  std::size_t pieces = 1;  // number of straight pieces of its course
   std::int64_t likely_ns = 0;
   std::optional<std::int64_t> at_most_ns{};
 };
@@ -56,8 +57,8 @@ struct BadPart {
 };
 
 // Writes one array, part after part. Memory does not grow with the input. `progress` gets the bytes
-// of input done so far. Where the answer is not empty, the output is good for nothing: it is known
-// then which parts to leave out of another.
+// of input done so far. If the result is not empty, the output is useless, and the caller knows
+// which parts to leave out of another.
 std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
                                   const std::vector<HostClock>& clocks, bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress);

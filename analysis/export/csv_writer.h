@@ -1,4 +1,4 @@
-// The tables as CSV (RFC 4180), one file each, with a line of the columns' names.
+// Writes the tables as CSV (RFC 4180), one file each, with a header line.
 #pragma once
 
 #include <cstdio>
@@ -36,7 +36,7 @@ class CsvWriter : public TableWriter {
   std::string line_;
 };
 
-// A field of a line.
+// Appends a field to a line, in quotes if it needs them.
 void append_field(std::string& line, std::string_view text);
 
 }  // namespace tprof::trace_export

@@ -1,4 +1,4 @@
-// What an export is of: the ranks of a job, on one axis of time.
+// The input of an export: the ranks of a job, on one axis of time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Exported {
   const job::Job& job;
   const steps::Found& found;
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0
-  std::string clocks{};           // how hosts got on one axis, a sentence; empty: there is one
+  std::string clocks{};           // a sentence on how hosts got on one axis; empty: one host
   std::map<const read::Process*, Rank> ranks{};
 };
 

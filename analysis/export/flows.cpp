@@ -25,7 +25,7 @@ void append_flow(const read::Line& line, const Placement& to, simdjson::dom::par
     append_micros(out, ns);
     out += '}';
   };
-  // Within both, and not on the edge between two.
+  // One nanosecond inside each event, and not on the edge between two.
   end("\"s\"", time.thread, to.moved(time.ts_ns - time.queued_ns) + 1);
   end("\"f\",\"bp\":\"e\"", time.lane, at + 1);
 }

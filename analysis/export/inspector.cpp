@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using read::Process;
 
-// As the Inspector names the collectives that it knows (ncclFuncToString); empty: it does not.
+// Returns the Inspector's name of a collective (ncclFuncToString). Empty if it does not know it.
 std::string_view collective(const std::string& function) {
   if (function == "ncclBcast") return "Broadcast";
   for (const std::string_view name :
@@ -25,7 +25,7 @@ std::string_view collective(const std::string& function) {
   return {};
 }
 
-// What a rank gives, or of a reduce-scatter gets, as the Inspector has it.
+// Returns the bytes as the Inspector counts them: what a rank gives, or gets from a reduce-scatter.
 std::uint64_t message_bytes(const read::Event& e, std::int64_t nranks) {
   const bool of_all = e.bucket == Bucket::ALLGATHER || e.bucket == Bucket::RESHARDING;
   return of_all && nranks > 0 ? e.bytes / static_cast<std::uint64_t>(nranks) : e.bytes;
@@ -61,7 +61,7 @@ std::string InspectorLog::file_name() const {
 void InspectorLog::call(const Process& p, const read::Event& e, const read::DeviceTime* t,
                         std::string& out) {
   const std::string_view name = collective(e.name);
-  // The time of a group is none of its calls'.
+  // A group's time belongs to none of its calls.
   if (t == nullptr || t->calls != 1 || t->dur_ns <= 0 || !e.collective() || name.empty()) return;
   const read::Comm* found = read::comm_of(p, e.comm);
   if (found == nullptr || !found->known()) return;

@@ -1,5 +1,5 @@
-// The collectives of a rank as NCCL's Inspector writes them (plugins/profiler/inspector, format
-// v4.0): a JSON object each.
+// Writes the collectives of a rank as NCCL's Inspector does (plugins/profiler/inspector, format
+// v4.0), one JSON object each.
 #pragma once
 
 #include <map>
@@ -8,7 +8,8 @@
 
 namespace tprof::trace_export {
 
-// On how many hosts the ranks of each communicator are: of those that the job has all ranks of.
+// The number of hosts that the ranks of each communicator are on, for communicators of which the
+// job has all ranks.
 using Hosts = std::map<std::pair<std::string, std::int64_t>, std::size_t>;
 Hosts hosts_of_communicators(const job::Job& job);
 

@@ -5,7 +5,8 @@
 
 namespace tprof::trace_export {
 
-// As JSON has a string, with its quotes, in ASCII: what is no UTF-8 is replaced.
+// Returns the text as a JSON string with its quotes, in ASCII. Anything that is not UTF-8 is
+// replaced.
 std::string json_text(std::string_view text);
 
 }  // namespace tprof::trace_export

@@ -17,7 +17,8 @@ namespace {
 
 using read::Process;
 
-// CUPTI's number of the default stream, which HTA takes for granted: a stream 0 is none to it.
+// CUPTI's number of the default stream. HTA takes it for granted, and a stream 0 is no stream to
+// it.
 constexpr std::int64_t kDefaultStream = 7;
 
 std::set<std::int64_t> devices_of(const std::vector<const Process*>& processes) {
@@ -36,8 +37,8 @@ std::set<std::int64_t> devices_of(const std::vector<const Process*>& processes) 
 KinetoTrace::KinetoTrace(const Exported& of, std::vector<const Process*> processes)
     : of_(of), processes_(std::move(processes)) {}
 
-// As torch.profiler.tensorboard_trace_handler names them, with the rank for the process id: a
-// worker, and the time of the span, which is that of all ranks.
+// Names files as torch.profiler.tensorboard_trace_handler does, with the rank for the process id: a
+// worker, and the time of the span, which is the same for all ranks.
 std::string KinetoTrace::file_name() const {
   const read::Header& h = processes_.front()->header;
   return fmt::format("{}_{:05}.{}.pt.trace.json.gz", in_file_name(h.host), h.rank.value_or(0),
@@ -48,7 +49,7 @@ void KinetoTrace::begin(std::string& out) {
   const read::Header& h = processes_.front()->header;
   const auto world = of_.job.world_size ? of_.job.world_size : h.world_size;
   out += "{\n\"schemaVersion\": 1,\n";
-  // HTA finds the rank by a regular expression, with this very space.
+  // HTA finds the rank with a regular expression that needs this very space.
   out += fmt::format("\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": {}{}}},\n",
                      h.rank.value_or(0),
                      world ? fmt::format(", \"world_size\": {}", *world) : std::string());
@@ -96,7 +97,7 @@ void KinetoTrace::event(std::string_view category, std::string_view name, const 
   append_micros(out, std::max<std::int64_t>(at.dur_ns, 0));
 }
 
-// As torch.profiler marks them; of the main thread.
+// Marks steps as torch.profiler does, on the main thread.
 void KinetoTrace::steps(const Process& p, std::string& out) {
   const auto found = of_.found.ranks.find(&p);
   if (found == of_.found.ranks.end()) return;
@@ -127,14 +128,14 @@ void KinetoTrace::call(const Process& p, const read::Event& e, const read::Devic
   ++timed_;
 }
 
-// What c10d would call it.
+// Appends the operation that c10d would show around the call.
 void KinetoTrace::operation(const read::Event& e, const read::Comm& comm, const Place& at,
                             std::string& out) {
   const std::string_view name = kineto_operation(e.name);
   if (name.empty()) return;
   event("cpu_op", fmt::format("\"{}\"", name), at, out);
   fmt::format_to(std::back_inserter(out), R"(,"args":{{"External id":{})", calls_);
-  // What goes in, where each rank gives as much.
+  // The size of the input, if each rank gives as much.
   if (e.bucket != Bucket::OTHER_COLL && e.bucket != Bucket::P2P) {
     const bool of_all = e.bucket == Bucket::RESHARDING || e.bucket == Bucket::ALLTOALL;
     const std::uint64_t sent = e.count * (of_all ? static_cast<std::uint64_t>(comm.nranks) : 1);

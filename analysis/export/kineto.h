@@ -1,5 +1,5 @@
-// A rank's trace as PyTorch's profiler (Kineto) writes one, as far as calls, copies and steps go:
-// for what reads such traces, HTA and TensorBoard's profiler.
+// Writes a rank's trace as PyTorch's profiler (Kineto) does, as far as calls, copies, ranges and
+// steps go. It is for tools that read such traces: HTA and TensorBoard's profiler.
 #pragma once
 
 #include "export/rank_files.h"
@@ -19,7 +19,8 @@ class KinetoTrace : public RankFormat {
   std::uint64_t timed() const override { return timed_; }
 
  private:
-  // One event up to its arguments. `name` with its quotes.
+  // Where and when an event is. event() writes one up to its arguments; `name` comes with its
+  // quotes.
   struct Place {
     std::int64_t pid = 0;
     std::int64_t tid = 0;

@@ -1,4 +1,4 @@
-// What things are called in traces of PyTorch's profiler.
+// Names of things in traces of PyTorch's profiler.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace tprof::trace_export {
 
-// c10d's range around a call. By the first five names TensorBoard's profiler finds communication,
-// and by all of them where a trace without steps begins and ends. Empty: there is none.
+// Returns the name of c10d's range around a call, or nothing if there is none. TensorBoard's
+// profiler finds communication by the first five names. By all of them it finds where a trace
+// without steps begins and ends.
 std::string_view kineto_operation(std::string_view function);
 
-// Of a data type, as of a tensor's elements; of others our own.
+// Returns PyTorch's name of a tensor's data type, and our own name of any other type.
 std::string_view kineto_type(std::string_view dtype);
 
-// What ran on the device. HTA takes `nccl...Kernel...` for communication, Memcpy for memory. There
-// is no algorithm and no protocol in it: they are not known.
+// Returns a name for what ran on the device. HTA takes `nccl...Kernel...` for communication, and
+// Memcpy for memory. The name has no algorithm or protocol, since they are not known.
 std::string kineto_kernel(const read::Event& e);
 
 }  // namespace tprof::trace_export

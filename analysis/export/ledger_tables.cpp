@@ -27,7 +27,7 @@ const char* ended(const read::Process& p) {
   return "lost";
 }
 
-// A footer is the whole process's: it is said of the first of its ranks.
+// A footer is the whole process's, so only its first rank gets the total.
 Value total(const read::Process& p, std::map<std::string, std::uint64_t> read::Footer::*dropped) {
   if (!p.footer || p.lane != 0) return {};
   std::uint64_t all = 0;

@@ -1,4 +1,4 @@
-// The tables that need no event lines.
+// Writes the tables that need no event lines.
 #pragma once
 
 #include "export/exported.h"
@@ -7,7 +7,7 @@
 namespace tprof::trace_export {
 
 void write_job(const Exported& of, TableWriter& to);
-// The process itself, its communicators, ledgers and steps.
+// Writes the process itself, its communicators, ledgers and steps.
 void write_process(const Exported& of, const read::Process& process, TableWriter& to);
 
 }  // namespace tprof::trace_export

@@ -25,7 +25,7 @@ bool is_integer(std::string_view token) {
   return !token.empty() && error == std::errc() && at == end;
 }
 
-// Deeper than any line of ours: what is deeper would be walked by recursion.
+// Deeper than any line of ours. A deeper one would be walked by recursion.
 constexpr int kMaxDepth = 16;
 
 Json parsed(std::string_view text) {
@@ -42,7 +42,7 @@ void shift_anchor(Json& anchor, const Placement& to) {
   anchor.at(0) = to.moved(ns);
 }
 
-// Lines that hold times in other places than `ts`: one or a few per process.
+// Edits a line with times in other places than `ts`. There are one or a few per process.
 void edit_clock_line(const read::Line& line, const Placement& to, std::string& out) {
   try {
     Json j = parsed(line.text);
@@ -63,7 +63,7 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
 
 }  // namespace
 
-// Of what was merged before it has been said.
+// Adds an event's position in training. A trace that was merged before has it already.
 void LineEditor::add_position(const read::Line& line, const Places& at, const Placement& to,
                               std::string& out) {
   const bool event = !read::is_metadata(line.text) && !read::is_counter(line.text);
@@ -101,7 +101,7 @@ LineEditor::Places LineEditor::find(const read::Line& line) {
   const auto token = [&](simdjson::ondemand::value value) {
     return read::trimmed(value.raw_json_token());
   };
-  // Which of two would count is not said in JSON, and only one of them would be moved.
+  // JSON does not say which of two equal keys counts, and only one of them would be moved.
   const auto once = [](std::string_view& place, std::string_view key, std::string_view found) {
     if (!place.empty()) throw read::Malformed("\"" + std::string(key) + "\" stands twice");
     place = found;

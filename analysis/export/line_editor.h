@@ -1,4 +1,4 @@
-// One line of a process, moved to another pid and another time axis.
+// Moves one line of a process to another pid and another time axis.
 #pragma once
 
 #include <simdjson.h>
@@ -14,14 +14,15 @@
 
 namespace tprof::trace_export {
 
-// Where a process goes in the merged trace.
+// The place of a process in the merged trace.
 struct Placement {
   std::int64_t pid = 0;
   std::int64_t shift_ns = 0;      // added to every time
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0 of the merged trace
-  // And this, of a ts: clocks do not run alike. Empty: nothing.
+  // Also added, depending on the ts, since clocks drift. Empty: nothing is added.
   std::function<std::int64_t(std::int64_t ts_ns)> drift_ns{};
-  // What an event's arguments get besides, by where in training it is: "step":7. Empty: nothing.
+  // Returns what an event's arguments get besides, for its place in training: "step":7. Empty:
+  // nothing.
   std::function<std::string(std::int64_t ts_ns)> position{};
 
   std::int64_t moved(std::int64_t ts_ns) const {
@@ -33,7 +34,7 @@ inline read::Malformed not_an_object() {
   return read::Malformed("expected one JSON object on this line");
 }
 
-// What simdjson says, or an exception: the line is not JSON.
+// Returns simdjson's value. Throws if the line is not JSON.
 template <typename T>
 T value_of(simdjson::simdjson_result<T> result) {
   T value;
@@ -44,16 +45,16 @@ T value_of(simdjson::simdjson_result<T> result) {
 class LineEditor {
  public:
   // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
-  // False: the line is not for the merged trace (viewers' names of processes, and arrows: merge
-  // gives its own; lines of other tools). Throws read::Malformed.
+  // Returns false if the line is not for the merged trace: lines of other tools, and names of
+  // processes and arrows, of which merge writes its own. Throws read::Malformed.
   bool edit(const read::Line& line, const Placement& to, std::string& out);
 
  private:
   struct Places {
     std::string_view name;
     std::string_view pid;
-    std::string_view ts;      // of an event its own, of metadata the one in its arguments
-    std::string_view queued;  // of a DEVICE line: a time before that
+    std::string_view ts;      // an event's own; of metadata the one in its arguments
+    std::string_view queued;  // of a DEVICE line: how long the call began before ts
   };
   Places find(const read::Line& line);
   static void add_position(const read::Line& line, const Places& at, const Placement& to,
@@ -62,7 +63,7 @@ class LineEditor {
   simdjson::ondemand::parser parser_;
 };
 
-// "1042.117" from 1042117.
+// Appends "1042.117" for 1042117.
 void append_micros(std::string& out, std::int64_t ns);
 
 }  // namespace tprof::trace_export

@@ -1,4 +1,5 @@
-// The tables of what has a line of its own: calls with their device times, NVTX ranges, threads.
+// Writes the tables of what has a line of its own: calls with their device times, NVTX ranges,
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@ class LineTables {
  public:
   LineTables(const Exported& of, TableWriter& to) : of_(of), to_(to) {}
 
-  // In memory that does not grow with its lines. Throws BadInput for a line that can't be read.
+  // Needs memory that does not grow with the trace's lines. Throws BadInput for a line that can't
+  // be read.
   void write(const read::Trace& trace);
 
  private:
   static constexpr std::size_t kMostThreads = 65536;
 
-  // Of one whose lines are read now.
+  // The state of a rank whose lines are being read.
   struct Rank {
     stats::TimedCalls calls;
     stats::StartedRanges started{};

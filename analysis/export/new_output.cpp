@@ -22,8 +22,8 @@ bool is_empty_folder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, error)) && fs::is_empty(path, error);
 }
 
-// Also where a file system has no such call of its own: then what gets the name in the very moment
-// between is replaced.
+// Also works on a file system without RENAME_NOREPLACE. There a file that gets the name just before
+// the rename is replaced.
 bool rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST && is_empty_folder(to)) return rename(from.c_str(), to.c_str()) == 0;

@@ -1,4 +1,4 @@
-// A file or a folder that appears under its name when all of it is there, and replaces nothing.
+// A file or a folder that gets its name only when it is complete, and replaces nothing.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@ namespace tprof::trace_export {
 class NewOutput {
  public:
   enum class Kind { file, folder };
-  // Makes it, empty, as part(). Throws BadInput where something has its name: a folder may be
-  // there that is empty.
+  // Makes it, empty, as part(). Throws BadInput if something has its name already. An empty folder
+  // may have it if a folder is to be made.
   NewOutput(const std::filesystem::path& name, Kind kind);
 
   const std::filesystem::path& name() const { return name_; }
   const std::filesystem::path& part() const { return part_; }
-  // Of a folder: a new file in it, open for writing, or -1 and errno.
+  // Makes a new file in the folder, and returns it open for writing, or -1 and errno.
   int file(const std::string& in_folder);
-  // Throws BadInput where something got its name meanwhile.
+  // Gives it its name. Throws BadInput if something else got the name meanwhile.
   void publish();
 
  private:

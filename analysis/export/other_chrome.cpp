@@ -20,10 +20,10 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
-// ts since 1970 are above, ts since a machine's or a job's start below: September 2001.
+// A ts since 1970 is above this (September 2001), a ts since a machine's or a job's start below.
 constexpr std::int64_t kEpochTimes = 1'000'000'000'000'000'000;
 
-// The file's JSON without white space, with room behind it for simdjson.
+// Returns the file's JSON without white space, with spare capacity for simdjson.
 std::string minified(const std::filesystem::path& file) {
   struct Close {
     void operator()(gzFile f) const { gzclose(f); }
@@ -48,21 +48,22 @@ std::string minified(const std::filesystem::path& file) {
   return small;
 }
 
-// Of an event: what is changed, and the rest as it is.
+// The parts of an event that may be changed, and the rest as it is.
 struct Event {
   std::string_view cat, ph, pid, tid, ts, dur, id, name, args;
   std::string rest;  // ,"key":value of all others
 };
 
-// What goes into a string of ours. Of a token that is none, what would end it is left out.
+// Returns the token's text for a string of ours. A token that is no string is cut at the quote that
+// would end ours.
 std::string_view unquoted(std::string_view token) {
   const bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
   if (quoted) return token.substr(1, token.size() - 2);
   return token.substr(0, token.find('"'));
 }
 
-// Nothing: there is none, or it is something else. Behind any other error simdjson must not be
-// asked for more of the document.
+// Returns nullopt if there is no such field, or it is no integer. After any other error simdjson
+// must not be asked for more of the document, so this throws.
 std::optional<std::int64_t> optional_integer(simdjson::simdjson_result<ondemand::value> found) {
   std::int64_t value = 0;
   const simdjson::error_code error = found.get_int64().get(value);
@@ -71,7 +72,7 @@ std::optional<std::int64_t> optional_integer(simdjson::simdjson_result<ondemand:
   return std::nullopt;
 }
 
-// Its tokens are written as they are, so each has to be what it looks like.
+// Checks an event. Its tokens are written as they are, so each has to be what it looks like.
 class Checked {
  public:
   std::string_view operator()(std::string_view event) {
@@ -122,7 +123,7 @@ class ChromeTrace : public OtherTrace {
   simdjson::padded_string_view text() const {
     return simdjson::padded_string_view(text_, text_.capacity());
   }
-  // With bounds that no difference of two of them overflows.
+  // Keeps within bounds, so that the difference of two such times can't overflow.
   std::int64_t realtime_ns(std::int64_t from_ns, std::string_view micros) const {
     const std::int64_t ns = read::micros_to_ns(micros);
     if (std::int64_t at = 0; !__builtin_add_overflow(from_ns, ns, &at) && at < read::kLatestNs &&
@@ -200,7 +201,7 @@ void ChromeTrace::put(const Placement& to, std::size_t number, std::string& out,
   OtherLines lines(to, number, out, full);
   each_event([&](const Event& e) {
     const bool metadata = e.ph == "\"M\"";
-    // Of processes merge gives its own; what a viewer sorts by is ours too.
+    // Merge writes its own names of processes, and its own sort order for viewers.
     if (e.ph.empty() || (metadata ? e.name != "\"thread_name\"" : e.ts.empty())) return;
     lines.begin(unquoted(e.cat), e.ph, lines.lane(e.pid, e.tid));
     if (!metadata) lines.at(realtime_ns(base_ns_, e.ts));

@@ -1,4 +1,4 @@
-// A trace in Chrome's format, plain or gzip: PyTorch's profiler, Composer's JSONTraceHandler.
+// Reads a trace in Chrome's format, plain or gzip: PyTorch's profiler, Composer's JSONTraceHandler.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,11 @@
 
 namespace tprof::trace_export {
 
-// As large as it may be, it is read once to be placed and once more to be written, so that only one
-// is in memory. Throws BadInput where it is no such trace, or where nothing tells which moment its
-// times begin at.
+// Opens a trace. However large, it is read once to be placed and once more to be written, so that
+// only one is in memory. Throws BadInput if it is no such trace, or if nothing says at which moment
+// its times begin.
 //
-// When its times begin, one of these tells: `baseTimeNanoseconds` (PyTorch's, since 2.2), or ts
-// that are microseconds since 1970.
+// Times begin at `baseTimeNanoseconds` (PyTorch's, since 2.2), or ts are microseconds since 1970.
 std::unique_ptr<OtherTrace> open_chrome(const std::filesystem::path& file);
 
 }  // namespace tprof::trace_export

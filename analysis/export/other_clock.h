@@ -1,4 +1,4 @@
-// By which clock another tool's trace is on the axis.
+// The clock by which another tool's trace was put on the axis.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 namespace tprof::trace_export {
 
 struct OtherClock {
-  std::optional<align::Shift> shift{};  // nothing: the host's wall clock, as the tool took it
-  std::string why{};                    // then: why there is none
+  std::optional<align::Shift> shift{};  // nullopt: the host's wall clock, as the tool took it
+  std::string why{};                    // why there is no shift
 
-  // As the trace and people are told it.
+  // Returns this as a sentence, for the trace and for people.
   std::string sentence() const;
 };
 

@@ -10,8 +10,8 @@
 namespace tprof::trace_export {
 namespace {
 
-// PyTorch's names of what is one call of the library, each without its underscores. Not here:
-// coalesced ones, which are several calls, and what sends and receives.
+// PyTorch's names, without underscores, of what is one call of the library. Coalesced ones, which
+// are several calls, are not here; nor are sends and receives.
 struct Known {
   std::string_view name;
   Bucket kind;
@@ -41,7 +41,7 @@ std::uint64_t elements_of(const read::object& args, const Known& what) {
   if (what.elements.empty() || args.at_key(what.elements).get(elements) != simdjson::SUCCESS) {
     return 0;
   }
-  // The library is given their two parts.
+  // The library gets each complex number as two elements, so its count is another one.
   const bool has_dtype = args.at_key("dtype").get(dtype) == simdjson::SUCCESS;
   return has_dtype && dtype.starts_with("Complex") ? 0 : elements;
 }
@@ -72,7 +72,7 @@ void OtherCollectives::add(std::string_view thread, std::string_view name, std::
 }
 
 std::vector<align::Stay> OtherCollectives::innermost(std::vector<Mark> marks) {
-  // Of two that begin together the inner one comes behind.
+  // If two begin together, the inner one comes second.
   std::ranges::sort(marks, {}, [](const Mark& m) {
     return std::tuple(m.thread, m.stay.begin_ns, -m.stay.end_ns);
   });

@@ -1,5 +1,5 @@
-// Collectives that PyTorch's profiler marks: `record_param_comms`, and the ranges `nccl:NAME` of
-// versions that say no name there.
+// Collects the collectives that PyTorch's profiler marks: `record_param_comms`, or the ranges
+// `nccl:NAME` of versions whose records have no name.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace tprof::trace_export {
 
 class OtherCollectives {
  public:
-  // An event of a thread: `name` and `args` as JSON.
+  // Takes an event of a thread, with `name` and `args` as JSON.
   void add(std::string_view thread, std::string_view name, std::string_view args,
            std::int64_t begin_ns, std::int64_t end_ns);
 
-  // All of them, by begin. Of two within one another (a barrier and its all-reduce) the inner one.
+  // Returns all of them by their begin. If one encloses another (a barrier and its all-reduce),
+  // only the inner one is returned.
   std::vector<align::Stay> all() &&;
 
  private:

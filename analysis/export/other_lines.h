@@ -1,4 +1,4 @@
-// Lines of another tool's events: their beginning, lanes and times.
+// Writes lines of another tool's events: their beginning, lanes and times.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tprof::trace_export {
 
 // Above every thread id, and the lanes of ranges (2^22) and streams (2^23).
 inline constexpr std::int64_t kFirstOtherLane = std::int64_t{1} << 24;
-// Lanes that a trace has for itself.
+// The number of lanes that each trace has for itself.
 inline constexpr std::int64_t kOtherLanes = std::int64_t{1} << 16;
 
 constexpr std::int64_t first_lane_of(std::size_t number) {
@@ -23,17 +23,18 @@ constexpr std::int64_t first_lane_of(std::size_t number) {
 
 class OtherLines {
  public:
-  // As OtherTrace::put has them.
+  // Takes the same arguments as OtherTrace::put.
   OtherLines(const Placement& to, std::size_t number, std::string& out,
              const std::function<void(std::string&)>& full)
       : to_(to), number_(number), out_(out), full_(full) {}
 
-  // Of a thread or a stream.
+  // Returns the lane of a thread or a stream.
   std::int64_t lane(std::string_view process, std::string_view thread);
-  // Of what viewers show as `title`, by a line of its own where it is new.
+  // Returns the lane that viewers show as `title`. Writes a line with its name if it is new.
   std::int64_t named_lane(const std::string& title);
 
-  // A line: begin(), then what it has, then end(). Text is JSON already.
+  // To write a line, call begin(), then add what it has, then call end(). Text has to be JSON
+  // already.
   void begin(std::string_view category, std::string_view phase, std::int64_t lane);
   void field(std::string_view key, std::string_view value);
   void at(std::int64_t realtime_ns);  // its ts

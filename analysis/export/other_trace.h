@@ -1,4 +1,4 @@
-// What another tool recorded of a rank, as lines for a merged trace, beside those of the rank.
+// Another tool's recording of a rank, as lines for a merged trace, beside those of the rank.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,23 @@
 
 namespace tprof::trace_export {
 
-// CLOCK_REALTIME of its host where its first event began is `begin_ns`.
+// begin_ns() is CLOCK_REALTIME of its host when its first event began.
 class OtherTrace {
  public:
   virtual ~OtherTrace() = default;
   OtherTrace(const OtherTrace&) = delete;
   OtherTrace& operator=(const OtherTrace&) = delete;
 
-  // As it says itself; nothing: it doesn't.
+  // Returns the rank that the trace itself names; nullopt if it names none.
   virtual std::optional<std::int64_t> rank() const = 0;
   virtual std::int64_t begin_ns() const = 0;
-  // Marks of collectives that enclose the library's call, by CLOCK_REALTIME, in their order.
+  // Returns the marks of collectives, which enclose the library's calls, by CLOCK_REALTIME and in
+  // order.
   virtual const std::vector<align::Stay>& collectives() const = 0;
 
   // Appends all its events, each with ",\n" before it, and calls `full` whenever there is a
-  // mebibyte of them. `to`: as of a process whose ts 0 is CLOCK_REALTIME 0. `number`: of the
-  // trace, which tells its lanes and arrows from those of others.
+  // mebibyte of them. `to` is the place of a process whose ts 0 is CLOCK_REALTIME 0. `number` is
+  // the trace's, and tells its lanes and arrows from those of others.
   virtual void put(const Placement& to, std::size_t number, std::string& out,
                    const std::function<void(std::string&)>& full) = 0;
 

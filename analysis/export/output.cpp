@@ -27,7 +27,7 @@ bool is_standard_output(const struct stat& file) {
   return fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
 }
 
-// Where a link leads that leads to a file, or to none yet.
+// Follows links to the file that they lead to, which may not be there yet.
 std::filesystem::path followed(std::filesystem::path file) {
   while (std::filesystem::is_symlink(std::filesystem::symlink_status(file))) {
     file = file.parent_path() / std::filesystem::read_symlink(file);
@@ -38,7 +38,8 @@ std::filesystem::path followed(std::filesystem::path file) {
 std::mutex g_lock;
 std::vector<std::filesystem::path> g_unfinished;
 
-// In a thread of its own, where anything may be called. It keeps the lock: nothing new is begun.
+// Runs in a thread of its own, where any function may be called. Keeps the lock, so that nothing
+// new is begun.
 [[noreturn]] void end_by(int signal) {
   g_lock.lock();
   std::error_code ignored;
@@ -60,7 +61,7 @@ void remove_unfinished_on_signals() {
   sigset_t ending;
   sigemptyset(&ending);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    // What is ignored (nohup, a shell's background) stays so.
+    // A signal that is ignored (nohup, a shell's background job) stays ignored.
     struct sigaction now {};
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
       sigaddset(&ending, signal);

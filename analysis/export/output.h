@@ -11,11 +11,12 @@
 
 namespace tprof::trace_export {
 
-// From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is unfinished before they end the
-// process. To be called before any thread is started.
+// Makes SIGINT, SIGTERM, SIGHUP and SIGQUIT remove what is unfinished before they end the process.
+// Has to be called before any thread is started.
 void remove_unfinished_on_signals();
 
-// Files and folders that go away with this, or when a signal ends the process, unless all are kept.
+// Files and folders that are removed with this object, or when a signal ends the process, unless
+// keep() is called.
 class Unfinished {
  public:
   Unfinished() = default;
@@ -23,9 +24,9 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished();
 
-  // Before it is made, by this process; a folder before the files in it.
+  // Has to be called before this process makes the path, and for a folder before the files in it.
   void add(const std::filesystem::path& path);
-  // What `made` returns; from 0 on it has made it. No signal comes between.
+  // Returns what `made` returns; from 0 on it has made the path. No signal comes between.
   int add_made(const std::filesystem::path& path, const std::function<int()>& made);
   void keep();
 
@@ -40,16 +41,17 @@ struct Piece {
   std::uint64_t text_size = 0;
 };
 
-// Fills `piece` with `text`, deflated so that pieces can be put one behind the other (what pigz
-// does) if `gzip`. Both keep their room for the next use; what `text` holds afterwards is not said.
+// Fills `piece` with `text`. With `gzip` it is deflated so that pieces can be put one after the
+// other, as pigz does. Both keep their capacity for the next use; the content of `text` is then
+// unspecified.
 void pack(std::string& text, bool gzip, Piece& piece);
 
-// A regular file appears under its name when close() has put everything into it, not before. Into
-// what else has that name (a device, a pipe, standard output) it goes as it comes.
+// A regular file gets its name in close(), when everything is in it, and not before. Anything else
+// with that name (a device, a pipe, standard output) is written to directly.
 class Output {
  public:
-  // `name`: "-" is standard output; a symbolic link is followed. Throws BadInput where it is a file
-  // that holds something else than a merged trace.
+  // The name "-" is standard output. Follows symbolic links. Throws BadInput for a file that holds
+  // anything but a merged trace.
   Output(const std::filesystem::path& name, bool gzip);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -58,7 +60,7 @@ class Output {
   void write(const Piece& piece);
   void close();
   std::uint64_t size() const { return size_; }
-  // Until close() it can be given up, and nobody has seen it.
+  // True if the output can be given up before close() without anybody having seen it.
   bool appears_whole() const { return !part_.empty(); }
 
  private:
@@ -66,7 +68,7 @@ class Output {
   [[noreturn]] void fail() const;
 
   std::string name_;
-  std::filesystem::path file_;  // both empty where nothing is renamed
+  std::filesystem::path file_;  // both are empty if nothing is renamed
   std::filesystem::path part_;
   Unfinished unfinished_;
   bool gzip_;

@@ -7,7 +7,7 @@
 namespace tprof::trace_export {
 namespace {
 
-// Of no text that is longer than what it looks for can be.
+// Rejects any text that is longer than a sensible match.
 bool matches(std::string_view text, const std::regex& pattern) {
   constexpr std::size_t kLongest = 256;
   return text.size() <= kLongest && std::regex_match(text.begin(), text.end(), pattern);
@@ -23,7 +23,7 @@ bool is_process(std::string_view title) {
   return matches(title, process);
 }
 
-// "0-7,64", "16384", "64MiB".
+// True for values such as "0-7,64", "16384" and "64MiB".
 bool is_numbers(std::string_view value) {
   static const std::regex numbers("([0-9]+(-[0-9]+)?[KMGT]?(iB|B)?(,(?!$)|$))+");
   return matches(value, numbers);
@@ -49,7 +49,7 @@ std::string Pseudonyms::of(std::string_view kind, std::string_view name) {
 
 std::string library_path(Pseudonyms& names, std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  const std::string_view base = path.substr(slash + 1);  // of npos: all of it
+  const std::string_view base = path.substr(slash + 1);  // with npos all of it
   std::string shown = is_library(base) ? std::string(base) : names.of("file", base);
   if (slash == std::string_view::npos) return shown;
   return names.of("folder", path.substr(0, slash)) + "/" + shown;
@@ -69,7 +69,7 @@ std::string setting_value(Pseudonyms& names, std::string_view name, std::string_
   if (is_numbers(value) || std::ranges::find(kWords, value) != kWords.end()) {
     return std::string(value);
   }
-  // One that has to be a path is one.
+  // A value that has to be a path stays one.
   return (value.starts_with('/') ? "/" : "") + names.of("value", value);
 }
 

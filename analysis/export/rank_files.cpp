@@ -19,11 +19,11 @@ using read::Process;
 
 constexpr std::size_t kFull = std::size_t{1} << 20;
 
-// Of one rank, while its lines are read.
+// The file of one rank, while its lines are read.
 struct RankFile {
   std::int64_t rank = 0;
   std::vector<const Process*> processes{};
-  std::size_t unread = 0;  // of these
+  std::size_t unread = 0;  // how many of `processes` are unread
   bool damaged = false;
   std::unique_ptr<RankFormat> format{};
   std::filesystem::path path{};

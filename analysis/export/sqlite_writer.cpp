@@ -5,7 +5,7 @@
 namespace tprof::trace_export {
 namespace {
 
-// Text lives until the row is stored: no copy is needed.
+// Text lives until the row is stored, so no copy is needed.
 void bind(sqlite3_stmt* to, int place, const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.held())) {
     sqlite3_bind_int64(to, place, *integer);
@@ -22,13 +22,13 @@ void bind(sqlite3_stmt* to, int place, const Value& value) {
 
 SqliteWriter::SqliteWriter(const std::filesystem::path& name)
     : output_(name, NewOutput::Kind::file) {
-  // Nobody else knows the file, and file systems of clusters may have no locks.
+  // No locks are used: nobody else knows the file, and file systems of clusters may have none.
   sqlite3* db = nullptr;
   const int opened =
       sqlite3_open_v2(output_.part().c_str(), &db, SQLITE_OPEN_READWRITE, "unix-none");
   db_.reset(db);
   if (opened != SQLITE_OK) fail();
-  // What is half is deleted, so nothing on the disk needs to tell how it was before.
+  // An unfinished database is deleted, so no journal on disk is needed.
   run("PRAGMA journal_mode=MEMORY");
   run(fmt::format("PRAGMA user_version={}", kTablesVersion));
   run("BEGIN");

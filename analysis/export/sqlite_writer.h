@@ -1,4 +1,4 @@
-// The tables as a SQLite database.
+// Writes the tables as a SQLite database.
 #pragma once
 
 #include <sqlite3.h>

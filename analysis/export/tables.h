@@ -1,4 +1,5 @@
-// The tables of `tprof export`, the same in SQLite and as CSV. What they mean: README.md beside.
+// The tables of `tprof export`, the same in SQLite and as CSV. README.md in this folder describes
+// them.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +27,11 @@ struct TableInfo {
   std::vector<const char*> indexes;                          // columns of each
 };
 
-// In the order of TableName.
+// Returns the tables in the order of TableName.
 const std::vector<TableInfo>& tables();
 
-// Of one column of a row. Text that is empty is none: nothing here has an empty name.
+// The value of one column of a row. Empty text counts as none, since nothing here has an empty
+// name.
 class Value {
  public:
   using Held = std::variant<std::monostate, std::int64_t, double, std::string_view>;
@@ -38,7 +40,7 @@ class Value {
   // NOLINTBEGIN(google-explicit-constructor)
   Value(std::int64_t v) : held_(v) {}
   Value(int v) : held_(std::int64_t{v}) {}
-  // What is beyond 63 bits is a real number: SQLite has no larger integers.
+  // Beyond 63 bits it becomes a real number, since SQLite has no larger integers.
   Value(std::uint64_t v) {
     if (v > std::uint64_t{INT64_MAX}) {
       held_ = static_cast<double>(v);
@@ -70,13 +72,13 @@ class CantWrite : public read::BadInput {
   using BadInput::BadInput;
 };
 
-// Where the rows go. Throws CantWrite.
+// Takes the rows. Throws CantWrite.
 class TableWriter {
  public:
   virtual ~TableWriter() = default;
-  // A value for each column.
+  // Takes one value for each column.
   virtual void row(TableName table, std::initializer_list<Value> values) = 0;
-  // All rows since the last begin_part() can be taken back.
+  // take_back_part() removes all rows since the last begin_part().
   virtual void begin_part() = 0;
   virtual void take_back_part() = 0;
   virtual void finish() = 0;

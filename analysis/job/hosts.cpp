@@ -7,7 +7,7 @@
 namespace tprof::job {
 namespace {
 
-// Where ts 0 of a process is on the clock of a host that is known by another of its processes.
+// The place of a process's ts 0 on the clock of its host, which the host's first process gives.
 struct Base {
   std::int64_t ns;
   bool exact;
@@ -17,7 +17,7 @@ Base base_beside(const read::Header& first, const read::Header& h) {
   return {first.base_time_ns + (*h.monotonic_ns - *first.monotonic_ns), true};
 }
 
-// A wall clock is not set by more than this between two starts of a job; CLOCK_MONOTONIC of two
+// Between two starts of a job, a wall clock is not set by more than this. CLOCK_MONOTONIC of two
 // containers (time namespaces) differs by more.
 constexpr std::int64_t kOneClock = 60'000'000'000;
 

@@ -1,4 +1,4 @@
-// The hosts of a job: processes whose clock is one.
+// The hosts of a job: groups of processes that share a clock.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace tprof::job {
 struct Host {
   std::string name;
   std::vector<const read::Process*> processes;
-  // By how much times of its processes may be apart less or more than they seem, ns. 0: all of them
-  // know where they are on CLOCK_MONOTONIC, which is the boot's.
+  // How wrong the distance between times of its processes may be, ns. 0: all of them know their
+  // place on CLOCK_MONOTONIC, which is the boot's.
   std::int64_t slack_ns = 0;
 };
 
@@ -25,8 +25,8 @@ class Hosts {
 
   const std::vector<Host>& all() const { return hosts_; }
   std::size_t of(const read::Process& process) const { return places_.at(&process).host; }
-  // A ts of a process on the axis of its host: nanoseconds since the earliest process of the job
-  // began, by the host's wall clock then.
+  // Returns a ts of a process on the axis of its host, in nanoseconds. Its zero is when the
+  // earliest process of the job began, by the wall clock of the host at that time.
   std::int64_t on_axis(const read::Process& process, std::int64_t ts_ns) const {
     return places_.at(&process).base_ns + ts_ns;
   }

@@ -15,7 +15,7 @@ namespace {
 
 using Processes = std::vector<const read::Process*>;
 
-// When it was last heard of; never, where it may have lived on.
+// Returns when it was last heard of; the largest time if it may have lived on.
 std::int64_t end_ns(const read::Process& p) {
   if (p.end == read::End::lost || p.end == read::End::running || !p.ledger) {
     return std::numeric_limits<std::int64_t>::max();
@@ -32,26 +32,26 @@ bool launched_apart(const read::Process& a, const read::Process& b) {
          (a.header.launcher != b.header.launcher || a.header.boot_id != b.header.boot_id);
 }
 
-// Processes that one launch started, put together one group after the other.
+// The processes that one launch started, put together one group after the other.
 class Launch {
  public:
-  // Whether the group can't be of this launch: a rank of it is another process here. A process
-  // without a communicator counts towards its rank (a data loader that copies), unless it lived
-  // before or after that, or nothing but its rank says that it belongs to it.
+  // True if the group can't belong to this launch: one of its ranks is another process here. A
+  // process without a communicator (a data loader that copies) counts towards its rank. It clashes
+  // if it lived before or after that one, or if nothing but its rank says that it belongs to it.
   bool clashes(const Processes& group) const;
-  // Whether a launcher, a parent or a place to meet is common to both.
+  // True if both have a launcher, a parent or a place to meet in common.
   bool connected(const Processes& group) const;
   void add(const Processes& group);
 
   const Processes& processes() const { return processes_; }
   std::int64_t start_ns() const { return start_ns_; }
-  // Nothing connects some of its processes to the others.
+  // True if nothing connects some of its processes to the others.
   bool assumed() const { return assumed_; }
 
  private:
   using Pid = std::pair<std::string, std::int64_t>;  // of a boot
 
-  // A process of it did, so it is a part of that one's rank.
+  // True if a process of this launch started it, so that it is a part of that one's rank.
   bool started(const read::Process& p) const;
   bool clashes_with(const read::Process& p, const read::Process& other) const;
 
@@ -112,7 +112,8 @@ void Launch::add(const Processes& group) {
 }
 
 void refuse_copies(const Processes& processes) {
-  // With the time of its first call: a program that a process executes has its number and start.
+  // The time of the first call is in the key, since a program that a process executes keeps its pid
+  // and start.
   std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::size_t>,
            const read::Process*>
       seen;
@@ -127,7 +128,8 @@ void refuse_copies(const Processes& processes) {
   }
 }
 
-// Groups of processes that communicator ids connect, or a fork, each in the order of the input.
+// Returns groups of processes that communicator ids or a fork connect, each in the order of the
+// input.
 std::vector<Processes> connected(const Processes& processes) {
   std::vector<std::size_t> parent(processes.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
@@ -171,8 +173,8 @@ std::int64_t start(const Processes& group) {
   return earliest(group, &read::Header::start_ns);
 }
 
-// Not when it was started: that is known to a tick of the clock, 10 ms, and an attempt may begin
-// within the one in which the attempt before it ended.
+// Not when it was started: that is known only to a tick of the clock, 10 ms. An attempt may begin
+// in the same tick in which the one before it ended.
 std::int64_t traced_from(const Processes& group) {
   return earliest(group, &read::Header::base_time_ns);
 }
@@ -223,7 +225,8 @@ Job job_of(Processes processes) {
 std::vector<Job> jobs_of(const Processes& processes) {
   refuse_copies(processes);
   std::vector<Processes> groups = connected(processes);
-  // Those with communicators first, by their start: what has none joins the last that had begun.
+  // Groups with communicators come first, by their start. One without them then joins the last
+  // launch that had begun.
   std::ranges::stable_sort(groups, {}, [](const Processes& group) {
     return std::pair(group.front()->comms.empty(), start(group));
   });

@@ -1,4 +1,4 @@
-// Which processes belong to one job.
+// Finds which processes belong to one job.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tprof::job {
 
-// Of a job without a run id.
+// The label of a job without a run id.
 inline constexpr const char* kUnnamed = "unnamed";
 
 struct Job {
@@ -22,19 +22,19 @@ struct Job {
   std::optional<std::int64_t> world_size;
   bool assumed = false;  // nothing but the folder connects its processes
   int attempt = 1;       // among the jobs of its run id that were read together, by their start
-  std::string beside;    // what else was there and is left aside, in a sentence; empty: nothing
+  std::string beside;    // what else was found and is left aside, in a sentence; empty: nothing
 };
 
-// A job is what shared communicator ids connect; where there are none, a run id (and restart
-// count); where there is none, the folder. Processes that clash in rank are never put into one job
-// by run id or folder alone: a script may train twice, and so may its user. Jobs in
-// the order of their start. Throws BadInput where two files hold the same process.
+// Shared communicator ids connect the processes of a job. Without them a run id (and restart count)
+// does; without that, the folder. Processes that clash in rank are never put into one job by run id
+// or folder alone: a script may train twice, and so may its user. Returns jobs in the order of
+// their start. Throws BadInput if two files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 
-// One id for a communicator that its ranks know by two.
-// ncclCommGrow: ranks of the parent name the new communicator after it, ranks that are new after
-// the unique id that they got, and the root says that both are one. All get the root's, and so do
-// the children made of it since.
+// Gives one id to a communicator that its ranks know by two. After ncclCommGrow, ranks of the
+// parent name the new communicator after the parent. New ranks name it after the unique id that
+// they got, and the root says that both are one. All get the root's, and so do the children made of
+// it since.
 void join_ids(std::vector<read::Trace>& traces);
 
 }  // namespace tprof::job

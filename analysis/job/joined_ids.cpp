@@ -25,10 +25,11 @@ struct Handle {
   const Process* process;
   const Comm* comm;
 };
-using Roots = std::map<std::string_view, Handle>;  // who knows a communicator by both, by the alias
+using Roots = std::map<std::string_view, Handle>;  // the one that knows both ids, by alias
 
-// What was grown may be split and grown again, by a root that was new itself: so an id is found
-// from that of the root, or of the parent, and so on. No file's circle is followed for ever.
+// A grown communicator may be split and grown again, by a root that was new itself. So its id
+// follows from that of the root or of the parent, and so on. `generations` ends a cycle in a
+// damaged file.
 std::string joined_id(const Roots& roots, const Handle& handle, int generations = 256) {
   const Comm& comm = *handle.comm;
   if (generations == 0) return comm.id;

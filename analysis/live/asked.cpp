@@ -76,7 +76,7 @@ Asked::Asked(const std::filesystem::path& ring, Command command, std::string_vie
 
 Asked::~Asked() {
   munmap(head_, sizeof(Head));
-  close(fd_);  // and with it goes the lock
+  close(fd_);  // this releases the lock
 }
 
 bool Asked::answered() const {

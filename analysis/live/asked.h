@@ -1,5 +1,5 @@
-// A command for a running process, put into its ring file (interpose/format/control.h), and what it
-// answered.
+// Puts a command for a running process into its ring file (interpose/format/control.h), and gets
+// its answer.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tprof::live {
 
-// What steps a running process has begun (interpose/format/windows.h), as it last said; count 0: it
-// knows of none that the program marks. Throws as below.
+// The steps that a running process has begun (interpose/format/windows.h), as it last said. A count
+// of 0 means that it knows of none that the program marks. steps_seen() throws as Asked does.
 struct StepsSeen {
   std::uint64_t count = 0;
   std::uint64_t last_ns = 0;
@@ -21,19 +21,19 @@ StepsSeen steps_seen(const std::filesystem::path& ring);
 
 class Asked {
  public:
-  // Throws BadInput where the file is not this user's to write, of another version of tprof, or of
-  // a process that is gone; and where another command waits for its answer.
+  // Throws BadInput if the file is not this user's to write, of another version of tprof, or of a
+  // process that is gone. Also throws if another command waits for its answer.
   Asked(const std::filesystem::path& ring, Command command, std::string_view argument);
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
   ~Asked();
 
   bool answered() const;
-  Obeyed answer() const;  // once it is there
+  Obeyed answer() const;  // only valid once it is there
 
  private:
   int fd_ = -1;
-  Head* head_ = nullptr;  // of which only `control` is written
+  Head* head_ = nullptr;  // only its `control` is written
   std::uint32_t number_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Figures in as few characters as a table of 80 columns has for them.
+// Formats figures in as few characters as a table of 80 columns has for them.
 #pragma once
 
 #include <cstdint>

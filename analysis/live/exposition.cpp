@@ -11,7 +11,7 @@
 namespace tprof::live {
 namespace {
 
-// Its value, quoted.
+// Returns a label's value, quoted.
 std::string label(std::string_view value) {
   std::string out = "\"";
   for (const char c : text::printable(value)) {
@@ -29,7 +29,8 @@ void begin(std::string& out, std::string_view name, std::string_view type, std::
   out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
 }
 
-// Forked children have the rank of who forked them: what is alike is added up.
+// Forked children have the rank of the process that forked them, so figures of equal keys are added
+// up.
 using Key = std::tuple<std::string, Bucket, std::string>;  // rank, bucket, operation
 using Operations = std::map<Key, read::Amounts>;
 
@@ -48,7 +49,7 @@ struct Counter {
   const char* help;
   std::uint64_t read::Amounts::*amount;
   bool seconds = false;
-  bool timed = false;  // of operations that were timed on the device only
+  bool timed = false;  // only of operations that were timed on the device
 };
 constexpr std::array kCounters = {
     Counter{"tprof_calls_total", "Calls that the library accepted.", &read::Amounts::calls},

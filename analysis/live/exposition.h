@@ -1,4 +1,4 @@
-// What ranks have counted so far, as Prometheus takes it.
+// The counts of ranks so far, as Prometheus takes them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tprof::live {
 
-// Text exposition format, version 0.0.4.
+// Returns the text exposition format, version 0.0.4.
 std::string exposition(const std::vector<Rank>& ranks);
 
 }  // namespace tprof::live

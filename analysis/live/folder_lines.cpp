@@ -13,7 +13,7 @@ void FolderLines::find_files() {
     if (files_.contains(file.path)) continue;
     if (chosen_) {
       const auto header = read::beginning_of(file.path).header;
-      if (!header) continue;  // it may come
+      if (!header) continue;  // it may still come
       if (!chosen_(file.path, *header)) {
         files_.emplace(file.path, std::nullopt);
         continue;

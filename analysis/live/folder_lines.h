@@ -1,4 +1,5 @@
-// The lines of all rank files of a folder as they are written, and of those that come to it.
+// Follows the lines of all rank files of a folder as they are written, also of files that come
+// later.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +14,15 @@ namespace tprof::live {
 
 class FolderLines {
  public:
-  // Whether a file is to be followed; asked once, when its header is there.
+  // Returns true if a file is to be followed. Asked once, when its header is there.
   using Chosen = std::function<bool(const std::filesystem::path&, const read::Header&)>;
 
-  // `from_start`: of files that are there at the first look too what they have by then. `chosen`
-  // empty: all.
+  // With `from_start`, also gives what files already have at the first look. If `chosen` is empty,
+  // all files are followed.
   FolderLines(std::filesystem::path folder, bool from_start, Chosen chosen = {})
       : folder_(std::move(folder)), from_start_(from_start), chosen_(std::move(chosen)) {}
 
-  // Calls `take` with what each has that it had not at the last look, 1 MiB or so at a time. A file
+  // Calls `take` with what each file has gained since the last look, 1 MiB or so at a time. A file
   // that can't be read is named on standard error, and left out from then on.
   using Take = std::function<void(const RankLines& file, const std::string& lines)>;
   void look(Format format, const Take& take);

@@ -17,7 +17,7 @@ namespace tprof::live {
 namespace {
 
 std::string how(int wait_status) {
-  constexpr int kNotFound = 127;  // of a shell
+  constexpr int kNotFound = 127;  // a shell's
   const bool not_found = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kNotFound;
   return how_it_ended(wait_status) + (not_found ? ": there is no such command" : "");
 }
@@ -28,8 +28,8 @@ std::uint64_t lines_in(std::string_view text) {
 
 }  // namespace
 
-// The pipe's other end stays open here, so that what lies in it when the command has ended can be
-// counted; for that it is opened anew: whether reading waits is then our own business.
+// The pipe's other end stays open here, so that what is left in it when the command has ended can
+// be counted. It is opened anew, so that O_NONBLOCK holds for our reading only.
 Handler::Handler(std::string command, std::size_t most, const sigset_t& mask)
     : command_(std::move(command)), most_(most) {
   int ends[2];
@@ -85,7 +85,7 @@ void Handler::give_last(std::string_view line) {
 }
 
 void Handler::write_more() {
-  constexpr std::size_t kKept = std::size_t{1} << 20;  // of what is written, before the rest moves
+  constexpr std::size_t kKept = std::size_t{1} << 20;  // written bytes, before the rest moves
   while (to_ >= 0 && done_ < queue_.size()) {
     const ssize_t n = write(to_, queue_.data() + done_, queue_.size() - done_);
     if (n < 0 && errno == EINTR) continue;

@@ -11,28 +11,30 @@
 
 namespace tprof::live {
 
-// Nobody waits for it: what it does not read waits in a queue, and what has no room there, and what
-// it left unread when it ended, is lost to it and counted.
+// Nobody waits for it. Lines that it does not read wait in a queue. Lines without room there, and
+// those that it left unread when it ended, are lost to it and counted.
 class Handler {
  public:
-  // Starts it, by the shell, in a process group of its own, with the signals of `mask`. `most`:
-  // bytes of its queue. Throws std::runtime_error.
+  // Starts it with the shell, in a process group of its own and with the signal mask `mask`. Its
+  // queue holds `most` bytes. Throws std::runtime_error.
   Handler(std::string command, std::size_t most, const sigset_t& mask);
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
   ~Handler();
 
-  // A line with its line break.
+  // Takes a line with its line break.
   void give(std::string_view line);
-  // The last one, for which there is always room: behind it its standard input ends.
+  // Takes the last line, for which there is always room. The command's standard input ends after
+  // it.
   void give_last(std::string_view line);
 
-  // Where to wait until it takes more; -1: there is nothing that it could take.
+  // Returns the descriptor to wait for until it takes more, or -1 if there is nothing that it could
+  // take.
   int waits_at() const { return done_ < queue_.size() ? to_ : -1; }
   // Writes as much as it takes now.
   void write_more();
 
-  // Looks whether it has ended.
+  // Checks whether it has ended.
   void look();
   bool runs() const { return !status_; }
   // Sends a signal to its process group.
@@ -41,10 +43,11 @@ class Handler {
   std::size_t room() const;
   std::uint64_t taken() const { return taken_; }  // bytes
   std::uint64_t given() const { return given_; }  // lines
-  std::uint64_t lost() const { return lost_; }    // of these
+  std::uint64_t lost() const { return lost_; }    // lines
   const std::string& command() const { return command_; }
 
-  // What there is to say of it when all is over, behind its name; empty: nothing.
+  // Returns what there is to say about it when all is over, without its name. Empty if there is
+  // nothing.
   std::string said() const;
 
  private:
@@ -55,15 +58,15 @@ class Handler {
   const std::size_t most_;
   pid_t pid_ = -1;
   int to_ = -1;    // the pipe's end for writing
-  int left_ = -1;  // and the other one: tells what was not read
+  int left_ = -1;  // its other end, which tells what was not read
   std::string queue_;
-  std::size_t done_ = 0;  // bytes of it are written
+  std::size_t done_ = 0;  // bytes of it that are written
   bool last_given_ = false;
   std::uint64_t taken_ = 0;
   std::uint64_t given_ = 0;
   std::uint64_t lost_ = 0;
   int stopped_by_ = 0;  // the last signal that we sent
-  bool told_ = false;   // how it ended
+  bool told_ = false;   // we told how it ended
   std::optional<int> status_;
 };
 

@@ -9,9 +9,9 @@
 namespace tprof::live {
 namespace {
 
-constexpr std::size_t kQueue = std::size_t{16} << 20;      // of each
-constexpr std::size_t kMostAtOnce = std::size_t{4} << 20;  // that a file gives
-// Who takes less than so much in that time does not keep the others waiting.
+constexpr std::size_t kQueue = std::size_t{16} << 20;      // for each handler
+constexpr std::size_t kMostAtOnce = std::size_t{4} << 20;  // what a file gives at a time
+// A handler that takes less than so much in that time does not keep the others waiting.
 constexpr std::chrono::seconds kPatience{1};
 constexpr std::uint64_t kEnough = std::uint64_t{1} << 20;
 

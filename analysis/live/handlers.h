@@ -21,22 +21,23 @@ class Handlers {
   Handlers(const std::vector<std::string>& commands, const sigset_t& mask);
 
   void give(std::string_view line);
-  // `line`: of one that has lost so many.
+  // `line` makes the last line of a handler that has lost so many.
   void give_last(const std::function<std::string(std::uint64_t lost)>& line);
 
-  // Files can be read later: so who reads fast enough loses nothing. `wait` serves them for at most
-  // so long; false: there is no more time.
+  // Waits until the handlers have room. Files can be read later, so a handler that reads fast
+  // enough loses nothing. `wait` serves them for at most so long, and returns false if there is no
+  // more time.
   using Wait = std::function<bool(std::chrono::nanoseconds most)>;
   void make_room(const Wait& wait);
 
-  // Adds where to wait until one takes more.
+  // Adds the descriptors to wait for until a handler takes more.
   void add_to(std::vector<pollfd>& from) const;
-  // Writes what they take now, and looks which have ended.
+  // Writes what they take now, and checks which have ended.
   void serve();
 
   bool any_runs() const;
   void stop(int signal);
-  // A line on standard error for each of which there is something to say.
+  // Prints a line on standard error for each handler that there is something to say about.
   void report() const;
 
  private:

@@ -1,4 +1,4 @@
-// What ranks did between two looks, and since the view was reset.
+// Keeps what ranks did between two looks, and since the view was reset.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tprof::live {
 
-// A bucket, or all of them together.
+// Stands for all buckets together, where a bucket's number is asked for.
 inline constexpr std::size_t kAllBuckets = kBucketCount;
 std::string_view name_of_bucket(std::size_t bucket);
 
@@ -28,11 +28,11 @@ struct Figures {
             exposure_known_ns - before.exposure_known_ns, exposed_ns - before.exposed_ns};
   }
   Figures& operator+=(const Figures& more);
-  std::optional<double> exposed() const;  // a share; nothing: nobody was seen to wait
+  std::optional<double> exposed() const;  // a share; nullopt: not known of any call
 };
 
 struct Rate {
-  double calls = 0;  // a second
+  double calls = 0;  // per second
   double bytes = 0;
 
   Rate& operator+=(const Rate& more);
@@ -41,10 +41,10 @@ struct Rate {
 class History {
  public:
   void look(const std::vector<Rank>& ranks);
-  void reset() { base_ = now_; }  // what comes is counted from here on
+  void reset() { base_ = now_; }  // counting starts from here
 
   Figures total(const Rank& rank, std::size_t bucket) const;
-  // Nothing of what does not run, or was not there before.
+  // Returns nullopt for a rank that does not run, or was not there before.
   std::optional<Rate> rate(const Rank& rank, std::size_t bucket) const;
 
  private:

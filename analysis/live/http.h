@@ -8,8 +8,8 @@ namespace tprof::live {
 
 class Http {
  public:
-  // "9464", "127.0.0.1:9464" or "[::1]:9464"; without an address the loopback's. Port 0 is any that
-  // is free. Throws BadInput.
+  // Takes "9464", "127.0.0.1:9464" or "[::1]:9464". Without an address it is the loopback's. Port 0
+  // is any free one. Throws BadInput.
   explicit Http(const std::string& address);
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
@@ -18,14 +18,14 @@ class Http {
   int fd() const { return fd_; }  // readable: somebody is there
   const std::string& url() const { return url_; }
 
-  // Answers one visitor, or gives him up after 5 s. `metrics`: the page, made when it is asked for.
+  // Answers one visitor, or gives up after 5 s. `metrics` makes the page when it is asked for.
   void answer(const std::function<std::string()>& metrics);
 
  private:
   void turn_away();
 
   int fd_ = -1;
-  int spare_ = -1;  // given up to turn a visitor away where there is no other
+  int spare_ = -1;  // a spare descriptor, to turn a visitor away if none is free
   std::string url_;
 };
 

@@ -12,12 +12,13 @@
 namespace tprof::live {
 namespace {
 
-// In front of each message: how long the rest is, and what it is.
+// Precedes each message: how long the rest is, and what it is.
 struct Head {
   std::uint64_t size = 0;
   char type[32] = {};
 };
-// The rest of a request: then come the pids, its own first, of those that started it behind it.
+// The rest of a request. After it come pids: the process's own, then those of the processes that
+// started it.
 struct Request {
   std::int32_t type = 0;
   std::int32_t pids = 0;
@@ -25,7 +26,7 @@ struct Request {
 };
 constexpr std::string_view kRequest = "req";
 constexpr std::string_view kDaemon = "dynolog";
-constexpr std::int32_t kMayTrace = 2;  // of its type
+constexpr std::int32_t kMayTrace = 2;  // a bit of its type
 constexpr std::size_t kLongest = 65536;
 
 [[noreturn]] void fail(const char* what) {
@@ -95,7 +96,7 @@ void KinetoDaemon::answer() {
   const auto asked = kineto_request(message);
   if (!asked) return;
   const std::string answer = kineto_answer(config_(*asked));
-  // Nobody may be there any more; who is there asks again.
+  // The process may be gone. If it is not, it asks again.
   sendto(socket_, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL, sender, from_size);
 }
 

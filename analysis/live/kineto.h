@@ -1,5 +1,5 @@
-// The daemon that PyTorch's profiler (libkineto) asks for work where KINETO_USE_DAEMON is set: its
-// messages, as dynolog's IPC fabric has them, over datagrams of a socket in a folder.
+// The daemon that PyTorch's profiler (libkineto) asks for work if KINETO_USE_DAEMON is set. Its
+// messages are those of dynolog's IPC fabric, as datagrams over a socket in a folder.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace tprof::live {
 
-// What a process asks: what it shall do now.
+// A process's request for work.
 struct KinetoRequest {
   std::int32_t pid = 0;
   bool may_trace = false;  // it is not tracing already
 };
 
-// Of a message's bytes; nothing: it is another one, or none of these.
+// Returns the request in a message's bytes, or nullopt if they are anything else.
 std::optional<KinetoRequest> kineto_request(std::string_view message);
 std::string kineto_answer(std::string_view config);
 
 class KinetoDaemon {
  public:
-  // In `folder`, which KINETO_IPC_SOCKET_DIR names; a short name, since libkineto copies it without
-  // looking. `config` says what a process shall do; empty:
+  // Makes the socket in `folder`, which KINETO_IPC_SOCKET_DIR names. That name has to be short,
+  // since libkineto copies it without a check. `config` says what a process shall do; empty:
   // nothing. Throws std::system_error.
   KinetoDaemon(const std::filesystem::path& folder,
                std::function<std::string(const KinetoRequest&)> config);

@@ -45,7 +45,7 @@ std::string json_of(const ToTell& told) {
   return j.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// A file that has no name, at its beginning: no pipe that may be full, or read by nobody.
+// Returns a file without a name, at its beginning. A pipe might be full, or read by nobody.
 int file_of(const std::string& text) {
   const int fd = memfd_create("tprof-finding", MFD_CLOEXEC);
   const bool whole =

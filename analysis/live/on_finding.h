@@ -1,4 +1,4 @@
-// A command of the user's, run for a finding.
+// Runs a command of the user's for a finding.
 #pragma once
 
 #include <csignal>
@@ -19,7 +19,7 @@ struct Target {
 };
 std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job& job);
 
-// Whether the process was started by that one, or by a child of it, and so on.
+// True if the process was started by that one, or by a child of it, and so on.
 bool descends_from(std::int64_t pid, std::int64_t ancestor);
 
 // A finding, and those of its processes that the command is for.
@@ -28,9 +28,10 @@ struct ToTell {
   std::vector<Target> targets;
 };
 
-// By the shell, with the signals of `mask`: once, with these findings on its standard input, one a
-// line (see the contract); or, where {pid} or {rank} stands in it, once for each target, with these
-// replaced and its finding. Waits for it. False: there was no target, so it was not run.
+// Runs the command with the shell and the signal mask `mask`, and waits for it. It runs once, with
+// these findings on its standard input, one a line (see the contract). If it has {pid} or {rank} in
+// it, it runs once for each target, with these replaced and the target's finding. Returns false if
+// there was no target, so that it was not run.
 bool run_for(const std::string& command, const std::vector<ToTell>& findings, const sigset_t& mask);
 
 }  // namespace tprof::live

@@ -18,7 +18,7 @@ std::int64_t as_of_ns(const Process& p) {
   return p.ledger ? p.ledger->ts_ns : 0;
 }
 
-// Of the lines that its file lacks, and of no others.
+// Looks only at the lines that the rank's file lacks.
 void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& ranks) {
   Trace rest{{trace.source.file, 0, trace.source.rest}, trace.processes, false};
   for (Process& p : rest.processes) p.offset = 0;
@@ -35,7 +35,7 @@ void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& r
                    }});
 }
 
-// When the last process of each rank began.
+// The time at which each rank's last process began.
 using LastStarts = std::map<std::int64_t, std::int64_t>;
 
 LastStarts last_starts(const std::vector<const Process*>& processes) {
@@ -50,7 +50,7 @@ LastStarts last_starts(const std::vector<const Process*>& processes) {
 
 bool may_go_on(const Trace& trace, const Process& p, const LastStarts& last) {
   if (p.end == End::running) return true;
-  const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whom ever
+  const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whomever
   const read::Header& h = p.header;
   const bool followed = h.rank && last.at(*h.rank) > h.base_time_ns;  // by another of its rank
   if (closed || followed) return false;

@@ -18,18 +18,18 @@ struct OpenCall {
   std::string function;
   Bucket bucket = Bucket::ALLGATHER;
   std::string communicator;          // id; empty: a copy
-  std::optional<std::uint64_t> seq;  // of a collective
+  std::optional<std::uint64_t> seq;  // only for collectives
   std::int64_t age_ns = 0;           // as of the look
 };
 
-// The last that has ended, by the lines of its own writer.
+// The last step that has ended, by the lines of the rank's own writer.
 struct Step {
   std::int64_t number = 0;
   std::int64_t dur_ns = 0;
 };
 
-// What is known of a process. snapshot: its ring file is not in sight, so the counts are as of its
-// snapshot. lost: it did not close, and left neither.
+// The state of a process, as far as it is known. snapshot: its ring file is not in sight, so the
+// counts are as of its snapshot. lost: it did not close, and left neither.
 inline constexpr std::string_view kStates[] = {"running", "snapshot", "closed", "killed", "lost"};
 
 struct Rank {
@@ -37,24 +37,24 @@ struct Rank {
   stats::Buckets buckets{};
   read::Amounts all{};
   std::int64_t as_of_ns = 0;     // on the process's own axis
-  std::vector<OpenCall> open{};  // the oldest first; of a running process that is in sight
+  std::vector<OpenCall> open{};  // the oldest first; only of a running process in sight
   std::optional<Step> step{};
 
   bool runs() const { return process->end == read::End::running && !process->snapshot; }
-  std::string name() const;        // "3", or "node7-4711" where it has no rank
-  std::string_view state() const;  // of kStates
-  // Why calls have no event line; null: not known. Of a process that holds several ranks the first
-  // has those of all.
+  std::string name() const;        // "3", or "node7-4711" if it has no rank
+  std::string_view state() const;  // one of kStates
+  // Returns why calls have no event line, or null if that is not known. If a process holds several
+  // ranks, the first has the numbers of all.
   const std::map<std::string, std::uint64_t>* why_dropped() const;
   std::optional<std::uint64_t> dropped() const;
 };
 
-// All of them, in the order of `processes`. Steps are set by who follows the files.
+// Returns all of them, in the order of `processes`. Whoever follows the files sets the steps.
 std::vector<Rank> ranks_of(const read::Traces& traces,
                            const std::vector<const read::Process*>& processes);
 
-// Whether there is no more to come of these: every process has closed, was followed by another one
-// of its rank, or is gone with who started it, which could start it again.
+// True if nothing more is to come of these. Every process has closed, was followed by another one
+// of its rank, or is gone together with the process that could start it again.
 bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::live

@@ -29,7 +29,7 @@ void each_line_of(const std::string& lines, F&& f) {
   read::each_line(block, f);
 }
 
-// Of a process that was told no rank, by its largest communicator so far.
+// Returns the rank of a process that was told none, by its largest communicator so far.
 std::optional<std::int64_t> identity_in(const Line& line) {
   if (!is_line(line.text, LineKind::identity)) return std::nullopt;
   simdjson::dom::parser parser;
@@ -48,7 +48,7 @@ bool is_closed(const std::filesystem::path& file) {
   return in && end == kEnd;
 }
 
-// Within a string these quotes would be escaped: it is the line's own pid.
+// Replaces the line's own pid: within a string these quotes would be escaped.
 void add_with_pid(std::string_view line, std::int64_t pid, std::string& out) {
   constexpr std::string_view kKey = ",\"pid\":";
   const std::size_t at = std::min(line.find(kKey), line.size());
@@ -73,8 +73,9 @@ bool RankLines::knows_process() {
   return process_.has_value();
 }
 
-// Of the file so many bytes stay as they are. What its process wrote and has not committed is taken
-// back where it is killed now, and is written once more, perhaps in another order.
+// Returns how many bytes of the file stay as they are. What the process has written but not
+// committed is taken back if it is killed now. It is then written once more, perhaps in another
+// order.
 std::uint64_t RankLines::settled() const {
   const read::Header& header = process_->header;
   if (header.ring.empty() || is_closed(file_.path())) return UINT64_MAX;

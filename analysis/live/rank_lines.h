@@ -1,4 +1,4 @@
-// The lines of a rank file as its process writes them.
+// Follows the lines of a rank file as its process writes them.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class RankLines {
  public:
   RankLines(std::filesystem::path path, std::uint64_t from) : file_(std::move(path), from) {}
 
-  // Appends what it has not given before, 1 MiB or so at a time: jsonl: the lines as they stand in
-  // the file, each a JSON object, with the rank for their pid as soon as it is known; table: the
-  // calls that returned and the steps that ended, for people. False: it has been read as far as it
-  // goes. Throws BadInput.
+  // Appends what it has not given before, 1 MiB or so at a time. jsonl: the lines of the file, each
+  // a JSON object, with the rank for their pid as soon as it is known. table: the calls that
+  // returned and the steps that ended, for people. Returns false if the file has been read as far
+  // as it goes. Throws BadInput.
   bool next(Format format, std::string& out);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  // As of when its lines began to come; null: they have not.
+  // Returns the process as of when its lines began to come, or null if they have not.
   const read::Process* process() const { return process_ ? &*process_ : nullptr; }
 
  private:
@@ -34,7 +34,7 @@ class RankLines {
 
   FollowedFile file_;
   std::optional<read::Process> process_;
-  bool other_ = false;  // no rank file
+  bool other_ = false;  // it is no rank file
 };
 
 }  // namespace tprof::live

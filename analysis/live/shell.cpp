@@ -18,7 +18,8 @@ pid_t start_in_shell(const std::string& command, int input, const sigset_t& mask
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     _exit(127);
   }
-  // Here too: whoever comes first, nobody kills a group that is not there yet.
+  // Done here too, so that the group is there before anybody kills it, whichever process comes
+  // first.
   if (child > 0 && group == Group::own) setpgid(child, child);
   return child;
 }

@@ -1,4 +1,4 @@
-// A command of the user's, run by the shell.
+// Runs a command of the user's with the shell.
 #pragma once
 
 #include <sys/types.h>
@@ -8,14 +8,14 @@
 
 namespace tprof::live {
 
-// The process group that it is in. In its own a Ctrl-C that ends the job does not reach it.
+// The process group of the command. A Ctrl-C that ends the job does not reach a group of its own.
 enum class Group { ours, own };
 
-// Starts it with `input` for its standard input and with the signals of `mask`. Its pid; -1, with
-// errno: it can't be started.
+// Starts the command with `input` for its standard input and with the signal mask `mask`. Returns
+// its pid, or -1 and errno if it can't be started.
 pid_t start_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
 
-// "exited with 3", "was ended by signal 9"
+// Returns "exited with 3" or "was ended by signal 9".
 std::string how_it_ended(int wait_status);
 
 }  // namespace tprof::live

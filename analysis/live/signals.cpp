@@ -39,7 +39,7 @@ Woken Signals::wait(std::chrono::nanoseconds most, int fd) {
     return Woken::end;
   }
   if ((from[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-    ended_by_ = SIGHUP;  // a terminal that is gone, as where nohup has us ignore the signal
+    ended_by_ = SIGHUP;  // the terminal is gone; under nohup the signal is ignored
     return Woken::end;
   }
   return from[1].revents != 0 ? Woken::input : Woken::time;

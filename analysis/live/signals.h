@@ -1,5 +1,5 @@
-// Waiting, of a command that goes on until it is told to end: signals come as an answer, between
-// two pieces of work, so that a terminal is put back and a line is whole.
+// Waits in a command that goes on until it is told to end. wait() reports signals, between two
+// pieces of work, so that a terminal is put back and a line is whole.
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,19 @@ enum class Woken { time, input, resized, end };
 
 class Signals {
  public:
-  // SIGINT, SIGTERM, SIGHUP and SIGQUIT are held from here on, in threads that are started later
-  // too.
+  // Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH from here on, also in threads that are
+  // started later.
   Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
   ~Signals();
 
-  // `fd`: whether there is something to read there, or it is gone; -1: nothing to look at.
+  // Also wakes up if there is something to read from `fd`, or it is gone. -1: there is none.
   Woken wait(std::chrono::nanoseconds most, int fd = -1);
 
-  // The signal that ended it; 0: none did.
+  // Returns the signal that ended it, or 0 if none did.
   int ended_by() const { return ended_by_; }
-  // As before: for what a child has to inherit.
+  // The signal mask as it was before, for what a child has to inherit.
   const sigset_t& before() const { return before_; }
 
  private:

@@ -8,8 +8,8 @@
 namespace tprof::live {
 namespace {
 
-// From the end of a file that was there before us. The last step is not far from it, unless its
-// calls are thousands: then the next one tells.
+// How far from the end to begin with a file that was there before us. The last step is within that,
+// unless it has thousands of calls; then the next one tells.
 constexpr std::uint64_t kLookedBack = std::uint64_t{1} << 20;
 
 std::uint64_t begin_of(const std::filesystem::path& file) {
@@ -28,7 +28,7 @@ std::optional<Step> last_step(const std::string& lines) {
   try {
     const steps::StepLine step = steps::parse_step_line(line);
     return Step{step.step, step.to_ns - step.from_ns};
-  } catch (const read::Malformed&) {  // check says where
+  } catch (const read::Malformed&) {  // tprof check says where
     return std::nullopt;
   }
 }

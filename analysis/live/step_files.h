@@ -1,4 +1,4 @@
-// The step that each rank is at, from the ends of the files that are being written.
+// Finds the step that each rank is at, from the ends of the files that are being written.
 #pragma once
 
 #include <map>

@@ -34,7 +34,7 @@ std::vector<std::string> cells(const std::optional<Rate>& rate, const Figures& t
           share(total.exposed())};
 }
 
-// What a column sorts by; the largest first, but for ranks.
+// Returns what the column sorts by. The largest comes first, except for ranks.
 double weight(const Shown& v, const Rank& rank) {
   const auto rate = v.history->rate(rank, v.bucket).value_or(Rate{});
   const Figures total = v.history->total(rank, v.bucket);
@@ -68,7 +68,7 @@ std::vector<std::string> lines_of(const std::string& table) {
   return lines;
 }
 
-// Columns that say nothing of any rank are not there.
+// Leaves out columns that say nothing of any rank.
 Table table_of(std::string_view first, bool state, bool steps, bool exposed, bool dropped) {
   using enum Table::Align;
   std::vector<std::pair<std::string, Table::Align>> columns = {{std::string(first), left}};
@@ -140,7 +140,7 @@ std::vector<std::string> open_lines(const Shown& v) {
   return lines;
 }
 
-// `most` of them; the last says how many there would be. 0 is none at all.
+// Keeps `most` lines, the last of which says how many more there are. With 0 it keeps none.
 void shorten(std::vector<std::string>& lines, std::size_t most) {
   if (lines.size() <= most) return;
   const std::size_t left = lines.size() - most + 1;
@@ -164,8 +164,8 @@ std::string to_text(Shown v, std::size_t most) {
   std::vector<std::string> buckets = bucket_lines(v, exposed);
   std::vector<std::string> open = open_lines(v);
   if (most != 0) {
-    // Four are the title and what stands between the tables. What is open goes first where there is
-    // little room for all, then buckets.
+    // Four lines are the title and what stands between the tables. If there is little room for all,
+    // open calls are cut first, then buckets.
     constexpr std::size_t kApart = 4;
     constexpr std::size_t kFewest = 4;
     const std::size_t room = std::max(most, kApart + 3 * kFewest) - kApart;

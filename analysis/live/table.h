@@ -13,20 +13,20 @@ enum class Column { rank, state, step, calls_rate, bytes_rate, calls, bytes, exp
 inline constexpr std::size_t kColumns = 9;
 std::string_view name_of_column(Column column);
 
-// What is shown, and how.
+// The content of the tables, and how it is shown.
 struct Shown {
-  std::string title;  // whose ranks they are
+  std::string title;  // says whose ranks they are
   std::vector<Rank> ranks;
   const History* history = nullptr;
-  std::size_t bucket = kAllBuckets;  // that the figures of the ranks are of
+  std::size_t bucket = kAllBuckets;  // the bucket of the ranks' figures
   Column sorted_by = Column::rank;
 };
 
-// A row for each rank, one for each bucket with calls, and the calls that are open. `lines`: so
-// many at most; 0: all of them.
+// Returns a row for each rank, one for each bucket with calls, and the calls that are open. There
+// are at most `lines` lines; 0: all of them.
 std::string to_text(Shown view, std::size_t lines = 0);
 
-// Schema tprof-top/1.
+// Returns the tables as JSON, schema tprof-top/1.
 std::string to_json(const Shown& view);
 
 }  // namespace tprof::live

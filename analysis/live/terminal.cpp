@@ -9,7 +9,8 @@
 namespace tprof::live {
 namespace {
 
-// What can't be written can't be shown: the next picture, or the end, will tell.
+// Gives up on errors. What can't be written can't be shown: the next picture, or the end, will
+// tell.
 void put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
@@ -19,7 +20,7 @@ void put(std::string_view text) {
   }
 }
 
-// Characters are what begins them in UTF-8.
+// Cuts a line to so many characters, counted by the bytes that begin them in UTF-8.
 std::string_view cut(std::string_view line, std::size_t columns) {
   std::size_t at = 0;
   for (std::size_t n = 0; at < line.size(); ++at) {
@@ -31,7 +32,7 @@ std::string_view cut(std::string_view line, std::size_t columns) {
 
 }  // namespace
 
-// The keys that would raise a signal are read as keys; their signals still come from elsewhere.
+// Keys that would raise a signal are read as keys. Their signals still come from elsewhere.
 Terminal::Terminal() {
   if (tcgetattr(STDIN_FILENO, &before_) == 0) {
     keys_ = STDIN_FILENO;

@@ -1,4 +1,5 @@
-// The screen of a live view: plain ANSI escapes on the alternate screen, put back however it ends.
+// The screen of a live view: plain ANSI escapes on the alternate screen. It is put back however the
+// view ends.
 #pragma once
 
 #include <termios.h>
@@ -21,13 +22,13 @@ class Terminal {
   };
   static Size size();
 
-  // `text` instead of what was there, its lines cut at the screen's right side; `last` at the
-  // bottom.
+  // Shows `text` instead of what was there, its lines cut at the screen's right side, and `last` at
+  // the bottom.
   static void show(std::string_view text, std::string_view last);
 
-  // Where keys come from; -1: standard input is no terminal.
+  // Returns the descriptor that keys come from, or -1 if standard input is no terminal.
   int keys() const { return keys_; }
-  // What was typed, without waiting. Ctrl-C and Ctrl-D are 'q'.
+  // Returns what was typed, without waiting. Ctrl-C and Ctrl-D are 'q'.
   std::string typed() const;
 
  private:

@@ -58,7 +58,7 @@ void WindowCommands::first_ended(bool well) {
   if (well) {
     file->done = true;
   } else {
-    files.erase(file);  // nobody has what is in it
+    files.erase(file);  // it stays: nobody has what is in it
   }
 }
 

@@ -1,4 +1,4 @@
-// A command of the user's for each window's file that is whole, and how many of the files stay.
+// Runs a command of the user's for each window's file that is whole, and deletes old ones.
 #pragma once
 
 #include <sys/types.h>
@@ -15,14 +15,14 @@ namespace tprof::live {
 
 class WindowCommands {
  public:
-  // `command`: run by the shell with {} replaced by the file's path; empty: none. `keep`: so many
-  // files of a rank stay, the last ones, and those that the command failed for; nothing: all.
+  // `command` is run by the shell with {} replaced by the file's path; empty: none. The last `keep`
+  // files of a rank stay, and those that the command failed for; nullopt: all stay.
   WindowCommands(std::string command, std::optional<std::uint64_t> keep, const sigset_t& mask)
       : command_(std::move(command)), keep_(keep), mask_(mask) {}
 
-  // A file that is whole. One command runs at a time, in this order.
+  // Takes a file that is whole. One command runs at a time, in this order.
   void add(const std::string& rank, const std::filesystem::path& file);
-  // Looks whether the one that runs has ended; then the next one begins.
+  // Checks whether the command that runs has ended, and then begins the next one.
   void look();
   bool busy() const { return child_ > 0 || !waiting_.empty(); }
   void stop(int signal) const;
@@ -45,7 +45,7 @@ class WindowCommands {
   const sigset_t mask_;
   std::map<std::string, std::deque<File>> here_;  // by rank
   std::deque<std::pair<std::string, std::filesystem::path>> waiting_;
-  pid_t child_ = -1;  // of the first of these
+  pid_t child_ = -1;  // the command of the first of these
   std::uint64_t files_ = 0;
   std::uint64_t deleted_ = 0;
 };

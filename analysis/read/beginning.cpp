@@ -9,7 +9,7 @@
 namespace tprof::read {
 namespace {
 
-// The whole lines among the first bytes of a file, plain or gzipped.
+// Returns the whole lines among the first `size` bytes of a file, plain or gzipped.
 Block first_lines(const std::filesystem::path& file, unsigned size) {
   Block block;
   const gzFile opened = gzopen(file.c_str(), "rbe");
@@ -46,7 +46,7 @@ Beginning beginning_of(const Block& first_lines) {
 }
 
 Beginning beginning_of(const std::filesystem::path& file) {
-  constexpr unsigned kHeader = 8U << 10;  // holds it, unless it is odd
+  constexpr unsigned kHeader = 8U << 10;  // enough for any ordinary header
   Beginning found = beginning_of(first_lines(file, kHeader));
   if (!found.merged && !found.header) found = beginning_of(first_lines(file, 8 * kHeader));
   return found;

@@ -1,4 +1,4 @@
-// What the tool says of input that it can't read.
+// Errors for input that the tool can't read.
 #pragma once
 
 #include <cstdint>

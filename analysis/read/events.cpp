@@ -14,7 +14,8 @@
 namespace tprof::read {
 namespace {
 
-// A quarter of what a process's base may be: sums of a base and some of these are no overflow.
+// A quarter of the largest base_time_ns, so that the sum of a base and a few of these can't
+// overflow.
 constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
 constexpr std::string_view kThreadNameLine = "{\"name\":\"thread_name\"";
@@ -29,7 +30,8 @@ std::int64_t time_ns(const object& o, std::string_view key) {
   return std::llround(micros * 1000);
 }
 
-// Of a call, or a graph's launch; nothing where it is neither. `top` holds its category and times.
+// Returns the event of a call or a graph launch, and nullopt for anything else. `top` holds its
+// category and times.
 std::optional<Event> event_of(const object& top, const object& args, std::string name,
                               bool unfinished) {
   const std::string bucket = text_or_empty(top, "cat");
@@ -72,8 +74,8 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   return e;
 }
 
-// Of a line of a call, or of a `tprof_last` line: that has in its arguments what others have
-// outside.
+// Returns the event of a call's line, or of a `tprof_last` line, which has in its arguments what
+// other lines have outside.
 std::optional<Event> event_of(const object& line, bool last) {
   const std::string phase = last ? "X" : text_or_empty(line, "ph");
   if (phase != "X" && phase != "B") return std::nullopt;
@@ -99,7 +101,7 @@ std::optional<Range::Phase> phase_of(const object& line, const object& args) {
 Range range_of(const object& line, const object& args, Range::Phase phase) {
   Range r;
   r.phase = phase;
-  // Written cut; what is longer here is somebody else's, and may be any number of megabytes.
+  // The writer truncates these. A longer one is not ours, and may be any number of megabytes.
   const auto short_text = [](std::string text) {
     if (text.size() > kMaxRangeName) text.resize(kMaxRangeName);
     return text;
@@ -178,7 +180,7 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   simdjson::dom::parser parser;
   BlockReader blocks(trace.source);
   Block block;
-  const Process* current = nullptr;  // whose lines are read; of lanes the last
+  const Process* current = nullptr;  // whose lines are read; the last of its lanes
   const auto go_on_to = [&](const Process* next) {
     if (reader.end && current != nullptr && next != current) {
       for (const Process* p = current - current->lane; p <= current; ++p) {

@@ -21,13 +21,14 @@ bool looks_like_trace(const fs::directory_entry& entry) {
   return entry.is_regular_file() && (name.ends_with(".json") || name.ends_with(".json.gz"));
 }
 
-// rank-00003 of rank-00003.json.gz
+// Returns "rank-00003" for "rank-00003.json.gz".
 std::string stem_of(const fs::path& file) {
   const std::string name = file.filename().string();
   return name.substr(0, name.size() - (name.ends_with(".gz") ? 8 : 5));
 }
 
-// "no rank files": and perhaps the folder of runs was given instead of a run's.
+// Says that there are no rank files. Names the subfolders that have some, since the folder of all
+// runs may have been given instead of a run's.
 std::string no_traces(const fs::path& folder) {
   std::string runs;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -39,11 +40,11 @@ std::string no_traces(const fs::path& folder) {
                       : "no rank files here, but in its folders: " + runs + ": give one of them";
 }
 
-// A trace, or why it is none.
+// A trace, or why there is none.
 struct Outcome {
   std::optional<Trace> trace{};
   std::optional<Skipped> skipped{};
-  std::exception_ptr error{};  // the end, unless the file can be left out and others be read
+  std::exception_ptr error{};  // fatal, unless the file can be left out and another be read
 };
 
 Outcome load_one(const TraceFile& file, Wanted wanted) {
@@ -66,7 +67,7 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   }
 }
 
-// A window's file that was named beside its rank file, which brings its lines.
+// Drops windows' files whose rank file was given too, since that trace has their lines already.
 void leave_out_windows(std::vector<Outcome>& outcomes) {
   std::set<std::tuple<std::string, std::int64_t, std::int64_t>> whole;
   const auto id = [](const Outcome& o) {
@@ -91,7 +92,7 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (looks_like_trace(entry)) files.push_back({entry.path(), false});
   }
-  // Windows' files come with their rank file, and alone for themselves.
+  // Windows' files are read with their rank file. Without it they are traces of their own.
   std::set<std::string> stems;
   for (const TraceFile& file : files) stems.insert(stem_of(file.path));
   std::erase_if(files, [&](const TraceFile& file) {

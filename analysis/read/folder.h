@@ -1,4 +1,4 @@
-// Which files of a folder are traces, and loading them all.
+// Finds the trace files of folders, and loads them all.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,15 @@ struct TraceFile {
   bool named = false;  // by the user, not found in a folder
 };
 
-// Of a folder its *.json and *.json.gz, in the order of their names.
+// Returns the *.json and *.json.gz of a folder in the order of their names. Leaves out windows'
+// files whose rank file is there.
 std::vector<TraceFile> files_in(const std::filesystem::path& folder);
 
-// Trace files named by PATHs: a file is itself, a folder its *.json and *.json.gz. Throws BadInput
-// where there is none.
+// Returns the trace files that PATHs name: a file stands for itself, a folder for its files_in().
+// Throws BadInput for a path that does not exist, and for a folder without trace files.
 std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths);
 
-// A file of a folder that is left out, and why. `unreadable`: it may have been a rank file.
+// A file that is left out, and why. `unreadable`: it may have been a rank file.
 struct Skipped {
   std::string reason;
   bool unreadable = false;
@@ -33,9 +34,8 @@ struct Traces {
   std::vector<Skipped> skipped;
 };
 
-// A file that can't be read is left out. Throws BadInput for a named file that is not a trace, and
-// where no file is one. `progress` gets
-// the number of files done, from any thread.
+// Leaves out files that can't be read. Throws BadInput for a named file that is not a trace, and if
+// no file is one. `progress` gets the number of files done, from any thread.
 Traces load_all(const std::vector<TraceFile>& files,
                 const std::function<void(std::size_t)>& progress, Wanted wanted = Wanted::lines);
 

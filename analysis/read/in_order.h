@@ -1,5 +1,5 @@
-// An object that is asked for its fields in the order in which it has them, as far as it has them:
-// then each is found at once. As json.h in all else.
+// Looks up the fields of an object like json.h. Each is found at once as long as fields are asked
+// for in the order in which the object has them.
 #pragma once
 
 #include "read/json.h"
@@ -13,7 +13,7 @@ class InOrder {
 
  private:
   object object_;
-  mutable object::iterator last_;  // that was found
+  mutable object::iterator last_;  // the field found last
 };
 
 inline std::optional<element> find(const InOrder& o, std::string_view key) {

@@ -27,7 +27,7 @@ std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, st
   expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
 }
 
-// Nearly always none is, and this takes no time to say so.
+// A cheap filter: false means that no key is repeated, which is nearly always so.
 bool may_be_repeated(const object& fields) {
   std::array<std::uint64_t, 32> seen{};
   for (const auto field : fields) {
@@ -160,7 +160,7 @@ HostMemory host_memory(const object& o) {
   return static_cast<HostMemory>(found - kHostMemoryNames);
 }
 
-// Sorted, since the keys of an object may be as many as a line has room for.
+// Sorts the keys, since an object may have as many as fit in a line.
 void refuse_repeated_keys(const element& e) {
   array values;
   object fields;

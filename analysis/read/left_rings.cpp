@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Where a process that writes to `folder` may keep its ring file.
+// Returns the folders where a process that writes to `folder` may keep its ring file.
 std::set<fs::path> ring_folders(const fs::path& folder) {
   std::set<fs::path> folders = {folder, "/tmp", "/dev/shm"};
   for (const char* name : {"TMPDIR", info(Setting::ring_dir).name.data()}) {
@@ -28,14 +28,15 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
   return folders;
 }
 
-// Another user could cut his file while it is mapped, and root would write to that user's files.
+// Another user could truncate a file while we have it mapped, and root would write to that user's
+// files.
 bool is_ours(const fs::path& path) {
   struct stat file {};
   return lstat(path.c_str(), &file) == 0 && file.st_uid == geteuid();
 }
 
-// Nothing where the file is not ours, or of another boot, or in use; or no ring file of this
-// version, or damaged, which reading its rank file says.
+// Returns nullopt if the file is not ours, from another boot, or in use. Also if it is damaged or
+// no ring file of this version, which is reported when its rank file is read.
 std::optional<LeftRing> left_ring(const fs::path& path, std::string_view here) try {
   if (!is_ours(path)) return std::nullopt;
   const auto ring = RingFile::open(path);

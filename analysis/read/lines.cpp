@@ -13,8 +13,8 @@
 namespace tprof::read {
 namespace {
 
-// A line longer than this is no line of ours: a ledger of 200,000 rows is shorter. Of a compressed
-// file, a line may be longer than the file, but not without limit: real ones shrink to a tenth.
+// No line of ours is longer than this: a ledger of 200,000 rows is shorter. In a compressed file a
+// line may be longer than the file, but not without limit: real files shrink to a tenth.
 constexpr std::size_t kMaxLine = std::size_t{64} << 20;
 constexpr std::size_t kMaxLineOfSmallFile = std::size_t{8} << 20;
 constexpr std::size_t kMaxExpansion = 64;
@@ -36,7 +36,7 @@ struct BlockReader::Window {
 
 BlockReader::~BlockReader() = default;
 
-// gzread passes a file through that is not gzipped, with one copy less when it reads in big pieces.
+// gzread passes an uncompressed file through, with one copy less when it reads in big pieces.
 BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     : source_(source), block_bytes_(block_bytes) {
   if (source.cut == 0) {  // there may be no such file yet
@@ -52,7 +52,7 @@ BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
   if (not_a_file) size = kMaxLine;  // a pipe
   size = std::min(size, source.cut) + source.rest.size();
   longest_line_ = longest_line(size);
-  // No more room than there are bytes; a byte more, so that the end shows at once.
+  // Takes no more room than the file has bytes, and one more so that the end shows at once.
   if (gzdirect(file_.get()) == 1) {
     block_bytes_ = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, size + 1));
   }
@@ -108,7 +108,7 @@ void BlockReader::stop_at_window(Block& block) {
     const auto named = begin == 0 || text[begin - 1] == '\n' ? named_window(line) : std::nullopt;
     auto source = named ? window_source(source_, named->file) : std::nullopt;
     if (source) {
-      // The lines are here: who copies them has them in one file.
+      // The window's lines follow here, so a copy has them in one file: blank out the file's name.
       const Span file = file_in(line);
       text.replace(begin + file.begin, file.size, file.size, ' ');
       later_.text.assign(text, end);
@@ -123,7 +123,7 @@ void BlockReader::stop_at_window(Block& block) {
 
 bool BlockReader::next_of_file(Block& block) {
   std::string& text = block.text;
-  text.assign(carry_);  // and not swapped: a block that is used again keeps its room
+  text.assign(carry_);  // not swapped, so that a reused block keeps its room
   carry_.clear();
   block.offset = offset_;
   for (;;) {
@@ -154,7 +154,7 @@ bool BlockReader::next_of_file(Block& block) {
   }
 }
 
-// An array ends once. What follows would be another file's, or nobody's.
+// An array ends once. Anything after its end is another file's, or nobody's.
 void BlockReader::look_for_the_end(std::string_view block) {
   constexpr std::string_view kSpace = " \t\r\n";
   std::size_t behind = 0;

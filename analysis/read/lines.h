@@ -1,5 +1,5 @@
-// A trace as blocks of whole lines, whether it is plain, gzipped, or a rank file that goes on in
-// its ring file.
+// Reads a trace as blocks of whole lines, whether it is plain, gzipped, or a rank file that
+// continues in its ring file.
 #pragma once
 
 #include <zlib.h>
@@ -16,30 +16,31 @@
 
 namespace tprof::read {
 
-// What a process has not written yet: lines that follow the first `cut` bytes of a file.
+// Lines that a process has not written yet, which follow the first `cut` bytes of a file.
 struct Rest {
   std::uint64_t cut = 0;
   std::string rest{};
 };
 
-// Where the lines come from.
+// The source of a trace's lines.
 struct Source {
   std::filesystem::path file;
-  // Bytes of the file that count: what lies behind was being written when the process died.
+  // Number of the file's bytes that count. Those beyond it were being written when the process
+  // died.
   std::uint64_t cut = std::numeric_limits<std::uint64_t>::max();
   std::string rest;  // lines that follow the cut
-  // Set: the base_time_ns of the process whose windows may have files beside this one. Their events
-  // then come with the windows' lines.
+  // If set, the base_time_ns of the process whose windows may have files beside this one. The
+  // events of these files are then read after the windows' lines.
   std::optional<std::int64_t> windows_of{};
-  std::map<std::string, Rest> unfinished{};  // of these files, by name
+  std::map<std::string, Rest> unfinished{};  // of these files that are not complete, by name
 };
 
-// Whole lines (each with its newline) and where they begin. `text` has the spare capacity that
-// simdjson reads behind the end of a line.
+// Whole lines, each with its newline, and where they begin. `text` has the spare capacity that
+// simdjson reads beyond the end of a line.
 struct Block {
   std::string text;
   std::uint64_t offset = 0;
-  std::filesystem::path file{};  // that they are in
+  std::filesystem::path file{};  // the file that has them
 };
 
 class BlockReader {
@@ -49,11 +50,12 @@ class BlockReader {
   BlockReader& operator=(const BlockReader&) = delete;
   ~BlockReader();
 
-  // False at the end. Throws BadInput for a line that is too long for what the file is, for data
-  // behind `]` and for what can't be read.
+  // Returns false at the end. Throws BadInput for a line too long for the file's size, for data
+  // after `]`, and for what can't be read.
   bool next(Block& block);
 
-  // Bytes behind the last newline: `]`, or a line that was cut. Complete once next() said false.
+  // Bytes after the last newline: `]`, or a line that was cut. Complete once next() has returned
+  // false.
   const std::string& remainder() const { return carry_; }
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
@@ -73,23 +75,22 @@ class BlockReader {
   std::size_t longest_line_ = 0;
   std::uint64_t file_read_ = 0;
   std::size_t rest_read_ = 0;
-  std::uint64_t offset_ = 0;  // of carry_
-  bool array_ = false;        // `[` is the first line; what else it may be, the caller says
+  std::uint64_t offset_ = 0;  // offset of carry_
+  bool array_ = false;        // it begins with `[`; callers judge anything else
   bool ended_ = false;        // `]` was read
   std::string carry_;
-  // The rest of a block, behind the line of a window whose events come first.
+  // The rest of a block after a window's line. The events of that window come first.
   Block later_;
   struct Window;
   std::unique_ptr<Window> window_;
 };
 
 struct Line {
-  std::string_view
-      text;              // without newline and comma; SIMDJSON_PADDING bytes behind it are readable
-  std::uint64_t offset;  // in the file
+  std::string_view text;  // no newline or comma; SIMDJSON_PADDING more bytes are readable
+  std::uint64_t offset;   // in the file
 };
 
-// Calls f(Line) for every line but the brackets of the array.
+// Calls f(Line) for every line except the brackets of the array.
 template <typename F>
 void each_line(const Block& block, F&& f) {
   std::string_view text = block.text;

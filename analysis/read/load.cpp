@@ -19,7 +19,7 @@ namespace tprof::read {
 namespace {
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
-constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read, in blocks
+constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read in blocks
 
 NotATrace not_an_array(const std::filesystem::path& file) {
   return {file, false, "expected '[' as the first line: not a tprof trace"};
@@ -40,7 +40,7 @@ void parse_if_metadata(MetadataParser& parser, const Line& line,
   }
 }
 
-// Every metadata line of the file.
+// Reads every metadata line of the file.
 Trace scan(Source source, Merged merged = Merged::read) {
   Trace trace{std::move(source), {}, false};
   const auto& file = trace.source.file;
@@ -48,7 +48,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   BlockReader reader(trace.source);
   Block block;
   bool first = true;
-  bool ended = false;  // by `]`
+  bool ended = false;  // with `]`
   while (reader.next(block)) {
     ended = block.text.ends_with("\n]\n");
     if (first && !opens_array(block.text)) throw not_an_array(file);
@@ -114,15 +114,15 @@ class File {
     return block;
   }
 
-  // Its first whole lines.
+  // Returns its first whole lines.
   Block head() {
     Block block = part(0, std::min<std::uint64_t>(size(), kEdge));
     block.text.resize(block.text.rfind('\n') + 1);
     return block;
   }
 
-  // By a line that is `]`: what a process that has not closed its file leaves ends with a comma, or
-  // within a line.
+  // True if the file ends in a line `]`. One that was not closed ends with a comma, or within a
+  // line.
   bool ended() {
     const std::uint64_t end = size();
     const std::size_t last = std::min<std::uint64_t>(end, 3);
@@ -135,7 +135,8 @@ class File {
   std::ifstream in_;
 };
 
-// The last ledger line and what follows it, or nothing where the file does not end as a closed one.
+// Returns the last ledger line and what follows it, or nullopt if the file does not end like a
+// closed one.
 std::optional<Block> closing_lines(File& file, std::uint64_t file_size) {
   for (std::size_t size = kEdge; size < file_size && size <= kLargestTail; size *= 4) {
     Block tail = file.part(file_size - size, size);
@@ -157,15 +158,15 @@ bool knows_its_communicators(const Process& p) {
                              [&](const Collectives& c) { return p.comms.contains(c.comm); });
 }
 
-// The rank of a process that was told none is that in its largest communicator.
+// A process that was not told its rank takes that of its largest communicator.
 bool knows_its_rank(const Process& p) {
   return p.header.rank || p.ledger->collectives.empty();
 }
 
-// A process from the lines that begin its file and those that end it. A ledger is cumulative and
-// the communicators stand behind it once more, so all that could be missing is how earlier epochs
-// ended, and what a library that did not write them again left in between; each of them shows, and
-// then, as where a line is wrong, the answer is nothing and the whole file has to be read.
+// Makes a process from the lines that begin its file and those that end it. A ledger is cumulative,
+// and the communicators are repeated after it. So all that can be missing is how earlier epochs
+// ended, and lines that a library did not repeat. Either is noticed. Then, and if a line is wrong,
+// this returns nullopt, and the whole file has to be read.
 std::optional<Process> of_ends(const std::filesystem::path& file, const Block& head,
                                const Block& tail) {
   MetadataParser parser(file);
@@ -204,7 +205,7 @@ std::optional<Trace> closed(File& file, const Block& head) {
   return trace_of({file.path(), Source{}.cut, {}}, std::move(*process));
 }
 
-// One that goes on in another file, `from`, behind its cut.
+// Loads a file that continues in another one, `from`, after its cut.
 Trace with_rest(Source source, const Block& head, const std::filesystem::path& from) {
   const std::uint64_t cut = source.cut;
   const std::string_view first = std::string_view(head.text).substr(0, cut);
@@ -215,13 +216,13 @@ Trace with_rest(Source source, const Block& head, const std::filesystem::path& f
   try {
     return scan(std::move(source));
   } catch (const BadInput& e) {
-    scan({file, cut, {}});  // it may be the rank file that is damaged
+    scan({file, cut, {}});  // throws if it is the rank file that is damaged
     throw BadInput(from, std::string("damaged: of its lines, behind byte ") + std::to_string(cut) +
                              " of the rank file: " + e.what());
   }
 }
 
-// Where the lines of the first `size` bytes end.
+// Returns where the last whole line within the first `size` bytes ends.
 std::uint64_t whole_lines(File& file, std::uint64_t size) {
   for (std::uint64_t end = size; end != 0;) {
     const std::size_t part = std::min<std::uint64_t>(end, kEdge);
@@ -232,11 +233,11 @@ std::uint64_t whole_lines(File& file, std::uint64_t size) {
   return 0;
 }
 
-// One whose ring file is out of sight, as of its last snapshot, if there is one.
+// Loads a file whose ring file is out of sight, as of its last snapshot. nullopt if there is none.
 std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& header) {
   auto snapshot = read_snapshot(file.path(), header);
   if (!snapshot || file.ended()) return std::nullopt;  // it may have closed meanwhile
-  // A server may have the snapshot before the end of the rank file.
+  // A file server may have the snapshot before it has the end of the rank file.
   const std::uint64_t cut = whole_lines(file, std::min(snapshot->cut, file.size()));
   Trace known =
       with_rest({file.path(), cut, std::move(snapshot->lines)}, head, snapshot_path(file.path()));
@@ -245,7 +246,8 @@ std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& 
   return known;
 }
 
-// One that has not closed, from what it left beside its file, if there is that.
+// Loads a file that was not closed from what its process left beside it. nullopt if that is
+// nothing.
 std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
   const auto ring = ring_of(file.path(), header);
   if (!ring) return with_snapshot(file, head, header);
@@ -266,7 +268,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
 Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted) {
   const auto all = [&] { return scan({path, Source{}.cut, {}}, merged); };
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read once
+  if (!std::filesystem::is_regular_file(path, error)) return all();  // a pipe can be read only once
   File file(path);
   const Block head = file.head();
   const std::optional<Header> header = beginning_of(head).header;

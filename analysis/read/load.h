@@ -1,5 +1,5 @@
-// Reading the metadata of one trace file: rank file, with its ring file where it did not close, or
-// merged trace.
+// Reads the metadata of one trace file: a merged trace, or a rank file, with its ring file if it
+// was not closed.
 #pragma once
 
 #include <cstdint>
@@ -20,36 +20,36 @@ struct Trace {
   bool merged = false;
 };
 
-// Where a process that has not closed keeps its ring file, as its header says.
+// Returns the ring file of a process that has not closed, as its header says.
 std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header);
 
-// What to do with a merged trace: it is as large as all rank files together, and its first lines
-// say that it is one.
+// How to treat a merged trace. It is as large as all rank files together, and its first lines say
+// that it is one.
 enum class Merged { read, leave };
 
-// What is asked of a process that runs: all; or the counts with the calls that are open, and none
-// of the lines that it has not written yet, so that looking again and again costs little.
+// The parts to read of a running process: everything, or only the counts and the open calls. The
+// latter skips the lines that it has not written yet, so that looking again and again costs little.
 enum class Wanted { lines, counts };
 
-// Throws BadInput. Of a rank file only the beginning and the end are read, or what its process left
-// beside it in place of an end; a merged trace that is left has no processes.
+// Throws BadInput. If it can, reads only the beginning and the end of a rank file, or what its
+// process left beside it in place of an end. With Merged::leave a merged trace has no processes.
 Trace load(const std::filesystem::path& file, Merged merged = Merged::read,
            Wanted wanted = Wanted::lines);
 
-// Whether it begins as every trace does.
+// True if the text begins as every trace does.
 bool opens_array(std::string_view text);
 
-// What a file is, by its first lines.
+// The kind of a file, judged by its first lines.
 struct Beginning {
   bool merged = false;           // a merged trace
-  std::optional<Header> header;  // of a rank file
+  std::optional<Header> header;  // set for a rank file
 };
 
-// Neither: something else, or its first lines can't be read. Never throws.
+// Returns neither for anything else, and if the first lines can't be read. Never throws.
 Beginning beginning_of(const Block& first_lines);
 Beginning beginning_of(const std::filesystem::path& file);
 
-// The snapshot that a process keeps beside its rank file where its ring file lies elsewhere.
+// Returns the snapshot that a process keeps beside its rank file if its ring file is elsewhere.
 std::filesystem::path snapshot_path(const std::filesystem::path& rank_file);
 
 struct SnapshotText {
@@ -57,7 +57,7 @@ struct SnapshotText {
   std::string lines;
 };
 
-// The newest that is whole. Nothing where there is none of that process.
+// Returns the newest snapshot that is whole, or nullopt if there is none of that process.
 std::optional<SnapshotText> read_snapshot(const std::filesystem::path& rank_file,
                                           const Header& header);
 

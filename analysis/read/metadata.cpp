@@ -17,7 +17,7 @@
 namespace tprof::read {
 namespace {
 
-// More than any machine has, and few enough for a list of all that are missing.
+// More ranks than any machine has, and few enough for a list of all that are missing.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 
@@ -159,7 +159,7 @@ Row row(const object& fields) {
   r.bytes_class = integer_in(o, "bytes_class", -1, 63);
   r.mode = mode_of(text(o, "mode"));
   r.thread = thread_of(fields);
-  // Only where calls were timed.
+  // These keys are there only if calls were timed.
   const auto timed_count = [&](const char* key) { return find(o, key) ? count(o, key) : 0; };
   r.amounts = {.calls = count(o, "calls"),
                .count = count(o, "count"),
@@ -191,7 +191,8 @@ MemoryUse memory_use(const object& o) {
   return use;
 }
 
-// Of sixteen digits, as they are written; whatever else stands there is told apart as well.
+// Reads a signature as it is written, in sixteen hexadecimal digits. Anything else is hashed, so
+// that it can be told apart as well.
 Signature signature(std::string_view text) {
   Signature v = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
@@ -208,7 +209,7 @@ Ledger ledger(const object& args) {
   if (!ts || ts->get(micros) != simdjson::SUCCESS || std::abs(micros) * 1000 > kLatestNs) {
     throw Malformed("expected a time in \"ts\"");
   }
-  l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: needs no exact ns
+  l.ts_ns = std::llround(micros * 1000);  // says until when counts are known: no exact ns needed
   for (const object& o : objects_of(args, "rows")) l.rows.push_back(row(o));
   l.rows.shrink_to_fit();
   for (const object& o : objects_of(args, "comms")) {
@@ -343,7 +344,7 @@ void MetadataParser::dispatch(const Line& line) {
     p.ledger = std::move(l);
   } else if (kind == LineKind::footer) {
     p.footer = footer(object_of(top, "args"));
-    if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // not known
+    if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // number unknown
     if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
       throw Malformed(
           "expected the footer of the process whose header begins this file, found another "
@@ -352,7 +353,7 @@ void MetadataParser::dispatch(const Line& line) {
     p.header.clock.push_back(anchor(array_of(object_of(top, "args"), "clock")));
   } else if (kind == LineKind::window && merged_) {
     if (!find(object_of(top, "args"), "file")) return;
-    ++p.windows_missing;  // what was there has no file any more
+    ++p.windows_missing;  // its lines were not merged
   } else if (kind == LineKind::identity) {
     const object args = object_of(top, "args");
     identity(args, p.header);

@@ -1,4 +1,4 @@
-// From metadata lines (tprof_header, tprof_comm, tprof_ledger, ...) to processes.
+// Turns metadata lines (tprof_header, tprof_comm, tprof_ledger, ...) into processes.
 #pragma once
 
 #include <simdjson.h>
@@ -18,31 +18,31 @@ namespace tprof::read {
 inline bool is_metadata(std::string_view line) {
   return line.starts_with("{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
-// Of an NVTX range or scope: its name is the program's, and may be any.
+// True for an NVTX range or a scope. The program chooses its name, which may be any text.
 inline bool is_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",");
 }
-// What a counter of the program's is: not of its names, its values' keys neither, is anything ours.
+// True for a counter of the program, which chooses its name and the keys of its values.
 inline bool is_counter(std::string_view line) {
   return line.starts_with("{\"cat\":\"COUNTER\",");
 }
-// Of both the name says nothing of the line.
+// True for both: the name says nothing about what kind of line it is.
 inline bool is_named_by_program(std::string_view line) {
   return is_range(line) || is_counter(line);
 }
-// The writer puts its phase next: most ranges are no further looked at.
+// The writer puts the phase next, so most ranges need no further look.
 inline bool is_closed_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
 }
-// Of the device's time of a call, which has a line of its own; and of a merged trace, the arrow
-// from one to the other.
+// is_device_time() is true for a call's device time, which has a line of its own. is_flow() is true
+// for the arrow from the call to that line, in a merged trace.
 inline bool is_device_time(std::string_view line) {
   return line.starts_with("{\"cat\":\"DEVICE\",");
 }
 inline bool is_flow(std::string_view line) {
   return line.starts_with("{\"cat\":\"FLOW\",");
 }
-// Of a merged trace: another tool's.
+// True for another tool's line in a merged trace.
 inline bool is_other(std::string_view line) {
   return line.starts_with("{\"cat\":\"OTHER,");
 }

@@ -1,4 +1,4 @@
-// Several files at a time: as many as the machine has processors, as far as that helps.
+// Works on several files at a time: one per processor, 16 at most.
 #pragma once
 
 #include <algorithm>

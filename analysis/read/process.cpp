@@ -25,15 +25,15 @@ constexpr std::uint64_t Amounts::*kSums[] = {
     &Amounts::late,
 };
 
-// A communicator and the handles of it that are in the process, by rank.
+// A communicator and its handles in the process, by rank.
 struct Held {
-  std::int64_t first = 0;  // of them, by its number
+  std::int64_t first = 0;  // lowest number of a handle
   std::int64_t nranks = 0;
   std::map<std::int64_t, const Comm*> members;
 };
 
-// The largest communicator; of equally large ones that of which most ranks are here, then the one
-// that was made first.
+// Returns the largest communicator. Among equally large ones takes that with most ranks here, then
+// the one that was made first.
 Held largest(const Process& p) {
   std::map<std::string_view, Held> all;
   for (const auto& [number, comm] : p.comms) {
@@ -49,8 +49,8 @@ Held largest(const Process& p) {
   return found == all.end() ? Held{} : std::move(found->second);
 }
 
-// Where the launcher counts processes as ranks, a communicator that is no larger, or that lies
-// wholly within one of its processes, is not the world.
+// If the launcher counts processes as ranks, a communicator that is smaller than its world, or lies
+// wholly within one process, is not the world.
 bool is_world(const Held& held, const Header& h) {
   const bool launcher_says = h.rank && h.world_size && !h.identified;
   if (!launcher_says || *h.world_size == 1) return true;
@@ -58,8 +58,8 @@ bool is_world(const Held& held, const Header& h) {
          held.nranks > static_cast<std::int64_t>(held.members.size());
 }
 
-// More than any machine has devices, and only a damaged or hostile file has so much in its header
-// that a copy of it for each lane would matter.
+// No machine has so many devices. Only a damaged or hostile file has so much in its header that a
+// copy of it for each lane would matter.
 constexpr std::size_t kMaxLanes = 256;
 constexpr std::size_t kMaxCopied = std::size_t{16} << 20;
 
@@ -84,13 +84,13 @@ class Division {
     }
   }
 
-  // A child's lane is its parent's; what has none goes by its device.
+  // A child's lane is its parent's. A communicator without a parent goes by its device.
   std::size_t of_comm(std::int64_t number) {
     const auto known = lane_.find(number);
     if (known != lane_.end()) return known->second;
     const auto comm = process_.comms.find(number);
     if (comm == process_.comms.end()) return 0;
-    lane_[number] = of_device(comm->second.device);  // whatever circle a damaged file describes
+    lane_[number] = of_device(comm->second.device);  // set first: a damaged file may have a circle
     const std::optional<std::int64_t> parent = comm->second.parent;
     if (parent && process_.comms.contains(*parent) && *parent < number) {
       lane_[number] = of_comm(*parent);

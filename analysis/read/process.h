@@ -1,4 +1,4 @@
-// What the metadata lines of one traced process say.
+// The contents of the metadata lines of one traced process.
 #pragma once
 
 #include <compare>
@@ -36,7 +36,7 @@ struct Launcher {
 
 using Variables = std::map<std::string, std::string>;
 
-// Of which there is one copy for all ranks that have the same.
+// Shares one copy among all ranks that have the same variables.
 class KeptVariables {
  public:
   KeptVariables() : KeptVariables(Variables{}) {}
@@ -54,7 +54,7 @@ struct Header {
   text::Kept run_id;  // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  bool identified = false;  // rank and world size are not the launcher's: a tprof_identity line's
+  bool identified = false;  // rank and world size come from a tprof_identity line
   std::int64_t restart = 0;
   text::Kept host;
   text::Kept boot_id;
@@ -65,7 +65,7 @@ struct Header {
   text::Kept rendezvous;  // equal for ranks that meet at one address, empty: none
   text::Kept command;
   std::int64_t base_time_ns = 0;
-  // CLOCK_MONOTONIC at ts 0, which all processes of a boot share. Nothing: not known.
+  // CLOCK_MONOTONIC at ts 0, which all processes of a boot share. nullopt: not known.
   std::optional<std::int64_t> monotonic_ns;
   std::vector<Anchor> clock;
   std::optional<std::int64_t> nccl_version;
@@ -76,25 +76,25 @@ struct Header {
   KeptVariables config;
   KeptVariables env;
   std::string ring;        // path of the ring file, empty: none
-  text::Kept window_of{};  // of a window's file: name of the rank file; empty: it is that
+  text::Kept window_of{};  // for a window's file the name of the rank file; else empty
 };
 
 struct Comm {
   static constexpr std::string_view kUnknown = "?";
   std::int64_t comm = 0;  // local to the process
-  text::Kept id;          // equal on all ranks; or kUnknown: it can't be told which it is of theirs
-  std::string alias{};    // the id that some of them know it by (ncclCommGrow), empty: none
-  std::string birth{};    // with the parent's id it makes the id of a child, empty: none
+  text::Kept id;          // equal on all ranks; kUnknown if it can't be matched with others'
+  std::string alias{};    // the id that some ranks know it by (ncclCommGrow); empty: none
+  std::string birth{};    // makes a child's id from its parent's; empty: not a child
   std::optional<std::string> name;
   std::int64_t nranks = 0;
-  std::int64_t rank = 0;  // -1: stands for many
+  std::int64_t rank = 0;  // -1: it stands for many communicators
   std::int64_t device = 0;
   std::optional<std::int64_t> parent;  // local to the process
 
   bool known() const { return id != kUnknown; }
 };
 
-// What is compared and no more: the number that its digits are.
+// Only compared for equality, so the digits are kept as a number.
 using Signature = std::uint64_t;
 
 struct Collectives {
@@ -104,22 +104,22 @@ struct Collectives {
   std::vector<Signature> marks;
 };
 
-// What the program had allocated (TPROF_MEMORY).
+// Memory that the program had allocated (TPROF_MEMORY).
 struct MemoryUse {
-  std::string kind;                    // the contract's
-  std::optional<std::int64_t> device;  // of kind device; nothing: not known
+  std::string kind;                    // as the contract names it
+  std::optional<std::int64_t> device;  // of kind device; nullopt: not known
   std::uint64_t bytes = 0;
   std::uint64_t peak = 0;
 };
 
-// Of the whole run up to `ts_ns`.
+// The counts of the whole run up to `ts_ns`.
 struct Ledger {
-  std::int64_t epoch = 0;  // in which that is
+  std::int64_t epoch = 0;  // the epoch of `ts_ns`
   bool ends_epoch = false;
   std::int64_t ts_ns = 0;
   Rows rows;
   std::vector<Collectives> collectives;
-  std::optional<std::vector<MemoryUse>> memory;  // nothing: nobody asked for it
+  std::optional<std::vector<MemoryUse>> memory;  // nullopt: nobody asked for it
 };
 
 struct BoundFunction {
@@ -136,14 +136,14 @@ struct Noted {
   auto operator<=>(const Noted&) const = default;
 };
 
-// How long devices were busy with kernels that are not NCCL's, and in how much time: of each device
-// that had any.
+// How long devices were busy with kernels that are not NCCL's, and for how long this was recorded.
+// Both are sums over the devices that ran any.
 struct Compute {
   std::uint64_t busy_ns = 0;
   std::uint64_t window_ns = 0;
 };
 
-// Why there is no line where one was written: the window's file is not beside the rank file.
+// The reason for a missing line whose window's file is not beside the rank file.
 inline constexpr std::string_view kNotHere = "elsewhere";
 
 struct Footer {
@@ -151,15 +151,15 @@ struct Footer {
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::map<std::string, std::uint64_t> timing_lost;     // calls without device time, by reason
   std::map<std::string, std::uint64_t> exposure_lost;   // timed calls without exposed time
-  std::uint64_t steps_dropped = 0;                      // that ended and have no line
-  std::uint64_t window_files = 0;                       // that windows have of their own
-  std::optional<Compute> compute;                       // nothing: not known
+  std::uint64_t steps_dropped = 0;                      // steps that ended and have no line
+  std::uint64_t window_files = 0;                       // number of windows' files
+  std::optional<Compute> compute;                       // nullopt: not known
   std::uint64_t self_cost_ns = 0;                       // CPU time of the library's own threads
   std::optional<std::int64_t> base_time_ns;             // the header's, before any merge
   std::vector<BoundFunction> functions;
-  // NCCL's functions, with the calls of each that passed the wrappers by; nothing: not known.
+  // NCCL's functions, with the number of calls that bypassed the wrappers. nullopt: not known.
   std::optional<std::map<std::string, std::uint64_t>> missed;
-  std::vector<Noted> unseen;  // what can move data past the wrappers
+  std::vector<Noted> unseen;  // anything that can move data past the wrappers
   std::vector<Noted> tools;
   bool complete = false;
   bool partial = false;  // some counts were in memory that died with the process
@@ -180,28 +180,28 @@ struct Process {
   std::int64_t line_pid = 0;
   Header header;
   std::map<std::int64_t, Comm> comms;
-  std::optional<Ledger> ledger;    // the last; nothing: not known
-  std::vector<Ledger> epoch_ends;  // as it was where each but the last epoch ended
+  std::optional<Ledger> ledger;    // the last one; nullopt: not known
+  std::vector<Ledger> epoch_ends;  // the ledger at the end of each epoch but the last
   std::optional<Footer> footer;
   End end = End::lost;
-  std::uint64_t windows_missing = 0;  // files of windows that are not here
+  std::uint64_t windows_missing = 0;  // windows' files that are not here
   bool cut = false;                   // the last line of the file is not whole
-  bool snapshot = false;  // End::running as of its last ledger: whether it still does is not known
-  // A process that holds several ranks (ncclCommInitAll, one thread a GPU) is as many of these, one
-  // behind the other, each with its part of the counts. What is the whole process's (header, clock,
-  // footer) stands in each.
+  bool snapshot = false;              // End::running as of its last ledger; it may have ended since
+  // A process that holds several ranks (ncclCommInitAll, one thread a GPU) becomes as many of these
+  // in a row. Each has its part of the counts, and what belongs to the whole process (header,
+  // clock, footer).
   std::size_t lane = 0;
   std::size_t lanes = 1;
-  std::int64_t device = -1;  // where there are several
+  std::int64_t device = -1;  // only if there are several lanes
 };
 
-// Null: it has none of that number.
+// Returns null if the process has no communicator of that number.
 inline const Comm* comm_of(const Process& p, const std::optional<std::int64_t>& number) {
   const auto found = number ? p.comms.find(*number) : p.comms.end();
   return found == p.comms.end() ? nullptr : &found->second;
 }
 
-// What its last ledger has; nothing where none is known.
+// Returns what the last ledger has, and nothing if none is known.
 inline const Rows& rows_of(const Process& p) {
   static const Rows kNone;
   return p.ledger ? p.ledger->rows : kNone;
@@ -211,17 +211,17 @@ inline std::span<const Collectives> collectives_of(const Process& p) {
                   : std::span<const Collectives>();
 }
 
-// One that a rank has forked and that is none itself: a data loader, say.
+// True for a process that a rank forked and that is no rank itself, such as a data loader.
 inline bool is_child(const Process& p) {
   return p.header.forked_from && p.header.rank && p.comms.empty();
 }
 
-// The ranks of a process by the contract's rule, in their order; the process itself where it is one
-// rank.
+// Returns the ranks of a process by the contract's rule, in their order. A process that is one rank
+// is returned as it is.
 std::vector<Process> lanes_of(Process process);
 
-// Of the lanes of a process the one that a call belongs to: its communicator's, or its device's;
-// the first where neither tells. `any`: one of them, in its place in the trace.
+// Returns the lane of the process that a call belongs to: that of its communicator or of its
+// device, and the first if neither tells. `any` is one of the lanes, in its place in the trace.
 const Process& lane_of_call(const Process& any, const std::optional<std::int64_t>& comm,
                             const std::optional<std::int64_t>& device);
 

@@ -14,7 +14,7 @@
 namespace tprof::read {
 namespace {
 
-// The state in force, whole: the writer of a live process may be replacing it.
+// Copies the committed state. Retries if the writer of a live process replaced it meanwhile.
 std::unique_ptr<Progress> committed_progress(const RingFile& ring) {
   auto progress = std::make_unique<Progress>();
   for (;;) {
@@ -34,7 +34,7 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// When a process that is gone was last heard of: by its latest closed call, or by its writer.
+// Returns when a dead process was last heard of: through its latest closed call, or its writer.
 std::uint64_t last_ns(const View& view) {
   std::uint64_t last =
       std::max(view.head().base_mono_ns, view.head().alive_ns.load(std::memory_order_relaxed));
@@ -50,7 +50,7 @@ std::uint64_t last_ns(const View& view) {
   return last;
 }
 
-// Whether a thread has begun to write over the records from `from` on.
+// True if a thread has begun to overwrite the records from `from` on.
 bool overwritten(const View& view, const Progress& from) {
   std::atomic_thread_fence(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < view.threads(); ++i) {
@@ -61,7 +61,8 @@ bool overwritten(const View& view, const Progress& from) {
   return false;
 }
 
-// The lines of windows' files: each is completed, since nobody else will do it, or as it is now.
+// Collects the lines of windows' files, and completes each. A dead process can't do it any more; of
+// a live one this gives the file as it is now.
 class Windows {
  public:
   Windows(const View& view, std::filesystem::path rank_file)
@@ -69,8 +70,8 @@ class Windows {
 
   Text* texts() { return view_.head().windows.files ? text_ : nullptr; }
 
-  // A file that has its name, or is not here, gets no more lines. Not so of a living process, which
-  // may have named it since it told us how far it was.
+  // A file of a dead process gets no more lines if it already has its final name, or is not here. A
+  // live process may have named it after its last commit, so its files are left alone.
   void begin(Progress& p, bool running) const {
     for (WindowFile& file : p.window_file) {
       const bool begun = file.window != 0 && file.offset != 0;
@@ -143,8 +144,8 @@ class Windows {
   std::map<std::string, Rest> files_;
 };
 
-// The lines of the records that have none yet, with `progress` moved past them. False: a living
-// process has written over them meanwhile, having given them their lines itself.
+// Appends the lines of the records that have none yet, and moves `progress` past them. False if a
+// live process has overwritten some meanwhile, having written their lines itself.
 bool drain_all(const View& view, Drain<>& drain, Progress& progress, bool running,
                std::string& lines, Windows& windows) {
   const auto from = std::make_unique<Progress>(progress);
@@ -176,8 +177,8 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   result.running = ring.running();
   const bool partial = view.head().volatile_segments.load(std::memory_order_relaxed) != 0;
 
-  // One that calls a million times a second may outrun us: then the lines of its ring are left to
-  // its own writer, and the counts are as of now all the same.
+  // A process that makes a million calls a second may outrun us. Then the lines of its ring are
+  // left to its own writer; the counts are as of now all the same.
   const bool lines = wanted == Wanted::lines || !result.running;
   const int attempts = lines ? 20 : 0;
   Drain drain(view);

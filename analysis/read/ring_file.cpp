@@ -21,8 +21,8 @@
 namespace tprof::read {
 namespace {
 
-// Whether the process has the ring mapped: one that became another program by execve has not. True
-// where its mappings are not for us to see.
+// True if the process has the ring mapped, which it has no longer after an execve. Also true if we
+// may not see its mappings.
 bool maps(const std::string& process, ino_t ring) {
   std::ifstream file(process + "/maps");
   std::string line;
@@ -54,7 +54,8 @@ void check_version(const std::filesystem::path& file, const Head& head) {
   }
 }
 
-// Of all parts that lie within the file: those beyond its end were memory that is gone.
+// Returns the size of all parts that lie within the file. Those beyond its end were memory that is
+// gone.
 std::uint64_t bytes_of_parts(const View& view) {
   std::uint64_t bytes = sizeof(Head);
   const auto add = [&](const auto* part, std::uint64_t n) {
@@ -78,9 +79,9 @@ std::uint64_t bytes_of_parts(const View& view) {
   return bytes;
 }
 
-// View keeps every access within the file. This keeps the work and the memory of reading it within
-// its size, where a small one could name the same rows a thousand times; and the names of functions
-// have to be names, since they go into lines as they are.
+// View keeps every access within the file. This check bounds the work and the memory of reading it
+// by its size, since a small file could name the same rows a thousand times. It also checks the
+// names of functions, since they go into lines as they are.
 void check_contents(const std::filesystem::path& file, const View& view) {
   if (bytes_of_parts(view) > view.size()) {
     throw BadInput(file, "its parts are larger than it: not a ring file, or damaged");
@@ -133,8 +134,8 @@ RingFile::~RingFile() {
 }
 
 std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
-  // For writing where that is allowed: a lock needs it, the mapping is read only all the same. And
-  // without waiting: it may be a pipe that nobody writes to.
+  // Opened for writing if that is allowed, since a lock needs it; the mapping is read-only all the
+  // same. O_NONBLOCK, since it may be a pipe that nobody writes to.
   int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0 && errno != ENOENT)
     fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -168,7 +169,7 @@ std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const He
   if (header.ring.empty()) return std::nullopt;
   const auto there = ring_path(rank_file, header);
   const auto beside = rank_file.parent_path() / ("." + rank_file.stem().string() + ".ring");
-  for (const auto& path : {beside, there, beside}) {  // it may be moved meanwhile
+  for (const auto& path : {beside, there, beside}) {  // it may be moved in the meantime
     auto ring = RingFile::open(path);
     if (ring && ring->belongs_to(header)) return ring;
   }
@@ -181,7 +182,7 @@ bool RingFile::running() const {
   held.l_whence = SEEK_SET;
   const bool locked = fcntl(fd_, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
   if (locked) return true;
-  // A program that closes all descriptors has given the lock back.
+  // A program that closes all its descriptors gives the lock back.
   struct stat ring {};
   return fstat(fd_, &ring) == 0 && pid_lives(view().head(), ring.st_ino);
 }

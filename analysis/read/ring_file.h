@@ -16,17 +16,17 @@
 
 namespace tprof::read {
 
-// Of this machine, since its last start.
+// Returns the boot id of this machine, which changes with every start.
 std::string boot_id();
 
-// Whether the process of this machine that had the pid then is there, and no zombie. `start_ticks`:
-// /proc's, since the pid may have been given to another one.
+// True if the process with this pid on this machine is the one that started at `start_ticks` (of
+// /proc), and no zombie. The pid may have been given to another process since.
 bool process_lives(std::int64_t pid, std::uint64_t start_ticks);
 
-// Open, mapped, and of this version. Its bytes change while its process lives.
+// A ring file that is open, mapped, and of this version. Its bytes change while its process lives.
 class RingFile {
  public:
-  // Nothing where there is no such file. Throws BadInput for one that is not ours.
+  // Returns nullopt if there is no such file. Throws BadInput if it is no usable ring file.
   static std::optional<RingFile> open(const std::filesystem::path& file);
 
   RingFile(RingFile&& other) noexcept;
@@ -35,16 +35,16 @@ class RingFile {
   ~RingFile();
 
   const std::filesystem::path& path() const { return path_; }
-  // Read only, whatever its types say.
+  // The mapping is read-only, whatever the types say.
   View view() const { return {base_, size_}; }
   bool belongs_to(const Header& header) const;
 
-  // Whether its process lives. The process holds a lock on the file, which is seen from other
-  // containers too; and on this host its pid tells, where it closed the file (closefrom(3)) or the
-  // file system has no locks.
+  // True if its process lives. The process holds a lock on the file, which other containers see
+  // too. If it closed the file (closefrom(3)), or the file system has no locks, its pid tells on
+  // this host.
   bool running() const;
-  // Keeps others from recovering the same process, until this object goes. False: somebody does so,
-  // or has, and removed the file.
+  // Keeps others from recovering the same process while this object exists. False if somebody else
+  // is recovering it, or has done so and removed the file.
   bool lock();
 
  private:
@@ -56,43 +56,42 @@ class RingFile {
   std::size_t size_ = 0;
 };
 
-// The ring file of the process that wrote the header: beside the rank file, where that of a dead
-// one may have been moved to (interpose/session/left_rings.h), or where the header says. Nothing
-// where there is none.
+// Returns the ring file of the process that wrote the header, or nullopt if there is none. It is
+// beside the rank file, where a dead process's may have been moved
+// (interpose/session/left_rings.h), or where the header says.
 std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const Header& header);
 
-// So many bytes of the rank file are committed: recovery leaves them as they are. Throws BadInput
-// where nothing was.
+// Returns how many bytes of the rank file are committed; recovery leaves these as they are. Throws
+// BadInput if nothing was committed.
 std::uint64_t committed_bytes(const RingFile& ring);
 
-// What a process that did not close left in its ring file: the end that the rank file lacks.
-// Reading an unclosed file, watching a running process and recovering a dead one all come through
-// here.
+// The end that an unclosed rank file lacks, as the process left it in its ring file. Used to read
+// an unclosed file, to watch a running process, and to recover a dead one.
 struct Replay {
   std::uint64_t cut = 0;  // bytes of the rank file that the lines below follow
   std::string lines;      // as the writer would have written them: events, ledger, footer
   bool running = false;   // the process lives: calls that are open may still return
-  std::map<std::string, Rest> windows;  // files that are not complete, by name: the same of these
+  std::map<std::string, Rest> windows;  // the same for unfinished windows' files, by name
 };
 
-// Throws BadInput where no state was ever committed: the process died while it started. `wanted` is
-// of a process that runs; of another all is taken.
+// Throws BadInput if no state was ever committed, as the process died while it started. `wanted`
+// applies to a running process only; from a dead one everything is taken.
 Replay replay(const RingFile& ring, const std::filesystem::path& rank_file,
               Wanted wanted = Wanted::lines);
 
-// The ring file of a process of this user and this machine, since its last start, that is dead.
+// The ring file of a dead process of this user, from this boot of this machine.
 struct LeftRing {
   std::filesystem::path ring;
-  std::filesystem::path folder;     // as the process saw it: another container's may not be there
-  std::filesystem::path rank_file;  // in it
+  std::filesystem::path folder;     // as the process saw it, perhaps in another container
+  std::filesystem::path rank_file;  // in that folder
   std::uint64_t silent_ns;          // since the process was last awake
 
   bool has_rank_file() const;
 };
 
-// Of processes that wrote to `folder`, and of those that kept their ring file where these may.
-// Looks at ring files only, so that it takes no longer for the thousands of rank files of other
-// machines.
+// Returns the ring files of processes that wrote to `folder`, and of others that kept theirs in the
+// same places. Looks at ring files only, so that thousands of rank files of other machines don't
+// slow it down.
 std::vector<LeftRing> left_rings(const std::filesystem::path& folder);
 
 }  // namespace tprof::read

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFigures = sizeof(Amounts) / sizeof(std::uint64_t);
 static_assert(sizeof(Amounts) == kFigures * sizeof(std::uint64_t) && kFigures <= 32);
 using Figures = std::array<std::uint64_t, kFigures>;
-using Which = std::uint32_t;  // a bit each
+using Which = std::uint32_t;  // one bit per figure
 
 struct HashOfKey {
   std::size_t operator()(const RowKey& k) const {

@@ -1,5 +1,5 @@
-// The rows of a ledger. A rank has tens of them and a job 100,000 ranks, so they are kept small:
-// what a row is of is the same on nearly all ranks, and of its figures most are 0.
+// The rows of a ledger. A rank has tens of them and a job may have 100,000 ranks, so they are kept
+// small: nearly all ranks have the same keys, and most figures are 0.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace tprof::read {
 inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
 
-// Sums of calls that went the same way. The names are the contract's.
+// Sums over the calls that share a key. The names are the contract's.
 struct Amounts {
   std::uint64_t calls = 0;
   std::uint64_t count = 0;
@@ -30,32 +30,32 @@ struct Amounts {
   std::uint64_t host_ns_max = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t device_ns_max = 0;
-  std::uint64_t device_timed = 0;  // of `calls`: those that the three others speak of
+  std::uint64_t device_timed = 0;  // the calls that the three other device figures cover
   std::uint64_t device_bytes = 0;
-  std::uint64_t exposure_known = 0;     // of those: calls whose exposed time is known,
+  std::uint64_t exposure_known = 0;     // timed calls whose exposed time is known,
   std::uint64_t exposure_known_ns = 0;  // their device time,
   std::uint64_t exposed_ns = 0;         // the part of it in which no computation ran on the device
   std::uint64_t exposed_ns_max = 0;
-  std::uint64_t late = 0;  // of `exposure_known`: calls of which more than 10 us were exposed
+  std::uint64_t late = 0;  // the calls in `exposure_known` with more than 10 us exposed
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;
-  std::uint64_t replayed = 0;  // of `calls`: by graph launches, so without host time of their own
+  std::uint64_t replayed = 0;  // the calls made by graph launches, which have no host time
 
   Amounts& operator+=(const Amounts& other);
-  bool saturated() const;  // a sum of it is only a lower bound
+  bool saturated() const;  // true if a sum is only a lower bound
 };
 
-// What the calls of a row have in common.
+// The properties that the calls of a row share.
 struct RowKey {
   Bucket bucket = Bucket::ALLGATHER;
   text::Kept name;
   text::Kept dtype;
   std::optional<std::int64_t> comm;
-  std::optional<std::int64_t> device;            // of a copy
-  HostMemory host_memory = HostMemory::unknown;  // of one between host and device
+  std::optional<std::int64_t> device;            // only for copies
+  HostMemory host_memory = HostMemory::unknown;  // of a copy between host and device
   std::int64_t bytes_class = -1;
   Mode mode = Mode::direct;
-  ThreadKind thread = ThreadKind::other;  // whose calls they are; of replays it is not known
+  ThreadKind thread = ThreadKind::other;  // the kind of thread that called; not known of replays
 
   bool operator==(const RowKey&) const = default;
 };
@@ -64,7 +64,7 @@ struct Row : RowKey {
   Amounts amounts;
 };
 
-// Read in their order, one at a time.
+// Can only be read in order, one at a time.
 class Rows {
  public:
   class Iterator {
@@ -102,7 +102,8 @@ class Rows {
   void shrink_to_fit() { bytes_.shrink_to_fit(); }  // no more will come
 
  private:
-  // Of each row its key, which of its figures are not 0, and these, seven bits a byte.
+  // For each row a pointer to its key, a mask of the figures that are not 0, and these figures,
+  // seven bits a byte.
   std::vector<unsigned char> bytes_;
 };
 

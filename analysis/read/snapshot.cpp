@@ -21,7 +21,7 @@ std::string bytes_at(std::ifstream& in, std::uint64_t offset, std::uint64_t size
   return bytes;
 }
 
-// All zeros where there is none.
+// Returns all zeros if there is no valid entry of this process.
 SnapshotEntry entry_at(std::ifstream& in, std::uint64_t offset, const Header& header) {
   const std::string bytes = bytes_at(in, offset, sizeof(SnapshotEntry));
   SnapshotEntry e{};

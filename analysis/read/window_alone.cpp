@@ -83,7 +83,7 @@ void count_lines_of_window(Trace& trace) {
   process.ledger = std::move(ledger);
   process.footer.emplace();
   process.footer->complete = !process.cut;
-  process.footer->dropped["window"] = 0;  // how many, its file can't tell
+  process.footer->dropped["window"] = 0;  // its file can't tell how many
   process.end = End::closed;
 }
 

@@ -5,7 +5,7 @@
 
 namespace tprof::read {
 
-// It has lines and no counts: its ledger and its footer become those of its lines.
+// Such a file has lines but no counts. Makes its ledger and footer from its lines.
 void count_lines_of_window(Trace& trace);
 
 }  // namespace tprof::read

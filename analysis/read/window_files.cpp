@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kFile = ",\"file\":\"";
 constexpr std::string_view kEnd = ".json";
 
-// What stands between `from` and the number at the end of the name is taken off.
+// Removes `from` and the number after it from the end of the name. False if it does not end so.
 bool take_number(std::string_view& name, std::string_view from) {
   const std::size_t at = name.rfind(from);
   if (at == std::string_view::npos || at + from.size() == name.size()) return false;
@@ -37,7 +37,7 @@ bool take_number(std::string_view& name, std::string_view from) {
   return true;
 }
 
-// A name is trusted as far as what the file says of itself.
+// The name alone is not trusted: the file's own header has to say that it is of this process.
 bool is_of(const Source& source, std::int64_t base_time_ns) {
   const std::optional<Header> header = beginning_of(source.file).header;
   return header && !header->window_of.empty() && header->base_time_ns == base_time_ns;
@@ -113,7 +113,7 @@ std::optional<Source> window_source(const Source& rank_file, const std::string& 
   return std::nullopt;
 }
 
-// With line breaks over it, so that the others stay where they are.
+// Overwrites the other lines with line breaks, so that the rest stays in place.
 void leave_events(Block& block) {
   std::string& text = block.text;
   for (std::size_t begin = 0; begin < text.size();) {

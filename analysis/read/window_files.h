@@ -1,4 +1,4 @@
-// The files that windows have of their own (TPROF_WINDOW_FILES), beside the rank file.
+// The windows' own files (TPROF_WINDOW_FILES), beside the rank file.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,40 @@
 
 namespace tprof::read {
 
-// Whether lines of the process may be in such files.
+// True if the process may have lines in such files.
 bool has_window_files(const Header& header);
 
 // A tprof_window line that names a file.
 struct NamedWindow {
   std::string file;
-  std::uint64_t lines = 0;  // of calls and launches, as far as it is known
+  std::uint64_t lines = 0;  // number of calls and launches, as far as known
 };
-// Nothing where it is no such line, or the name is none that the library gives.
+// Returns nullopt if it is no such line, or if the library would not give this name.
 std::optional<NamedWindow> named_window(std::string_view line);
 
-// Whence the lines of a window come: its file, or what there is of it so far. Nothing where that is
-// not here, or another process's.
+// Returns the source of a window's lines: its file, or what there is of it so far. nullopt if that
+// is not here, or is another process's.
 std::optional<Source> window_source(const Source& rank_file, const std::string& name);
 
-// Where in a tprof_window line it speaks of its file.
+// The part of a tprof_window line that speaks of its file.
 struct Span {
   std::size_t begin = 0;
   std::size_t size = 0;
 };
 Span file_in(std::string_view line);
 
-// Of a window's file only what is in no rank file stays, where it is: the lines of its events.
+// Keeps only those lines of a window's file that are in no rank file: the lines of its events. They
+// stay in place.
 void leave_events(Block& block);
 
-// Sets `files_missing` of the process, and what it has fewer lines by.
+// Sets `windows_missing` of the process, and adds the lines in these files to those dropped.
 void count_missing_windows(const Source& rank_file, Process& process);
 
-// "rank-00003" of rank-00003.step-100.json; "" of all that are not named so.
+// Returns "rank-00003" for rank-00003.step-100.json, and "" for other names.
 std::string stem_of_rank_file(std::string_view window_file);
 
-// What a process that did not close left unfinished gets its end and its name. `rank_file`: whole,
-// with the lines of all of its windows.
+// Completes and renames the windows' files that a process left unfinished. `rank_file` has to be
+// whole, with the lines of all of its windows.
 void name_window_files(const Source& rank_file);
 
 }  // namespace tprof::read

@@ -31,7 +31,7 @@ class File {
   File& operator=(const File&) = delete;
   ~File() { close(fd_); }
 
-  // What it lacks behind the first `offset` bytes.
+  // Writes the text after the first `offset` bytes, and ends the file with it.
   void end_with(std::string_view text, std::uint64_t offset) {
     while (!text.empty()) {
       const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
@@ -53,14 +53,14 @@ class File {
   int fd_;
 };
 
-// A process of another boot is dead if it was this machine's.
+// True if the process ran on another host. One of another boot of this machine is dead.
 bool of_another_host(const read::Header& header) {
   if (header.boot_id == read::boot_id()) return false;
   char host[256] = {};
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
-// Of windows, as the rank file's lines have them.
+// Names the windows' files as the rank file's lines have them.
 void name_files(const read::Source& source) {
   if (source.windows_of) read::name_window_files(source);
 }
@@ -69,8 +69,8 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-// Windows' files first, but for their names: they say that a file is whole, and then nothing is
-// added to it. So this too can be done again.
+// Writes the windows' files first and names them last: a name says that a file is whole, and then
+// nothing is added to it. So this can be done again, too.
 void write_rest(const read::Source& source, File& rank_file) {
   for (const auto& [name, rest] : source.unfinished) {
     const fs::path part = source.file.parent_path() / (name + std::string(kUnfinishedFile));
@@ -88,8 +88,7 @@ void remove_left(const fs::path& left) {
   }
 }
 
-// The ring of the process, and the one that was to be removed when it had been moved.
-// Nor a copy that somebody did not finish.
+// Removes the ring of the process, the one that a move should have removed, and an unfinished copy.
 void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::Header& header) {
   const fs::path there = read::ring_path(rank_file, header);
   if (ring != there) {
@@ -141,7 +140,7 @@ Result recover(const fs::path& rank_file, bool force) {
   if (process.header.ring.empty()) return {true, "nothing to recover"};
   auto ring = read::ring_of(rank_file, process.header);
   if (!ring) return {true, "nothing to recover"};
-  // A ring that was moved is of a process that is known to be dead.
+  // A ring that was moved belongs to a process that is known to be dead.
   if (ring->path() == ring_path && of_another_host(process.header) && !force) {
     return {false, fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
                                process.header.host, process.header.pid)};
@@ -150,7 +149,8 @@ Result recover(const fs::path& rank_file, bool force) {
   if (!ring->lock() || ring->running()) {
     return {false, "still running, or being recovered by another: left alone"};
   }
-  // It may have died between the end of its file and the removal of its ring, as may have we.
+  // The process may have died after it ended its file and before it removed its ring. So may an
+  // earlier recovery.
   if (trace.source.cut == read::Source{}.cut) {
     name_files(trace.source);
     remove_rings(rank_file, ring->path(), process.header);

@@ -7,14 +7,14 @@
 namespace tprof::recover {
 
 struct Result {
-  bool closed;  // it is now, or was before; else it was left alone, or as far as there was room
+  bool closed;       // it is now, or was before; else it was left alone, or recovered in part
   std::string text;  // one line, without the file's name
 };
 
-// The rank file is cut at what was committed, and what the ring file holds is written behind it;
-// then the ring file goes. The ring file is not changed before that, so it may be tried again
-// wherever this was interrupted, and ends the same. `force`: take a process of another host for
-// dead. Throws BadInput for what can't be read or written, and for a ring file of another version.
+// Cuts the rank file at what was committed, appends what the ring file holds, and then removes the
+// ring file. The ring file is not changed before that. So an interrupted recovery may be tried
+// again, and ends the same. `force`: take a process of another host for dead. Throws BadInput for
+// what can't be read or written, and for a ring file of another version.
 Result recover(const std::filesystem::path& rank_file, bool force);
 
 }  // namespace tprof::recover

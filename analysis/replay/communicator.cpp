@@ -38,7 +38,7 @@ std::map<Call, Amounts> Communicator::take_common() {
   return common;
 }
 
-// As sendrecv_perf makes it.
+// Takes a ring as sendrecv_perf makes it.
 void Communicator::take_ring(const Call& ring, std::map<Call, Amounts>& common) {
   std::vector<Amounts*> ends;
   for (std::int64_t rank = 0; rank < nranks_; ++rank) {

@@ -1,4 +1,4 @@
-// What the ranks of one communicator called, and what of it all of them did alike.
+// The calls of the ranks of one communicator, and those that all of them made alike.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class Communicator {
  public:
   explicit Communicator(std::int64_t nranks) : nranks_(nranks) {}
 
-  // From 0 on. `call.root` of sends and receives: the other end.
+  // Ranks count from 0. For sends and receives `call.root` is the other end.
   void add(std::int64_t rank, const std::string& host, const Call& call,
            const read::Amounts& amounts);
 
-  // Out of it what a program could make: a collective as often as the rank that made it least, and
-  // sends of each rank to the next, with their receives.
+  // Takes out and returns what a program could make: a collective as often as the rank that made it
+  // least, and sends of each rank to the next, with their receives.
   std::map<Call, read::Amounts> take_common();
-  // What is left, by any rank.
+  // Calls f for what is left, of each rank.
   void each(const std::function<void(const Call&, const read::Amounts&)>& f) const;
 
   std::size_t hosts() const { return hosts_.size(); }

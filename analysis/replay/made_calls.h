@@ -10,7 +10,7 @@
 
 namespace tprof::replay {
 
-// The rows of the ledger without their sizes: what has no line shows in these.
+// A row of the ledger without its size. Calls that have no line show in these.
 struct Kind {
   std::int64_t comm = 0;
   std::string function;
@@ -19,7 +19,7 @@ struct Kind {
   auto operator<=>(const Kind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// `call.root`: of sends and receives the other end. `call.nranks` is 0.
+// For sends and receives `call.root` is the other end. `call.nranks` is 0.
 struct Made {
   std::int64_t comm = 0;
   Call call;
@@ -31,14 +31,14 @@ struct MadeCalls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;
 
-  static constexpr std::size_t kMost = 65536;  // different ones
+  static constexpr std::size_t kMost = 65536;  // different calls
 
   std::map<Made, read::Amounts> made;
-  std::map<Kind, read::Amounts> others;  // behind so many
+  std::map<Kind, read::Amounts> others;  // calls beyond so many
   std::map<Kind, read::Amounts> lines;   // both together
 };
 
-// Of calls that are all alike so many.
+// Returns the amounts of so many calls of these, which are all alike.
 read::Amounts some_of(const read::Amounts& all, std::uint64_t calls);
 read::Amounts less(const read::Amounts& all, const read::Amounts& part);
 

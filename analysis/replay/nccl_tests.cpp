@@ -86,7 +86,7 @@ std::vector<std::string> arguments(const Call& call, std::uint64_t times, bool o
   }
   if (call.root >= 0) words.insert(words.end(), {"-r", std::to_string(call.root)});
   // TimeTest warms up -w times with each size. BenchTime then makes one call, and -n more, twice:
-  // out of place and in place. -c 0: none whose data is looked at.
+  // out of place and in place. -c 0 makes none whose data is looked at.
   const std::uint64_t warm_up = times % 2;
   const std::uint64_t timed = (times - warm_up) / 2 - 1;
   words.insert(words.end(), {"-g", one_rank_each ? "1" : std::to_string(call.nranks), "-w",

@@ -1,4 +1,4 @@
-// The calls of a job as runs of nccl-tests' programs, and what can't be made so.
+// The calls of a job as runs of nccl-tests' programs, and those that can't be made so.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Run {
   Call call;
   std::uint64_t times = 0;  // on each of call.nranks ranks
   std::uint64_t communicators = 0;
-  std::size_t hosts = 0;    // that the ranks of one of them are on, of the one with the most
+  std::size_t hosts = 0;    // most hosts that the ranks of one of them are on
   read::Amounts amounts{};  // on all ranks
 };
 
@@ -26,12 +26,12 @@ enum class Why {
   graph,         // a CUDA graph makes them
   no_line,       // the ledger alone has them
   program,       // nccl-tests has no program for the function
-  type,          // nor for the data type or the reduction
+  type,          // nccl-tests has no such data type or reduction
   communicator,  // it is not known on which ranks they are
   ranks,         // not all ranks of the communicator made it so often
   ring,          // sends and receives other than of each rank to the next
-  size,          // parts of ranks that it rounds; or nothing
-  once,          // a program makes each call twice at least
+  size,          // parts of ranks that nccl-tests rounds, or no data
+  once,          // a program makes each call at least twice
   many,          // calls of more different sizes than are kept
 };
 
@@ -44,7 +44,7 @@ struct Left {
   auto operator<=>(const Left&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// All NCCL calls that were executed are in the one or the other.
+// All executed NCCL calls are in the one or the other.
 struct Plan {
   std::vector<Run> runs;
   std::map<Left, read::Amounts> left;

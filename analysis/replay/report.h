@@ -1,4 +1,4 @@
-// What `tprof replay` prints: a shell script, or JSON.
+// The output of `tprof replay`: a shell script, or JSON.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace tprof::replay {
 
 struct Launch {
-  bool mpi = false;  // a process for each rank, of programs that were built with MPI=1
+  bool mpi = false;  // one process for each rank, of programs built with MPI=1
 };
 
 std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch);

@@ -17,7 +17,7 @@ using text::thousands;
 using diagnose::CommunicatorVerdict;
 using diagnose::Verdict;
 
-constexpr std::size_t kMaxLines = 16;  // of communicators whose ranks did not do the same
+constexpr std::size_t kMaxLines = 16;  // for communicators whose ranks did not do the same
 
 std::string_view text_of(Verdict verdict) {
   constexpr std::string_view kTexts[] = {
@@ -43,8 +43,8 @@ std::string line(const CommunicatorVerdict& c) {
       collectives(c.collectives), text_of(c.verdict));
 }
 
-// One line for all communicators of one verdict, the largest first; those whose ranks did not do
-// the same have one each.
+// Returns one line for all communicators of one verdict, the largest of which comes first. Those
+// whose ranks did not do the same get a line each.
 std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
   const CommunicatorVerdict& largest = *alike.front();
   const std::size_t n = alike.size();

@@ -1,4 +1,4 @@
-// How durations are spread out, as text for people and as JSON for programs.
+// The spread of durations, as text for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -13,9 +13,10 @@ std::string heading(const stats::Histogram& h);
 std::string to_text(const stats::Histogram& h, bool per_rank);
 nlohmann::ordered_json to_json(const stats::Histogram& h);
 
-// Of operations, whatever their sizes, types and communicators. `all`: calls that were executed.
+// The times of operations, whatever their sizes, types and communicators. `all` is the number of
+// executed calls.
 std::string to_text(const stats::OpTimes& times, std::uint64_t all);
-// Of one line of the operations; null: nothing is known of it.
+// The times of one line of the operations. Null if nothing is known of it.
 nlohmann::ordered_json to_json(const stats::OpTimes& times, const stats::OpKey& key);
 
 }  // namespace tprof::report

@@ -1,4 +1,4 @@
-// What was counted, as JSON for programs: alike in all commands.
+// The counts as JSON for programs, the same in all commands.
 #pragma once
 
 #include "read/process.h"
@@ -6,7 +6,7 @@
 
 namespace tprof::report {
 
-// Of calls, whoever waited for them.
+// The figures of calls, without those of exposed time.
 inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
   return {{"calls", a.calls},
           {"count", a.count},

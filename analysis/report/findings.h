@@ -11,11 +11,11 @@ namespace tprof::report {
 // `full`: with its place and the evidence. `brief`: in a list under a heading.
 enum class Detail { full, brief };
 
-// "error: …", with what to do next below it.
+// Returns "error: …", with what to do next below it.
 std::string to_text(const diagnose::Finding& finding, Detail detail);
 nlohmann::ordered_json to_json(const diagnose::Findings& findings, Detail detail);
 
-// For fields that may not be known.
+// Returns null for empty text, which means that the field is not known.
 nlohmann::ordered_json or_null(const std::string& text);
 
 }  // namespace tprof::report

@@ -21,12 +21,12 @@ using read::Process;
 
 constexpr std::size_t kHostsShown = 16;
 
-// "key  value", aligned.
+// Adds a line "key  value", aligned.
 void field(std::string& out, std::string_view key, const std::string& value) {
   out += fmt::format("  {:<9} {}\n", key, printable(value));
 }
 
-// NCCL_VERSION_CODE since 2.9 and CUDART_VERSION.
+// These take NCCL_VERSION_CODE, as it is since 2.9, and CUDART_VERSION.
 std::string nccl_version(std::int64_t v) {
   return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
@@ -34,7 +34,7 @@ std::string cuda_version(std::int64_t v) {
   return fmt::format("{}.{}", v / 1000, v % 1000 / 10);
 }
 
-// One line per version and path that served: more than one means that ranks differ.
+// Adds one line per version and path that served. More than one means that ranks differ.
 template <typename Version, typename Path, typename Print>
 void libraries(std::string& out, const job::Job& job, std::string_view key, const Version& version,
                const Path& path, const Print& print) {
@@ -113,7 +113,8 @@ void times(std::string& out, const job::Job& job) {
                     fmt::gmtime(seconds), diagnose::duration(last - first)));
 }
 
-// Beside the calls: what a wrapped call takes longer is in the program's own threads.
+// This is the cost beside the calls. What a wrapped call takes longer is in the program's own
+// threads.
 void self_cost(std::string& out, const stats::Summary& s) {
   if (s.self_run_ns == 0) return;
   field(

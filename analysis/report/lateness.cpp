@@ -88,7 +88,7 @@ std::string worst_table(const Lateness& l) {
   return table.str();
 }
 
-// What the figures are, and what they leave out.
+// Explains the figures, and what they leave out.
 std::string notes(const Lateness& l) {
   std::string out =
       "  Late by: how long nobody else was waited for (behind the last but one, and the collective "

@@ -1,4 +1,4 @@
-// Who came last to collectives, as text for people and as JSON for programs.
+// The ranks that came last to collectives, as text for people and as JSON for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -25,7 +25,7 @@ using text::thousands;
 using enum Table::Align;
 
 constexpr std::size_t kGroupsShown = 8;
-constexpr std::size_t kRowsShown = 100;  // of a group
+constexpr std::size_t kRowsShown = 100;  // per group
 
 Amounts sum(const LayerRow& row) {
   Amounts all;
@@ -33,7 +33,7 @@ Amounts sum(const LayerRow& row) {
   return all;
 }
 
-// Of a rank: a whole number as such.
+// Returns the calls of a rank per step. A whole number is shown as such.
 std::string per_step(std::uint64_t calls, std::uint64_t rank_steps) {
   if (calls == 0 || rank_steps == 0) return "-";
   if (calls % rank_steps == 0) return thousands(calls / rank_steps);
@@ -65,7 +65,7 @@ std::string group_table(const LayerGroup& group) {
   std::vector<std::pair<std::string, Table::Align>> columns = {{"", left}};
   if (names) columns.emplace_back("name", left);
   columns.insert(columns.end(), {{"elements", right}, {"size", right}});
-  std::vector<std::size_t> ops;  // that there are
+  std::vector<std::size_t> ops;  // the operations that there are
   for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
     const bool any =
         std::ranges::any_of(group.rows, [op](const auto& r) { return r.ops[op].calls != 0; });
@@ -123,7 +123,7 @@ bool any_named(const Layers& layers, NamedBy by) {
   });
 }
 
-// What the figures are, and what they rest on.
+// Explains the figures, and what they rest on.
 std::string notes(const Layers& layers) {
   const auto left = [&](NoLayer why) { return layers.left.contains(why); };
   std::string out;

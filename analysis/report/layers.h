@@ -1,4 +1,4 @@
-// What each layer moves, as text for people and as JSON for programs.
+// The data that each layer moves, as text for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tprof::report {
 
-// Where there are none: a sentence without its full stop.
+// Returns why there are none, as a sentence without its full stop.
 std::string why_none(const stats::Layers& layers);
 
 std::string layer_table(const stats::Layers& layers);

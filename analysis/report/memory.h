@@ -1,4 +1,4 @@
-// What the program had allocated, for people and for programs.
+// Memory that the program had allocated, for people and for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-// Empty where there is nothing.
+// Empty if there is nothing.
 std::string memory_table(const stats::Memory& memory);
 nlohmann::ordered_json to_json(const stats::Memory& memory);
 

@@ -1,4 +1,4 @@
-// In which phase of a step calls were made, as text for people and as JSON for programs.
+// The phases of a step in which calls were made, as text for people and as JSON for programs.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where calls came from, as `tprof summary` shows it: NVTX ranges, call sites.
+// The places that calls came from, as `tprof summary` shows them: NVTX ranges, call sites.
 #pragma once
 
 #include <string>

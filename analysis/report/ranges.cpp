@@ -19,7 +19,7 @@ using text::Table;
 using text::thousands;
 
 constexpr std::size_t kRangesShown = 40;
-constexpr std::size_t kLongestName = 60;  // characters, in the table
+constexpr std::size_t kLongestName = 60;  // bytes, in the table
 
 using Entry = std::pair<const RangeKey, RangeTotal>;
 
@@ -31,7 +31,7 @@ std::vector<const Entry*> by_time(const stats::RangeTotals& totals) {
   return all;
 }
 
-// A character is not cut in two.
+// Shortens a long name, without cutting a character in two.
 std::string shortened(std::string name) {
   if (name.size() <= kLongestName) return name;
   std::size_t end = kLongestName;
@@ -39,12 +39,13 @@ std::string shortened(std::string name) {
   return name.substr(0, end) + "...";
 }
 
-// Nothing is known of what lies within ranges that were started and ended by themselves.
+// True if all were started and ended by themselves. Nothing is known of what lies within such
+// ranges.
 bool only_apart(const RangeTotal& total) {
   return total.apart != 0 && total.apart == total.time.count && total.open == 0;
 }
 
-// A number where it has no name; empty: none.
+// Returns the category's name, or its number if it has no name. Empty if there is none.
 std::string category(const RangeKey& key) {
   return key.category == 0 ? text::printable(key.category_name) : std::to_string(key.category);
 }

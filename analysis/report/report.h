@@ -1,4 +1,4 @@
-// What `tprof summary` and `tprof check` print: text for people, JSON for programs.
+// The output of `tprof summary` and `tprof check`: text for people, JSON for programs.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ struct TextOptions {
 std::string to_text(const stats::Summary& summary, const TextOptions& options);
 std::string to_json(const stats::Summary& summary);
 
-// What ran, where, on which libraries: the first lines of the summary.
+// Returns the first lines of the summary: what ran, where, on which libraries.
 std::string header_text(const stats::Summary& summary);
 
-// "4 processes"; "4 ranks in 1 process", where one holds several.
+// Returns "4 processes", or "4 ranks in 1 process" if one holds several.
 std::string how_many(const std::vector<const read::Process*>& processes);
 
 std::string to_text(const diagnose::Diagnosed& said);

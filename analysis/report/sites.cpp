@@ -30,7 +30,7 @@ std::string text_of(const symbols::Place& p) {
   return fmt::format("{}:{} {}", file_name(p.file), p.line, p.function);
 }
 
-// What is known of a native frame: of what was inlined, all.
+// Returns what is known of a native frame, with all that was inlined.
 std::vector<std::string> texts_of(const symbols::Frame& frame, const symbols::Names& names) {
   std::vector<std::string> texts;
   for (const symbols::Place& p : names.of(frame)) texts.push_back(frame.object + " " + text_of(p));
@@ -38,7 +38,7 @@ std::vector<std::string> texts_of(const symbols::Frame& frame, const symbols::Na
   return texts;
 }
 
-// What made the call: the innermost frame, native or Python's.
+// Returns what made the call: the innermost frame, native or Python's.
 std::string caller(const SiteKey& site, const symbols::Names& names) {
   if (!site.native.empty() && !names.of(site.native[0]).empty()) {
     return texts_of(site.native[0], names)[0];
@@ -54,7 +54,7 @@ std::string place(const SiteKey& site) {
   return site.frames.empty() ? "-" : text_of(site.frames.back());
 }
 
-// Between characters, not within one.
+// Cuts long text between characters, not within one.
 std::string cut(const std::string& text) {
   if (text.size() <= kLongest) return printable(text);
   std::size_t end = kLongest;
@@ -62,7 +62,7 @@ std::string cut(const std::string& text) {
   return printable(text.substr(0, end)) + "...";
 }
 
-// The native stacks of the sites that moved most, as far as it can be read at a glance.
+// Lists the native stacks of the sites that moved most, as far as it can be read at a glance.
 std::string stack_lists(const stats::SiteTotals& totals) {
   constexpr std::size_t kStacks = 5;
   constexpr std::size_t kFrames = 12;
@@ -102,7 +102,7 @@ struct Row {
   Amounts amounts;
 };
 
-// Sites that look alike here are one: the whole of each is in the JSON.
+// Adds up sites that look alike here. The JSON has each as a whole.
 std::vector<Row> rows_of(const stats::SiteTotals& totals) {
   using Shown = std::tuple<std::string, std::string, Bucket, std::string>;
   std::map<Shown, Amounts> sums;

@@ -8,7 +8,7 @@
 
 namespace tprof::report {
 
-// `all`: calls of the job, or of the steps that were asked for.
+// `all` is the number of calls of the job, or of the steps that were asked for.
 std::string to_text(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all);
 nlohmann::ordered_json to_json(const stats::Slowest& slowest);
 

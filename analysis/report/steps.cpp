@@ -19,7 +19,7 @@ using text::thousands;
 constexpr std::size_t kOddShown = 20;
 constexpr std::size_t kDifferencesShown = 6;
 
-// Nearest rank: a value that occurs.
+// Returns the quantile by nearest rank: a value that occurs.
 std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::size_t percent) {
   return sorted[(percent * (sorted.size() - 1) + 99) / 100];
 }

@@ -1,4 +1,4 @@
-// What `tprof summary` says of the steps of a job.
+// The part of `tprof summary` about the steps of a job.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@ namespace tprof::report {
 
 std::string named(const stats::StepRange& steps);  // "10-", "3-7", "5"
 
-// How they were found, and what is not known of them: a sentence or more, each with its full stop.
+// Returns how they were found, and what is not known about them: a sentence or more, each with its
+// full stop.
 std::string how_found(const steps::Found& found);
 
 std::string step_table(const stats::StepTotals& totals);
 
-// `steps` and `steps_found` of the contract, and what belongs to them.
+// Adds `steps` and `steps_found` of the contract, and what belongs to them.
 void add_steps(nlohmann::ordered_json& to, const stats::StepTotals& totals);
 
 }  // namespace tprof::report

@@ -26,7 +26,7 @@ Json all_figures(const read::Amounts& a) {
   return j;
 }
 
-// Of a bucket, or of all: an array of each of these figures, with a number for each rank.
+// A bucket, or all together, has an array of each of these figures, with a number for each rank.
 constexpr std::pair<const char*, std::uint64_t read::Amounts::*> kOfRanks[] = {
     {"calls", &read::Amounts::calls},
     {"elements", &read::Amounts::elements},
@@ -48,7 +48,7 @@ Json bucket(const read::Amounts& all, OfRanks& of_ranks) {
 }
 
 Json buckets(const stats::Summary& s) {
-  std::array<OfRanks, kBucketCount + 1> of_ranks;  // the last: of all buckets
+  std::array<OfRanks, kBucketCount + 1> of_ranks;  // the last is of all buckets
   for (OfRanks& of : of_ranks) of.fill(Json::array());
   stats::each_rank(s, [&](std::int64_t, const stats::Buckets& totals) {
     for (std::size_t b = 0; b < kBucketCount; ++b) add(of_ranks[b], totals[b]);
@@ -63,7 +63,7 @@ Json buckets(const stats::Summary& s) {
   return j;
 }
 
-// CLOCK_REALTIME in nanoseconds, by rank, of those that did not close.
+// Returns until when ranks that did not close are known: CLOCK_REALTIME in nanoseconds, by rank.
 Json known_until(const stats::Summary& s) {
   Json j = Json::object();
   for (const read::Process* p : s.job->processes) {

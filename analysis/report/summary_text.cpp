@@ -33,7 +33,7 @@ constexpr std::size_t kCommsShown = 20;
 
 using Columns = std::vector<std::pair<std::string, Table::Align>>;
 
-// `align`: l or r of each.
+// `align` has l or r for each name.
 Columns columns(std::string_view align, const std::vector<const char*>& names) {
   Columns all;
   for (const char* name : names) all.emplace_back(name, align[all.size()] == 'l' ? left : right);
@@ -46,7 +46,7 @@ std::string ratio(std::uint64_t part, std::uint64_t all) {
              : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-// And the share of the device time of those calls of which it is known.
+// Returns the exposed time, and its share of the device time of those calls for which it is known.
 std::string exposed(const Amounts& a) {
   return a.exposure_known == 0 ? "-"
                                : fmt::format("{} ({})", duration(a.exposed_ns),
@@ -56,12 +56,12 @@ std::string exposed(const Amounts& a) {
 std::string mean_host(const Amounts& a) {
   return a.calls == a.replayed ? "-" : duration(a.host_ns / (a.calls - a.replayed));
 }
-// 0: it may be of an earlier epoch.
+// Shows "-" for 0, since the longest call may be of an earlier epoch.
 std::string longest(std::uint64_t ns) {
   return ns == 0 ? "-" : duration(ns);
 }
 
-// Whether of any copy of the bucket it is known what the host's side was.
+// True if it is known of any copy of the bucket what the host's side was.
 bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
   for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
     const bool known = static_cast<HostMemory>(m) != HostMemory::unknown;
@@ -144,7 +144,7 @@ struct OpRow {
   bool bus = true;
 };
 
-// The dimension beside the operation, as a sort key and as text.
+// Returns the dimension beside the operation, as a sort key and as text.
 std::pair<std::int64_t, std::string> dimension(const stats::OpKey& key, By by) {
   switch (by) {
     case By::size:

@@ -1,4 +1,4 @@
-// How tables show the times of calls.
+// Shows the times of calls in tables.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@ struct CommSummary {
   std::string role;           // empty: not known
   bool role_guessed = false;  // from what it carries, not from its name
   std::int64_t nranks = 0;
-  std::vector<std::int64_t> ranks;  // of the world, as far as they were seen
-  std::uint64_t collectives = 0;    // issued by one rank (the most)
+  std::vector<std::int64_t> ranks;  // in the world, as far as they were seen
+  std::uint64_t collectives = 0;    // issued by the rank that issued most
   read::Amounts amounts;
 };
 

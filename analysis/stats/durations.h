@@ -1,4 +1,4 @@
-// How long calls and NVTX ranges of one name took, by the lines of a rank.
+// Collects how long calls and NVTX ranges of one name took, from the lines of a rank.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ enum From { kHost, kDevice, kRange, kFroms };
 
 struct Wanted {
   std::string name;
-  std::optional<Bucket> bucket;  // it is that of one
+  std::optional<Bucket> bucket;  // set if `name` is a bucket's
   const steps::Found& found;
   std::optional<StepRange> only;
   std::vector<std::uint64_t> edges{};  // empty: not known yet
@@ -65,7 +65,7 @@ struct Durations : collect::Collector {
   const Wanted& wanted;
   std::array<Samples, kFroms> of;
   std::uint64_t shared = 0;
-  std::set<std::string> names;  // that a misspelt one may have been meant to be
+  std::set<std::string> names;  // candidates for a misspelt name
   StartedRanges started;
   TimedCalls calls{[this](const read::Event&, const read::DeviceTime* t) {
     if (t == nullptr) return;

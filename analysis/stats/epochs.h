@@ -1,4 +1,4 @@
-// What one epoch of a process counted: between two calls of tprof_reset, or tprof ctl reset.
+// The counts of one epoch of a process: between two calls of tprof_reset, or of tprof ctl reset.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace tprof::stats {
 
-// Leaves in the ledger what that epoch added to it, from 0. A longest time that may be of an
-// earlier epoch is 0: it is not known. Throws BadInput where the process has no such epoch, or the
-// ledger is missing with which it began.
+// Leaves in the ledger only what that epoch added to it; the first epoch is 0. A longest time that
+// may stem from an earlier epoch becomes 0, since it is not known. Throws BadInput if the process
+// has no such epoch, or if the ledger with which it began is missing.
 void keep_epoch(read::Process& process, std::int64_t epoch);
 
 }  // namespace tprof::stats

@@ -72,7 +72,7 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
                                    near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
-// Scopes of that name, whatever their category, by rank.
+// Returns the scopes of that name by rank, whatever their category.
 std::map<std::optional<std::int64_t>, ScopeTotal> scopes_of(const job::Job& job,
                                                             const collect::Lines& lines,
                                                             const std::string& name) {
@@ -96,7 +96,7 @@ void set_times(Samples& to, const ScopeTotal& scope, const std::vector<std::uint
   }
 }
 
-// Nothing where all of them have lines, which tell more.
+// Returns nullopt if all scopes have lines, since lines tell more.
 std::optional<Histogram> of_counts(const job::Job& job, const collect::Lines& lines,
                                    const HistogramOptions& options, std::uint64_t with_lines) {
   const auto ranks = scopes_of(job, lines, options.name.substr(0, kMaxRangeName));

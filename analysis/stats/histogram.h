@@ -1,4 +1,4 @@
-// How the durations of one operation, or of the NVTX ranges of one name, are spread out.
+// The distribution of the durations of one operation, or of the NVTX ranges of one name.
 #pragma once
 
 #include <cstddef>
@@ -21,34 +21,36 @@ struct HistogramOptions {
 
 struct Histogram {
   enum class Kind { bucket, function, range };
-  // The widest durations are so much longer than the shortest: the bins' widths grow with them.
+  // If the longest duration is at least this many times the shortest, the bins' widths grow with
+  // it.
   static constexpr std::uint64_t kLogFrom = 10;
 
   std::string name;
   Kind kind = Kind::function;
   bool on_device = false;    // the times are the device's; else the host's
-  bool of_counts = false;    // of scopes, more than have lines: the bins are the ledger's, and how
-                             // they are spread out is not known
-  std::uint64_t looked = 0;  // of calls: those that have a line
-  std::uint64_t shared = 0;  // of the samples: a group's calls have their share of its time
+  bool of_counts = false;    // of scopes, some without lines: the bins are the ledger's, and the
+                             // spread of the durations is not known
+  std::uint64_t looked = 0;  // calls that have a line
+  std::uint64_t shared = 0;  // samples from groups: each call has its share of the group's time
   bool log_scaled = false;
-  // One more than there are bins: a bin is from one to below the next, the last one's end in it.
+  // One more than there are bins. A bin goes from its edge to below the next; the last includes its
+  // end.
   std::vector<std::uint64_t> edges_ns;
   Samples all;
-  std::map<std::optional<std::int64_t>, Samples> ranks;  // nothing: their rank is not known
+  std::map<std::optional<std::int64_t>, Samples> ranks;  // nullopt: the rank is not known
 
   std::size_t rank_count() const { return ranks.size() - ranks.count(std::nullopt); }
 };
 
-// Of calls that were executed when called and have a line, by the device's time where any has one;
-// in these steps, where any are asked for. From the lines of the next two passes, until which
-// `found` stays where it is. Throws BadInput where nothing has that name, and for a line that can't
-// be read.
+// Covers calls that were executed when called and have a line, in the steps asked for. Uses the
+// device's times if any call has one. Reads the lines of the next two passes, and refers to `found`
+// until then. Throws BadInput if nothing has that name, and for a line that can't be read.
 void want_histogram(collect::Passes& passes, const HistogramOptions& options,
                     const steps::Found& found, const std::optional<StepRange>& only,
                     std::optional<Histogram>& to);
 
-// From the shortest to the longest; at most so many bins, since an edge is a whole nanosecond.
+// Edges from the shortest to the longest duration. There may be fewer bins than asked for, since an
+// edge is a whole nanosecond.
 std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
                                  bool log_scaled);
 

@@ -10,7 +10,7 @@ constexpr std::size_t kMostNames = 10'000;
 constexpr std::size_t kMostAround = 16;  // of one call
 constexpr std::size_t kMostKept = std::size_t{1} << 22;
 
-// What emit_nvtx adds is another number each time.
+// Cuts off what emit_nvtx adds, since its numbers change with each call.
 std::string_view without_numbers(std::string_view name) {
   return name.substr(0, std::min(name.find(", seq = "), name.find(", op_id = ")));
 }
@@ -25,7 +25,8 @@ void LayerCalls::call(const read::Event& e) {
   site.push_back(e.site);
 }
 
-// Its line stands behind those of its thread's calls within it, and behind those of inner ranges.
+// A range's line comes after those of its thread's calls within it, and after those of inner
+// ranges.
 void LayerCalls::range(const read::Range& r) {
   RestCalls::range(r);
   const bool open = r.phase == read::Range::Phase::open && r.id.empty();

@@ -1,5 +1,5 @@
-// The calls of one rank with what layers are told by: what the ranges around them are called, where
-// in the program they come from, and how long the device took.
+// The calls of one rank, with what tells layers apart. These are the names of the ranges around the
+// calls, the places in the program that they come from, and how long the device took.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ struct LayerCalls : RestCalls {
   void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
   bool wants_times() const override { return true; }
 
-  // Of ranges, innermost first, and each once. Of gathers and reduce-scatters only.
+  // Names of the ranges around a call, innermost first and each once. For gathers and
+  // reduce-scatters only.
   using Names = std::vector<std::uint32_t>;  // indices into `names`
-  std::map<std::uint32_t, Names> around;     // by the call's place
+  std::map<std::uint32_t, Names> around;     // by the call's index
   std::vector<std::string> names;
-  // Of calls that have one of their own, by communicator and number; none: not timed.
+  // Times of calls that have one of their own, by communicator and number.
   std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> device_ns;
   std::vector<std::uint64_t> seq;  // of each call
   std::vector<std::int64_t> site;  // of each call; 0: not known
@@ -34,7 +35,7 @@ struct LayerCalls : RestCalls {
 
  private:
   std::map<std::string, std::uint32_t, std::less<>> name_numbers_;
-  std::size_t kept_ = 0;  // names around calls
+  std::size_t kept_ = 0;  // names in `around`
 };
 
 }  // namespace tprof::stats

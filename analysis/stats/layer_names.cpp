@@ -21,7 +21,8 @@ void add_all(Names& to, const Names& more) {
   }
 }
 
-// Of each row the innermost that is around all of its forward gathers and none of another's.
+// Returns for each row the innermost name that is around all of its forward gathers and around none
+// of another row's.
 std::vector<std::string> own_names(const std::vector<RowNames>& all, Names RowNames::*of) {
   std::map<std::string_view, std::size_t> rows;
   for (const RowNames& row : all) {
@@ -53,7 +54,7 @@ void RowNames::add(const LayerCalls& rank, std::uint32_t call, bool forward) {
   }
   const SiteKey* site = rank.sites.find(rank.site[call]);
   if (site == nullptr) return;
-  std::set<std::string> seen;  // a function that calls itself is one
+  std::set<std::string> seen;  // a recursive function counts once
   for (const SiteFrame& f : site->frames) {
     std::string text = text_of(f);
     if (of_program(f) && seen.insert(text).second) see(frames[std::move(text)], seen.size());

@@ -1,4 +1,4 @@
-// What units are called: by FSDP's own ranges, by other NVTX ranges, or by lines of the program.
+// Names units by FSDP's own ranges, by other NVTX ranges, or by lines of the program.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tprof::stats {
 
-// What is around the calls of a unit.
+// The names around the calls of a unit.
 struct RowNames {
   struct Around {
     std::uint64_t calls = 0;
@@ -22,7 +22,7 @@ struct RowNames {
   using Names = std::map<std::string, Around>;
 
   std::set<std::string> modules{};
-  std::uint64_t gathered = 0;  // in forward passes, which the two below are of
+  std::uint64_t gathered = 0;  // in forward passes; the two below count only these
   Names ranges{};
   Names frames{};
 
@@ -30,12 +30,12 @@ struct RowNames {
   void add(const RowNames& more);
 };
 
-// The module that FSDP2 gathers or reduces within a range of this name ("FSDP::all_gather
-// (blocks.3)", as torch.autograd.profiler.emit_nvtx makes them); empty: it says none.
+// Returns the module that FSDP2 gathers or reduces within a range of this name ("FSDP::all_gather
+// (blocks.3)", as torch.autograd.profiler.emit_nvtx makes them). Empty if it names none.
 std::string_view module_of(std::string_view range);
 std::string_view module_around(const LayerCalls& rank, std::uint32_t call);
 
-// `names`: of each row.
+// `names` has one entry for each row.
 void name_rows(std::vector<LayerRow>& rows, const std::vector<RowNames>& names);
 
 }  // namespace tprof::stats

@@ -7,13 +7,13 @@
 namespace tprof::stats {
 namespace {
 
-constexpr std::size_t kMostOrders = 64;  // that are compared, the most frequent ones
+constexpr std::size_t kMostOrders = 64;  // only the most frequent ones are compared
 
 using Seen = std::pair<Sizes, std::size_t>;
 
 }  // namespace
 
-// The first way and the last: between them lie all others.
+// Compares the first way and the last: all others lie between them.
 std::optional<std::vector<std::size_t>> places_in(const Sizes& part, const Sizes& whole) {
   std::vector<std::size_t> first;
   for (std::size_t i = 0; i < whole.size() && first.size() < part.size(); ++i) {

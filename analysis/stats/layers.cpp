@@ -16,8 +16,8 @@ namespace {
 using read::Amounts;
 using read::Process;
 
-// What is the same for the ranks of a group. The last: of several communicators of a rank that are
-// alike.
+// The common properties of the ranks of a group. The last element numbers communicators of a rank
+// that are alike.
 using Signature =
     std::tuple<std::int64_t, std::vector<std::tuple<bool, std::uint64_t, std::string>>,
                std::size_t>;
@@ -32,7 +32,7 @@ Signature signature_of(const Process& rank, const CommLayers& comm) {
   return s;
 }
 
-// All but those whose names say that something else is sent on them.
+// Returns all communicators but those whose names say that something else is sent on them.
 std::set<std::int64_t> carriers_of(const Process& rank, const std::vector<CommSummary>& comms) {
   std::set<std::int64_t> carriers;
   for (const auto& entry : rank.comms) {
@@ -67,8 +67,8 @@ class Merger {
   Merger(const StepRange& asked, const std::vector<CommSummary>& comms, Layers& to)
       : asked_(asked), comms_(comms), to_(to) {}
 
-  // Before any is added. The ranks of a communicator gather the same: where they seem not to, those
-  // are wrong that are fewer, or know of fewer.
+  // Call this for all ranks before any is added. The ranks of a communicator gather the same. If
+  // they seem not to, the minority is wrong, or those that know of fewer rows.
   void look_at(const RankSeen& seen) {
     const RankLayers layers =
         layers_of(seen.rank, passes_of(seen), carriers_of(seen.process, comms_));
@@ -181,12 +181,12 @@ class Merger {
   StepRange asked_;
   const std::vector<CommSummary>& comms_;
   Layers& to_;
-  std::map<Id, std::map<Signature, std::size_t>> votes_;  // of ranks
-  std::map<Signature, LayerGroup> groups_;                // stay where they are
+  std::map<Id, std::map<Signature, std::size_t>> votes_;  // number of ranks
+  std::map<Signature, LayerGroup> groups_;                // references to them stay valid
   std::map<Signature, std::vector<RowNames>> names_;
 };
 
-// What the totals have beyond what is told: outside of steps, or without a line.
+// Adds what the totals have beyond what is told: calls outside of steps, or without a line.
 void add_outside(Layers& layers, const Buckets& totals) {
   for (const Bucket bucket : kLayerBuckets) {
     const auto b = static_cast<std::size_t>(bucket);

@@ -1,6 +1,6 @@
-// What each layer of a model moves: the repeating pattern within a step, as units of parameters
-// that are gathered together (FSDP, ZeRO-3) and buckets of gradients that are reduced together
-// (DDP).
+// Finds what each layer of a model moves, from the repeating pattern within a step. Layers are
+// units of parameters that are gathered together (FSDP, ZeRO-3) and buckets of gradients that are
+// reduced together (DDP).
 #pragma once
 
 #include <array>
@@ -17,16 +17,16 @@ namespace tprof::stats {
 
 struct CommSummary;
 
-// forward, again: a unit is gathered by the thread that calls backward(), and by autograd's
-// threads. scattered, reduced: its gradients.
+// forward: a unit is gathered by the thread that calls backward(). again: it is gathered by
+// autograd's threads. scattered, reduced: its gradients are reduce-scattered or all-reduced.
 enum class LayerOp { forward, again, scattered, reduced };
 inline constexpr std::string_view kLayerOpNames[] = {"forward", "backward", "scattered", "reduced"};
 inline constexpr std::size_t kLayerOps = std::size(kLayerOpNames);
 Bucket bucket_of(LayerOp op);
 
-// module: FSDP2's own ranges tell the module. range: the innermost NVTX range that is around all of
-// its forward gathers, and around none of another unit. site: the innermost line of the program
-// that they, and no other unit's, come from.
+// module: FSDP2's own ranges name the module. range: the innermost NVTX range that is around all of
+// its forward gathers and no other unit's. site: the innermost line of the program from which all
+// of its forward gathers come, and no other unit's.
 enum class NamedBy { none, module, range, site };
 inline constexpr std::string_view kNamedByNames[] = {"", "module", "range", "site"};
 
@@ -50,27 +50,27 @@ struct LayerGroup {
   std::vector<LayerRow> rows{};
 };
 
-// Why a call is in no row. order: its pass is in another order than most, or nothing tells which of
-// several units it is of. data: what is sent need not be parameters or gradients. behind: it is in
-// no forward or backward pass of a step. outside: of steps; or it has no line.
+// Why a call is in no row. order: its pass has another order than most, or nothing tells which of
+// several units it belongs to. data: it may carry something else than parameters or gradients.
+// behind: it is in no forward or backward pass of a step. outside: it is in no step, or has no
+// line.
 enum class NoLayer { order, data, behind, outside };
 inline constexpr std::string_view kNoLayerNames[] = {"order", "data", "behind", "outside"};
 
 struct Layers {
   steps::Found found;
   std::vector<LayerGroup> groups{};
-  std::map<NoLayer, Buckets>
-      left{};           // with the rows they add up to the three buckets of the summary
+  std::map<NoLayer, Buckets> left{};  // with the rows, they add up to the summary's three buckets
   bool adds_up = true;  // false: `outside` is not known, as the ledger is older than the lines
-  std::vector<const read::Process*> unnamed{};  // ranks that tell no forward and backward pass
+  std::vector<const read::Process*> unnamed{};  // ranks without known autograd threads
 };
 
 // The buckets that layers are made of.
 inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING,
                                            Bucket::ALLREDUCE};
 
-// From the lines of the next pass. `totals`: of what is asked for, which all calls of these buckets
-// add up to. What is given by reference stays where it is until then.
+// Reads the lines of the next pass. `totals` are those of what is asked for: all calls of these
+// buckets add up to them. Refers to `totals`, `comms` and `to` until then.
 void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to);
 

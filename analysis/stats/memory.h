@@ -1,4 +1,4 @@
-// What the processes of a job had allocated (TPROF_MEMORY).
+// The memory that the processes of a job had allocated (TPROF_MEMORY).
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct MemoryOfProcess {
 };
 
 struct Memory {
-  bool asked = false;  // of one of them at least
+  bool asked = false;  // by at least one process
   std::vector<MemoryOfProcess> uses;
 };
 

@@ -23,7 +23,7 @@ struct RankedSpread {
 
 struct OpTime {
   RankedSpread host;
-  RankedSpread device;  // of a group's calls their share each
+  RankedSpread device;  // calls of a group have a share each
 
   bool on_device() const { return device.time.count != 0; }
   const RankedSpread& best() const { return on_device() ? device : host; }
@@ -31,9 +31,8 @@ struct OpTime {
 
 using OpTimes = std::map<OpKey, OpTime>;
 
-// Of calls that were executed when called and have a line; in these steps, where any are asked for.
-// From the lines of the next pass, until which `found` stays where it is; files that can't be read
-// are left out.
+// Covers calls that were executed when called and have a line, in the steps asked for. Reads the
+// lines of the next pass, and refers to `found` until then. Leaves out files that can't be read.
 void want_op_times(collect::Passes& passes, const steps::Found& found,
                    const std::optional<StepRange>& only, std::optional<OpTimes>& to);
 

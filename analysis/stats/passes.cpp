@@ -13,7 +13,8 @@ bool reduces(Bucket b) {
   return b == Bucket::RESHARDING || b == Bucket::ALLREDUCE || b == Bucket::REDUCE;
 }
 
-// That makes the most collectives besides autograd's. Calls of several threads are in no order.
+// Returns the thread that makes the most collectives, besides autograd's. Calls of several threads
+// have no order.
 std::uint32_t calling_thread(const RestCalls& rank) {
   const auto collective = [&](std::uint32_t place) {
     const Bucket b = rank.kinds[rank.calls[place].kind].bucket;
@@ -37,7 +38,7 @@ StepPasses cut(const RestCalls& rank, const Places& by_time, const steps::Interv
   const auto time = [&](std::uint32_t place) { return rank.calls[place].ts_ns; };
   StepPasses step{.step = interval.step};
   Places since;
-  bool backward = false;  // the last call that was seen is of a backward pass
+  bool backward = false;  // the last call seen belongs to a backward pass
   const auto first = std::ranges::lower_bound(by_time, interval.from_ns, {}, time);
   for (auto i = first; i != by_time.end() && time(*i) < interval.to_ns; ++i) {
     const std::uint32_t by = rank.calls[*i].thread;
@@ -54,9 +55,9 @@ StepPasses cut(const RestCalls& rank, const Places& by_time, const steps::Interv
   return step;
 }
 
-// Where autograd's threads made no call in a step (DeepSpeed reduces on the thread that called
-// backward(), and gathers nothing that every rank keeps), its passes are told by what is a gradient
-// elsewhere, or is reduced in a range that is called backward.
+// Finds the passes of a step in which autograd's threads made no call. DeepSpeed reduces on the
+// thread that called backward(), and gathers nothing that every rank keeps. Its passes show by
+// calls that are gradients elsewhere, or by reductions in a range that is named backward.
 StepPasses cut_at_gradients(const RestCalls& rank, StepPasses step, const Passes& all,
                             const std::set<std::uint32_t>& gradients) {
   const auto is_gradient = [&](std::uint32_t place) {
@@ -90,7 +91,8 @@ std::set<std::uint32_t> gradients_of(const RestCalls& rank, const Passes& all) {
   return gradients;
 }
 
-// What is reduced before the first backward pass of a step is no gradient.
+// Moves the gradients that directly follow a backward pass to `late`. Reductions before the first
+// backward pass of a step are not gradients.
 void take_gradients(const RestCalls& rank, Passes& all) {
   std::set<std::uint32_t> activations;
   for (const StepPasses& s : all.steps) {

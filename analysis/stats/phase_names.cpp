@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kForward[] = {"forward", "fwd"};
 constexpr std::string_view kBackward[] = {"backward", "bwd"};
-// Alone; with a word for what it does, any that ends so.
+// A name of one word has to be one of these. With a word of kUpdates, any word may end in one.
 constexpr std::string_view kOptimizer[] = {"optimizer", "optimiser", "optim"};
 constexpr std::string_view kUpdates[] = {"step", "update"};
 constexpr std::string_view kLoad[] = {"dataloader", "dataloading"};
@@ -52,7 +52,7 @@ std::optional<StepPhase> phase_of_name(std::string_view name) {
   const std::vector<std::string> words = text::words(name);
   const bool forward = any(words, kForward);
   const bool backward = any(words, kBackward);
-  if (forward && backward) return std::nullopt;  // both of them, one behind the other
+  if (forward && backward) return std::nullopt;  // it covers both, one after the other
   if (forward) return StepPhase::forward;
   if (backward) return StepPhase::backward;
   if (is_optimizer(words)) return StepPhase::optimizer;

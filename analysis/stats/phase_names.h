@@ -1,4 +1,4 @@
-// What the names of NVTX ranges say of the phase of a training step that they are around.
+// Derives the phase of a training step from the names of the NVTX ranges around calls.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace tprof::stats {
 
-// load: batches of data. other: told by nothing.
+// load: batches of data. other: nothing tells the phase.
 enum class StepPhase { load, forward, backward, optimizer, other };
 inline constexpr std::string_view kStepPhaseNames[] = {"load", "forward", "backward", "optimizer",
                                                        "other"};
 inline constexpr std::size_t kStepPhaseCount = std::size(kStepPhaseNames);
 
-// As people and frameworks name them: "forward", "backward pass", "optimizer step",
+// Knows the names that people and frameworks use: "forward", "backward pass", "optimizer step",
 // "DataLoader", "Optimizer.step#AdamW.step" (PyTorch), "DeepSpeedEngine.forward" (DeepSpeed),
-// "forward-compute", "batch-generator" (Megatron). Nothing: the name is of no phase, or of several.
+// "forward-compute", "batch-generator" (Megatron). Nullopt if the name has no phase, or several.
 std::optional<StepPhase> phase_of_name(std::string_view name);
 
-// The program's own word for it (tprof_phase), else by the name.
+// Takes the program's own word for it (tprof_phase), else goes by the name.
 std::optional<StepPhase> phase_of_range(const read::Range& range);
 
 }  // namespace tprof::stats

@@ -11,19 +11,19 @@
 namespace tprof::stats {
 namespace {
 
-// Of a thread: more have no calls in their ranges.
+// Ranges of further threads hold no calls.
 constexpr std::size_t kMaxThreads = 1024;
 constexpr std::size_t kMaxPieces = 4096;
 
-// Calls of one thread that lie behind one another, from the first to the last of them.
+// Consecutive calls of one thread, from the first to the last of them.
 struct Piece {
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
   Inside calls{};
 };
 
-// The line of a range stands behind those of its thread's calls within it. So its calls are those
-// since its start: they are taken together, and wait as one piece for the range around it.
+// The line of a range comes after those of its thread's calls within it, so its calls are those
+// since its start. They are merged into one piece, for the range around it.
 class ThreadCalls {
  public:
   void call(std::int64_t ts_ns, Bucket bucket, std::uint64_t bytes) {
@@ -32,7 +32,7 @@ class ThreadCalls {
     p.calls[static_cast<std::size_t>(bucket)] = {1, bytes};
   }
 
-  // Adds the calls since `start_ns`. False: it may have been more.
+  // Adds the calls since `start_ns`. Returns false if there may have been more.
   bool since(std::int64_t start_ns, Inside& inside) const {
     auto p = pieces_.rbegin();
     for (; p != pieces_.rend() && p->first_ns >= start_ns; ++p) add(inside, p->calls);
@@ -50,7 +50,7 @@ class ThreadCalls {
   }
 
  private:
-  // Of the older half two become one: a range that begins between them is then not exact.
+  // Merges the older half in pairs. A range that begins within a pair is then not exact.
   void coarsen() {
     const std::size_t half = kMaxPieces / 2;
     for (std::size_t i = 0; i < half; i += 2) {
@@ -76,8 +76,8 @@ void add_color(RangeTotal& total, const std::string& color) {
   total.color = !total.color || *total.color == color ? color : "";
 }
 
-// Of a process, which may be several ranks: a thread's calls need not be those of the rank whose
-// device it had when it pushed the range.
+// The ranges of a process, which may be several ranks. A thread's calls need not belong to the rank
+// whose device it had when it pushed the range.
 struct ProcessRanges {
   std::map<std::int64_t, ThreadCalls> threads;
   std::map<RangeKey, RangeTotal> totals;
@@ -207,7 +207,7 @@ RangeTotals range_totals(const job::Job& job, const collect::Lines& lines, Proce
       merge(totals, *ranges);
       ranges.reset();
     } else {
-      continue;  // another rank of it was here
+      continue;  // another rank of the process was here
     }
     totals.all_lines = totals.all_lines && p->footer && p->footer->dropped.empty();
     if (!p->footer) continue;

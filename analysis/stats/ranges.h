@@ -19,7 +19,7 @@ namespace tprof::stats {
 struct RangeKey {
   std::string domain;  // empty: the default domain, or one that is not known
   std::string name;
-  bool mark = false;          // a moment: it has no duration, and nothing lies within it
+  bool mark = false;          // an instant: it has no duration, and nothing lies within it
   std::int64_t category = 0;  // 0: none, or it has a name
   std::string category_name{};
 
@@ -48,26 +48,26 @@ struct Payloads {
 };
 
 struct RangeTotal {
-  Spread time;              // of those that ended; of marks only the count
-  std::uint64_t open = 0;   // that had not ended with the trace
-  std::uint64_t apart = 0;  // of `time`: started and ended by themselves, so nothing is in `inside`
-  std::uint64_t vague = 0;  // that may hold more calls than `inside` says
+  Spread time;              // of those that ended; for marks, only the count
+  std::uint64_t open = 0;   // not ended by the end of the trace
+  std::uint64_t apart = 0;  // of `time`: with separate start and end lines, so without `inside`
+  std::uint64_t vague = 0;  // may hold more calls than `inside` says
   std::set<std::int64_t> ranks{};
-  // Calls that the thread of the range began while it was open. A call within two ranges is in
-  // both. Calls that were executed and have a line, graph launches not.
+  // Calls that the thread of the range began while it was open. They were executed and have a line;
+  // graph launches are left out. A call within two ranges is in both.
   Inside inside{};
   Payloads payloads{};
-  std::uint64_t elements = 0;  // that scopes told
+  std::uint64_t elements = 0;  // given by scopes
   std::uint64_t bytes = 0;
-  std::uint64_t errors = 0;            // of `time`: an exception left them
-  std::optional<std::string> color{};  // nothing: none has one; empty: they differ
-  std::uint64_t beyond = 0;            // of `time`: those without a line, whose spread is not known
-  std::uint64_t device_timed = 0;      // of scopes: those that have a time on the device
+  std::uint64_t errors = 0;            // of `time`: left by an exception
+  std::optional<std::string> color{};  // nullopt: none has one; empty: they differ
+  std::uint64_t beyond = 0;            // of `time`: without a line, so their spread is not known
+  std::uint64_t device_timed = 0;      // scopes that have a time on the device
   std::uint64_t device_ns = 0;
 };
 
 struct RangeTotals {
-  static constexpr std::size_t kMaxNames = 10'000;  // all that come later are one
+  static constexpr std::size_t kMaxNames = 10'000;  // all later ones share one
 
   std::map<RangeKey, RangeTotal> ranges;
   std::uint64_t dropped = 0;  // ranges without a line

@@ -9,7 +9,7 @@
 namespace tprof::stats {
 namespace {
 
-constexpr std::size_t kFewestSteps = 2;  // in which an order is seen: once repeats nothing
+constexpr std::size_t kFewestSteps = 2;  // in which an order must be seen: one repeats nothing
 
 class Mapper {
  public:
@@ -40,8 +40,8 @@ class Mapper {
   }
 
   // Parameters come back in the backward pass: they are gathered again, or as many gradients are
-  // scattered. Where gradients are all-reduced (DDP), what is gathered is something else; and what
-  // is scattered in the forward pass too are activations.
+  // scattered. If gradients are all-reduced (DDP), what is gathered is something else. Scatters in
+  // the forward pass, too, are activations.
   void find_units(std::int64_t comm, CommCalls& of) {
     if (of.scatters_ahead || of.reduced_bytes > of.other_bytes) return;
     std::set<std::uint64_t> back;
@@ -76,7 +76,7 @@ class Mapper {
     }
   }
 
-  // Which call is of which place of an order.
+  // Maps calls to places in an order.
   struct Rows {
     struct Told {
       std::optional<std::size_t> place{};
@@ -96,7 +96,8 @@ class Mapper {
     }
   }
 
-  // Of hybrid sharding: replicas reduce each shard of gradients in the order in which it came.
+  // For hybrid sharding: replicas reduce the shards of gradients in the order in which they were
+  // scattered.
   void add_replicas(Rows& rows, std::int64_t comm, std::size_t number, const Places& scatters) {
     if (scatters.empty()) return;
     for (auto& [other, calls] : calls_.comms) {
@@ -116,14 +117,15 @@ class Mapper {
     }
   }
 
-  // Else the order is not the program's: what was taken for steps may be something else.
+  // True if at least half of the calls have a place. Otherwise the order is not the program's: what
+  // was taken for steps may be something else.
   static bool mostly_told(const Rows& rows) {
     const auto n = std::ranges::count_if(
         rows.told, [](const auto& entry) { return entry.second.place.has_value(); });
     return 2 * static_cast<std::size_t>(n) >= rows.told.size();
   }
 
-  // What FSDP2's ranges tell is true: two modules at one place show that the order is not.
+  // True if FSDP2's ranges name two modules at one place. They are right, so the order is wrong.
   bool contradicted(const Rows& rows) const {
     std::map<std::size_t, std::string_view> modules;
     for (const auto& [call, told] : rows.told) {
@@ -135,7 +137,7 @@ class Mapper {
     return false;
   }
 
-  // A unit is one where something of it came back.
+  // Takes the places as rows. For units, only those of which something came back.
   void take(std::int64_t comm, const Rows& rows, const Sizes& order, bool units) {
     std::vector<bool> proved(order.size(), !units);
     std::map<std::size_t, std::uint32_t> first;
@@ -163,7 +165,7 @@ class Mapper {
     }
   }
 
-  // What is left of the reductions of a backward pass.
+  // Finds the buckets among the remaining reductions of backward passes.
   void find_buckets(std::int64_t comm, CommCalls& of) {
     std::map<Sizes, std::size_t> times;
     std::map<std::size_t, std::pair<Places, Sizes>> passes;

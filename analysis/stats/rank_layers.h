@@ -13,7 +13,7 @@ namespace tprof::stats {
 
 struct RankRow {
   bool unit = false;
-  CallKind call{};  // its first
+  CallKind call{};  // its first call
   RowNames names{};
 };
 
@@ -29,8 +29,8 @@ struct RankLayers {
     LayerOp op = LayerOp::forward;
   };
   std::vector<CommLayers> comms{};
-  std::map<std::uint32_t, Place> places{};  // by the call's place
-  std::map<std::uint32_t, NoLayer> none{};  // of calls in passes that have none
+  std::map<std::uint32_t, Place> places{};  // by the call's index
+  std::map<std::uint32_t, NoLayer> none{};  // calls in passes that are in no row
 };
 
 // `carriers`: communicators that may carry parameters.

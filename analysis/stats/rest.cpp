@@ -14,7 +14,7 @@ namespace {
 using read::Process;
 using Told = std::map<std::pair<StepPhase, ToldBy>, Buckets>;
 
-// Of the ledger: what no autograd thread has called.
+// Returns the ledger's calls that no autograd thread made.
 Buckets not_autograd(const Process& process) {
   Buckets totals{};
   each_row(process, [&](const read::Row& row) {
@@ -57,8 +57,8 @@ Told told_of(const RestCalls& rank, const std::vector<steps::Interval>* steps) {
   return told;
 }
 
-// What is left of a ledger's calls. False: it has fewer than were told, as of a process whose last
-// ledger is older than its lines.
+// Subtracts the told calls from the ledger's. False if the ledger has fewer, as in a process whose
+// last ledger is older than its lines.
 bool take(Buckets& left, const Told& told) {
   for (const auto& [key, buckets] : told) {
     for (std::size_t b = 0; b < kBucketCount; ++b) {

@@ -55,8 +55,8 @@ void RestCalls::call(const read::Event& e) {
   calls.push_back({e.ts_ns, e.dur_ns, number->second, by});
 }
 
-// Its line stands behind those of its thread's calls within it, and inner ranges' before those of
-// outer ones.
+// A range's line comes after those of its thread's calls within it, and the lines of inner ranges
+// come before those of outer ones.
 void RestCalls::range(const read::Range& r) {
   const bool open = r.phase == read::Range::Phase::open && r.id.empty();
   if (r.phase != read::Range::Phase::closed && !open) return;

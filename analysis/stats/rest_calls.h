@@ -1,5 +1,5 @@
-// The calls of one rank as its lines have them, with what their threads and the ranges around them
-// tell of the phase that they are of.
+// The calls of one rank from its lines, with what their threads and the ranges around them tell of
+// their phase.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct RankCall {
   std::int64_t dur_ns = 0;
   std::uint32_t kind = 0;
   std::uint32_t thread = 0;          // index into RestCalls::threads
-  std::optional<StepPhase> range{};  // by the innermost range whose name says it
+  std::optional<StepPhase> range{};  // by the innermost range whose name tells it
 };
 
 struct RestCalls : collect::Collector {
@@ -41,7 +41,7 @@ struct RestCalls : collect::Collector {
     std::string name{};  // empty: not known
     std::vector<std::uint32_t> calls{};
     bool autograd() const;
-    bool loads() const;  // PyTorch's, that only loads data
+    bool loads() const;  // a thread of PyTorch that only loads data
   };
 
   using Collector::Collector;
@@ -50,10 +50,10 @@ struct RestCalls : collect::Collector {
   bool wants_ranges() const override { return true; }
   void thread(const read::ThreadName& t) override;
 
-  // Whether every call of the rank has its line, and each thread its name: the ledger's calls of
-  // autograd threads are those of these.
+  // True if every call of the rank has its line, and each thread its name. Then the lines have as
+  // many calls of autograd threads as the ledger.
   bool whole() const;
-  // Whether threads have the names that the program gave them (anonymised ones do not).
+  // True if threads have the names that the program gave them (anonymised ones do not).
   bool named() const;
 
   std::vector<CallKind> kinds;
@@ -62,11 +62,11 @@ struct RestCalls : collect::Collector {
   bool all = true;  // false: there were more than kMost
 
  protected:
-  // In their order; null: none.
+  // Returns the thread's calls in their order; null if none are known.
   const std::vector<std::uint32_t>* calls_of(std::int64_t tid) const;
 
  private:
-  // Calls of autograd threads: in the lines, and in the ledger those that get lines.
+  // Counts calls of autograd threads: those in the lines, and those in the ledger that get lines.
   std::pair<std::uint64_t, std::uint64_t> autograd_calls() const;
   std::uint32_t thread_of(std::int64_t tid);
   std::map<std::tuple<Bucket, std::int64_t, std::uint64_t, std::uint64_t, std::string>,

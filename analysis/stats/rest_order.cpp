@@ -13,7 +13,8 @@ namespace {
 
 using Kinds = std::vector<std::uint32_t>;
 
-// What most steps have, of two that are as frequent the smaller. Nothing: no two are alike.
+// Returns what most steps have, and the smaller of two that are as frequent. Nullopt if no two are
+// alike.
 template <typename T>
 std::optional<T> usual(const std::vector<T>& all) {
   std::map<T, std::size_t> times;
@@ -49,7 +50,8 @@ class Teller {
     return kind(place).bucket == Bucket::H2D && kind(place).bytes >= least_batch_;
   }
 
-  // Of what is copied before the backward passes again and again: what may be a batch of data.
+  // Finds how large a batch of data is at least, from what is copied again and again before the
+  // backward passes.
   void find_sizes() {
     std::vector<std::size_t> times(rank_.kinds.size());
     std::uint64_t largest = 0;
@@ -142,7 +144,7 @@ class Teller {
     }
   }
 
-  // The collectives behind the last backward pass that may be the optimizer's.
+  // Visits the collectives after the last backward pass that may be the optimizer's.
   template <typename See>
   void each_behind(const StepPasses& s, const See& see) const {
     for (const std::uint32_t place : s.behind) {

@@ -1,4 +1,4 @@
-// The phases that the order of a rank's calls within a step tells.
+// Derives phases from the order of a rank's calls within a step.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace tprof::stats {
 
-// Of each of the rank's calls; nothing: not told, or an autograd thread's own. `by_time`: the calls
-// as places in RestCalls::calls. A thread that calls backward() stands there until autograd's
-// threads are through with it, so of that thread
-//  - the collectives before a backward pass of the step are forward,
-//  - the gradients that are reduced directly behind one are of it (what is reduced before the first
-//    backward pass of a step is no gradient),
-//  - the collectives behind the last one are the optimizer's, as far as most steps begin with the
-//    same ones there,
-//  - the batches that are copied to the device before the first collective of a forward pass are
-//    load; nothing is where such copies are made behind it too (parameters are kept on the host).
-// A pass that holds more than most steps' (an evaluation is in it) is not told, nor is what stands
-// behind the last backward pass from the next batch or forward collective on.
+// Returns the phase of each of the rank's calls; nullopt if not known, or if it is an autograd
+// thread's own. `by_time` holds indices into RestCalls::calls. A thread that calls backward()
+// blocks there until autograd's threads have finished. So the calls of that thread tell:
+//  - The collectives before a backward pass of the step are forward.
+//  - The gradients that are reduced directly after one belong to it. Reductions before the first
+//    backward pass of a step are not gradients.
+//  - The collectives after the last one are the optimizer's, as far as most steps begin with the
+//    same ones there.
+//  - The batches that are copied to the device before the first collective of a forward pass are
+//    load. If such copies are made after it too, none is told: parameters are kept on the host.
+// A pass that holds more than most steps' is not told, since an evaluation is in it. Nor is what
+// follows the last backward pass, from the next batch or forward collective on.
 std::vector<std::optional<StepPhase>> phases_by_order(const RestCalls& rank,
                                                       const std::vector<std::uint32_t>& by_time,
                                                       const std::vector<steps::Interval>& steps);

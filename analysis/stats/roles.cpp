@@ -15,7 +15,7 @@ struct Word {
   std::string_view word;
   std::string_view role;
 };
-// The first that is in a name decides: dp_replicate is no plain data parallelism.
+// The first word that is in a name decides: dp_replicate is not plain data parallelism.
 constexpr Word kWords[] = {
     {"replicate", "replicate"}, {"shard", "shard"}, {"fsdp", "shard"},      {"ep", "expert"},
     {"expert", "expert"},       {"cp", "context"},  {"context", "context"}, {"pp", "pipeline"},
@@ -23,7 +23,7 @@ constexpr Word kWords[] = {
     {"sequence", "sequence"},   {"dp", "data"},     {"ddp", "data"},        {"data", "data"},
 };
 
-// Bytes by what moved them, of calls on autograd threads and on others.
+// Bytes by what moved them, split into calls on autograd threads and on others.
 struct Traffic {
   struct Split {
     std::uint64_t backward = 0;
@@ -65,7 +65,7 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
       if (comm == p->comms.end() || !comm->second.known()) return;
       Traffic& t = all[{comm->second.id, comm->second.nranks}];
       Traffic::Split* split = split_of(t, row.bucket);
-      if (split == nullptr) return;  // broadcasts: of parameters, before the first step
+      if (split == nullptr) return;  // broadcasts of parameters, before the first step
       t.total = read::saturated_sum(t.total, row.amounts.bytes);
       std::uint64_t& part = row.thread == ThreadKind::autograd ? split->backward : split->rest;
       part = read::saturated_sum(part, row.amounts.bytes);
@@ -74,22 +74,23 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
   return all;
 }
 
-// Without looking at other communicators. Parameters are gathered and their gradients scattered:
-// in the backward pass, or behind it (DeepSpeed). Sequence parallelism scatters in both passes, and
-// DeepSpeed may too: nothing is said then.
+// Guesses without looking at other communicators. Sharding gathers parameters and scatters their
+// gradients, in the backward pass or after it (DeepSpeed). Sequence parallelism scatters in both
+// passes, and DeepSpeed may too: then there is no guess.
 std::string_view guess(const Traffic& t) {
   if (t.mostly(t.all_to_all)) return "expert or sequence";
   if (t.mostly(t.point_to_point)) return "pipeline or ring";
   const bool one_pass = (t.scattered.backward == 0) != (t.scattered.rest == 0);
   if (t.gathered.rest != 0 && one_pass) return "shard";
   if (!t.mostly(t.reduced)) return "";
-  // A tenth: of losses, norms and barriers.
+  // A tenth allows for losses, norms and barriers.
   if (t.reduced.rest <= t.reduced.backward / 10) return "data";
   const auto [least, most] = std::minmax(t.reduced.rest, t.reduced.backward);
   return most / 2 <= least ? "tensor" : "";
 }
 
-// Replicas of shards: of each group of shards it has one rank at most, and all of its own in some.
+// True for replicas of shards: of each group of shards it has at most one rank, and each of its
+// ranks is in such a group.
 bool across(const CommSummary& c, const std::vector<CommSummary>& comms) {
   std::size_t met = 0;
   for (const CommSummary& other : comms) {

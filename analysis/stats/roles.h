@@ -1,5 +1,5 @@
-// What a communicator is for: data, tensor, pipeline or expert parallelism, the shards and replicas
-// of FSDP. Its name says so, or what its ranks carry lets one guess.
+// Tells what a communicator is for: data, tensor, pipeline or expert parallelism, or the shards and
+// replicas of FSDP. Its name says so, or what its ranks carry allows a guess.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tprof::stats {
 
 struct CommSummary;
 
-// By the words that frameworks name groups with (PyTorch's device meshes, Megatron). Empty: none of
-// them.
+// Goes by the words with which frameworks name groups (PyTorch's device meshes, Megatron). Empty if
+// the name has none of them.
 std::string_view role_of_name(std::string_view name);
 
 // Sets role and role_guessed where something is known. A guess needs calls of autograd threads,

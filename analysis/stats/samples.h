@@ -9,10 +9,10 @@
 namespace tprof::stats {
 
 struct Samples {
-  // Of calls that took `ns` together, each its share. `edges_ns`: of the bins; empty: not known
-  // yet.
+  // Adds calls that took `ns` together, each with its share. `edges_ns` are the edges of the bins;
+  // empty: not known yet.
   void add(std::uint64_t ns, std::uint64_t calls, const std::vector<std::uint64_t>& edges_ns);
-  void add(const Samples& more);  // of the same bins
+  void add(const Samples& more);  // with the same bins
 
   Spread time;
   std::vector<std::uint64_t> bins;

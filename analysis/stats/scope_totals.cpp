@@ -94,7 +94,7 @@ void ScopeTotals::complete(RangeTotals& totals) const {
   for (const auto& [key, scope] : scopes_) {
     ScopeTotal total = scope.total;
     if (key.name == kOtherScopes) {
-      // Of names behind the last that has a row of its own lines may tell by their own.
+      // Scopes with names beyond the last row of the ledger may have lines under their own names.
       for (const auto& [range, told] : totals.ranges) {
         const bool other = range.domain == kScopeDomain && !range.mark && !is_step(range.name) &&
                            !scopes_.contains(range);

@@ -1,4 +1,4 @@
-// What a process's ledger tells of the program's scopes: exact also where they have no lines.
+// The program's scopes as a process's ledger tells them. It is exact even where they have no lines.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tprof::stats {
 
-// Of one name and category, those that ended.
+// The scopes of one name and category that ended.
 struct ScopeTotal {
   std::string name;
   std::string category;  // empty: none
@@ -23,11 +23,11 @@ struct ScopeTotal {
   std::uint64_t errors = 0;
   std::uint64_t device_timed = 0;  // of `count`: those that have a time on the device
   std::uint64_t device_ns = 0;
-  std::map<std::uint64_t, std::uint64_t> bins{};  // how many, by the bin's shortest duration
+  std::map<std::uint64_t, std::uint64_t> bins{};  // counts, by the bin's shortest duration
 };
 void add(ScopeTotal& to, const ScopeTotal& more);
 
-// As of the last ledger. Of a process that holds several ranks its first has them.
+// The scopes as of the last ledger. In a process that holds several ranks, the first has them.
 struct ScopeLedger : collect::Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
@@ -35,11 +35,11 @@ struct ScopeLedger : collect::Collector {
   std::vector<ScopeTotal> scopes;
 };
 
-// By name and category, of all processes.
+// Sums over all processes, by name and category.
 class ScopeTotals {
  public:
   void add(const read::Process& process, const std::vector<ScopeTotal>& scopes);
-  // Takes these figures where lines tell of fewer.
+  // Takes these figures where the lines show fewer scopes.
   void complete(RangeTotals& totals) const;
 
  private:

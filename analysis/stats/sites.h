@@ -24,7 +24,7 @@ struct SiteFrame {
   auto operator<=>(const SiteFrame&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Equal for the same place in all processes: of the object only the file's name counts.
+// Equal for the same place in all processes: only the file name of the object counts.
 struct SiteKey {
   std::string object;  // empty: not known
   std::uint64_t offset = 0;
@@ -43,7 +43,7 @@ class SiteLines {
  public:
   static constexpr std::size_t kMost = 20'000;
 
-  // Takes a line that tells a site. Throws BadInput.
+  // Keeps the site that a line tells; ignores other lines. Throws BadInput.
   void add(const read::Process& process, const read::Line& line);
   const SiteKey* find(std::int64_t number) const;         // null: not known
   const symbols::Names& names() const { return names_; }  // of native frames
@@ -55,7 +55,7 @@ class SiteLines {
 };
 
 struct SiteTotals {
-  static constexpr std::size_t kMaxSites = SiteLines::kMost;  // all that come later have none
+  static constexpr std::size_t kMaxSites = SiteLines::kMost;  // calls from later ones have no site
 
   // Calls that were executed when called and have a line, by function.
   std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
@@ -65,10 +65,10 @@ struct SiteTotals {
 
 std::string text_of(const SiteFrame& frame);  // "train.py:12 step"
 
-// Whether it is in no installed package and not Python's own.
+// True if it is in no installed package and not Python's own.
 bool of_program(const SiteFrame& frame);
 
-// The innermost frame that is the program's own. Null: there is none.
+// Returns the innermost frame that is the program's own; null if there is none.
 const SiteFrame* program_frame(const SiteKey& site);
 
 // Reads all lines, each file once. Throws BadInput for a line that can't be read.

@@ -21,7 +21,7 @@ bool longer(const SlowCall& a, const SlowCall& b) {
   return key(a) < key(b);
 }
 
-// Some of many.
+// Keeps the longest few of many calls.
 class Longest {
  public:
   explicit Longest(std::size_t most) : most_(most) {}
@@ -46,7 +46,8 @@ struct Asked {
   std::optional<StepRange> only;
 };
 
-// By both times: whether the device's are known shows when all is read.
+// Keeps candidates by both times, since only the end of the lines shows whether the device's are
+// known.
 struct Candidates : collect::Collector {
   Candidates(const Process& rank, const Asked& what)
       : Collector(rank), asked(what), host(what.most), device(what.most) {}
@@ -76,7 +77,7 @@ struct Candidates : collect::Collector {
   Longest device;
 };
 
-// The lines of calls of which the device's times are known.
+// Finds the lines of calls whose device times are known.
 struct TheirLines : collect::Collector {
   TheirLines(const Process& rank, std::vector<SlowCall> wanted)
       : Collector(rank), calls(std::move(wanted)), seen(calls.size()) {
@@ -114,7 +115,8 @@ struct TheirLines : collect::Collector {
   std::map<std::size_t, std::uint64_t> sums;
 };
 
-// A collective took as long as it took the slowest of its ranks. In the order of `longer`.
+// Keeps each collective once, since it took as long as on the slowest of its ranks. Expects the
+// order of `longer`.
 void each_collective_once(std::vector<SlowCall>& calls) {
   std::set<std::tuple<std::string, std::int64_t, std::uint64_t>> seen;
   std::erase_if(calls, [&](const SlowCall& c) {

@@ -1,4 +1,4 @@
-// How durations lie about their mean.
+// The spread of durations around their mean.
 #pragma once
 
 #include <algorithm>
@@ -6,19 +6,20 @@
 
 namespace tprof::stats {
 
-// What a line says may be anything.
+// A line may say anything, so a negative duration counts as 0.
 inline std::uint64_t not_below_0(std::int64_t ns) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
 }
 
-// Durations one by one into count, sum, mean and spread (Welford's method, which loses no digits).
+// Adds durations one by one to count, sum, mean and spread (Welford's method, which loses no
+// digits).
 class Spread {
  public:
   void add(std::uint64_t ns) { add_shares(ns, 1); }
-  // Of calls that took `ns` together, each its share.
+  // Adds calls that took `ns` together, each with its share.
   void add_shares(std::uint64_t ns, std::uint64_t calls);
   void add(const Spread& other);
-  // Of sums only: the shortest and the spread are not known then.
+  // Sets the sums only: the shortest duration and the spread are then not known.
   void set_sums(std::uint64_t n, std::uint64_t sum_ns, std::uint64_t longest_ns);
 
   std::uint64_t count = 0;

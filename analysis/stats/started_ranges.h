@@ -1,4 +1,5 @@
-// NVTX ranges that were started by themselves: a line where one begins, and another where it ends.
+// NVTX ranges that were started by themselves: they have one line where they begin, and another
+// where they end.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,13 @@
 
 namespace tprof::stats {
 
-// Those of a process whose end has not come. Of more than so many nothing is known.
+// Those ranges of a process that have not ended yet. More than kMost are not kept.
 class StartedRanges {
  public:
   void start(const read::Range& r) {
     if (open_.size() < kMost) open_.try_emplace(r.id, r);
   }
-  // When the one of this line began; nothing: not known.
+  // Returns when the range that this line ends began; nullopt if not known.
   std::optional<std::int64_t> end(const read::Range& r) {
     const auto began = open_.find(r.id);
     if (began == open_.end()) return std::nullopt;

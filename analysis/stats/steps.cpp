@@ -8,7 +8,7 @@ namespace {
 using read::Event;
 using read::Process;
 
-// What one rank did in its steps.
+// The calls of one rank in its steps.
 struct RankFigures {
   RankFigures(const Process& process, const std::vector<steps::Interval>& all,
               const StepRange& which)
@@ -32,7 +32,7 @@ struct RankFigures {
   HostMemories host_memory{};
 };
 
-// From event lines.
+// Collects them from event lines.
 struct PerStep : collect::Collector {
   PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
           const StepRange& asked)
@@ -50,7 +50,7 @@ struct PerStep : collect::Collector {
   RankFigures figures;
 };
 
-// From what its writer counted.
+// Takes them from what its writer counted.
 RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& intervals,
                      const StepRange& asked, const std::vector<steps::StepLine>& lines) {
   RankFigures figures(rank, intervals, asked);

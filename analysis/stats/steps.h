@@ -1,4 +1,4 @@
-// What was called in each step of a job.
+// The calls in each step of a job.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tprof::stats {
 
-// Calls of one size: how the counts of two steps are compared.
+// Calls of one size, by which the counts of two steps are compared.
 struct SizeKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::uint64_t bytes = 0;  // of a call
-  bool at_least = false;    // and less than twice that
+  bool at_least = false;    // at least `bytes`, and less than twice that
 
   auto operator<=>(const SizeKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -30,7 +30,7 @@ struct StepFigures {
 struct StepTotals {
   steps::Found found;
   std::vector<StepFigures> steps;  // those that were asked for
-  // Of these together: what the ledgers tell of the whole job.
+  // Sums over these steps, like those of the ledgers over the whole job.
   Buckets buckets{};
   std::map<std::int64_t, Buckets> per_rank;
   Ops ops;
@@ -44,19 +44,21 @@ struct StepRange {
   bool holds(std::int64_t step) const { return first <= step && step <= last; }
 };
 
-// Whether a rank was in one of these at that moment; they are from 0 on. Nothing: all are meant.
+// True if a rank was in one of the steps asked for at that moment (steps count from 0), or if none
+// were asked for.
 bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
-// Calls that were executed directly: those that a graph replays have no line. From what the ranks'
-// writers counted in these steps, or from the lines of the next pass. `to` stays where it is.
+// Counts calls that were executed directly: those that a graph replays have no line. Takes what the
+// ranks' writers counted in these steps, else reads the lines of the next pass, and refers to `to`
+// until then.
 void want_step_totals(collect::Passes& passes, steps::Found found, const StepRange& asked,
                       StepTotals& to);
 
-// Steps that differ from most in what they called, with what: the same difference is said once.
+// Steps whose calls differ in the same way from those of most steps.
 struct Odd {
   std::vector<std::int64_t> steps;
-  std::map<SizeKey, std::int64_t> more;  // less: below 0
+  std::map<SizeKey, std::int64_t> more;  // below 0: fewer
 };
 std::vector<Odd> odd_ones(const std::vector<StepFigures>& steps);
 

@@ -11,7 +11,7 @@ void TimedCalls::call(const read::Event& e) {
     times_.erase(time);
     return;
   }
-  // A batch of copies is a call of each direction, which began at one moment.
+  // A batch of copies has one call per direction, all of which began at the same moment.
   if (!calls_.try_emplace(begun, e).second) return sink_(e, nullptr);
   if (calls_.size() <= kMostWaiting) return;
   sink_(calls_.begin()->second, nullptr);

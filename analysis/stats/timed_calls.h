@@ -1,4 +1,4 @@
-// Calls with the device's times of them, whose lines stand before or behind theirs.
+// Matches calls with their device times, whose lines come before or after those of the calls.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace tprof::stats {
 
-// Of one rank, in memory that does not grow with its lines: a call and its time that are further
-// apart than so many others do not find each other.
+// Matches the calls of one rank, in memory that does not grow with its lines. A call and its time
+// are not matched if more than kMostWaiting others lie between them.
 class TimedCalls {
  public:
   static constexpr std::size_t kMostWaiting = std::size_t{1} << 15;
 
-  // Gets each call once, with its time, or null: none came.
+  // Gets each call once, with its time, or with null if none came.
   using Sink = std::function<void(const read::Event&, const read::DeviceTime*)>;
   explicit TimedCalls(Sink sink) : sink_(std::move(sink)) {}
 
   void call(const read::Event& e);
   void time(const read::DeviceTime& t);
-  void finish();  // behind the last line
+  void finish();  // after the last line
 
  private:
   using Begun = std::pair<std::int64_t, std::int64_t>;  // when, and on which thread

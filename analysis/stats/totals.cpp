@@ -25,7 +25,7 @@ double bus_factor(Bucket bucket, std::int64_t nranks) {
   }
 }
 
-// Of a name of the contract's; 0: not known.
+// Returns the size of a data type by the contract's name; 0 if not known.
 std::uint64_t element_size(const std::string& dtype) {
   if (dtype == "byte") return 1;
   if (dtype.size() == 5 && dtype.starts_with("byte")) {
@@ -40,8 +40,8 @@ struct Gather {
   read::Amounts amounts;
 };
 
-// A size and what follows it on its communicator, added up as soon as both are here: lines of
-// several threads are not in the order of issue.
+// Adds up a size and what follows it on its communicator as soon as both are here. Lines of several
+// threads are not in the order of issue.
 class Gathers : public collect::Collector {
  public:
   using Collector::Collector;
@@ -66,8 +66,8 @@ class Gathers : public collect::Collector {
   const read::Amounts& total() const { return total_; }
 
  private:
-  // Lines of calls that follow one another are not far apart: what has waited for that long is no
-  // gather of objects.
+  // Lines of calls that follow one another are not far apart. An entry that has waited this long is
+  // not a gather of objects.
   static constexpr std::size_t kMost = 65536;
   std::map<std::pair<std::int64_t, std::uint64_t>, Gather> alone_;  // by communicator and number
   read::Amounts total_;

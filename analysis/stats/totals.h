@@ -16,13 +16,13 @@
 namespace tprof::stats {
 
 using Buckets = std::array<read::Amounts, kBucketCount>;
-// Of copies between host and device, by what the host's side is.
+// Copies between host and device, by the kind of the host's memory.
 using HostMemories = std::array<Buckets, kHostMemoryKinds>;
 constexpr bool has_host_side(Bucket bucket) {
   return bucket == Bucket::H2D || bucket == Bucket::D2H;
 }
 
-// What is the same for all calls of one line of the operations table.
+// The common properties of all calls of one line of the operations table.
 struct OpKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::string name;
@@ -46,10 +46,10 @@ void each_row(const read::Process& process, F&& f) {
   }
 }
 
-// Of one call that was executed.
+// Returns the amounts of one call that was executed.
 read::Amounts amounts_of(const read::Event& event);
 
-// The line of the operations table that a call, or a row of a process's ledger, is in.
+// Returns the line of the operations table that a call, or a row of a process's ledger, is in.
 OpKey op_of(const read::Event& event, const read::Process& process);
 OpKey op_of(const read::Row& row, const read::Process& process);
 
@@ -59,16 +59,17 @@ void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
 
 // Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
-// algbw: bytes over device time, of the calls that were timed there. Nothing where none was: the
-// host's is the time to enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the
-// share of a message that crosses the busiest link. Nothing for copies.
+// algbw: bytes over device time, of the calls that were timed there. Nullopt if none was: host time
+// is the time to enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the share
+// of a message that crosses the busiest link; nullopt for copies.
 std::optional<double> algbw(const read::Amounts& amounts);
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
 
-// The part of ALLGATHER that moves pickled objects instead of tensors:
-// torch.distributed.all_gather_object gathers one int64 (the size), then bytes: a one-element int64
-// ncclAllGather directly followed on the same communicator by a uint8 one. Both calls are counted.
-// Seen in event lines only, of the next pass. Of all processes; nothing where lines are missing.
+// The part of ALLGATHER that moves pickled objects instead of tensors.
+// torch.distributed.all_gather_object gathers one int64 (the size), then bytes. That is a
+// one-element int64 ncclAllGather directly followed on the same communicator by a uint8 one. Both
+// calls are counted. They show in event lines only: reads those of the next pass. `to` stays empty
+// if lines of any process are missing.
 void want_object_gathers(collect::Passes& passes, std::optional<read::Amounts>& to);
 
 }  // namespace tprof::stats

@@ -9,33 +9,34 @@
 namespace tprof::steps {
 namespace {
 
-constexpr std::size_t kBefore[] = {0, 1, 2, 4, 8, 16, 32};  // that tell occurrences apart
-constexpr std::size_t kNear = 4;                            // of kBefore
+constexpr std::size_t kBefore[] = {0, 1, 2, 4, 8, 16, 32};  // lengths of context to try
+constexpr std::size_t kNear = 4;                            // contexts up to this are short
 
 class Finder {
  public:
   explicit Finder(const Order& text) : text_(text) {}
 
-  // The reduction that a period is counted by; with more of what stood before it where it alone is
-  // in a period several times.
+  // Returns the reduction by which a period is counted. If it occurs several times in a period,
+  // what came before it tells which of them is meant.
   std::optional<Anchor> choose() const {
     std::optional<Anchor> first;
     for (const std::size_t before : kBefore) {
       std::optional<Anchor> chosen = choose(before);
-      // A lone operation that repeats is a step only where data come in for each.
+      // A lone operation that repeats is not a step, since no data come in for it.
       if (!chosen || chosen->from() == chosen->to() || !reduces_all(*chosen)) continue;
       if (text_.any_data()) {
         if (brings_data(*chosen)) return chosen;
       } else if (!first) {
         first = std::move(chosen);
       } else if (before <= kNear && 4 * chosen->at.size() <= 3 * first->at.size()) {
-        return std::nullopt;  // layers and steps, or steps and what is done every so many of them
+        return std::nullopt;  // layers and steps, or steps and what is done every few steps
       }
     }
     return first;
   }
 
-  // The reduction behind which a period has its longest part without one (the next forward pass).
+  // Returns the reduction after which a period has its longest part without one (the next forward
+  // pass).
   Anchor last_reduction(const Anchor& a) const {
     struct Gap {
       std::size_t length = 0;
@@ -64,7 +65,7 @@ class Finder {
   }
 
  private:
-  // Of the occurrences: whether what is between two is often the same, and where it is.
+  // Makes an anchor if what lies between two occurrences is often the same, and finds where it is.
   std::optional<Anchor> as_anchor(std::vector<std::size_t> at) const {
     if (at.size() < kFewest) return std::nullopt;
     struct Seen {
@@ -80,7 +81,7 @@ class Finder {
     std::size_t most = 0;
     for (const auto& [hash, seen] : segments) most = std::max(most, seen.times);
     if (most < 2 || 3 * most < at.size() - 1) return std::nullopt;
-    // Of two that are as frequent (an evaluation behind every other step) the shorter.
+    // Takes the shorter of two that are as frequent (with an evaluation after every other step).
     std::optional<std::size_t> unit;
     for (const auto& [hash, seen] : segments) {
       if (seen.times < 2 || seen.times + 1 < most) continue;
@@ -99,7 +100,7 @@ class Finder {
     for (auto& [hash, at] : groups) {
       if (auto anchor = as_anchor(std::move(at))) good.push_back(std::move(*anchor));
     }
-    // The finest first; of equal ones the first to occur.
+    // The most frequent first; among equal ones, the first to occur.
     std::ranges::sort(good, [](const Anchor& a, const Anchor& b) {
       return std::pair(b.at.size(), a.at[0]) < std::pair(a.at.size(), b.at[0]);
     });
@@ -117,7 +118,7 @@ class Finder {
     return false;
   }
 
-  // Whether all that is reduced again and again is reduced in the period: else it is a part of one.
+  // True if all that is reduced again and again is reduced in the period. Else it is a part of one.
   bool reduces_all(const Anchor& a) const {
     std::set<std::uint32_t> within(text_.begin() + static_cast<std::ptrdiff_t>(a.from()),
                                    text_.begin() + static_cast<std::ptrdiff_t>(a.to() + 1));
@@ -129,10 +130,10 @@ class Finder {
     return true;
   }
 
-  // Whether the coarser repeat is what a step is, and the finer one is a layer of it: data come in
-  // for the coarser only, or it reduces on communicators that the finer does not.
+  // True if the coarser repeat is a step, and the finer one is a layer of it. Then data come in for
+  // the coarser only, or it reduces on communicators that the finer does not.
   bool contains(const Anchor& coarser, const Anchor& finer) const {
-    if (4 * coarser.at.size() > 3 * finer.at.size()) return false;  // as often, but for the ends
+    if (4 * coarser.at.size() > 3 * finer.at.size()) return false;  // as often, except at the ends
     std::set<std::int64_t> comms;
     std::set<std::uint32_t> copies;
     for (std::size_t i = finer.from(); i <= finer.to(); ++i) {
@@ -146,7 +147,8 @@ class Finder {
     return false;
   }
 
-  // The anchor at another place of the period, with as much before it as tells it from the others.
+  // Returns the anchor at another place of the period, with enough of what is before it to tell it
+  // from the others.
   Anchor moved_to(const Anchor& a, std::size_t place) const {
     for (const std::size_t before : kBefore) {
       if (before > place) break;

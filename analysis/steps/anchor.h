@@ -1,4 +1,4 @@
-// The reduction that the steps of a rank are counted by.
+// Finds the reduction by which the steps of a rank are counted.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace tprof::steps {
 
-// Occurrences of one reduction, told from others of its kind by what stood before it.
+// Occurrences of one reduction, told apart from others of its kind by what came before it.
 struct Anchor {
   std::vector<std::size_t> at;
-  std::size_t unit = 0;  // index into `at`: what follows it up to the next is what mostly does
+  std::size_t unit = 0;  // index into `at`: from it to the next is the usual sequence
   std::size_t from() const { return at[unit] + 1; }
   std::size_t to() const { return at[unit + 1]; }
 };
 
-// The last reduction of a period; nothing where nothing repeats.
+// Returns the last reduction of a period; nullopt if nothing repeats.
 std::optional<Anchor> find_anchor(const Order& text);
 
 }  // namespace tprof::steps

@@ -7,8 +7,8 @@ namespace tprof::steps {
 
 using Kind = Symbol::Kind;
 
-// Everywhere that a program did something else between two steps, and where it ended, it had made
-// at least these; what it did then was not yet of the next.
+// Wherever a program did something else between two steps, and where it ended, it had made at least
+// these operations. Its other calls did not belong to the next step yet.
 std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool closed) {
   const std::size_t m = a.to() - a.from();
   const auto same_ahead = [&](std::size_t from, std::size_t to) {
@@ -24,12 +24,13 @@ std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool close
     const std::size_t to = a.at[k + 1];
     if (to - from <= m) continue;
     const std::size_t ahead = same_ahead(from, to);
-    // Something was put in, and both ends are as always.
+    // Something was put in, and both ends are as usual.
     if (ahead + same_before(text, a, from, to) >= m) most = std::min(most, ahead);
   }
-  // Where the first step is like the others, the program had done something else before it.
+  // If the first step is like the others, the program had done something else before it.
   const std::size_t least = m - same_before(text, a, 0, a.at[0]);
-  // Norms and flags directly behind it, then up to where a batch comes in as for the first step.
+  // Takes norms and flags directly after it, then goes up to where a batch comes in as for the
+  // first step.
   std::size_t n = 0;
   for (std::size_t i = 0; i < most && !text.data_in(a.from() + i); ++i) {
     const bool small =
@@ -62,13 +63,13 @@ std::size_t start_within(const Order& text, std::size_t from, std::size_t to, co
   }
   std::size_t first = from;
   while (!text.gradient(first)) ++first;
-  if (from != 0) {  // behind another step: the first batch
+  if (from != 0) {  // after another step: take the first batch
     for (std::size_t i = from; i < first; ++i) {
       if (batches.contains(text[i])) return i;
     }
     return from;
   }
-  for (std::size_t i = std::min(first, to); i-- > 0;) {  // behind what prepares: the last
+  for (std::size_t i = std::min(first, to); i-- > 0;) {  // after the setup: take the last
     if (!batches.contains(text[i])) continue;
     while (i > 0 && batches.contains(text[i - 1])) --i;
     return i;

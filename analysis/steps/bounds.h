@@ -1,4 +1,4 @@
-// Where steps end and begin around the reductions that they are counted by.
+// Finds where steps end and begin around the reductions by which they are counted.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace tprof::steps {
 
-// How many operations behind the last reduction still are of the step. `closed`: the program came
-// to its end.
+// Returns how many operations after the last reduction still belong to the step. `closed`: the
+// program came to its end.
 std::size_t behind_last_reduction(const Order& text, const Anchor& a, bool closed);
 
-// Up to the operation at `to`, in the text behind `from`: how many are as in every period.
+// Returns how many operations right before `to`, back to `from`, are as in every period.
 std::size_t same_before(const Order& text, const Anchor& a, std::size_t from, std::size_t to);
 
-// Where the step began whose last gradient is at `to`: where its data came in.
+// Returns where the step whose last gradient is at `to` began: where its data came in.
 std::size_t start_within(const Order& text, std::size_t from, std::size_t to, const Anchor& a);
 
 }  // namespace tprof::steps

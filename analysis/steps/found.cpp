@@ -42,7 +42,7 @@ struct Calls : collect::Collector {
   std::int64_t end_ns = 0;
 };
 
-// A number that all ranks of a communicator give to one operation.
+// The id of a communicator and the number of an operation on it, equal on all its ranks.
 using Shared = std::pair<std::string, std::uint64_t>;
 
 struct RankSteps {
@@ -82,13 +82,14 @@ std::string names(const std::vector<const Process*>& ranks) {
   return (numbers.size() == 1 ? "rank " : "ranks ") + text::ranges(numbers);
 }
 
-// Gives the steps of a rank the numbers of the first that has most. False: they can't be compared.
+// Gives the steps of a rank the numbers of `first`, the first rank that has the most. Returns false
+// if they can't be compared.
 bool number(RankSteps& rank, const RankSteps& first) {
   std::map<Shared, std::int64_t> numbers;
   for (std::size_t k = 0; k < first.anchors.size(); ++k) {
     numbers[first.anchors[k]] = first.intervals[k].step;
   }
-  // By its last anchor: what differs is the beginning or the end.
+  // Goes by the last anchor, since ranks may differ at the beginning or the end.
   const bool same_comm = rank.anchors.back().first == first.anchors.back().first;
   if (!same_comm) return rank.intervals.size() == first.intervals.size();
   std::vector<Interval> numbered;
@@ -178,7 +179,7 @@ void number_marks(Found& found) {
   }
 }
 
-// Where every rank has marks.
+// Returns the marked steps if every rank has marks.
 std::optional<Found> marked(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true};
   for (const auto& [rank, calls] : ranks) {
@@ -190,7 +191,7 @@ std::optional<Found> marked(const std::vector<std::pair<const Process*, const Ca
   return found;
 }
 
-// Where every rank has lines of steps.
+// Returns the steps of the step lines if every rank has some.
 std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true, .exact = true};
   std::vector<const Process*> lost;
@@ -202,7 +203,7 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
     bool whole = true;
     std::vector<StepLine>& lines = found.lines[rank] = calls->lines;
     std::ranges::stable_sort(lines, {}, &StepLine::from_ns);
-    // What the program marks goes before what was found until then.
+    // Steps that the program marks go before those that were found until then.
     const bool marked = !std::ranges::all_of(lines, &StepLine::found);
     if (marked) std::erase_if(lines, [](const StepLine& line) { return line.found; });
     for (const StepLine& line : lines) {
@@ -227,10 +228,10 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   return found;
 }
 
-// Whether a rank's writer saw other steps, while the program ran, than its lines tell afterwards.
+// True if a rank's writer saw other steps, while the program ran, than its lines show afterwards.
 bool disagree(const Found& found, const Found& exact) {
   for (const auto& [rank, of_rank] : exact.ranks) {
-    const auto& lines = of_rank;  // clang 14 captures no structured binding
+    const auto& lines = of_rank;  // clang 14 can't capture a structured binding
     const auto intervals = found.ranks.find(rank);
     if (intervals == found.ranks.end()) return true;
     const auto between = std::ranges::count_if(intervals->second, [&](const Interval& i) {
@@ -277,7 +278,7 @@ Found found_in(const job::Job& job, const collect::Lines& lines) {
                 "no rank has event lines of collectives, or steps that the program marks or that "
                 "were found while it ran"};
   }
-  // What the writer found while the program ran is found better from the lines of all of it.
+  // The lines of the whole run show steps better than the writer could while the program ran.
   const std::optional<Found> exact = written(calling);
   if (exact && (exact->how == How::mark || !cut.empty())) return *exact;
   std::optional<Found> found = marked(calling);

@@ -15,7 +15,7 @@ namespace tprof::steps {
 
 enum class How { none, mark, period };
 
-// From where a rank began the step to where it began the next, by the times of its lines.
+// The time from where a rank began the step to where it began the next, by its lines.
 struct Interval {
   std::int64_t step = 0;
   std::int64_t from_ns = 0;
@@ -25,28 +25,28 @@ struct Interval {
 
 struct Found {
   How how = How::none;
-  // Each is a whole step. Else: the program does not tell whether it is one, or one of its
-  // micro-batches.
+  // True if each is a whole step. Otherwise the program does not tell whether it is a step, or one
+  // of its micro-batches.
   bool whole_steps = false;
-  // The ranks' own writers said what the steps were, with their exact counts; else these are of
-  // what has an event line.
+  // True if the ranks' own writers said what the steps were, with their exact counts. Otherwise the
+  // steps are those of the event lines.
   bool exact = false;
-  // The program's numbers begin again: they are counted on from there.
+  // True if the program's numbers begin again: they are counted on from there.
   bool counted_on = false;
   std::vector<std::int64_t> steps{};  // their numbers, ascending: the mark's, or from 1
   std::map<const read::Process*, std::vector<Interval>> ranks{};
-  std::map<const read::Process*, std::vector<StepLine>> lines{};  // where `exact`: of each interval
-  // Sentences without their full stop. Why there are none, or what is not known of those there are.
+  std::map<const read::Process*, std::vector<StepLine>> lines{};  // of each interval, if `exact`
+  // Sentences without their full stop: why there are no steps, or what is not known of them.
   std::string why{};
   std::vector<std::string> unknown{};
 };
 
-// The one that a moment of its rank lies in. Null: none.
+// Returns the interval in which a moment of its rank lies; null if there is none.
 const Interval* interval_at(const std::vector<Interval>& ascending, std::int64_t ts_ns);
 
-// The step in which a rank called. Null: none is known.
+// Returns the step in which a rank called; null if none is known.
 const Interval* interval_of(const Found& found, const read::Process* rank, std::int64_t ts_ns);
-// Its number.
+// Returns its number.
 std::optional<std::int64_t> step_at(const Found& found, const read::Process* rank,
                                     std::int64_t ts_ns);
 

@@ -7,7 +7,7 @@
 namespace tprof::steps {
 namespace {
 
-// Those that are in no other: a step is not part of a step.
+// Returns the marks that are in no other, since a step is not part of a step.
 std::vector<Mark> apart(std::vector<Mark> marks) {
   std::ranges::sort(marks, {}, &Mark::from_ns);
   std::vector<Mark> all;

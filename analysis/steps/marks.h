@@ -1,5 +1,4 @@
-// Steps that the program itself marks: NVTX ranges with a number, however
-// often it comes back.
+// Steps that the program itself marks: NVTX ranges with a number, which may come back.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +17,11 @@ struct Mark {
   std::int64_t to_ns = 0;
 };
 
-// Names as frameworks and people give them to one step each: see format/step_mark.h.
+// Knows the names that frameworks and people give to single steps: see format/step_mark.h.
 class Marks {
  public:
   void add(const read::Range& range);
-  // Those of the name that reaches over most time; empty where there are none.
+  // Returns the marks of the name that covers the most time; empty if there are none.
   std::vector<Mark> steps() const;
 
  private:

@@ -31,7 +31,7 @@ bool count_on(Ranks& ranks) {
   std::map<Place, std::int64_t> numbers;
   std::int64_t next = places.begin()->second;
   for (const Place& p : places) {
-    if (p.first == 0) next = p.second;  // its own
+    if (p.first == 0) next = p.second;  // keeps its own
     numbers[p] = next++;
   }
   for (auto& [rank, intervals] : ranks) {

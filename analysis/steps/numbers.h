@@ -1,4 +1,5 @@
-// Numbers of steps that the program marks: they may begin again, as with each epoch.
+// Numbers steps that the program marks. The program's own numbers may begin again, for instance
+// with each epoch.
 #pragma once
 
 #include <map>
@@ -10,8 +11,8 @@ namespace tprof::steps {
 
 using Ranks = std::map<const read::Process*, std::vector<Interval>>;
 
-// Where numbers begin again on some rank: they are counted on, so that each step has its own, the
-// same on all ranks. False: they don't. Intervals are in the order of time.
+// If numbers begin again on some rank, counts them on, so that each step has its own, the same on
+// all ranks. Returns false if they don't. Intervals must be in the order of time.
 bool count_on(Ranks& ranks);
 
 }  // namespace tprof::steps

@@ -26,7 +26,7 @@ Order::Order(const Sequence& sequence, bool copies) : sequence_(sequence) {
   hash();
 }
 
-// Reductions that are large enough to be of gradients.
+// Finds the reductions that are large enough for gradients.
 void Order::find_gradients() {
   std::uint64_t largest = 0;
   for (const Symbol& symbol : sequence_.symbols) {
@@ -39,8 +39,8 @@ void Order::find_gradients() {
   for (std::size_t i = 0; i < text_.size(); ++i) gradients_ += gradient(i) ? 1U : 0U;
 }
 
-// Batches of data are among the largest copies that come again and again while it trains. Those
-// that are as large as what is then gathered of this rank are parameters that lie in the host's
+// Batches of data are among the largest copies that come again and again during training. Copies
+// that are as large as what this rank gives to an all-gather are parameters that lie in the host's
 // memory.
 void Order::find_batches() {
   for (const Symbol& symbol : sequence_.symbols) {

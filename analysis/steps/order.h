@@ -1,4 +1,4 @@
-// What a rank called, as a text of symbols: what steps are looked for in.
+// The calls of a rank, as a text of symbols in which steps are looked for.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace tprof::steps {
 
 inline constexpr std::size_t kFewest = 3;       // occurrences that make a period
-inline constexpr std::size_t kFewestSteps = 6;  // below which it may be one of layers
+inline constexpr std::size_t kFewestSteps = 6;  // a period with fewer may be one of layers
 
 class Order {
  public:
-  // `copies`: copies to the device are in it.
+  // `copies`: the text includes copies to the device.
   Order(const Sequence& sequence, bool copies);
 
   std::size_t size() const { return text_.size(); }
@@ -26,19 +26,19 @@ class Order {
   bool copies_in(std::uint32_t symbol) const {
     return sequence_.symbols[symbol].kind == Symbol::Kind::copy_in;
   }
-  bool gradient(std::size_t i) const { return gradient_[text_[i]]; }  // a reduction of some
+  bool gradient(std::size_t i) const { return gradient_[text_[i]]; }  // a gradient reduction
   bool data_in(std::size_t i) const {
     return may_be_data(text_[i]) && symbol(i).bytes >= batch_bytes_;
   }
-  std::size_t gradients() const { return gradients_; }  // in all of it
+  std::size_t gradients() const { return gradients_; }  // in the whole text
   bool any_data() const { return any_data_; }
 
-  // Where it is in the sequence; of the end the sequence's end.
+  // Returns the index in the sequence; for the end of the text, the end of the sequence.
   std::size_t operation(std::size_t i) const {
     return i < place_.size() ? place_[i] : sequence_.operations.size();
   }
 
-  // Hashes of a part: equal for equal parts, in their order or in any.
+  // Hashes of a part, which are equal for equal parts: in their order, or in any order.
   std::uint64_t ordered(std::size_t from, std::size_t to) const;
   std::uint64_t any_order(std::size_t from, std::size_t to) const {
     return sums_[to] - sums_[from];
@@ -55,13 +55,13 @@ class Order {
 
   const Sequence& sequence_;
   std::vector<std::uint32_t> text_;
-  std::vector<std::size_t> place_;  // of each symbol of the text: the operation
+  std::vector<std::size_t> place_;  // operation of each symbol of the text
   std::vector<bool> gradient_;      // by symbol
   std::set<std::uint64_t> given_;   // sizes of shards
   std::size_t gradients_ = 0;
   std::uint64_t batch_bytes_ = kScalarBytes;
   bool any_data_ = false;
-  // Up to each place of the text.
+  // Running values up to each place of the text.
   std::vector<std::uint64_t> ordered_{1};
   std::vector<std::uint64_t> sums_{0};
   std::vector<std::uint64_t> powers_{1};

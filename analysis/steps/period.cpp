@@ -15,9 +15,9 @@ namespace {
 
 using Kind = Symbol::Kind;
 
-// Of a step that is not called as always, between the anchors before `from` and at `to`. What was
-// put in before it may leave things to it that it need not do again (after an evaluation FSDP2's
-// root is still gathered), so its first batch tells: the one before what is as always.
+// Returns the start of a step that is not as usual, between the anchors before `from` and at `to`.
+// Something put in before it may save it some calls (after an evaluation, FSDP2's root is still
+// gathered). So its first batch tells: the one before the part that is as usual.
 std::size_t start_of_odd(const Order& text, const Anchor& a, std::size_t from, std::size_t to,
                          std::size_t lead, std::uint64_t of_rest) {
   const std::size_t same = std::min(same_before(text, a, from, to), lead);
@@ -34,15 +34,15 @@ std::size_t start_of_odd(const Order& text, const Anchor& a, std::size_t from, s
   return rest ? from + behind : from;
 }
 
-// Elements of gradients that were reduced.
+// Returns the elements of gradients that were reduced.
 std::uint64_t volume(const Order& text, std::size_t from, std::size_t to) {
   std::uint64_t sum = 0;
   for (std::size_t i = from; i < to; ++i) sum += text.gradient(i) ? text.symbol(i).count : 0;
   return sum;
 }
 
-// The first steps make and order their buckets anew (DDP) or fetch in another order (ZeRO-3):
-// then each is known by the gradients that it reduced, as many as every other.
+// Places the first steps, which make and order their buckets anew (DDP) or fetch in another order
+// (ZeRO-3). Each is known by the gradients that it reduced: as many as every other.
 void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint64_t of_lead,
                  std::vector<std::size_t>& starts, std::vector<std::size_t>& anchors,
                  bool& unclear) {
@@ -51,7 +51,7 @@ void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint
   const bool as_always = last >= lead && text.any_order(last - lead, last) == of_lead;
   const std::size_t until = as_always ? last - lead : last + 1;
   std::uint64_t sum = 0;
-  std::size_t from = 0;  // behind the last gradient of the step before
+  std::size_t from = 0;  // after the last gradient of the step before
   for (std::size_t i = 0; i < until && sum <= one; ++i) {
     if (!text.gradient(i)) continue;
     sum += text.symbol(i).count;
@@ -72,8 +72,8 @@ void first_steps(const Order& text, const Anchor& a, std::size_t lead, std::uint
   }
 }
 
-// Whether parameters are gathered behind the last reduction: as the optimizer of ZeRO does when
-// it has changed them.
+// True if parameters are gathered after the last reduction, as the optimizer of ZeRO does when it
+// has changed them.
 bool behind_is_optimizer(const Order& text, const Anchor& a, std::size_t behind) {
   for (std::size_t i = a.from(); i < a.from() + behind; ++i) {
     if (text.symbol(i).kind == Kind::collective && text.symbol(i).bytes > kScalarBytes) return true;
@@ -81,7 +81,7 @@ bool behind_is_optimizer(const Order& text, const Anchor& a, std::size_t behind)
   return false;
 }
 
-// How often what a step begins with is made before the first gradient is reduced.
+// Returns how often the beginning of a step is repeated before the first gradient is reduced.
 std::size_t micro_batches(const Order& text, const Anchor& a, std::size_t behind) {
   const std::size_t from = a.from() + behind;
   std::size_t to = from;
@@ -116,7 +116,7 @@ void place_steps(const Order& text, const Anchor& a, bool closed, Period& p) {
   const std::size_t left = text.size() - end;
   if (left >= behind && text.any_order(end, end + behind) == of_rest) {
     end += behind;
-  } else if (!closed) {  // killed within what ends a step
+  } else if (!closed) {  // killed while it ended a step
     starts.pop_back();
     anchors.pop_back();
     end = a.at[a.at.size() - 2] + 1 + behind;
@@ -132,7 +132,7 @@ bool small_reduction(const Order& text, std::size_t i) {
   return text.symbol(i).kind == Kind::reduction && !text.gradient(i);
 }
 
-// Each from its first batch on; behind its last reduction it may have norms and flags.
+// Places each step from its first batch on. Norms and flags may follow its last reduction.
 void place_uneven(const Order& text, const Uneven& uneven, bool closed, Period& p) {
   const Anchor& a = uneven.anchor;
   std::size_t from = 0;
@@ -179,7 +179,7 @@ Period find(const Order& text, bool closed) {
 Period find_period(const Sequence& sequence, bool closed) {
   Period with_copies = find(Order(sequence, true), closed);
   if (!with_copies.starts.empty() || with_copies.few) return with_copies;
-  // Copies of a thread that loads data ahead are in no order with the rest.
+  // Copies of a thread that loads data ahead have no order relative to the rest.
   return find(Order(sequence, false), closed);
 }
 

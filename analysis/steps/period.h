@@ -1,9 +1,9 @@
 // Steps of one rank, found from the order of what it called.
 //
 // A step reduces gradients, and its last reduction is the same operation in each. So the operations
-// between two occurrences of it are the same for most steps, whatever else is between some of them
-// (an evaluation, a checkpoint), and the first and the last step need not be like the others. Where
-// one step ends and the next begins follows from where the program did something else, or ended.
+// between two occurrences of it are the same for most steps. Something else may lie between some of
+// them (an evaluation, a checkpoint), and the first and the last step need not be like the others.
+// The border between two steps follows from where the program did something else, or ended.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 namespace tprof::steps {
 
 struct Period {
-  // Index of the first operation of each step, and behind them of the first behind the last step.
-  // Empty: none were found, and `why` says why in a sentence without its full stop.
+  // Index of the first operation of each step, then of the first one after the last step. Empty if
+  // none were found: then `why` says why, in a sentence without its full stop.
   std::vector<std::size_t> starts;
-  // Index of the last gradient reduction of each: the same operation on all ranks of its
+  // Index of the last gradient reduction of each step. It is the same operation on all ranks of its
   // communicator, with the same number there. The first may be another one.
   std::vector<std::size_t> anchors;
-  // Whether each is proved to be a whole step, and not one micro-batch of several.
+  // True if each is proved to be a whole step, and not one micro-batch of several.
   bool whole_steps = false;
-  // More batches come in for some than for others, and nothing tells whether these are
+  // True if more batches come in for some than for others. Nothing tells whether these are
   // micro-batches of a step or of an evaluation between two.
   bool uneven = false;
-  bool few = false;  // none is told, as too few are alike
-  // Gradients were reduced before the first step, or behind the last, in no order that was found
-  // again: there may be steps there that are not counted.
+  bool few = false;  // no steps are given, since too few are alike
+  // Gradients were reduced before the first step, or after the last, in no order that was found
+  // again. There may be steps there that are not counted.
   bool unclear_beginning = false;
   bool unclear_end = false;
   std::string why;
 };
 
-// `closed`: the program came to its end, so that the last step did too.
+// `closed`: the program came to its end, and so did the last step.
 Period find_period(const Sequence& sequence, bool closed);
 
 }  // namespace tprof::steps

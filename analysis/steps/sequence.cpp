@@ -37,7 +37,7 @@ void Sequence::add(const read::Event& e) {
     whole = false;
     return;
   }
-  // Batches come by whichever function.
+  // Batches may be copied by any function.
   const std::string& name = e.bucket == Bucket::H2D ? "" : e.name;
   const auto next = static_cast<std::uint32_t>(symbols.size());
   const auto [number, added] = numbers_.try_emplace(

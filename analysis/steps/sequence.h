@@ -1,4 +1,4 @@
-// What a rank called, in order, as steps are found in it: a number for each kind of operation.
+// The calls of a rank, in order, for finding steps in them. Each kind of operation has a number.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tprof::steps {
 
-// What is the same for all operations of one number.
+// The common properties of all operations of one number.
 struct Symbol {
   enum class Kind : std::uint8_t { reduction, collective, p2p, copy_in };
   Kind kind = Kind::collective;
@@ -19,7 +19,7 @@ struct Symbol {
   std::int64_t comm = -1;  // -1: a copy
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t given = 0;  // bytes of its own that a rank gives an all-gather; else 0
+  std::uint64_t given = 0;  // bytes that the rank gives to an all-gather; else 0
 };
 
 struct Operation {
@@ -28,8 +28,8 @@ struct Operation {
   std::uint32_t symbol = 0;
 };
 
-// Copies to the device are in it: a batch of data comes in with one. Copies back are not: they are
-// where a program prints. Bounded: what comes behind kMost is not looked at.
+// Includes copies to the device, since a batch of data comes in with one. Leaves out copies back,
+// which occur where a program prints. Keeps the first kMost operations only.
 class Sequence {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 22;

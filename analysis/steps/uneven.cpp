@@ -25,7 +25,7 @@ std::uint64_t volume_on(const Order& text, std::int64_t comm, std::size_t from, 
   return sum;
 }
 
-// Of the text read from its end, how far it is the same as from each place on.
+// Returns how far the text, read from its end, is the same as from each place on.
 Places same_from_each(const Order& text, const Places& all) {
   const std::size_t n = all.size();
   const auto at = [&](std::size_t i) { return text[all[n - 1 - i]]; };
@@ -40,7 +40,7 @@ Places same_from_each(const Order& text, const Places& all) {
   return z;
 }
 
-// A batch comes in for each; where none ever does, parameters are gathered before what is reduced.
+// True if a batch comes in. If none ever does, parameters must be gathered before what is reduced.
 bool has_forward_pass(const Order& text, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) {
     if (text.data_in(i)) return true;
@@ -75,7 +75,7 @@ bool is_multiple(const Counts& counts, const Counts& of) {
          });
 }
 
-// What a step calls besides its gradients on this communicator, norms and flags.
+// Counts what a step calls besides its gradients on this communicator, norms and flags.
 Counts others(const Order& text, std::int64_t comm, std::size_t from, std::size_t to) {
   Counts counts;
   for (std::size_t i = from; i <= to; ++i) {
@@ -86,7 +86,8 @@ Counts others(const Order& text, std::int64_t comm, std::size_t from, std::size_
   return counts;
 }
 
-// From the earliest batch on from which on all is of micro-batches: what is before it prepares.
+// Returns the earliest batch from which on all calls are those of micro-batches. The calls before
+// it are setup.
 std::size_t first_start(const Order& text, std::int64_t comm, std::size_t end,
                         const Counts& micro_batch) {
   std::size_t start = end;
@@ -102,10 +103,11 @@ std::size_t first_start(const Order& text, std::int64_t comm, std::size_t end,
   return start == end ? gradient : start;
 }
 
-// Whether most steps have so many micro-batches that are alike, and some have more than others.
+// Checks that most steps consist of micro-batches that are alike, and that some have more than
+// others.
 std::optional<Uneven> differ_in_micro_batches(const Order& text, const Places& ends) {
   const std::int64_t comm = text.symbol(ends.back()).comm;
-  std::vector<Counts> steps;  // the first may be another
+  std::vector<Counts> steps;  // without the first, which may differ
   for (std::size_t k = 1; k < ends.size(); ++k) {
     steps.push_back(others(text, comm, ends[k - 1] + 1, ends[k]));
   }
@@ -135,14 +137,14 @@ std::optional<Uneven> differ_in_micro_batches(const Order& text, const Places& e
                 2 * most >= steps.size()};
 }
 
-// The last of each period of the shortest length that there is.
+// Takes the last reduction of each period, for the shortest period that there is.
 std::optional<Uneven> find_on(const Order& text, const Places& all) {
   const std::size_t n = all.size();
   const Places same = same_from_each(text, all);
   for (std::size_t length = 1; length * kFewestSteps <= n; ++length) {
     const std::size_t covered = std::min(n, length + same[length]);
     if (covered < length * kFewestSteps || (length == 1 && !text.any_data())) continue;
-    // What is before it is a step of its own.
+    // What comes before it must be a step of its own.
     const std::uint64_t one = volume(text, all, n - length, n);
     std::size_t first = n - covered;
     const std::size_t until = first + length;
@@ -157,7 +159,7 @@ std::optional<Uneven> find_on(const Order& text, const Places& all) {
       from = end + 1;
       return has;
     });
-    // A longer period is several of this one.
+    // A longer period would be several of this one.
     return forward ? differ_in_micro_batches(text, ends) : std::nullopt;
   }
   return std::nullopt;

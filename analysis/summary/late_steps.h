@@ -7,8 +7,8 @@
 
 namespace tprof::stats {
 
-// Of the latest arrivals: the step in which the rank called. Both stay where they are until the
-// lines of the next pass were read.
+// Gives the latest arrivals the step in which the rank called. Reads the lines of the next pass,
+// and refers to both until then.
 void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const steps::Found& found);
 
 }  // namespace tprof::stats

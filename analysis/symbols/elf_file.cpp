@@ -11,7 +11,7 @@
 namespace tprof::symbols {
 namespace {
 
-// A trace may name anything: no pipe is waited for.
+// A trace may name anything, so this does not wait for a pipe.
 int open_regular(const std::filesystem::path& file) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat st {};
@@ -58,7 +58,7 @@ std::uint64_t ElfFile::begin() const {
   return begin == UINT64_MAX ? 0 : begin;
 }
 
-// .symtab has all that .dynsym has.
+// Prefers .symtab, which has all that .dynsym has.
 void ElfFile::read_functions() {
   functions_read_ = true;
   Elf_Scn* found = nullptr;

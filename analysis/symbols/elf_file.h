@@ -1,4 +1,4 @@
-// libelf's view of a file, and libdw's, as long as both are looked at.
+// A file as libelf and libdw see it, open as long as this object exists.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -19,9 +19,9 @@ class ElfFile {
   ElfFile& operator=(const ElfFile&) = delete;
 
   std::string build_id() const;  // hex; empty: none, or no ELF file
-  // Address, as the file has it, of what lies at its beginning in memory.
+  // Returns the address, as the file has it, of what is at its beginning in memory.
   std::uint64_t begin() const;
-  // Mangled name of the function that holds the address; null: none is known to.
+  // Returns the mangled name of the function that holds the address, or null if none is known to.
   const char* function(std::uint64_t address);
   Dwarf* dwarf() const { return dwarf_; }  // null: there is none
 

@@ -6,7 +6,7 @@ namespace tprof::symbols {
 
 namespace {
 
-constexpr std::size_t kPaths = 16;  // of one object
+constexpr std::size_t kPaths = 16;  // per object
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Names::add(const Names& others) {
   }
 }
 
-// They come by object, so that each is open once, and alone.
+// Frames are in the order of their objects, so each object is opened once, and alone.
 void Names::find(const std::set<Frame>& frames) {
   std::unique_ptr<Object> object;
   std::pair<std::string, std::string> opened;

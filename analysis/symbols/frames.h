@@ -12,8 +12,8 @@
 
 namespace tprof::symbols {
 
-// An address that a call returns to. Equal in all processes: of the object only the file's name
-// counts, and its build id.
+// An address that a call returns to. It is equal in all processes, since an object counts only by
+// its file's name and its build id.
 struct Frame {
   std::string object;
   std::string build_id;  // hex; empty: none
@@ -24,12 +24,12 @@ struct Frame {
 
 class Names {
  public:
-  // A path that a process had the object from.
+  // Notes a path that a process had the object from.
   void may_be_at(const std::string& path, const std::string& object, const std::string& build_id);
-  void add(const Names& others);  // their paths
-  // Looks up those that are not yet known.
+  void add(const Names& others);  // adds their paths
+  // Looks up the places of these frames.
   void find(const std::set<Frame>& frames);
-  // Empty: not known.
+  // Returns nothing if the frame's places are not known.
   const std::vector<Place>& of(const Frame& frame) const;
 
  private:

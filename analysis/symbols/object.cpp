@@ -15,7 +15,7 @@ std::string text(const char* s) {
   return s == nullptr ? std::string() : std::string(s);
 }
 
-// The unit of compilation that holds an address. Not all compilers write the table that tells.
+// Returns the compilation unit that holds an address. Not all compilers write the table that tells.
 Dwarf_Die* unit_of(Dwarf* dwarf, std::uint64_t address, Dwarf_Die& unit) {
   if (dwarf_addrdie(dwarf, address, &unit) != nullptr) return &unit;
   Dwarf_Off next = 0;
@@ -53,7 +53,7 @@ struct Scopes {
   ~Scopes() { std::free(die); }
 };
 
-// As eu-addr2line has them: where a function was inlined is told by where it was called.
+// Finds places as eu-addr2line does. The caller of an inlined function gets the place of that call.
 std::vector<Place> by_dwarf(Dwarf* dwarf, std::uint64_t address) {
   Dwarf_Die unit_die;
   Dwarf_Die* unit = dwarf == nullptr ? nullptr : unit_of(dwarf, address, unit_die);

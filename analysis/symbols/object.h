@@ -1,5 +1,5 @@
-// What a library or program that is at hand tells of its addresses: functions from its symbol
-// tables, lines and inlined functions from its DWARF.
+// Names the addresses of a library or program that is at hand: functions from its symbol tables,
+// lines and inlined functions from its DWARF.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct Place {
 
 class Object {
  public:
-  // `build_id`: in hex, as a trace has it. Of a file that is not there, is another one, or has no
-  // build id to tell, nothing is known.
+  // `build_id` is in hex, as a trace has it. Nothing is known if the file is not there, is another
+  // one, or has no build id to tell.
   Object(const std::filesystem::path& file, const std::string& build_id);
   ~Object();
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
   bool known() const { return file_ != nullptr; }
-  // Of the call that returns to `offset` from where the object begins in memory: what was inlined,
-  // innermost first, then the function. Empty: not known.
+  // Returns the places of the call that returns to `offset` from where the object begins in memory:
+  // inlined functions, innermost first, then the function. Empty if not known.
   std::vector<Place> places(std::uint64_t offset) const;
 
  private:

@@ -25,7 +25,7 @@ std::size_t arguments_at(std::string_view name) {
       }
     }
     if (skipped) continue;
-    if (name.substr(i).starts_with("operator")) {  // of which one may be <, >> or ->
+    if (name.substr(i).starts_with("operator")) {  // an operator may be <, >> or ->
       i = std::min(name.find_first_of("( ", i), name.size()) - 1;
     } else if (name[i] == '<') {
       ++templates;

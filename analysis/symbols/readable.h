@@ -1,4 +1,4 @@
-// The name of a C++ function without its arguments; any other as it stands.
+// Returns the name of a C++ function without its arguments, and any other name as it stands.
 #pragma once
 
 #include <string>

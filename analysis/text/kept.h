@@ -1,6 +1,6 @@
 // Values of which a program holds one copy, however many ranks have them: nearly all ranks of a job
-// say the same names, paths and settings. What was once said is kept until the program ends, so
-// this is for what has few values: never for what grows with the length of a run.
+// say the same names, paths and settings. Copies are kept until the program ends. So this is for
+// values of which there are few, never for what grows with the length of a run.
 #pragma once
 
 #include <fmt/core.h>
@@ -18,14 +18,14 @@
 
 namespace tprof::text {
 
-// The one that equals `value`. From any thread.
+// Returns the kept value that equals `value`. May be called from any thread.
 template <typename T, typename Hash, typename Value>
 const T& kept(const Value& value) {
   struct Part {
     std::mutex mutex;
     std::unordered_set<T, Hash, std::equal_to<>> values;
   };
-  static std::array<Part, 16>& parts = *new std::array<Part, 16>;  // for those who end last, too
+  static std::array<Part, 16>& parts = *new std::array<Part, 16>;  // never freed: valid at exit
   const std::size_t hash = Hash{}(value);
   Part& part = parts[(hash >> 7) % parts.size()];
   const std::scoped_lock lock(part.mutex);
@@ -40,7 +40,7 @@ struct HashOfText {
   }
 };
 
-// A text that is kept. Reads as the string that it is.
+// A kept text, which converts to a string.
 class Kept {
  public:
   Kept() : text_(none()) {}

@@ -1,4 +1,4 @@
-// Which name a misspelt one was meant to be.
+// Finds the name that a misspelt one was meant to be.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tprof {
 
-// Characters to insert, delete, replace or swap with their neighbour to get from `a` to `b`. Of
-// long texts only the beginning counts.
+// The number of characters to insert, delete, replace or swap with their neighbour to get from `a`
+// to `b`. Only the beginning of long texts counts.
 inline constexpr std::size_t kMaxEdited = 63;
 constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = prefix(a, kMaxEdited);
@@ -34,8 +34,8 @@ constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
-// Of `names` the one that `name` may have been meant to be; empty where none is near. All begin
-// with `prefix` characters that tell nothing. `name_of`: of an element of them its name.
+// Returns the one of `names` that `name` may have been meant to be; empty if none is near. All
+// begin with `prefix` characters that tell nothing. `name_of` returns the name of an element.
 template <typename Names, typename NameOf = std::identity>
 constexpr std::string_view nearest(std::string_view name, const Names& names,
                                    std::size_t prefix = 0, NameOf name_of = {}) {

@@ -33,8 +33,8 @@ Character first_character(std::string_view s) {
   return {code, length};
 }
 
-// C0, DEL, C1, line separators, the marks that reorder text (Unicode 15, UAX #9), and what is there
-// without being seen: a byte order mark, annotations, tags.
+// True for C0, DEL, C1, line separators, the marks that reorder text (Unicode 15, UAX #9), and
+// invisible characters: a byte order mark, annotations, tags.
 bool harmful(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
@@ -111,7 +111,7 @@ std::string shell_word(std::string_view s) {
 
 namespace {
 
-// Characters, not bytes: what a terminal shows of printable() text.
+// Counts characters, not bytes: what a terminal shows of printable() text.
 std::size_t width_of(std::string_view s) {
   return static_cast<std::size_t>(std::ranges::count_if(
       s, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));

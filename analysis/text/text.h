@@ -8,7 +8,7 @@
 
 namespace tprof::text {
 
-// Text from a trace as a terminal may get it: control characters, broken UTF-8 and characters that
+// Makes text from a trace safe for a terminal: control characters, broken UTF-8 and characters that
 // turn the writing direction become \xNN.
 std::string printable(std::string_view s);
 
@@ -17,10 +17,10 @@ std::string thousands(std::uint64_t n);                        // "1,234,567"
 std::string duration(std::uint64_t ns);                        // "12.3 ms"
 std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
 
-// As a shell takes it for one word: as it is where that needs no quotes.
+// Quotes it as one word for a shell, unless it needs no quotes.
 std::string shell_word(std::string_view s);
 
-// The words of a name, small: whatever is no letter parts them.
+// Returns the words of a name in lower case, split at whatever is not a letter.
 std::vector<std::string> words(std::string_view name);
 
 class Table {

@@ -1,9 +1,9 @@
-// The CUDA driver functions that copy, which are counted with TPROF_DRIVER=1 only: the one list
-// from which wrappers, names, what cuGetProcAddress is to give and the coverage report follow.
+// The CUDA driver functions that copy, which are counted with TPROF_DRIVER=1 only. Wrappers, names,
+// what cuGetProcAddress is to give and the coverage report all follow from this one list.
 //
 // X(function, twin, name, since, (parameters), (arguments), (how the arguments read as CopyArgs))
-//   function, twin  as the library exports them; the twin is what callers get who compile with, or
-//                   ask for, a default stream of each thread's own
+//   function, twin  as the library exports them; callers that compile with, or ask for, a default
+//                   stream of each thread's own get the twin
 //   name, since     by which cuGetProcAddress knows both, and the CUDA version (cudaTypedefs.h)
 //                   since when it means this prototype; older ones have 32-bit arguments
 #pragma once
@@ -104,10 +104,10 @@
     (const CUDA_MEMCPY3D_PEER* box, CUstream stream),                                                                   \
     (box, stream), (box_copy(box, stream, false)))
 
-// Copies of which a call makes many, and prefetches: X(function, twin, name, since, until,
-// (parameters), (arguments), (how they read as a Batch)). `until` is the version from which on
-// cuGetProcAddress means another prototype by that name. The arguments are passed on as they travel,
-// each in a register or a place on the stack.
+// Calls that make many copies, and prefetches: X(function, twin, name, since, until, (parameters),
+// (arguments), (how they read as a Batch)). `until` is the version from which on cuGetProcAddress
+// means another prototype by that name. The arguments are passed on as they travel, each in a
+// register or a place on the stack.
 #define TPROF_CUDA_BATCH(X)                                                                                                             \
   X(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync, 12080, 13000,                                                      \
     (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices, RawArg attributes_count, RawArg fail_index, RawArg stream), \
@@ -195,7 +195,7 @@
     (CUgraphExec executable, CUgraphNode node, unsigned enabled), (executable, node, enabled),                          \
     (Edits{function_name, is_counted(node)}))
 
-// What allocates and frees, looked at with TPROF_MEMORY=1 only:
+// Functions that allocate and free, looked at with TPROF_MEMORY=1 only:
 // X(function, name, since, (parameters), (arguments), (what it is, see books/calls.h))
 #define TPROF_CUDA_ALLOCATION(X)                                                                                        \
   X(cuMemAlloc_v2, cuMemAlloc, 3020, (CUdeviceptr * pointer, size_t size), (pointer, size),                             \
@@ -269,8 +269,8 @@
   X(cuCtxSynchronize, cuCtxSynchronize, 2000, 13000, (), (), (HostWaits{}))                                             \
   X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kNewestKnown, (CUstream stream), (stream), (StreamGoes{stream}))
 
-// Through which programs, and every CUDA runtime, reach the others. X(function, since); bodies in
-// hook/entry_point.cpp.
+// The functions through which programs, and every CUDA runtime, reach the others: X(function,
+// since); bodies in hook/entry_point.cpp.
 #define TPROF_CUDA_ENTRY(X)     \
   X(cuGetProcAddress, 11030)    \
   X(cuGetProcAddress_v2, 12000)

@@ -110,11 +110,11 @@
     (dst, dstDevice, src, srcDevice, count, stream),                                               \
     ({dst, src, count, cudaMemcpyDeviceToDevice, stream, false}))
 
-// Copies of which a call makes many, and functions whose prototypes differ between versions of
-// CUDA: X(function, twin, since, buckets, (parameters), (arguments), (how they read as a Batch)).
-// Every argument is passed on as a RawArg, also one that only some versions have: the caller's
-// stack holds something there, which a library that does not know the argument never looks at. What
-// they mean follows from `cuda`, the version of the library that serves the call.
+// Calls that make many copies, and functions whose prototypes differ between versions of CUDA:
+// X(function, twin, since, buckets, (parameters), (arguments), (how they read as a Batch)). Every
+// argument is passed on as a RawArg, even one that only some versions have: the caller's stack
+// holds something there, which a library that does not know the argument never looks at. The
+// meaning of the arguments follows from `cuda`, the version of the library that serves the call.
 #define TPROF_CUDART_BATCH(X)                                                                      \
   X(cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080, BY_DIRECTION,                          \
     (RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg attributes, RawArg indices,      \
@@ -148,7 +148,7 @@
     (addresses, sizes, count, locations, indices, locations_count, flags, stream),                 \
     (prefetches(sizes, count, stream)))
 
-// What copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
+// Functions that copies depend on: X(function, since); bodies in hook/cudart_memory.cpp.
 // clang-format off
 #define TPROF_CUDART_MEMORY(X) \
   X(cudaSetDevice, 3020) \
@@ -161,7 +161,7 @@
   X(cudaFree, 3020) \
   X(cudaDeviceReset, 3020)
 
-// What allocates and frees, looked at with TPROF_MEMORY=1 only (and the seven above):
+// Functions that allocate and free, looked at with TPROF_MEMORY=1 only (and the seven above):
 // X(function, since, (parameters), (arguments), (what it is, see books/calls.h))
 //   meant(stream) is the stream that a function and its twin mean by 0
 #define TPROF_CUDART_ALLOCATION(X)                                                              \
@@ -191,7 +191,8 @@
   X(cudaFreeAsync, cudaFreeAsync_ptsz, 11020, (void* pointer, cudaStream_t stream),             \
     (pointer, stream), (frees_on(meant(stream), pointer)))
 
-// Through which programs get at the driver's functions: X(function, since); bodies in hook/entry_point.cpp.
+// Functions through which programs reach the driver's: X(function, since); bodies in
+// hook/entry_point.cpp.
 #define TPROF_CUDART_ENTRY(X) \
   X(cudaGetDriverEntryPoint, 11030) \
   X(cudaGetDriverEntryPoint_ptsz, 11030) \
@@ -278,7 +279,7 @@
     (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                 \
      cudaStream_t stream),                                                                        \
     (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                 \
-  /* What nvcc's code calls from 12.8 on. */                                                      \
+  /* nvcc's code calls this from 12.8 on. */                                                      \
   X(__cudaLaunchKernel, __cudaLaunchKernel_ptsz, 12080,                                           \
     (void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared, cudaStream_t stream), \
     (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))                 \
@@ -315,6 +316,6 @@
 // The program's switch of profilers: X(function, since, whether it switches them on).
 #define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
 
-// The name by which copies are replayed that a graph holds, and of which the driver alone told
-// (graphs/scan.h): put there by hand, or changed there. No wrapper has it.
+// The name under which copies are replayed that the driver alone told us of (graphs/scan.h): they
+// were put into a graph by hand, or changed there. No wrapper has this name.
 #define TPROF_FOUND_IN_GRAPH(X) X(cuGraphAddMemcpyNode)

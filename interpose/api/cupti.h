@@ -1,5 +1,5 @@
-// What makes a program a client of CUPTI: X(function, since). Only where TPROF_TIMING=cupti made us
-// one does a wrapper do more than pass the call on (hook/cupti.cpp).
+// Functions that make a program a client of CUPTI: X(function, since). Their wrappers do more than
+// pass the call on only if TPROF_TIMING=cupti made us a client (hook/cupti.cpp).
 #pragma once
 
 #define TPROF_CUPTI(X)        \

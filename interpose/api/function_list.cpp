@@ -1,5 +1,6 @@
-// The tables as text in a section of the library, for `tprof coverage`: so it tells of the very
-// library that it is asked about. Nothing here runs. A line each, its fields apart by tabs:
+// The tables as text in a section of the library. `tprof coverage` reads it there, and so tells of
+// the very library that it is asked about. Nothing here runs. Each entry is a line, its fields
+// apart by tabs:
 //   wrapped  library  function  buckets (none: it only helps to count others)  elements  needs
 //   since    function  version
 //   not      library  function  reason
@@ -11,7 +12,7 @@
 #define WRAPPED(library, function, buckets, elements, needs) \
   "wrapped\t" library "\t" #function "\t" buckets "\t" elements "\t" needs "\n"
 
-// Of the driver's, by the name that cuGetProcAddress knows.
+// The driver's batches, by the name that cuGetProcAddress knows.
 #define BUCKETS_cuMemcpyBatchAsync BY_DIRECTION
 #define BUCKETS_cuMemcpy3DBatchAsync BY_DIRECTION
 #define BUCKETS_cuMemcpyWithAttributesAsync BY_DIRECTION
@@ -27,7 +28,7 @@ namespace {
 [[gnu::section("tprof_functions"), gnu::used]] constexpr char kList[] =
 #define SINCE(name, version) "since\t" #name "\t" #version "\n"
   // Its row tells since when the name without _v2 means it.
-  SINCE(cuMemPrefetchAsync_v2, 12020)  // before that of the row: of two the first is taken
+  SINCE(cuMemPrefetchAsync_v2, 12020)  // before the row's own: the first of two is taken
 
 #define X(name, since, bucket, elements) WRAPPED("nccl", name, #bucket, #elements, "") SINCE(name, since)
 #define X_TWIN(name, twin, since, bucket, elements, ...) \

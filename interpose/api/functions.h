@@ -1,5 +1,5 @@
-// Every wrapped function has a number; the data movers come first and name records and the ledger's
-// rows, which have a byte for it.
+// Every wrapped function has a number. The data movers come first: they name records and the
+// ledger's rows, which have a byte for the number.
 #pragma once
 
 #include <nccl.h>
@@ -39,7 +39,7 @@ static_assert(kFunctionCount <= kMaxFunctions);
 
 enum class Library : std::uint8_t { nccl, cudart, cuda, cupti };
 
-// What the file of each is called, and the sonames by which it may be mapped, newest first.
+// The name of each library's file, and the sonames by which it may be mapped, newest first.
 struct LibraryNames {
   std::string_view file;
   const char* soname[3];
@@ -112,7 +112,7 @@ constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];
 }
 
-// Looked at with TPROF_MEMORY=1 only, as far as it matters that a program takes it by address.
+// True if a program that takes it by address needs the wrapper with TPROF_MEMORY=1 only.
 constexpr bool is_allocation(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)
@@ -144,7 +144,7 @@ constexpr bool data_functions_come_first() {
 }
 static_assert(data_functions() <= kMaxDataFunctions && data_functions_come_first());
 
-// Of a data mover, in records and in the ledger's keys.
+// Returns the number of a data mover, in records and in the ledger's keys.
 constexpr std::uint8_t number(Fn fn) {
   return static_cast<std::uint8_t>(fn);
 }

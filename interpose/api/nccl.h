@@ -16,8 +16,8 @@ using ncclWaitSignalDesc_t = struct ncclWaitSignalDesc;  // the same
 
 namespace tprof {
 
-// Whose calls a call is numbered with, from 0. `collective`: those of the communicator; they make
-// up its signature. `send`, `recv`: those to, or from, one peer. `none`: one-sided calls.
+// The calls that a call is numbered with, from 0. `collective`: those of the communicator; they
+// make up its signature. `send`, `recv`: those to, or from, one peer. `none`: one-sided calls.
 enum class Order : unsigned char { none, collective, send, recv };
 
 }  // namespace tprof
@@ -63,7 +63,7 @@ enum class Order : unsigned char { none, collective, send, recv };
     (send, recv, count, type, root, comm, stream),                                                                                            \
     ({send, recv, count, type, comm, stream, root}))
 
-// What has no twin: X(function, since, order, bucket, elements, (parameters), (arguments), (as NcclArgs)).
+// Others, without a twin: X(function, since, order, bucket, elements, (parameters), (arguments), (as NcclArgs)).
 #define TPROF_NCCL_OTHER(X)                                                                                                                   \
   X(ncclBcast, 20700, collective, BROADCAST, count,                                                                                           \
     (void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),                                        \
@@ -91,7 +91,7 @@ enum class Order : unsigned char { none, collective, send, recv };
     (descriptors, signals, comm, stream),                                                                                                     \
     ({nullptr, nullptr, 0, ncclInt8, comm, stream}))
 
-// What a communicator's life consists of: X(function, since). Bodies in hook/nccl_life.cpp.
+// The functions of a communicator's life: X(function, since). Bodies in hook/nccl_life.cpp.
 #define TPROF_NCCL_LIFE(X)           \
   X(ncclGroupStart, 20700)           \
   X(ncclGroupEnd, 20700)             \

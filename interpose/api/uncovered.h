@@ -1,6 +1,6 @@
-// What the newest NCCL, CUDA runtime and CUDA driver export that moves data, or whose name says so,
-// and that no row of the tables wraps: X(library, function, reason). Of functions with twins and
-// versions (_ptsz, _ptds, _v2) the plain name stands for all that no row wraps. A test holds this
+// Functions of the newest NCCL, CUDA runtime and CUDA driver that move data, or whose name says so,
+// and that no row of the tables wraps: X(library, function, reason). If a function has twins and
+// versions (_ptsz, _ptds, _v2), the plain name stands for all that no row wraps. A test holds this
 // list against the export lists and the headers; `tprof coverage` prints it.
 #pragma once
 

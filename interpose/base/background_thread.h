@@ -19,7 +19,7 @@
 
 namespace tprof {
 
-// Until `word` is no longer `value` and somebody says so, or for `ms`.
+// Waits until `word` is no longer `value` and somebody says so, or for `ms`.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
   check_no_lock_is_held();
   const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
@@ -29,10 +29,10 @@ inline void futex_wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Until `done`, which counts, has reached `wanted`. False: not in time.
+// Waits until the counter `done` has reached `wanted`. False: not in time.
 inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
                        std::uint32_t timeout_ms) {
-  constexpr std::uint32_t kLookAgainMs = 10;  // whoever does it may be gone
+  constexpr std::uint32_t kLookAgainMs = 10;  // whoever counts may be gone
   const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
   for (;;) {
     const std::uint32_t seen = done.load(std::memory_order_acquire);
@@ -42,16 +42,16 @@ inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
   }
 }
 
-// Out of the way of the program's threads.
+// Keeps our threads out of the way of the program's.
 inline constexpr int kBackgroundNice = 10;
-// Of the calling thread.
+// Names the calling thread and gives it that priority.
 inline void become_background(const char* name) {
   prctl(PR_SET_NAME, name);
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
 }
 
-// Detached, with a small stack and every signal blocked: signals are the program's. False: there is
-// no room for one.
+// Starts a detached thread with a small stack and every signal blocked: signals are the program's.
+// False: there is no room for one.
 inline bool start_background_thread(void* (*run)(void*)) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;

@@ -11,7 +11,7 @@ namespace tprof {
 [[gnu::cold]] void say(std::string_view what, std::string_view detail = {},
                        std::string_view rest = {});
 
-// What keeps us from tracing as we should.
+// The kinds of trouble that keep us from tracing as we should.
 enum class Trouble : std::uint8_t {
   start,
   room,
@@ -23,8 +23,8 @@ enum class Trouble : std::uint8_t {
   timing
 };
 
-// The same for that: of each trouble only the first is said, since the others follow from it (a
-// full disk has no room for the ring file, nor for lines).
+// Says the same about a trouble, but only the first of each kind, since the others follow from it
+// (a full disk has no room for the ring file, nor for lines).
 [[gnu::cold]] void complain(Trouble trouble, std::string_view what, std::string_view detail = {},
                             std::string_view rest = {});
 

@@ -14,7 +14,7 @@
 namespace tprof {
 namespace {
 
-// A tracer's attach or a frozen control group interrupts it, signals held back or not.
+// A tracer's attach or a frozen control group interrupts fallocate, even if signals are held back.
 int allocate(int fd, int mode, std::uint64_t offset, std::uint64_t bytes) {
   constexpr int kTries = 100;
   int result = -1;
@@ -29,8 +29,8 @@ bool unsupported() {
   return errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-// By the oldest call that can: fstat is a symbol of glibc 2.33, and containers whose profile is
-// older than statx refuse that. The kernel's structure is glibc's.
+// Uses the oldest call that can do it: fstat is a symbol of glibc 2.33, and containers whose
+// profile is older than statx refuse statx. The kernel's structure is glibc's.
 bool ask(int fd, const char* path, int flags, struct stat& file) {
   return syscall(SYS_newfstatat, fd, path, &file, flags) == 0;
 }
@@ -40,9 +40,10 @@ FileId id(int fd, const char* path, int flags) {
   return ask(fd, path, flags, file) ? FileId{true, file.st_dev, file.st_ino} : FileId{};
 }
 
-// The lowest numbers are the program's: one that has closed its standard input expects 0 from its
-// next open(), and scripts count on 3 and 4. Not far above them either: from 64 on the kernel has
-// to make the table of files larger, which takes a process with threads 10 ms.
+// Moves a descriptor to a higher number. The lowest numbers are the program's: one that has closed
+// its standard input expects 0 from its next open(), and scripts count on 3 and 4. The new number
+// is not far above them: from 64 on the kernel has to make the table of files larger, which takes a
+// process with threads 10 ms.
 int out_of_the_way(int fd) {
   constexpr int kAboveThePrograms = 40;
   for (const int lowest : {kAboveThePrograms, STDERR_FILENO + 1}) {

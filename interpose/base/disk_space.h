@@ -1,4 +1,4 @@
-// Room on the disk, asked for before it is used.
+// Files, and room on the disk that is reserved before it is used.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace tprof {
 
-// Which file a descriptor or a path stands for.
+// Identifies the file that a descriptor or a path stands for.
 struct FileId {
   bool known = false;
   std::uint64_t device = 0, inode = 0;
-  // What is not known is nobody's, not even its own.
+  // An unknown file equals no file, not even itself.
   bool operator==(const FileId& other) const {
     return known && other.known && device == other.device && inode == other.inode;
   }
@@ -29,13 +29,13 @@ inline OwnFile own_file(int fd) {
   return {fd, fd < 0 ? FileId{} : file_of(fd)};
 }
 
-// A new file at a path where there was none; without it, errno says why.
+// Creates a file at a path where there is none. If it fails, errno says why.
 OwnFile create_file(const char* path, std::uint32_t mode);
 
-// One that is there, to be read.
+// Opens an existing file to read it.
 OwnFile open_to_read(const char* path);
 
-// One that is there and may be locked; never a link, and without waiting.
+// Opens an existing file so that it can be locked. Never follows a link, and never waits.
 OwnFile open_to_take(const char* path);
 
 struct FileFacts {
@@ -45,27 +45,28 @@ struct FileFacts {
 };
 FileFacts facts_of(int fd);
 
-// How many names a file has; -1: not known.
+// Returns the number of names that a file has; -1: not known.
 long names_of(int fd);
 
-// Whether a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
+// True if a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
 // SIGXFSZ.
 bool size_allowed(std::uint64_t size);
 
-// Makes the file `bytes` longer at `offset`, its end, really allocated: a sparse file on a full
-// disk is a SIGBUS at the first store. False: no room, and the file is as it was.
+// Makes the file `bytes` longer at `offset`, its end, and really allocates them: on a full disk the
+// first store to a sparse file is a SIGBUS. False: there is no room, and the file is as it was.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes);
 
-// The same for a hole in the file, or beyond its end: false leaves it with what could be allocated.
+// Does the same for a hole in the file, or beyond its end. False: the file keeps what could be
+// allocated.
 bool fill_hole(int fd, std::uint64_t offset, std::uint64_t bytes);
 
-// Writes the whole text, through interruptions. False: not all of it.
+// Writes the whole text, whatever interrupts it. False: not all of it was written.
 bool write_all(int fd, std::string_view text, std::uint64_t offset);
 
 enum class Reserved { yes, no, unknown };
 
-// Blocks for the range, whatever the file's length is and without changing it: what is written
-// there later fits. `unknown`: this file system gives no such promise.
+// Reserves blocks for the range, whatever the file's length, and leaves the length as it is: later
+// writes there will fit. `unknown`: this file system gives no such promise.
 Reserved reserve_blocks(int fd, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace tprof

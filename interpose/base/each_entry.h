@@ -11,7 +11,7 @@
 
 namespace tprof {
 
-// Calls f(name) for what is in a folder but itself and the one above. opendir() would allocate.
+// Calls f(name) for each entry of a folder but "." and "..". opendir() would allocate.
 template <typename F>
 void each_entry(const char* folder, F&& f) {
   struct Entry {  // linux_dirent64

@@ -1,5 +1,5 @@
-// Where a ring file may lie. A store to a mapped file must never wait, and never be a SIGBUS: that
-// holds where blocks that were allocated stay where they are.
+// The folders in which a ring file may lie. A store to a mapped file must never wait, and never be
+// a SIGBUS. That holds where blocks that were allocated stay where they are.
 #pragma once
 
 #include <sys/vfs.h>
@@ -15,10 +15,10 @@ struct FileSystem {
   bool maps_safely = false;
 };
 inline constexpr unsigned long kTmpfs = 0x01021994;
-// A list of the safe ones: what is not in it, or unknown, is not. Of those that write a block anew
-// elsewhere (btrfs, bcachefs, ZFS) a store can find the disk full, whatever was allocated;
-// overlayfs does not tell what it lies over; on network and user-space ones a mapping is slow,
-// incoherent, or a SIGBUS when the server goes.
+// Only those marked here are safe; a type that is not listed is not. A store can find the disk
+// full, whatever was allocated, where a block is written anew elsewhere (btrfs, bcachefs, ZFS).
+// overlayfs does not tell what it lies over. On network and user-space file systems a mapping is
+// slow, incoherent, or a SIGBUS when the server goes.
 inline constexpr FileSystem kFileSystems[] = {
     {kTmpfs, "tmpfs", true},   {0xef53, "ext2/ext3/ext4", true},
     {0x58465342, "XFS", true}, {0x9123683e, "btrfs"},
@@ -38,13 +38,13 @@ constexpr const FileSystem& file_system(unsigned long type) {
   return kUnknownFileSystem;
 }
 
-// Shared memory is what others count on: PyTorch's data loaders pass their batches through /dev/shm
-// and die of a full one, and Docker gives 64 MiB. A ring goes there, and grows there, only while
-// this much stays free: all rings of a node take a tenth of it.
+// Others count on shared memory: PyTorch's data loaders pass their batches through /dev/shm and die
+// when it is full, and Docker gives it 64 MiB. A ring goes there, and grows there, only while this
+// much stays free: all rings of a node take a tenth of it.
 inline constexpr std::uint64_t kSpareRoom = std::uint64_t{1} << 30;
 
 inline bool has_spare_room(const struct statfs& fs) {
-  const bool limited = fs.f_blocks != 0;  // a tmpfs of size=0 tells none
+  const bool limited = fs.f_blocks != 0;  // a tmpfs of size=0 reports none
   return !limited ||
          std::uint64_t{fs.f_bavail} * static_cast<std::uint64_t>(fs.f_bsize) >= kSpareRoom;
 }
@@ -55,13 +55,13 @@ struct RingFolder {
 };
 
 // Calls take(RingFolder) for each folder that may hold the ring file of a process that writes to
-// `output`, the best first, until it returns true. False: there is none, so that the ring is memory
-// which dies with the process. `chosen`: TPROF_RING_DIR, `temporary`: TMPDIR; null: not set.
+// `output`, the best first, until it returns true. False: none was taken, so the ring is memory
+// that dies with the process. `chosen` is TPROF_RING_DIR and `temporary` is TMPDIR; null: not set.
 //
-// Memory comes before a disk. On a disk each writeback makes the ring's pages read-only again; the
-// next store to one faults, and waits where the journal or the throttling of writers does: beside
-// a checkpoint, up to milliseconds of a training thread. What memory does not survive (the end of
-// the container or the node; systemd's RemoveIPC, when the user logs out) the snapshot does.
+// Memory comes before a disk. On a disk each writeback makes the ring's pages read-only again. The
+// next store to such a page faults, and waits if the journal or the throttling of writers does:
+// beside a checkpoint, up to milliseconds of a training thread. The snapshot survives what memory
+// does not: the end of the container or the node, or systemd's RemoveIPC when the user logs out.
 template <typename F>
 bool each_ring_folder(const char* output, const char* chosen, const char* temporary, F&& take) {
   struct Place {

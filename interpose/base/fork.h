@@ -1,4 +1,4 @@
-// What a fork does to us: handlers, and memory that the kernel wipes in the child.
+// Forks: handlers, and memory that the kernel wipes in the child.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What glibc's pthread_atfork calls, which is linked in: weak, see oldest_glibc.h.
+// glibc's pthread_atfork, which is linked in, calls this function. It is weak: see oldest_glibc.h.
 extern "C" {
 [[gnu::visibility("hidden")]] extern void* __dso_handle;
 [[gnu::weak]] int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(),
@@ -22,9 +22,9 @@ inline void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   }
 }
 
-// The kernel wipes it in a forked child (MADV_WIPEONFORK), also after a bare clone(), which the
-// handlers would miss: such a child must not write into its parent's files. A page of its own:
-// x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
+// The kernel wipes this in a forked child (MADV_WIPEONFORK), even after a bare clone(), which the
+// handlers would miss: such a child must not write into its parent's files. It has a page of its
+// own: x86-64 has pages of 4 KiB, other machines of up to 64 KiB.
 #if defined(__x86_64__)
 inline constexpr std::size_t kLargestPage = 4096;
 #else
@@ -33,7 +33,7 @@ inline constexpr std::size_t kLargestPage = 65536;
 struct alignas(kLargestPage) WipedByFork {
   std::atomic<std::uint32_t> session;  // its number; 0: none has begun in this process
   std::atomic<std::uint32_t> begun;    // a thread is giving it its number
-  std::atomic<std::uint32_t> process;  // 0: to be asked for, always where the kernel wipes nothing
+  std::atomic<std::uint32_t> process;  // 0: ask for it; always 0 where the kernel wipes nothing
 };
 inline constinit WipedByFork g_wiped_by_fork{};
 

@@ -32,8 +32,8 @@ class FreeList {
   }
 
  private:
-  // The first place below, and above how often it changed: one that was taken and given back
-  // meanwhile does not look like one that stayed.
+  // The low half is the first place, the high half counts the changes: a place that was taken and
+  // given back meanwhile does not look like one that stayed.
   std::atomic<std::uint64_t> first_{0};
 };
 

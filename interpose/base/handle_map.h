@@ -1,5 +1,5 @@
-// From a library's handle (ncclComm_t, cudaGraphExec_t) to our index. Handles are reused after
-// destruction, so an index is never: it names one life of a handle.
+// Maps a library's handle (ncclComm_t, cudaGraphExec_t) to our index. Handles are reused after
+// destruction, but an index never is: it names one life of a handle.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace tprof {
 template <std::uint32_t N>
 class HandleMap {
  public:
-  // 0 if the handle is not known.
+  // Returns 0 if the handle is not known.
   std::uint32_t find(const void* handle) const {
     const auto key = reinterpret_cast<std::uintptr_t>(handle);
     for (std::uint32_t n = 0, i = slot(key); n < N; ++n, i = (i + 1) % N) {
@@ -65,8 +65,8 @@ class HandleMap {
   }
 
  private:
-  // Places that were erased are empty again where no search goes on behind them: handles that come
-  // and go for ever would else fill the table with them.
+  // Makes erased places empty again if no search goes on behind them: otherwise handles that come
+  // and go for ever would fill the table with erased places.
   void forget_erased(std::uint32_t i) {
     if (key_[(i + 1) % N].load(std::memory_order_relaxed) != kEmpty) return;
     while (key_[i].load(std::memory_order_relaxed) == kErased) {

@@ -1,4 +1,4 @@
-// The two hashes that all rooms use.
+// The two hashes that the whole library uses.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tprof {
 
-// FNV-1a, 64 bits: of names and texts, equal on all ranks; a constant where the text is one.
+// FNV-1a, 64 bits, of names and texts: equal on all ranks, and a constant if the text is one.
 constexpr std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;

@@ -1,5 +1,5 @@
-// Guards of the thread that we are in: its errno, and what comes to it from outside (cancellation,
-// the program's signals).
+// Guards of the calling thread: they keep its errno, and hold back what comes from outside
+// (cancellation, the program's signals).
 #pragma once
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 namespace tprof {
 
-// What we ask of the system within a program's calls must not change its errno.
+// Our own system calls within a program's calls must not change its errno.
 class [[nodiscard]] KeepErrno {
  public:
   KeepErrno() = default;
@@ -22,9 +22,9 @@ class [[nodiscard]] KeepErrno {
   int saved_ = errno;
 };
 
-// A program may cancel a thread that is in a call: at any of our open() and write(), asynchronously
-// anywhere. What the thread holds, a lock of ours or the loader's, nobody would give back. And a
-// call that is no cancellation point is none with us in it.
+// A program may cancel a thread that is in a call: at any of our open() and write(), or anywhere if
+// it does so asynchronously. Nobody would give back what the thread holds, a lock of ours or the
+// loader's. And a call that is no cancellation point must not become one through us.
 class [[nodiscard]] NoCancel {
  public:
   NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -36,9 +36,9 @@ class [[nodiscard]] NoCancel {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// While a lock is held, or the loader or malloc is at work for us: a signal handler of this thread
-// that makes calls of its own would wait for what its own thread has. Nor is the thread
-// cancelled. Keeps errno.
+// Used while a lock is held, or while the loader or malloc is at work for us. A signal handler of
+// this thread that makes calls of its own would wait for what its own thread has. The thread is not
+// cancelled either. Keeps errno.
 class [[nodiscard]] HeldSignals {
  public:
   HeldSignals() {
@@ -58,8 +58,8 @@ class [[nodiscard]] HeldSignals {
   sigset_t before_;
 };
 
-// While we do what may raise `signal` in this thread: holds it back, with all others, and takes
-// away the one that we caused. Keeps errno.
+// Used for work that may raise `kSignal` in this thread: holds the signal back, with all others,
+// and takes away the one that we caused. Keeps errno.
 template <int kSignal>
 class [[nodiscard]] WithoutSignal {
  public:
@@ -87,9 +87,9 @@ class [[nodiscard]] WithoutSignal {
   HeldSignals held_;
 };
 
-// While we change files. Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes, and a
-// signal that the program takes every millisecond (a sampling profiler's) makes fallocate give up
-// with EINTR.
+// Used for changes to files. Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes,
+// and a signal that the program takes every millisecond (a sampling profiler's) makes fallocate
+// give up with EINTR.
 using NoSignals = WithoutSignal<SIGXFSZ>;
 
 }  // namespace tprof

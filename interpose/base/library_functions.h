@@ -6,15 +6,15 @@
 
 namespace tprof {
 
-// Functions of a library that was opened, or not, found one after the other.
+// Finds functions of a library, one after the other. The handle is null if it was not opened.
 class LibraryFunctions {
  public:
   explicit LibraryFunctions(void* handle) : handle_(handle), whole_(handle != nullptr) {}
   LibraryFunctions(const LibraryFunctions&) = delete;
   LibraryFunctions& operator=(const LibraryFunctions&) = delete;
-  ~LibraryFunctions() { dlerror(); }  // what was not found is no error of the program's
+  ~LibraryFunctions() { dlerror(); }  // the program must not see our lookup errors
 
-  // Behind one that is not there nothing is looked for.
+  // Looks for nothing more after the first function that is missing.
   template <typename F>
   void find(F*& function, const char* name) {
     if (!whole_) return;

@@ -16,7 +16,7 @@ constinit Lock g_lock{LockOrder::objects};
 thread_local constinit bool t_inside __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit bool t_fork_holds __attribute__((tls_model("initial-exec"))) = false;
 
-// Waits for no longer than the list can take: a program that forks from a callback of its own
+// Waits no longer than the list can take: a program that forks from a callback of its own
 // dl_iterate_phdr holds the loader's lock itself.
 void before_fork() {
   constexpr std::uint64_t kLongestNs = 1'000'000'000;
@@ -49,7 +49,7 @@ bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void
 }
 
 std::string_view program_path(const void* within, std::span<char> buffer) {
-  // A loader that was itself executed, with the program as its argument, knows that.
+  // A loader that was itself executed, with the program as its argument, knows the program's path.
   if (getauxval(AT_BASE) == 0) {
     Dl_info info{};
     if (dladdr(within, &info) == 0 || info.dli_fname == nullptr) return {};

@@ -2,7 +2,7 @@
 //
 // dl_iterate_phdr holds a lock of the loader, which a fork copies as it is (glibc gives the child
 // some of its locks back, not this one): a child that is forked meanwhile by another thread could
-// never load a library again. So a fork waits until we are through; and where one did not, its
+// never load a library again. So a fork waits until we have finished. If one did not wait, its
 // child does without the list.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace tprof {
 
-// dl_iterate_phdr. False, and nothing was called, in a child that was forked while a thread of its
-// parent was in here.
+// Calls dl_iterate_phdr. False, and nothing was called, in a child that was forked while a thread
+// of its parent was in here.
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
 
-// Of the program, which the loader knows by no path; `within` is an address in it. Empty: not
-// known.
+// Returns the program's path, which the loader does not know; `within` is an address in the
+// program. Empty: not known.
 std::string_view program_path(const void* within, std::span<char> buffer);
 
 }  // namespace tprof

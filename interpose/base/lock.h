@@ -16,7 +16,7 @@
 
 namespace tprof {
 
-// Of a debug build.
+// Used in debug builds only.
 inline thread_local constinit HeldLocks t_held_locks
     __attribute__((tls_model("initial-exec"))) = {};
 
@@ -31,16 +31,16 @@ inline void check_no_lock_is_held() {
   }
 }
 
-// The one lock: for the rare, short critical sections of bookkeeping; never on the path of a call
-// that moves data. Who does not get it sleeps: starting takes a millisecond, in which threads that
-// yield to each other would keep every core busy, and one of real-time priority would never let the
-// owner go on.
+// The only kind of lock, for the rare, short critical sections of bookkeeping; never on the path of
+// a call that moves data. A thread that does not get it sleeps. Starting takes a millisecond:
+// threads that yield to each other would keep every core busy in that time, and one of real-time
+// priority would never let the owner go on.
 //
-// It knows the process whose thread has it. A child that is forked then takes over what a thread of
-// its parent held, however it was forked: no one is there to give it back.
+// The lock knows the process whose thread has it. However a child is forked, it takes over what a
+// thread of its parent held: no one is there to give it back.
 class Lock {
  public:
-  // All zero where it is not checked: a table that has one takes no room in the library's file.
+  // All zero if the order is not checked: a table with a lock takes no room in the library's file.
   explicit constexpr Lock(LockOrder order) : order_(kLocksAreChecked ? order : LockOrder{}) {}
 
   void lock() { lock_until(UINT64_MAX); }
@@ -71,7 +71,7 @@ class Lock {
     syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
-  // A thread of the process that this one was forked from had it then.
+  // True if a thread of the parent process had it when this process was forked.
   bool left_by_parent() const {
     const std::uint32_t owner = state_.load(std::memory_order_relaxed) & ~kWaitedFor;
     return owner != 0 && owner != this_process();
@@ -101,7 +101,7 @@ class Lock {
   std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
 };
 
-// With cancellation and the program's signals held back.
+// Holds the lock, with cancellation and the program's signals held back.
 class [[nodiscard]] LockGuard {
  public:
   explicit LockGuard(Lock& lock) : lock_(lock) { lock_.lock(); }

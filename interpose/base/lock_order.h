@@ -1,29 +1,29 @@
-// The order of all locks of the traced process: who has one may take one that stands below it, and
-// no other. A debug build (or a sanitizer's) checks it, and that nobody who has one waits for
-// another thread.
+// The order of all locks of the traced process: a thread that has one may take only locks that
+// stand below it. A debug build (or a sanitizer's) checks this, and that no thread that has one
+// waits for another thread.
 #pragma once
 
 #include <cstdint>
 
 namespace tprof {
 
-// name, who takes it and what is done under it. "calls": a thread of the program, in a call that is
-// not on the path of those that move data: the first of its kind, or one that makes or destroys
-// something. "ours": a thread of ours, at nice 10, which others may keep from running. No lock is
-// held over a write, nor over a question to CUDA's driver, but where it says so.
+// The name, who takes it and what is done under it. "calls": a thread of the program, in a call
+// that is not on the path of those that move data: the first of its kind, or one that makes or
+// destroys something. "ours": a thread of ours, at nice 10, which others may keep from running. No
+// lock is held over a write, or over a question to CUDA's driver, unless it says so.
 #define TPROF_LOCKS(X)                                                                             \
   X(start)        /* calls, once: reads settings, makes the files. Waits for their file system */  \
   X(output)       /* ours; at exit the exiting thread, for 10 s at most. Over writes */            \
   X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
   X(ended)        /* tprof_reset adds a line; ours takes them */                                   \
   X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
-  X(objects)      /* calls, ours, and who forks: over the loader's list */                         \
+  X(objects)      /* calls, ours, and threads that fork: over the loader's list */                 \
   X(children)     /* calls: a communicator's first use */                                          \
   X(shared_comms) /* calls: communicators beyond the table */                                      \
   X(graphs)       /* calls: captures and their graphs */                                           \
   X(shared_area)  /* calls: the first of a thread beyond 1,023 */                                  \
   X(shared_calls) /* calls of these threads, also those that move data: one counts at a time */    \
-  X(sites)        /* calls: from where none came before */                                         \
+  X(sites)        /* calls: the first from a place */                                              \
   X(site_objects) /* the same */                                                                   \
   X(scopes)       /* calls: the first scope of a name ends */                                      \
   X(tables)       /* calls: a communicator, graph or place is entered */                           \
@@ -36,7 +36,7 @@ namespace tprof {
   X(serving)      /* calls: a library's first */                                                   \
   X(callers)      /* the same */                                                                   \
   X(frame_rules)  /* calls: a return address's first */                                            \
-  X(cupti)        /* ours, and who asks for CUPTI, for 1 s at most. Over questions to CUPTI */     \
+  X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
   X(books)        /* calls that allocate and free, with TPROF_MEMORY */                            \
   X(host_memory)  /* calls that allocate and free host memory */                                   \
   X(gpus)         /* ours: a copy */
@@ -52,10 +52,11 @@ inline constexpr const char* kLockNames[] = {
 #undef X
 };
 
-// Those that a thread has.
+// The locks that a thread has.
 class HeldLocks {
  public:
-  // The innermost one that stands below `lock` or is it, by its name; null: it may be taken.
+  // Returns the name of the innermost lock held that is `lock` or stands below it; null: `lock` may
+  // be taken.
   constexpr const char* forbids(LockOrder lock) const {
     const std::uint32_t below = held_ >> static_cast<unsigned>(lock);
     if (below == 0) return nullptr;

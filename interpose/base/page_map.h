@@ -10,8 +10,8 @@
 
 namespace tprof {
 
-// Open addressing with linear probing, at most half full. What is erased leaves no mark: those
-// behind it move up. Key 0 is none. It is never destroyed: threads outlive exit().
+// Open addressing with linear probing, at most half full. Erasing leaves no mark: the entries
+// behind move up. Key 0 stands for none. The map is never destroyed: threads outlive exit().
 template <typename Value>
 class PageMap {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -25,7 +25,7 @@ class PageMap {
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;
 
-  // Null: it has none. Until the next change.
+  // Returns the value, which is valid until the next change. Null: there is none.
   Value* find(std::uint64_t key) {
     if (capacity_ == 0) return nullptr;
     for (std::size_t i = place(key);; i = next(i)) {
@@ -34,7 +34,7 @@ class PageMap {
     }
   }
 
-  // It must not be there. False: there is no memory.
+  // The key must not be there. False: there is no memory.
   bool insert(std::uint64_t key, const Value& value) {
     if (2 * (size_ + 1) > capacity_ && !grow()) return false;
     put(key, value);
@@ -42,12 +42,12 @@ class PageMap {
     return true;
   }
 
-  // It must be there.
+  // The key must be there.
   void erase(std::uint64_t key) {
     std::size_t hole = place(key);
     while (slots_[hole].key != key) hole = next(hole);
     for (std::size_t i = next(hole); slots_[i].key != 0; i = next(i)) {
-      // Stays where the way from its own place to it does not lead over the hole.
+      // An entry stays if the way from its own place to it does not lead over the hole.
       if (((i - place(slots_[i].key)) & (capacity_ - 1)) < ((i - hole) & (capacity_ - 1))) continue;
       slots_[hole] = slots_[i];
       hole = i;
@@ -64,7 +64,7 @@ class PageMap {
     }
   }
 
-  // Where f(key, value) says so.
+  // Erases the entries for which f(key, value) is true.
   template <typename F>
   void erase_if(F&& f) {
     for (std::size_t i = 0; i < capacity_; ++i) {

@@ -1,4 +1,4 @@
-// Numbers that are no integers, as JSON has them, whatever the program's locale has for a point.
+// Real numbers as JSON has them, whatever the program's locale has for a point.
 #pragma once
 
 #include <clocale>
@@ -10,11 +10,11 @@
 
 namespace tprof {
 
-// With as many digits as it needs to be read as the same number; null where it is none, or
+// Writes as many digits as it takes to read the same number back; null if it is not a number, or is
 // infinite.
 inline Text& put_real(Text& out, double v) {
   if (!std::isfinite(v)) return out << "null";
-  // Of glibc's own: nothing is allocated.
+  // This locale is glibc's own: nothing is allocated.
   const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", nullptr));
   char digits[32];
   for (int precision = 15; precision <= 17; ++precision) {

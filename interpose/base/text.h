@@ -22,13 +22,13 @@ constexpr std::string_view without_prefix(std::string_view s, std::size_t n) {
 constexpr std::string_view file_name(std::string_view path) {
   return without_prefix(path, path.rfind('/') + 1);
 }
-// Of a field that is full without a NUL.
+// Reads a field that may be full, without a NUL.
 template <std::size_t N>
 std::string_view bounded_text(const char (&text)[N]) {
   return {text, strnlen(text, N)};
 }
 
-// Text in a buffer of somebody else's, always a C string. What does not fit is cut.
+// Text in the caller's buffer, always a C string. Text that does not fit is cut.
 class FixedText {
  public:
   FixedText(char* to, std::size_t size) : to_(to), room_(size - 1) { to_[0] = '\0'; }
@@ -64,7 +64,7 @@ void copy_text(char (&to)[N], std::string_view from) {
   FixedText(to) << from;
 }
 
-// What stands before each element of a list.
+// The separator that stands before each element of a list.
 class Comma {
  public:
   std::string_view next() {
@@ -98,7 +98,7 @@ class Text {
   Text& operator<<(std::uint32_t v) { return number(std::uint64_t{v}); }
   Text& operator<<(std::int32_t v) { return number(std::int64_t{v}); }
 
-  // What is not known is null: never a made-up value.
+  // Writes null if the value is not known: never a made-up value.
   template <typename T>
   Text& number_or_null(bool known, T v) {
     return known ? *this << v : *this << "null";

@@ -10,7 +10,7 @@
 namespace tprof::books {
 namespace {
 
-// One map for all, told apart by the highest bits of the key: no address has these.
+// One map holds all of these, told apart by the highest bits of the key: no address has these bits.
 enum class Of : std::uint64_t { memory = 1, array = 2, handle = 3, block = 4, mapping = 5 };
 constexpr std::uint64_t key_of(Of what, std::uint64_t number) {
   constexpr int kBits = 60;
@@ -21,18 +21,18 @@ std::uint64_t key_of(What what, const void* at) {
                 reinterpret_cast<std::uintptr_t>(at));
 }
 
-// Not of physical memory.
+// False for physical memory.
 constexpr bool is_allocation(std::uint64_t key) {
   return key < key_of(Of::handle, 0);
 }
 
 constinit MemoryUse g_before_session[kMemoryPlaces] = {};
 
-constinit Lock g_lock{LockOrder::books};  // of all that follows
+constinit Lock g_lock{LockOrder::books};  // for all that follows
 constinit PageMap<Entry> g_entries;
 constinit MemoryUse* g_use = g_before_session;
 constinit Head* g_head = nullptr;
-constinit std::uint64_t g_count = 0;  // of what has entered
+constinit std::uint64_t g_count = 0;  // how many entries were made
 constinit bool g_failed = false;      // something found no room: no number is right any more
 
 void fail() {
@@ -54,7 +54,7 @@ void subtract(std::uint8_t place, std::uint64_t bytes) {
   use.bytes.store(now - std::min(now, bytes), std::memory_order_release);
 }
 
-// False: no room, and the books are over.
+// False: there is no room, and the books are over.
 bool insert(std::uint64_t key, const Entry& entry) {
   if (g_failed) return false;
   if (g_entries.insert(key, entry)) return true;
@@ -69,7 +69,7 @@ void drop_use(std::uint64_t block) {
   g_entries.erase(key_of(Of::block, block));
 }
 
-// What is at a place now was freed where nobody saw it.
+// Drops what the books have at a place: it was freed where nobody saw it.
 void forget(std::uint64_t key) {
   const Entry* known = g_entries.find(key);
   if (known == nullptr) return;
@@ -133,7 +133,7 @@ void retained(std::uint64_t handle, std::uint64_t address) {
   const LockGuard guard(g_lock);
   std::uint64_t block = 0;
   g_entries.each([&](std::uint64_t key, const Entry& entry) {
-    const std::uint64_t begin = key - key_of(Of::mapping, 0);  // of others: beyond any address
+    const std::uint64_t begin = key - key_of(Of::mapping, 0);  // other kinds: beyond any address
     if (address >= begin && address - begin < entry.bytes) block = entry.block;
     return block == 0;
   });
@@ -210,7 +210,7 @@ std::uint64_t now() {
   return g_count;
 }
 
-// Mappings that end together lie side by side.
+// Mappings that are unmapped together lie side by side.
 void unmapped(std::uint64_t address, std::uint64_t bytes, std::uint64_t before) {
   const LockGuard guard(g_lock);
   const std::uint64_t end = address + bytes;

@@ -1,10 +1,10 @@
-// The books of what the program has allocated (TPROF_MEMORY=1): which memory is whose, so that a
-// free is known for what it frees, and how much there is of each place now and was at most.
+// Keeps books of what the program has allocated (TPROF_MEMORY=1). They tell what a free frees, and
+// how much there is in each place now and was at most.
 //
 // An allocation enters when its call has returned, and leaves when the call that frees it begins:
-// what is booked was there. Of calls of several threads that overlap the peak is therefore a lower
-// bound; of others it is exact. One lock, held for a look into a map and never across a call of
-// CUDA's; a child that is forked takes it over (base/lock.h) and begins with empty books.
+// what is booked was there. If calls of several threads overlap, the peak is therefore a lower
+// bound; otherwise it is exact. There is one lock, held for a look into a map and never across a
+// CUDA call. A forked child takes it over (base/lock.h) and begins with empty books.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,24 @@ struct Head;
 
 namespace tprof::books {
 
-// Handles and addresses are numbers, of one kind each: a CUDA array's handle may be any address.
+// Addresses of memory and handles of CUDA arrays are kept apart: an array's handle may be any
+// address.
 enum class What : std::uint8_t { memory, array };
 
 struct Entry {
-  std::uint64_t bytes;  // that were asked for
-  std::uint64_t since;  // the older, the smaller
-  std::uint64_t block;  // of handles and mappings: what they hold, 0: not known
-  std::uint32_t uses;   // of a handle; of a block: handles and mappings that hold it
-  std::int16_t owner;   // device that was current: what resetting it frees
+  std::uint64_t bytes;  // as asked for
+  std::uint64_t since;  // smaller for an older entry
+  std::uint64_t block;  // what a handle or mapping holds; 0: not known
+  std::uint32_t uses;   // of a handle; for a block: handles and mappings that hold it
+  std::int16_t owner;   // device that was current; resetting it frees this
   std::uint8_t place;
 };
 
-// `bytes` at `at`, a null address or handle is nothing. `device`: that was current.
+// Enters `bytes` at `at`; a null address or handle is ignored. `device` was the current one.
 void allocated(What what, const void* at, std::uint64_t bytes, std::uint8_t place, int device);
 
-// What a free takes out, to be put back if it is refused. Null, or not in the books: nothing.
+// The entry that a free takes out, to be put back if the free is refused. It is nothing for null,
+// and for what is not in the books.
 struct Taken {
   std::uint64_t key = 0;  // 0: nothing
   Entry entry{};
@@ -40,7 +42,8 @@ struct Taken {
 Taken take(What what, const void* at);
 void put_back(const Taken& taken);
 
-// All that was allocated while `device` was current, but physical memory, is gone with its context.
+// All that was allocated while `device` was current, except physical memory, is gone with its
+// context.
 void device_was_reset(int device);
 
 // Physical memory (cuMemCreate), which is there until its last handle is released and its last
@@ -48,7 +51,7 @@ void device_was_reset(int device);
 void created(std::uint64_t handle, std::uint64_t bytes, std::uint8_t place);
 // cuMemRetainAllocationHandle gave `handle` for what is mapped at `address`.
 void retained(std::uint64_t handle, std::uint64_t address);
-// Before the call, since the handle may be given to someone else after it.
+// Call release() before the real call, since the handle may be given to someone else after it.
 struct Released {
   std::uint64_t handle = 0;
   Entry of_handle{};
@@ -57,11 +60,12 @@ struct Released {
 };
 Released release(std::uint64_t handle);
 void put_back(const Released& released);
-// The mapping holds its block from before the call on; not if it is refused.
-std::uint64_t about_to_map(std::uint64_t handle);  // the block
+// A mapping holds its block from before the real call on. If the call is refused, not_mapped()
+// drops that.
+std::uint64_t about_to_map(std::uint64_t handle);  // returns the block
 void mapped(std::uint64_t block, std::uint64_t address, std::uint64_t bytes);
 void not_mapped(std::uint64_t block);
-// What is mapped in a range, and was so at `before`.
+// unmapped() drops what is mapped in a range and was so at `before`, which now() gave.
 std::uint64_t now();
 void unmapped(std::uint64_t address, std::uint64_t bytes, std::uint64_t before);
 

@@ -1,5 +1,5 @@
-// What the calls that allocate and free tell the books, as the rows of the API tables name it. One
-// for the runtime's functions and the driver's.
+// The steps by which calls that allocate and free tell the books, as the rows of the API tables
+// name them. The runtime's functions and the driver's share them.
 #pragma once
 
 #include <cuda.h>
@@ -35,7 +35,8 @@ inline std::uint8_t place_of(Where where, const void* at, int current) {
   return place_of_device(driver::device_of(at, current));
 }
 
-// Whether the memory is the graph's that the stream captures into: it is there while that runs.
+// True if the memory belongs to the graph that the stream captures into: it is there while that
+// runs.
 inline bool captures(cudaStream_t stream) {
   return graphs::captured_into(stream) != nullptr;
 }
@@ -84,13 +85,14 @@ struct Frees {
     if (!accepted) put_back(taken);
   }
 };
-// On a stream: the program may not use it any more, whenever the stream gets there.
+// A free on a stream counts at once: the program may not use the memory any more, whenever the
+// stream gets there.
 inline Frees frees_on(cudaStream_t stream, const void* at) {
   return {captures(stream) ? nullptr : at};
 }
 
-// `width` and so on are elements, 0 where there is no such dimension. What an element is the driver
-// tells; of formats of which it does not an array counts as 0 bytes.
+// `width` and so on are in elements, 0 if there is no such dimension. The driver tells the size of
+// an element. An array whose format it does not know counts as 0 bytes.
 template <typename Array>
 struct AllocatesArray {
   const Array* at;
@@ -109,7 +111,7 @@ struct AllocatesArray {
 };
 template <typename Array, typename... Size>
 AllocatesArray(Array*, Size...) -> AllocatesArray<Array>;
-// The driver's descriptions of it.
+// Takes the driver's description of an array.
 template <typename Description>
 AllocatesArray<CUarray> allocates_array(const CUarray* at, const Description* d) {
   if (d == nullptr) return {nullptr, 0, 0, 0};
@@ -171,8 +173,9 @@ struct Unmaps {
   }
 };
 
-// The wrapper's body. What the call makes CUDA allocate in turn is part of it: the runtime's calls
-// of the driver. Not so what other calls make it allocate, NCCL's buffers within ncclCommInitRank.
+// The wrapper's body. Allocations that the call makes in turn are part of it, as the runtime calls
+// the driver. Allocations within other calls are booked, such as NCCL's buffers within
+// ncclCommInitRank.
 template <typename GetStep, typename F>
 [[gnu::always_inline]] inline auto booked(GetStep&& step, F&& real) {
   Thread& t = t_thread;
@@ -189,7 +192,7 @@ template <typename GetStep, typename F>
 
 }  // namespace tprof::books
 
-// `stream_meant`: legacy, per_thread; what `step` names as meant(stream).
+// `stream_meant` is legacy or per_thread; `step` uses it as meant(stream).
 #define TPROF_BOOKED(stream_meant, arguments, step)                  \
   tprof::books::booked(                                              \
       [&] {                                                          \

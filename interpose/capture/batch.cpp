@@ -12,7 +12,7 @@
 namespace tprof {
 namespace {
 
-// cudaMemcpy3DBatchOp, which is equal in CUDA 12.8 to 13.2 and missing before.
+// cudaMemcpy3DBatchOp, which is the same in CUDA 12.8 to 13.2 and missing before.
 struct Operand {
   int type;  // cudaMemcpyOperandTypeArray: 2
   union {
@@ -106,7 +106,7 @@ Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream
   return batch;
 }
 
-// CUDA 12 has an argument more, failIdx, before the stream.
+// CUDA 12 has one more argument, failIdx, before the stream.
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth) {
   if (is_old(cuda)) return copies(dsts, srcs, sizes, count, ninth);
@@ -164,7 +164,7 @@ Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth) {
 
 Batch prefetches(RawArg sizes, RawArg count, RawArg stream) {
   Batch batch = on(stream);
-  batch.add(Bucket::MANAGED, HostMemory::unknown, 0);  // also of none, which is refused
+  batch.add(Bucket::MANAGED, HostMemory::unknown, 0);  // even a batch of none, which is refused
   if (sizes == nullptr) return batch;
   for (const std::size_t bytes :
        std::span(static_cast<const std::size_t*>(sizes), as_size(count))) {

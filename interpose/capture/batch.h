@@ -33,8 +33,8 @@ struct Batch {
   void add(const CopyArgs& copy);
 };
 
-// How the arguments read. `cuda`: the major version of the library that serves the call, 0 if that
-// is not known.
+// These read the arguments. `cuda`: the major version of the library that serves the call, 0 if
+// that is not known.
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(int cuda, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg eighth,
                 RawArg ninth);
@@ -45,10 +45,10 @@ Batch prefetch(RawArg bytes, RawArg stream);
 Batch prefetch_12(int cuda, RawArg bytes, RawArg fourth, RawArg fifth);
 Batch prefetches(RawArg sizes, RawArg count, RawArg stream);
 
-// A call to a library of unknown version was not read: it goes into the coverage.
+// Notes in the coverage that a call to a library of unknown version was not read.
 [[gnu::cold]] void note_unknown_version(const void* real);
 
-// A batch whose call is going on: a held call for each of its directions.
+// A batch whose call is in progress: a held call for each of its directions.
 struct OpenBatch {
   HeldCall part[Batch::kDirections];
   std::uint64_t start_ns;
@@ -67,7 +67,7 @@ template <typename F>
   open_batch(t, fn, batch, graph != nullptr, open);
   const HeldCall& first = open.part[0];
   if (timing::on()) [[unlikely]] {
-    // Of more directions than one nobody knows their shares of its time.
+    // A batch in several directions has one time, and no share per direction.
     t.timed = {nullptr, graph == nullptr, TimingLost::mixed};
     if (batch.parts == 1) start_timing(t, first.call, number(fn));
   }

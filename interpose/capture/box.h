@@ -6,11 +6,11 @@
 
 namespace tprof {
 
-// Bytes of a box of which one side or both may be an array (else null): 0 where the array's format
-// does not tell, which then is in the coverage.
+// Returns the bytes of a box; one side or both may be an array (else null). 0: the array's format
+// does not tell, and the coverage notes it.
 std::size_t box_bytes(const cudaExtent& extent, const void* dst_array, const void* src_array);
 
-// How cudaMemcpy3D's and cudaMemcpy3DPeer's parameters read.
+// These read the parameters of cudaMemcpy3D and cudaMemcpy3DPeer.
 CopyArgs box_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync);
 CopyArgs box_copy(const cudaMemcpy3DPeerParms* p, cudaStream_t stream, bool sync);
 

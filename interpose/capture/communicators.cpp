@@ -10,15 +10,15 @@
 
 namespace tprof::comms {
 
-// Zero from the start: 2 MiB that no process touches before it has communicators, and that keep
-// those which are made before the constructors of this library.
+// Zero from the start. No process touches these 2 MiB before it has communicators, and they keep
+// communicators that are made before this library's constructors run.
 constinit State g_state[kMax + 1]{};
 std::atomic<std::uint64_t> g_epoch{1};
 
 namespace {
 
 HandleMap<32768> g_index;
-Lock g_shared_lock{LockOrder::shared_comms};  // of the entries that stand for many
+Lock g_shared_lock{LockOrder::shared_comms};  // for the entries that stand for many
 
 std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t limit) {
   return tables::append(
@@ -35,7 +35,7 @@ std::uint32_t append(const Communicator& entry, ncclComm_t handle, std::uint32_t
       limit);
 }
 
-// The entry of all communicators of this size that found the table full.
+// Returns the entry that all communicators of this size share if they found the table full.
 std::uint32_t share(std::int32_t nranks) {
   const View view = session::mapping().view();
   const std::uint32_t at_first = View::entries(view.head().comms);

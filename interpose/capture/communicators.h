@@ -1,4 +1,5 @@
-// The communicators of the process: who they are, equally on all ranks, and their counters.
+// The communicators of the process: their identity, which is equal on all ranks, and their
+// counters.
 #pragma once
 
 #include <nccl.h>
@@ -11,14 +12,14 @@
 
 namespace tprof::comms {
 
-// What calls need of a communicator; the rest is in the mapped file (format/ring_file.h).
+// The part of a communicator that calls need; the rest is in the mapped file (format/ring_file.h).
 struct alignas(64) State {
   ncclComm_t handle;
   std::int32_t nranks;
   std::int32_t rank;
   std::atomic<std::atomic<std::uint64_t>*> peers;  // 2 counters a peer: sends, receives
-  // What calls change, on a cache line of its own: threads that share a communicator pass one line
-  // back and forth, not two.
+  // The fields that calls change, on a cache line of their own: threads that share a communicator
+  // pass one line back and forth, not two.
   alignas(64) std::atomic<std::uint64_t> seq;  // collectives issued
   std::atomic<std::uint32_t> children[4];      // by ChildKind: ordinal of the next
 };
@@ -38,14 +39,15 @@ inline std::uint32_t take_ordinal(std::uint32_t parent, ChildKind kind) {
 }
 
 std::uint64_t id_of(const ncclUniqueId& unique_id);
-// What its kind, ordinal and colour (or who is left out) make of a child; its id follows from the
-// parent's, so that a reader who learns another id of the parent knows the child's as well.
+// Returns the birth of a child, made from its kind, ordinal and colour (or who is left out). Its id
+// follows from the birth and the parent's id, so a reader who learns another id of the parent knows
+// the child's as well.
 std::uint64_t birth_of(ChildKind kind, std::uint32_t ordinal, std::int64_t colour);
 inline std::uint64_t child_id(std::uint64_t parent, std::uint64_t birth) {
   return mix64(parent ^ birth);
 }
 
-// How a communicator is called: see format/ring_file.h.
+// The ids of a communicator: see format/ring_file.h.
 struct Ids {
   std::uint64_t id;
   std::uint64_t alias = 0;
@@ -69,8 +71,8 @@ void remove(ncclComm_t handle);
 std::uint32_t index_of(ncclComm_t handle);
 void forget_all();  // in the child of a fork
 
-// Numbers of issue. A collective counts on its communicator, Send and Recv per peer and direction
-// (null for a peer that does not exist, or if there is no memory).
+// Numbers in the order of issue. A collective counts on its communicator, Send and Recv per peer
+// and direction (null for a peer that does not exist, or if there is no memory).
 using Counter = std::atomic<std::uint64_t>;
 Counter* peer_counter(State& comm, std::int32_t peer, bool receive);
 

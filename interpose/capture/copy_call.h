@@ -1,4 +1,4 @@
-// What a call that makes one copy becomes.
+// Records a call that makes one copy.
 #pragma once
 
 #include "interpose/api/functions.h"
@@ -10,13 +10,13 @@
 
 namespace tprof {
 
-// Of the host's side of a copy between host and device. Wrapped allocations tell it for nothing,
-// and they are where copies that have to be fast come from. That memory is pageable they can't
-// prove: CUDA runtimes that are linked in and the driver's own functions pin memory past them. So
-// of other addresses the driver is asked, one cuPointerGetAttributes a call: it creates no context,
-// leaves the runtime's last error alone, and what it costs is small beside the copy from pageable
-// memory that follows. Never for a captured call, nor where it just told the direction
-// (cudaMemcpyDefault).
+// Returns the kind of memory on the host's side of a copy between host and device. Wrapped
+// allocations tell it at no cost, and copies that have to be fast come from them. They can't prove
+// that memory is pageable: CUDA runtimes that are linked in and the driver's own functions pin
+// memory past them. So the driver is asked about other addresses, with one cuPointerGetAttributes a
+// call. That creates no context, leaves the runtime's last error alone, and costs little beside the
+// copy from pageable memory that follows. It is never asked for a captured call, nor if it just
+// told the direction (cudaMemcpyDefault).
 [[gnu::always_inline]] inline HostMemory host_memory_of(Bucket bucket, const CopyArgs& a,
                                                         bool captured) {
   const void* host = bucket == Bucket::H2D ? a.src : bucket == Bucket::D2H ? a.dst : nullptr;
@@ -79,7 +79,8 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   const auto result = call.run(number(kFunction), std::forward<F>(real));
   call.close(key, accepted(result));
   if (captured && accepted(result)) [[unlikely]] {
-    // From the record, which stands until the thread's next: nothing is carried across the call.
+    // Read from the record, which stands until the thread's next: nothing is carried across the
+    // call.
     const auto host_then = static_cast<HostMemory>(r.host_memory);
     graphs::captured_call(
         graph, a.stream, {copy_key(kFunction, r.bucket, r.count, r.comm, true, host_then), r.count},

@@ -27,7 +27,8 @@ void GroupTimes::start(const Thread& t) {
     s->of.count += call.call.count;
     s->of.tid = t.area->tid.load(std::memory_order_relaxed);
   }
-  // CUPTI knows the whole group under one id, and its kernels not by our names of streams.
+  // CUPTI knows the whole group under one id, and does not know its kernels by our names of
+  // streams.
   const bool one_time = !timing::by_events() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
     if (s.of.calls == 0) continue;  // they are captured

@@ -1,5 +1,5 @@
-// The device's time of a group's calls: they are issued by its outermost End, so it is around that,
-// on each of their streams.
+// The device's time of a group's calls. The outermost End issues them, so the time is taken around
+// that, on each of their streams.
 #pragma once
 
 #include <nccl.h>
@@ -11,21 +11,21 @@ namespace tprof {
 
 class GroupTimes {
  public:
-  // Before the outermost End of the thread's group.
+  // Called before the outermost End of the thread's group.
   void start(const Thread& t);
-  // Behind it.
+  // Called after it.
   void stop(ncclResult_t result);
 
  private:
-  // NCCL makes one kernel of a stream's calls: it has one time. Calls of one row of the ledger
-  // share it, and of others nobody knows the shares.
+  // NCCL makes one kernel of a stream's calls, which has one time. Calls of one row of the ledger
+  // share it; the shares of calls of different rows are not known.
   struct OnStream {
     std::uint64_t stream;
     bool mixed;
     timing::Calls of;
     TimedCall timed;
   };
-  static constexpr std::size_t kStreams = 16;  // a device each, as a rule
+  static constexpr std::size_t kStreams = 16;  // one for each device, as a rule
 
   OnStream* on_stream(const GroupedCall& call);
 

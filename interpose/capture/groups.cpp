@@ -20,14 +20,15 @@ Pages<GroupedCall>* pending_of(Thread& t) {
   return t.pending;
 }
 
-// A call of a group that its graph will execute: the group's kernel is that of all its calls.
+// Adds a call of a group to its graph, which will execute it. The group's kernel is that of all its
+// calls.
 void captured_in_group(const GroupedCall& g) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
   auto* stream = reinterpret_cast<cudaStream_t>(g.call.stream);
   graphs::captured_call(g.graph, stream, {g.key, g.call.count}, graphs::Placed::shared_node);
 }
 
-// The record of the group itself: when its End ran, how it ended.
+// Pushes the record of the group itself: when its End ran, and how it ended.
 void push_group_record(Thread& t, Transaction& transaction, std::uint64_t start_ns,
                        std::uint64_t dur_ns, ncclResult_t result, bool simulated,
                        std::size_t calls) {
@@ -63,7 +64,7 @@ void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
       return;
     }
   }
-  // No memory to wait with: count it now rather than never.
+  // There is no memory to wait with: count it now rather than never.
   const bool ok = accepted(static_cast<ncclResult_t>(g.call.result));
   {
     Transaction transaction(t);

@@ -7,8 +7,8 @@
 
 namespace tprof {
 
-// A group may begin before anything in it counts: the thread that keeps its depth, or null. The
-// session need not have begun, and does not by this.
+// Returns the thread that keeps a group's depth, or null. A group may begin before anything in it
+// counts: the session need not have begun, and does not begin by this.
 inline Thread* grouping_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();

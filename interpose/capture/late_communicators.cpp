@@ -23,7 +23,7 @@ struct Expected {
   char name[sizeof Communicator::name];  // child.name points into the caller's configuration
 };
 Pages<Expected> g_expected;
-std::atomic<std::size_t> g_expected_count{0};  // the same without the lock
+std::atomic<std::size_t> g_expected_count{0};  // its size, readable without the lock
 
 void expect(const Child& child) {
   Expected e{child, {}};
@@ -39,7 +39,7 @@ void forget(Expected& e) {
   g_expected_count = g_expected.size();
 }
 
-// Whether `place` holds `handle`: the program's memory may be gone by now, so it is not touched.
+// True if `place` holds `handle`. The program's memory may be gone by now, so it is not touched.
 bool holds(ncclComm_t* place, ncclComm_t handle) {
   constexpr std::size_t kBytes = sizeof(void*);
   ncclComm_t value = nullptr;
@@ -49,8 +49,8 @@ bool holds(ncclComm_t* place, ncclComm_t handle) {
          value == handle;
 }
 
-// Asks the library itself, where the handle's communicator is ready: of other questions than for
-// its state NCCL warns (init.cc, ncclCommEnsureReady).
+// Asks the library itself, if the handle's communicator is ready. Before that NCCL warns of every
+// question but the one for its state (init.cc, ncclCommEnsureReady).
 bool ask(const void* real, ncclComm_t handle, Identity& identity) {
   using Query = ncclResult_t (*)(ncclComm_t, int*);
   const auto get = [&](const char* name, std::int32_t& value) {
@@ -71,7 +71,7 @@ std::uint32_t add_asked(const Child& child, ncclComm_t handle, const void* real)
   return ask(real, handle, identity) ? add(handle, identity) : 0;
 }
 
-// The child whose place holds `handle`, or the only one that we wait for; else null.
+// Returns the child whose place holds `handle`, or the only one that we wait for; else null.
 Expected* expected_as(ncclComm_t handle) {
   for (Expected& e : g_expected) {
     if (holds(e.child.place, handle)) return &e;
@@ -79,9 +79,9 @@ Expected* expected_as(ncclComm_t handle) {
   return g_expected.size() == 1 ? g_expected.begin() : nullptr;
 }
 
-// The index of a handle that the program uses for the first time: of a child that we wait for, or
-// (`or_unknown`) of a communicator made before we could see it, or by a function that we do not
-// wrap: then only the library's answers are known of it.
+// Returns the index of a handle that the program uses for the first time. It is a child that we
+// wait for. Or (`or_unknown`) its communicator was made before we could see it, or by a function
+// that we do not wrap: then only the library's answers about it are known.
 std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unknown) {
   Identity identity{};
   if (!ask(real, handle, identity)) return 0;
@@ -100,7 +100,7 @@ std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unkn
   return add(handle, identity);
 }
 
-// One that ends before it could be asked.
+// Forgets a child that ends before it could be asked.
 void forget_place_of(ncclComm_t handle) {
   const LockGuard guard(g_lock);
   for (std::size_t i = g_expected.size(); i-- != 0;) {
@@ -109,7 +109,7 @@ void forget_place_of(ncclComm_t handle) {
   }
 }
 
-// A child of this group, taken from those that we wait for.
+// Takes a child of this group from those that we wait for. False: there is none.
 bool next_of_group(std::uint32_t group, Expected& next) {
   const LockGuard guard(g_lock);
   for (Expected& e : g_expected) {
@@ -135,7 +135,7 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
 }
 
 void end(ncclComm_t handle, const void* real) {
-  // A child that was never used is one of its communicators too; its place is free for others.
+  // A child that was never used counts as a communicator too, and is no longer waited for.
   if (handle != nullptr && g_expected_count != 0 && index_of(handle) == 0 &&
       add_on_first_use(handle, real, false) == 0) {
     forget_place_of(handle);
@@ -157,7 +157,7 @@ void add_child(const Child& child, bool ready, const void* real) {
 }
 
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
-  // Those of this group were added by this thread.
+  // This thread added the children of this group, so it sees them in the count.
   if (group == 0 || g_expected_count == 0) return;
   Expected e;
   while (next_of_group(group, e)) {

@@ -1,4 +1,4 @@
-// Communicators whose handle, or whose making, is known later than they are made: children of
+// Communicators whose handle, or whose making, becomes known only after they are made: children of
 // communicators, and those that were made before we could see it.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace tprof::comms {
 
-// The index of a handle, or 0. `real` is a function of the library that owns the handle, through
-// which a communicator that we have not seen being made is asked about: its id stays unknown.
+// Returns the index of a handle, or 0. `real` is a function of the library that owns the handle.
+// Through it we ask about a communicator that we have not seen being made, whose id stays unknown.
 std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real);
 inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
   if (t.last_comm == handle && t.last_comm_epoch == g_epoch.load(std::memory_order_acquire)) {
@@ -27,10 +27,10 @@ struct Child {
 };
 // `ready`: NCCL said ncclSuccess. While it is ncclInProgress the library must not be asked.
 void add_child(const Child& child, bool ready, const void* real);
-// Of the children of a group that has ended.
+// Adds the children of a group that has ended.
 void add_children_of(std::uint32_t group, bool ready, const void* real);
 
-// The program destroys or aborts it.
+// Called when the program destroys or aborts it.
 void end(ncclComm_t handle, const void* real);
 
 void forget_children();  // in the child of a fork

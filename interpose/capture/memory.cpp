@@ -26,9 +26,9 @@ struct Range {
 Range g_range[kMaxRanges];
 std::atomic<std::size_t> g_count{0};
 std::atomic<std::uint32_t> g_version{0};  // odd while the table changes
-Lock g_lock{LockOrder::host_memory};      // of those who change it
+Lock g_lock{LockOrder::host_memory};      // for changes to the table
 
-// How many ranges begin at or below `address`.
+// Returns how many ranges begin at or below `address`.
 std::size_t up_to(std::uintptr_t address) {
   std::size_t low = 0;
   std::size_t high = std::min(g_count.load(std::memory_order_relaxed), kMaxRanges);
@@ -43,7 +43,7 @@ std::size_t up_to(std::uintptr_t address) {
   return low;
 }
 
-// False where others kept changing the table.
+// False: others kept changing the table.
 bool look_up(const void* address, HostMemory& kind) {
   kind = HostMemory::unknown;
   if (g_count.load(std::memory_order_relaxed) == 0) return true;
@@ -92,8 +92,8 @@ void add(const void* begin, std::size_t bytes, HostMemory kind) {
 }
 
 void remove(const void* begin) {
-  // Most of what a program frees is not here, and need not wait for anybody. Whoever frees a range
-  // that is here knows that it was added.
+  // Most memory that a program frees is not here, and its free need not wait for anybody. Whoever
+  // frees a range that is here knows that it was added.
   HostMemory kind{};
   if (look_up(begin, kind) && kind == HostMemory::unknown) return;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);

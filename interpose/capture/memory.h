@@ -1,4 +1,4 @@
-// What kind of memory an address is, as far as wrapped allocations and the driver tell.
+// The kind of memory at an address, as far as wrapped allocations and the driver tell it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tprof::memory {
 void add(const void* begin, std::size_t bytes, HostMemory kind);
 void remove(const void* begin);
 void remove_all();
-// `unknown` where no wrapped allocation holds the address.
+// Returns `unknown` if no wrapped allocation holds the address.
 HostMemory kind_of(const void* address);
 
 void after_fork();  // in the child

@@ -1,4 +1,4 @@
-// What a NCCL call that moves data becomes.
+// Records an NCCL call that moves data.
 #pragma once
 
 #include "interpose/api/functions.h"
@@ -26,7 +26,7 @@ struct NcclArgs {
   Reduce reduce = Reduce::none;
 };
 
-// Budget of what is ours in a call: two clock reads (44 ns) + 25 ns.
+// Budget for our part of a call: two clock reads (44 ns) + 25 ns.
 template <Fn kFunction, Bucket kBucket, typename F>
 ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F&& real) {
   constexpr const FunctionInfo& function = info(kFunction);
@@ -44,8 +44,8 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
       counter = comms::peer_counter(state, a.peer, function.order == Order::recv);
     }
   }
-  // Before the record is touched: a locked instruction waits for the stores before it, and the
-  // record's line comes from the core that wrote its last lines.
+  // Taken before the record is touched: a locked instruction waits for the stores before it, and
+  // the record's line comes from the core that wrote its last lines.
   const std::uint64_t seq = comms::take(counter);
 
   OpenCall call{t, true};

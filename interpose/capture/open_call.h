@@ -1,5 +1,5 @@
-// What every recorded call is: an open record before the real call, and after it one transaction
-// that counts it in the ledger and closes the record.
+// The course of every recorded call: an open record before the real call, and after it one
+// transaction that counts it in the ledger and closes the record.
 #pragma once
 
 #include <cuda.h>
@@ -26,20 +26,20 @@ constexpr bool accepted(CUresult result) {
   return result == CUDA_SUCCESS;
 }
 
-// One call, from before the real one to after it. Its maker fills `record` but for what run() and
-// close() write.
+// One call, from before the real one to after it. Its maker fills all of `record` but what run()
+// and close() write.
 struct OpenCall {
   Thread& thread;
   bool wants_line;
   bool in_ring = false;
   Record& record = next_record(thread, wants_line, in_ring);
 
-  // The real call, between the clocks: the record is visible while it runs.
+  // Makes the real call, between two reads of the clock. The record is visible while it runs.
   template <typename F>
   [[gnu::always_inline]] auto run(std::uint8_t function, F&& real) {
     if (any_extras()) [[unlikely]] {
       if (timing::on()) start_timing(thread, record, function);
-      // Where the wrapper returns to: all of this is inlined into it.
+      // This is where the wrapper returns to: all of this is inlined into it.
       if (sites::on()) record.site = sites::site_of(__builtin_return_address(0));
     }
     record.start_ns = now_ns();
@@ -49,7 +49,7 @@ struct OpenCall {
     return result;
   }
 
-  // It has returned, and is no part of a group: counted, and its record closed, at once.
+  // Counts a call that has returned and is no part of a group, and closes its record, at once.
   [[gnu::always_inline]] void close(LedgerKey::Words key, bool ok,
                                     std::uint64_t signature_name = 0) {
     if (timing::on()) [[unlikely]]

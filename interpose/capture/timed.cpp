@@ -44,7 +44,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   if (r.captured || waits_for_group(t, r, function)) return;  // it is not executed now
   const bool computes = timing::busy::on() && follow(r, function);
   if (r.sync && timing::by_events()) {
-    t.timed = {nullptr, true, TimingLost::sync};  // the host waits: its time there is the host's
+    t.timed = {nullptr, true, TimingLost::sync};  // the host waits, so the host's time is its time
     return;
   }
   const bool numbered = function != kMetaLaunch && !is_copy(r.bucket);
@@ -55,7 +55,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
 void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std::uint64_t parts) {
   const TimedCall timed = std::exchange(t.timed, {});
   if (timed.computes) timing::busy::launched(stream_of(r));
-  // A copy from or to pageable memory returns when it is through, and the stream is empty then.
+  // A copy from or to pageable memory returns when it has finished, and the stream is empty then.
   if (timed.computes && r.host_memory == static_cast<std::uint8_t>(HostMemory::pageable)) {
     timing::busy::recorded(stream_of(r));
   }

@@ -6,9 +6,9 @@
 
 namespace tprof {
 
-// Where timing::on(). Before the real call, of which `r` knows all but the outcome.
+// Called if timing::on(), before the real call, of which `r` has all but the outcome.
 [[gnu::cold, gnu::noinline]] void start_timing(Thread& t, const Record& r, std::uint8_t function);
-// Behind it, whether or not it is being timed. `parts`: of a batch, each a row of the ledger.
+// Called after it, whether or not it is being timed. `parts`: a batch's, each a row of the ledger.
 [[gnu::cold, gnu::noinline]] void stop_timing(Thread& t, const Record& r, LedgerKey::Words key,
                                               bool ok, std::uint64_t parts = 1);
 

@@ -1,5 +1,5 @@
-// Our declarations against the vendor's, where the build has its headers, of which one keeps the
-// older records.
+// Checks our declarations against the vendor's headers, if the build has them. One of these headers
+// keeps the older records.
 #include "interpose/cupti/abi.h"
 
 #if __has_include(<cupti.h>) && __has_include(<cupti_activity_deprecated.h>)

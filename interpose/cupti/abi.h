@@ -1,10 +1,10 @@
-// The little of CUPTI that we use, declared here: libtprof.so is built without its headers and runs
-// with whichever version the process has.
+// The little of CUPTI that we use is declared here: libtprof.so is built without its headers and
+// runs with whichever version the process has.
 //
-// Of the records only what lies at one place in all of them, from CUDA 11.0 to 13.0: kernels are
-// CUpti_ActivityKernel4 to 10, copies CUpti_ActivityMemcpy to 6, copies between devices
-// CUpti_ActivityMemcpyPtoP to 4 (abi.cpp holds them against the vendor's header, where there is
-// one). CUPTI itself walks from record to record, so their sizes do not matter.
+// Records have only the fields that lie at one place in all versions, from CUDA 11.0 to 13.0.
+// Kernels are CUpti_ActivityKernel4 to 10, copies CUpti_ActivityMemcpy to 6, copies between devices
+// CUpti_ActivityMemcpyPtoP to 4. The vendor's header checks them in abi.cpp, where there is one.
+// CUPTI itself walks from record to record, so their sizes do not matter.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct External {
   ActivityKind kind;
   std::uint32_t whose;
   std::uint64_t id;
-  std::uint32_t call;  // of the runtime or the driver: CUPTI's correlation id
+  std::uint32_t call;  // CUPTI's correlation id of a runtime or driver call
 };
 struct Copy {
   ActivityKind kind;

@@ -19,7 +19,8 @@ struct Place {
 };
 constinit Place g_place[kCount]{};
 constinit FreeList<Place> g_free{};
-// In the order in which they came back: numbers of places, 1-based. As many as there are places.
+// Places (1-based) in the order in which their buffers came back. It has as many entries as there
+// are places.
 constinit std::atomic<std::uint32_t> g_row[kCount]{};
 constinit std::atomic<std::uint32_t> g_came{0};
 std::uint32_t g_read = 0;

@@ -16,9 +16,9 @@ constinit bool g_forked = false;  // from a process that was CUPTI's client
 constinit Library g_cupti{};
 constinit Lock g_changing{LockOrder::cupti};
 void* g_subscriber = nullptr;
-std::atomic<std::uint32_t> g_left{0};  // futex: 1: out, where somebody was leaving
+std::atomic<std::uint32_t> g_left{0};  // futex; 1: we are out, after somebody was leaving
 
-// `external` comes with a record of the runtime's or the driver's call only: NCCL calls the driver,
+// An `external` record comes only with a record of a runtime or driver call: NCCL calls the driver,
 // PyTorch the runtime.
 constexpr ActivityKind kKinds[] = {ActivityKind::external,    ActivityKind::runtime,
                                    ActivityKind::driver,      ActivityKind::memcpy,
@@ -30,7 +30,7 @@ bool in() {
   return g_state.load(std::memory_order_acquire) == State::in;
 }
 
-// What keeps us from it, or null.
+// Returns what keeps us from CUPTI, or null.
 const char* subscribe() {
   if (!buffers::begin()) return "no memory";
   void* callback = reinterpret_cast<void*>(nothing);
@@ -73,7 +73,7 @@ bool start_records() {
   const LockGuard guard(g_changing);
   if (!in()) return false;
   for (const ActivityKind kind : kKinds) {
-    // A CUPTI that knows no copies between devices has them among the others.
+    // A CUPTI that has no kind for copies between devices has them among the other copies.
     if (g_cupti.enable(kind) != kSuccess && kind != ActivityKind::peer_memcpy) {
       for (const ActivityKind other : kKinds) g_cupti.disable(other);
       return false;
@@ -124,7 +124,8 @@ bool leave(void (*last_look)()) {
   const State now = state();
   if (now == State::entering || now == State::out || now == State::over) return false;
   const HeldSignals held_signals;
-  // Whoever has it may be waiting, in CUPTI, for a lock of the loader's that our caller holds.
+  // Whoever has the lock may be waiting, in CUPTI, for a lock of the loader's that our caller
+  // holds.
   constexpr std::uint32_t kPatienceMs = 1000;
   if (!g_changing.lock_until(now_ns() + std::uint64_t{kPatienceMs} * 1'000'000)) return false;
   const State before = state();
@@ -138,8 +139,8 @@ bool leave(void (*last_look)()) {
   g_changing.unlock();
   if (before == State::leaving) wait_until(g_left, 1, kPatienceMs);
   if (before != State::in) return false;
-  // Without the lock: who looks may be about to take it. From here on nobody else changes the
-  // state.
+  // This comes after the unlock: the thread that looks may be about to take the lock. From here on
+  // nobody else changes the state.
   last_look();
   g_state.store(State::out, std::memory_order_release);
   g_cupti.unsubscribe(g_subscriber);

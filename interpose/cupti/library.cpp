@@ -37,8 +37,8 @@ void* open_mapped(const char* soname) {
   return dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-// Beside the runtime: of a wheel of CUDA 13, of one of CUDA 11 or 12, of a toolkit; or wherever the
-// loader looks.
+// Looks beside the runtime: as in a wheel of CUDA 13, in one of CUDA 11 or 12, in a toolkit. Then
+// looks wherever the loader does.
 void* open_new(const Runtime& runtime, const char* soname) {
   constexpr int kHow = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
   if (runtime.folder[0] == '/') {
@@ -66,7 +66,8 @@ void* open_of(int major, Open&& open) {
   return nullptr;
 }
 
-// A runtime that is linked in does not tell its version: then what is mapped, and else the newest.
+// A runtime that is linked in does not tell its version. Then we take a libcupti that is mapped, or
+// else the newest.
 void* open_library() {
   Runtime runtime;
   each_loaded_object(find_runtime, &runtime);

@@ -1,4 +1,4 @@
-// The process's own libcupti: of the CUDA that it runs, loaded by us where it is not mapped yet.
+// Finds the libcupti of the CUDA that the process runs. We load it if it is not mapped yet.
 #pragma once
 
 #include "interpose/cupti/abi.h"
@@ -18,8 +18,8 @@ struct Library {
   Result (*time)(std::uint64_t* ns);
 };
 
-// On a thread that holds no lock of ours: the loader has its own. False: there is none, or it lacks
-// what we need. It stays mapped.
+// Call this on a thread that holds no lock of ours: the loader has its own. False: there is no
+// libcupti, or it lacks what we need. It stays mapped.
 bool load(Library& library);
 
 }  // namespace tprof::cupti

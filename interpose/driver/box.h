@@ -1,4 +1,4 @@
-// How the driver's addresses and boxes read. Its boxes are in bytes whatever takes part.
+// Reads the driver's addresses and boxes. Its boxes are in bytes, whatever takes part in the copy.
 #pragma once
 
 #include <cuda.h>
@@ -16,12 +16,12 @@ inline bool is_host(CUmemorytype type) {
   return type == CU_MEMORYTYPE_HOST;
 }
 
-// Where one side of a box lies; null: in an array.
+// Returns where one side of a box lies. Null: in an array.
 inline const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
   return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : address(device);
 }
 
-// A side that is unified is told by its pointer.
+// If a side is unified, its pointer tells where it is.
 template <typename Box>
 cudaMemcpyKind kind_of(const Box& b) {
   if (b.dstMemoryType == CU_MEMORYTYPE_UNIFIED || b.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {

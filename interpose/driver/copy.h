@@ -9,8 +9,8 @@
 
 namespace tprof {
 
-// Directions that the caller names; the others the driver is asked for, as CUDA's unified
-// addressing does (cudaMemcpyDefault).
+// Directions that the caller names. For the others we ask the driver, as CUDA's unified addressing
+// does (cudaMemcpyDefault).
 inline constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
 constexpr bool is_named(cudaMemcpyKind kind) {
   return static_cast<unsigned>(kind) < std::size(kDirections);

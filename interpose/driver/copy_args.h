@@ -1,4 +1,4 @@
-// What a copy is, whatever function asked for it.
+// A copy's arguments, whatever function asked for it.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -58,7 +58,7 @@ bool is_empty(CUstream stream) {
   if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return false;
   }
-  // In another mode it would end a capture of another thread (cudaStreamCaptureModeGlobal).
+  // In another mode the query would end a capture of another thread (cudaStreamCaptureModeGlobal).
   int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (ask(g_exchange_mode, &mode) != 0) return false;
   const bool empty = ask(g_stream_query, stream) == 0;

@@ -1,4 +1,4 @@
-// A function of the CUDA driver that we ask by ourselves.
+// A function of the CUDA driver that we call ourselves.
 #pragma once
 
 #include <atomic>

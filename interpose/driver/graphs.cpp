@@ -15,13 +15,13 @@ using resolve::DriverFunction;
 constexpr int kCaptureActive = 1;
 constexpr int kCaptureInvalid = 2;
 
-// By CUgraphNodeType. Newer kinds than these may move data.
+// Indexed by CUgraphNodeType. Newer kinds than these may move data.
 constexpr NodeKind kKinds[] = {
     NodeKind::kernel, NodeKind::copy,  NodeKind::other, NodeKind::other,      NodeKind::child,
     NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::other,      NodeKind::other,
     NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::conditional};
 
-// Since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
+// These exist since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
                              const cudaGraphNode_t**, std::size_t*)>
     g_capture_info("cuStreamGetCaptureInfo_v2");
@@ -30,7 +30,7 @@ constinit DriverFunction<int(const void*, cudaGraph_t*)> g_child_graph(
 constinit DriverFunction<int(const void*, int*)> g_node_type("cuGraphNodeGetType");
 constinit DriverFunction<int(const void*, const void**, std::size_t*)> g_nodes("cuGraphGetNodes");
 constinit DriverFunction<int(const void*, CUDA_MEMCPY3D*)> g_copy("cuGraphMemcpyNodeGetParams");
-// Since CUDA 12.0, and the names since 12.3.
+// These exist since CUDA 12.0, and those for names since 12.3.
 constinit DriverFunction<int(const void*, CUDA_KERNEL_NODE_PARAMS_v2*)> g_kernel(
     "cuGraphKernelNodeGetParams_v2");
 constinit DriverFunction<int(const char**, CUfunction)> g_function_name("cuFuncGetName");
@@ -45,7 +45,7 @@ CaptureStatus capture_of(cudaStream_t stream, Capture& capture) {
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
   std::uint64_t id = 0;
-  // An error is what the legacy stream gives while another one captures: not ours to record.
+  // The legacy stream gives an error while another stream captures; its call is not captured then.
   if (ask(stream, &status, &id, &capture.graph, &nodes, &count) != 0) {
     return CaptureStatus::none;
   }
@@ -80,7 +80,7 @@ bool copy_in(const void* node, CopyArgs& copy) {
   auto* ask = g_copy.get();
   CUDA_MEMCPY3D box{};
   if (ask == nullptr || ask(node, &box) != 0) return false;
-  // Of a plain copy they may be left out.
+  // A plain copy may leave these out.
   if (box.Height == 0) box.Height = 1;
   if (box.Depth == 0) box.Depth = 1;
   copy = box_copy(&box, nullptr, false);

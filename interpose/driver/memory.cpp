@@ -34,7 +34,7 @@ Kind kind_of(AskPointer* ask, const void* address) {
   unsigned type = 0;
   unsigned managed = 0;
   void* answers[] = {&type, &managed};
-  // Memory that CUDA does not know is the program's own, host memory: both answers are 0.
+  // Both answers are 0 for memory that CUDA does not know: it is the program's own, host memory.
   if (ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
   Kind kind{type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
             managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
@@ -68,8 +68,8 @@ Direction direction(const void* dst, const void* src) {
 }
 
 HostMemory host_memory(const void* address) {
-  // A runtime has its driver by its first call, so that a process whose copies find none gets none:
-  // looking for it takes the loader's lock, and is given up.
+  // A runtime has its driver by its first call, so a process whose copies find no driver gets none.
+  // Looking for it takes the loader's lock, so we give up after kTries.
   constexpr unsigned kTries = 16;
   static constinit std::atomic<unsigned> in_vain{0};
   if (in_vain.load(std::memory_order_relaxed) >= kTries) return HostMemory::unknown;

@@ -17,11 +17,12 @@
 namespace tprof {
 namespace {
 
-// The contract's. Often at first, when most that can go wrong does; a day of them is 150 lines.
+// The contract's intervals. Ledgers come often at first, when most that can go wrong does; a day of
+// them is 150 lines.
 constexpr std::uint64_t kFirstLedgerNs = 10'000'000'000;
 constexpr std::uint64_t kLongestLedgerNs = 600'000'000'000;
 
-// Whether the wall clock was set between the two: it may drift, and be slewed, by 500 ppm each.
+// True if the wall clock was set between the two. It may drift, and be slewed, by 500 ppm each.
 bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
   const std::uint64_t mono = to.mono_ns - from.mono_ns;
   const auto difference = static_cast<std::int64_t>(to.real_ns - from.real_ns - mono);
@@ -85,11 +86,12 @@ bool Output::drain(const std::uint64_t* last, bool written) {
   return more;
 }
 
-// Apart from all else, so that a kill leaves a file as it was or complete with the same lines.
+// Completes files in commits of their own, so that a kill leaves a file as it was or complete with
+// the same lines.
 void Output::complete_windows(Which which) {
   const std::uint32_t opened = view_.head().windows.opened.load(std::memory_order_acquire);
   if (files_.texts() == nullptr || opened == progress_.windows) return;
-  constexpr std::uint64_t kLateNs = 1'000'000'000;  // for calls that return behind the end
+  constexpr std::uint64_t kLateNs = 1'000'000'000;  // for calls that return after the end
   const std::uint64_t now = now_ns();
   for (;;) {
     WindowFile* oldest = nullptr;
@@ -175,11 +177,11 @@ void Output::ledger(const ClockAnchor& clock, std::string_view reason) {
   flush(0);
 }
 
-// As recovery would end the file, had the process died now.
+// Writes what recovery would add to the file if the process died now.
 void Output::snapshot(std::uint64_t now_ns) {
   begin();
   for (WindowFile& file : next_.window_file) {
-    file.complete = file.window;  // nothing more is said of it
+    file.complete = file.window;  // no more lines about it
     file.lines = kLinesUnknown;   // there may be more by the time that this is read
   }
   drain_.open_calls(text_, next_, false);
@@ -240,7 +242,7 @@ bool Output::end() {
   return true;
 }
 
-// As of the last ledger, with what communicators add to it and behind it.
+// Size at the last ledger, plus what communicators add to the ledger and after it.
 std::uint64_t Output::closing_bytes() const {
   return closing_bytes_ + std::uint64_t{next_.tables.comms} * kClosingBytesOfComm;
 }
@@ -249,7 +251,7 @@ void Output::reopen() {
   Progress open = progress_;
   open.closed = 0;
   commit(open);
-  cut_back();  // shorter lines than the end was must not leave a part of it behind them
+  cut_back();  // else a part of the old end could stand behind shorter lines
 }
 
 void Output::cut_back() {
@@ -257,7 +259,8 @@ void Output::cut_back() {
   reserved_ = 0;
 }
 
-// Not at once where its folder is there: whoever removes it is about to remove that too.
+// Does not bring the file back at once while its folder is there: whoever removed the file may be
+// about to remove that too.
 void Output::look_after_name(std::uint64_t now_ns) {
   constexpr std::uint64_t kEveryNs = 1'000'000'000;
   if (now_ns < next_name_ns_) return;
@@ -268,8 +271,8 @@ void Output::look_after_name(std::uint64_t now_ns) {
            bounded_text(view_.head().directory));
 }
 
-// Writes the file that somebody removed again, from its first `size` bytes, which live as long as
-// our descriptor: that keeps its number. False: its folder is gone, or another has its name.
+// Writes a removed file again, from its first `size` bytes, which live as long as our descriptor
+// does. The descriptor keeps its number. False: the folder is gone, or another file has the name.
 bool Output::bring_back(std::uint64_t size) {
   const Head& head = view_.head();
   char path[1300];
@@ -317,11 +320,11 @@ void Output::flush(std::uint64_t events) {
     complain(trouble_of(errno), "cannot write the trace, counting goes on: ", std::strerror(errno));
   }
   if (fits) files_.cut_back(progress_, next_);
-  if (fits) cut_back();  // part of it may be there; else the next batch is written over it
+  if (fits) cut_back();  // a part of the batch may be in the file
   lose(events);
 }
 
-// The batch has no lines.
+// Counts the batch as lost: it gets no lines.
 void Output::lose(std::uint64_t events) {
   next_.dropped[static_cast<std::size_t>(Dropped::write_error)] += events;
   next_.range_dropped[static_cast<std::size_t>(RangeDropped::write_error)] +=
@@ -350,10 +353,10 @@ bool Output::still_ours() const {
   return false;
 }
 
-// Blocks for the file up to `until`. False: there is no room. True where nobody can know it before
-// the write.
+// Reserves blocks for the file up to `until`. False: there is no room. True also where nobody can
+// know that before the write.
 bool Output::reserve(std::uint64_t until) {
-  constexpr std::uint64_t kStep = 256 << 10;  // a call to the system for 1,200 lines
+  constexpr std::uint64_t kStep = 256 << 10;  // one system call for 1,200 lines
   if (!reserves_ || until <= reserved_) return true;
   for (const std::uint64_t more : {kStep, std::uint64_t{0}}) {
     const Reserved answer =

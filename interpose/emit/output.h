@@ -1,4 +1,5 @@
-// What goes into the rank file, and when it counts as written. One caller at a time.
+// Decides what goes into the rank file, and when it counts as written. It serves one caller at a
+// time.
 #pragma once
 
 #include "interpose/base/clock.h"
@@ -15,8 +16,8 @@
 
 namespace tprof {
 
-// Room for the lines that close a file: kept free of all others, so that a disk that fills up costs
-// lines and not the counts.
+// Room for the lines that close a file. It is kept free of all others, so that a disk that fills up
+// costs lines and not the counts.
 inline constexpr std::uint64_t kClosingBytes = 64 << 10;
 inline constexpr std::uint64_t kClosingBytesOfComm = 512;  // its line and its part of the ledger
 
@@ -27,40 +28,41 @@ class Output {
   Output(const View& view, int fd, std::uint64_t offset, int snapshot = -1,
          const MetricsWanted& wanted = {});
 
-  // Everything that is closed by now goes to the file, in batches of 1 MiB: true when there is
-  // more. A batch that does not fit is left out, and its events are counted as lost.
+  // Writes everything that is closed by now to the file, in batches of 1 MiB. True: there is more.
+  // A batch that does not fit is left out, and its events are counted as lost.
   bool drain_batch();
-  // The same for everything, while there is time. Lines that are still wanting when it is up count
-  // as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
+  // Does the same for everything, while there is time. Lines that are still missing when time is up
+  // count as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
   void drain_rest(std::uint64_t until_ns);
-  // What time brings: the sign of life; the cumulative ledger, if calls were made since the last
-  // and its interval has passed; a clock line, if the wall clock was set; the snapshot;
-  // metrics, and what the program's memory has become.
+  // Does what is due. It tells the sign of life, and writes a clock line if the wall clock was set.
+  // If calls were made since the last cumulative ledger and its interval has passed, it writes one.
+  // It also takes care of the snapshot, of metrics, and of changes of the program's memory.
   void tick();
-  // How long until it should be called again.
+  // Returns how long until tick() should be called again.
   std::uint32_t sleep_ms() const { return sampler_.sleep_ms(now_ns()); }
-  // On any thread: an epoch has ended with this ledger. It is written before the next one.
+  // May be called on any thread: an epoch has ended with this ledger, which is written before the
+  // next one.
   void end_epoch(std::string_view ledger);
-  // The ledger, now.
+  // Writes the ledger now.
   void dump();
-  // Lines of the session's own: put(text, view).
+  // Writes lines of the session's own, by put(text, view).
   template <typename Put>
   void put(Put&& put) {
     begin();
     put(text_, view_);
     flush(0);
   }
-  // Ledger, communicators, footer and the end of the array. They stand behind the committed offset:
-  // calls that come later are written over them, and the end again behind those. False: it did not
+  // Writes the ledger, communicators, footer and the end of the array, beyond the committed offset.
+  // Calls that come later are written over them, and the end again after those. False: it did not
   // fit, and what was there stays.
   bool end();
 
-  // It was no end: what comes is written over it.
+  // Takes the end back: what comes next is written over it.
   void reopen();
 
   bool ended() const { return progress_.closed != 0; }
 
-  // In a forked child: the files are the parent's.
+  // A forked child calls this, since the files are the parent's.
   void leave() {
     files_.leave();
     sampler_.after_fork();
@@ -69,7 +71,7 @@ class Output {
   void add_cost(std::uint64_t cpu_ns) { progress_.self_ns += cpu_ns; }
 
  private:
-  // Lines that are to follow what is committed.
+  // Starts lines that are to follow what is committed.
   void begin() {
     next_ = progress_;
     text_.clear();
@@ -105,19 +107,18 @@ class Output {
   Text text_;
   Progress progress_{};  // as committed
   Progress next_{};
-  std::uint64_t last_[kMaxThreads] =
-      {};                       // of each thread's records: those to be drained at the end
-  std::uint64_t reserved_ = 0;  // the file has its blocks up to here
-  bool reserves_ = true;        // its file system gives them without a write
+  std::uint64_t last_[kMaxThreads] = {};  // each thread's records up to here are drained at the end
+  std::uint64_t reserved_ = 0;            // the file has its blocks up to here
+  bool reserves_ = true;                  // its file system gives them without a write
   std::uint64_t closing_bytes_ = kClosingBytes;
   std::uint64_t last_ledger_ns_;
   std::uint64_t ledger_every_ns_;
   ClockAnchor last_clock_;
   std::uint64_t next_name_ns_ = 0;
-  bool nameless_ = false;          // when we last looked
-  Lock ending_{LockOrder::ended};  // of these: never over a write
+  bool nameless_ = false;          // at the last look
+  Lock ending_{LockOrder::ended};  // for the next three; never held during a write
   Text ended_[2];
-  std::uint32_t fills_ = 0;  // that one; the other is being written
+  std::uint32_t fills_ = 0;  // the text being filled; the other is being written
   std::uint32_t ended_epochs_ = 0;
   std::uint64_t last_transactions_ = 0;
 };

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kEveryNs = 10 * kSecond;
-constexpr std::uint64_t kLongestNs = 60 * kSecond;  // where nothing changes
+constexpr std::uint64_t kLongestNs = 60 * kSecond;  // while nothing changes
 constexpr std::uint64_t kStoodNs = kSecond;
 
-// What moves when a call begins or ends.
+// Returns a number that changes when a call begins or ends.
 std::uint64_t changes_in(const View& view) {
   std::uint64_t sum = View::entries(view.head().comms);
   view.each_thread([&](const ThreadArea& t, std::uint32_t) {
@@ -70,7 +70,8 @@ void Snapshot::write(std::string_view text, std::uint64_t cut) {
     return;
   }
   entry_ = next;
-  // Begins to send it to a server that would get it within half a minute else; waits for nothing.
+  // Starts to send it to a server, which would otherwise get it within half a minute. Waits for
+  // nothing.
   sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 

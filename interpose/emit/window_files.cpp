@@ -41,7 +41,7 @@ bool WindowFiles::create(WindowFile& file, std::size_t i) {
   return false;
 }
 
-// Once: it does not change.
+// Reads the header once: it does not change.
 bool WindowFiles::read_header() {
   const std::uint64_t size = view_.head().header_bytes;
   char part[4096];

@@ -10,24 +10,26 @@ namespace tprof {
 
 class WindowFiles {
  public:
-  // `rank_file`: begins with the lines that windows' files begin with.
+  // `rank_file` begins with the lines that windows' files begin with.
   WindowFiles(const View& view, int rank_file) : view_(view), rank_file_(rank_file) {}
 
-  // For the drain: what follows the files of the same places in Progress. Null: there are none.
+  // Texts for the drain, which follow in the files at the same places in Progress. Null: there are
+  // none.
   Text* texts() { return view_.head().windows.files ? text_ : nullptr; }
   void clear();
   bool empty() const;
 
-  // Writes the texts, and moves the offsets of `next`. A file that `next` has and that is not there
-  // yet is made. False: not all could be written; cut_back() is next.
+  // Writes the texts, and moves the offsets of `next`. It makes a file that `next` has and that
+  // does not exist yet. False: not all could be written; cut_back() is next.
   bool write(Progress& next);
-  // To what is whole. `next`: what could not be written.
+  // Cuts the files back to what is whole. `next` is what could not be written.
   void cut_back(const Progress& committed, const Progress& next);
 
-  // Its end and its name. Where that fails it keeps the other name: readers know both.
+  // Gives a file its end and its name. If that fails it keeps its unfinished name: readers know
+  // both.
   void complete(const WindowFile& file, std::size_t i);
 
-  // Gives them back unless the program has closed them.
+  // Closes the files, unless the program has closed them.
   void leave();
 
  private:

@@ -20,29 +20,30 @@
 namespace tprof::writer {
 namespace {
 
-// A half-full ring wakes us earlier. What is asked of us (format/control.h) is done within 200 ms,
-// and takes a core that may be busy.
+// A half-full ring wakes us earlier. Requests (format/control.h) are done within 200 ms, and need a
+// core, which may be busy.
 constexpr std::uint32_t kSleepMs = 150;
-// Where what is on depends on the step: so much of one may pass before calls are timed. A warm-up
-// step hides it.
+// Used when windows depend on the step: this much of a step may pass before calls are timed. A
+// warm-up step hides it.
 constexpr std::uint32_t kSleepBetweenStepsMs = 20;
-constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a disk takes a GiB meanwhile, or is none
+constexpr std::uint64_t kLinesAtExitNs = 5'000'000'000;  // a working disk takes a GiB in this time
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
-Lock g_lock{LockOrder::output};        // of the output
+Lock g_lock{LockOrder::output};        // for the output
 
-// How many threads want the file to stay closed: each that leaves, until it goes on after all.
+// The number of leaving threads that want the file to stay closed. One that goes on after all no
+// longer counts.
 std::atomic<std::uint32_t> g_leaving{0};
 std::atomic<std::uint32_t> g_asked{0};     // how often somebody asked us to close it
 std::atomic<std::uint32_t> g_answered{0};  // futex: how many of those are done
-std::atomic<bool> g_closed{false};         // the last of them well
+std::atomic<bool> g_closed{false};         // the last of them succeeded
 std::atomic<std::uint32_t> g_flushes_asked{0};
 std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
 
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
 Output* g_output = nullptr;
 
-// The output, for one thread at a time; null if it was not to be had in time.
+// Holds the output, for one thread at a time. output() is null if it was not to be had in time.
 class [[nodiscard]] Hold {
  public:
   explicit Hold(std::uint32_t timeout_ms) : start_cpu_ns_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {
@@ -64,14 +65,14 @@ class [[nodiscard]] Hold {
   std::uint64_t start_cpu_ns_;
 };
 
-// sched_setattr(2); glibc has had no such struct for long.
+// sched_setattr(2). glibc lacked this struct for a long time.
 struct SchedulingAttributes {
   std::uint32_t size = sizeof(SchedulingAttributes);
   std::uint32_t policy = SCHED_OTHER;
   std::uint64_t flags = 0;
   std::int32_t nice = 0;
   std::uint32_t priority = 0;
-  std::uint64_t runtime = 0;  // ns: since Linux 6.12 how soon, for how short a time
+  std::uint64_t runtime = 0;  // ns; since Linux 6.12: how soon it runs, and for how short a time
   std::uint64_t deadline = 0;
   std::uint64_t period = 0;
 };
@@ -86,9 +87,9 @@ constinit bool g_cores_known = false;  // not on machines of more than 1,024 cor
 }
 
 void step_back() {
-  // Out of the way of the program's threads, but not so far that its exit waits for us: to end, a
-  // process needs each of its threads to run once more, and on busy cores that takes half a second
-  // at nice 19 (30 ms like this).
+  // Get out of the way of the program's threads, but not so far that its exit waits for us. To end,
+  // a process needs each of its threads to run once more. On busy cores that takes half a second at
+  // nice 19 (30 ms like this).
   SchedulingAttributes attributes;
   attributes.nice = kBackgroundNice;
   attributes.runtime = 100'000;
@@ -97,7 +98,7 @@ void step_back() {
   }
   // The thread that starts us may be pinned to one core, where we would be in its way.
   if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);
-  prctl(PR_SET_NAME, "tprof");  // last: who sees it finds the rest done
+  prctl(PR_SET_NAME, "tprof");  // last: whoever sees the name finds the rest done
 }
 
 bool close_held(Output& output) {
@@ -129,7 +130,7 @@ void* run(void*) {
     std::uint32_t due_ms = UINT32_MAX;
     for (bool more = true; more;) {
       const Hold hold(UINT32_MAX);
-      // exit() can stop us anywhere: what it has closed is its own to write over.
+      // exit() can stop us anywhere: only the exiting thread may write over what it has closed.
       if (hold.output() == nullptr || g_leaving.load(std::memory_order_acquire) != 0) break;
       if (hold.output()->ended()) hold.output()->reopen();
       more = hold.output()->drain_batch();

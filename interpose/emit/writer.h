@@ -1,4 +1,4 @@
-// The one background thread: wakes, lets the output take what the rings hold, sleeps.
+// The writer's thread: it wakes, lets the output take what the rings hold, and sleeps.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Output;
 
 namespace tprof::writer {
 
-// What else the thread does.
+// The thread's other duties.
 struct Duties {
   void (*whenever_it_wakes)();
   void (*when_all_is_written)(Output&);  // that was recorded before it woke
@@ -28,23 +28,25 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
 
 void wake();
 
-// What is on depends on the step, so little of one may pass before calls are timed; or no more.
+// While `on`, the thread wakes often: windows depend on the step, and little of one may pass before
+// calls are timed.
 void wake_often(bool on);
 
-// All that was recorded before is in the file, as far as the disk takes it: waits for the thread to
-// say so. False: not in time.
+// Waits until all that was recorded before is in the file, as far as the disk takes it. False: not
+// in time.
 bool flush(std::uint32_t timeout_ms);
 
-// An epoch of the counts has ended with this line of the ledger. Returns at once.
+// Notes that an epoch of the counts has ended with this line of the ledger. Returns at once.
 void end_epoch(std::string_view ledger);
 
-// Writes what is left and closes the array, on the calling thread: at exit it has to wait anyway,
-// and the writer's own, at nice 10, may be kept from running by the program's threads. May be
-// called again, when calls came after. False: it failed, or another's write took `timeout_ms`.
+// Writes what is left and closes the array, on the calling thread. At exit that thread has to wait
+// anyway, and the writer's own, at nice 10, may be kept from running by the program's threads. May
+// be called again, if calls came after. False: it failed, or another thread's write took
+// `timeout_ms`.
 bool close_file(std::uint32_t timeout_ms);
 
-// The same on the writer's thread, for a caller of whom nothing is known: takes no lock. `go_on`:
-// the process has not ended after all.
+// Does the same on the writer's thread, for a caller about which nothing is known: takes no lock.
+// go_on(): the process has not ended after all.
 bool close_on_its_thread(std::uint32_t timeout_ms);
 void go_on();
 

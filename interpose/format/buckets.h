@@ -53,7 +53,8 @@ constexpr bool is_copy(Bucket b) {
          b == Bucket::MANAGED;
 }
 
-// Chrome category of graph launches. Not a bucket: what a launch moves is in its replayed rows.
+// Chrome category of graph launches. It is no bucket: the replayed ledger rows count what a launch
+// moves.
 inline constexpr std::string_view kGraphCategory = "GRAPH";
 
 }  // namespace tprof

@@ -1,4 +1,4 @@
-// Counters: what several values are from a moment on, as they lie in a thread's ring.
+// Counters: several values as of one moment, as they are stored in a thread's ring.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ inline constexpr char kCounterCategory[] = "COUNTER";
 inline constexpr std::uint32_t kMaxCounterValues = 8;
 inline constexpr std::uint32_t kMaxCounterNames = 128;  // bytes, with a NUL behind each
 
-// Its records (RangeRecord, kMetaCounter and then kMetaRangeMore) hold its values, the last of
-// `value`, and its names: its own, then a key for each value. In them `length` is that of the
-// names, `kind` how many values there are.
+// A counter's records (RangeRecord, kMetaCounter and then kMetaRangeMore) hold its values, which
+// are the last of `value`, and its names: its own, then a key for each value. In these records
+// `length` is the length of the names, and `kind` is the number of values.
 struct Counter {
   double value[kMaxCounterValues];
   char names[kMaxCounterNames];
@@ -37,7 +37,7 @@ constexpr std::uint32_t counter_records(const Counter& c) {
   return (counter_bytes(c) + RangeRecord::kBytes - 1) / RangeRecord::kBytes;
 }
 
-// Calls f(key, value) for each; the name of all is the result.
+// Calls f(key, value) for each value, and returns the counter's name.
 template <typename F>
 constexpr std::string_view each_value(const Counter& c, F&& f) {
   std::string_view rest(c.names, c.length < kMaxCounterNames ? c.length : kMaxCounterNames);

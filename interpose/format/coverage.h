@@ -1,6 +1,6 @@
-// What a traced process can tell of what it did not see: libraries that move data past the
-// wrappers, and other tools beside us. Noted in the mapped file as facts; what follows from them
-// is derived when the footer is written, by the process or by whoever recovers it.
+// The gaps that a traced process knows of: libraries that move data past the wrappers, and other
+// tools beside us. The mapped file holds only the facts. Whoever writes the footer, the process or
+// a recovery, derives what follows from them.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ constexpr bool is_tool(Note n) {
 struct KnownObject {
   std::string_view name;
   Note note;
-  std::string_view folder = {};  // that its path has to hold, where the name alone says too little
+  std::string_view folder = {};  // must be in its path, where the name alone is too vague
 };
 inline constexpr KnownObject kKnownObjects[] = {
     {"libnccl.so", Note::nccl},
@@ -113,7 +113,7 @@ inline std::uint32_t notes_of(const Head& head) {
   return std::min(head.notes.load(std::memory_order_acquire), kMaxNotes);
 }
 
-// Whether wrapped functions were passed on to the library at `path`.
+// True if wrapped functions were passed on to the library at `path`.
 inline bool serves(const Head& head, std::string_view path) {
   const std::uint32_t n = std::min(head.libraries.load(std::memory_order_acquire), kMaxLibraries);
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -122,8 +122,8 @@ inline bool serves(const Head& head, std::string_view path) {
   return false;
 }
 
-// Whether wrapped functions of the CUDA runtime were passed on to anything at all: it may be linked
-// into a library that exports it.
+// True if wrapped functions of the CUDA runtime were passed on to any library at all: the runtime
+// may be linked into a library that exports it.
 inline bool cudart_serves(const Head& head) {
   for (const Function& f : head.function) {
     if (f.library != 0 && bounded_text(f.name).starts_with("cuda")) return true;
@@ -131,10 +131,10 @@ inline bool cudart_serves(const Head& head) {
   return false;
 }
 
-// What a noted object means, in the contract's words; none where it is ordinary. A second NCCL
-// through which nothing came was called past us, or not at all; a first one may simply not have
-// been called yet. A CUDA runtime of which nothing was called, not even to allocate, where calls of
-// NCCL were, is a strange thing also where it is the only one.
+// Returns what a noted object means, in the contract's words; empty if it is ordinary. If there are
+// several NCCLs, one that served no wrapped call was called past us, or not at all. A single one
+// may simply not have been called yet. A CUDA runtime that served no call at all, not even an
+// allocation, is suspicious even if it is the only one.
 inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   const auto note = static_cast<Note>(noted.note);
   if (note != Note::nccl && note != Note::cudart && note != Note::driver) return note_name(note);
@@ -148,7 +148,7 @@ inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   if (alike > 1) return note_name(note);
   if (note == Note::nccl || cudart_serves(head)) return "";
   for (std::uint32_t i = 0; i < notes_of(head); ++i) {
-    if (head.note[i].note == static_cast<std::uint8_t>(Note::dlsym)) return "";  // that is why
+    if (head.note[i].note == static_cast<std::uint8_t>(Note::dlsym)) return "";  // by address
   }
   return "uncalled_cudart";
 }

@@ -41,7 +41,7 @@ TPROF_DTYPES(X)
 
 // Copies carry no type: their element is TPROF_COPY_ELEMENT_SIZE bytes.
 inline constexpr std::uint8_t kDtypeByte = 64;
-// A type that a newer NCCL added: counted, its bytes are unknown and given as 0.
+// A type that a newer NCCL added: its calls count, but its size is unknown and given as 0.
 inline constexpr std::uint8_t kDtypeUnknown = 65;
 
 constexpr std::uint8_t dtype_from_nccl(int value) {

@@ -1,4 +1,4 @@
-// What kind of memory the host's side of a copy is.
+// The kind of memory on the host's side of a copy.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace tprof {
 
-// pinned, managed: as a wrapped allocation or registration tells it, or else the driver. pageable:
-// the driver said, as the call was made, that it knows no such memory. unknown: nobody was asked
-// (captured calls), or there was no answer.
+// pinned, managed: a wrapped allocation or registration says so, or else the driver. pageable: when
+// the call was made, the driver knew no such memory. unknown: the driver was not asked (captured
+// calls), or did not answer.
 enum class HostMemory : std::uint8_t { unknown, pinned, managed, pageable };
 inline constexpr const char* kHostMemoryNames[] = {"unknown", "pinned", "managed", "pageable"};
 inline constexpr std::size_t kHostMemoryKinds = std::size(kHostMemoryNames);
 
-// Empty: it is not known, and no line says it.
+// Empty if it is not known: lines then leave it out.
 constexpr std::string_view host_memory_name(HostMemory kind) {
   const auto i = static_cast<std::size_t>(kind);
   return i == 0 || i >= kHostMemoryKinds ? std::string_view() : kHostMemoryNames[i];

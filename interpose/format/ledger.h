@@ -1,9 +1,9 @@
 // The exact counts: one table per thread, written by that thread only, in the mapped file.
 //
 // A row has two slots of values. A transaction writes into the older slot of each row that it
-// touches, marks it with its number, and becomes true for all of them at once by the single store
-// to the thread's `committed`. So a kill at any instruction leaves either all of a call (or of a
-// group's calls, and of their records) or nothing of it. Tried in tests/fault.
+// touches and marks the slot with its number. A single store to the thread's `committed` then makes
+// all of them valid at once. So a kill at any instruction leaves either all of a call (or of a
+// group's calls, and of their records) or nothing of it. tests/fault tries this.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace tprof {
 
-// in_graph: what one launch of a graph executes. Only here, and never in a line of the ledger.
+// in_graph: what one launch of a graph executes. No line of the ledger has such rows.
 enum class Mode : std::uint8_t { direct, captured, replayed, in_graph };
 inline constexpr const char* kModeNames[] = {"direct", "captured", "replayed"};
 
@@ -30,15 +30,14 @@ constexpr std::string_view mode_name(Mode mode) {
 }
 
 // waiting: calls of an open group that found the ring full. timed: those of `counted` that were
-// timed on the device, with their count and, in the place of the host's, the device's time; the
-// longest is of a call, and of calls that one group issued together their share.
+// timed on the device, with their count, and with the device's time in the fields for the host's.
+// The longest is that of one call, or of its share where one group issued several calls together.
 //
-// exposed: those of `timed` of which it is known how much was exposed, with the device's time of
-// them in `count`, how much of it was exposed in the place of the host's time, and in that of the
-// failed calls those that were late.
+// exposed: those of `timed` whose exposed part is known. `count` holds their device time, the
+// fields for the host's time hold the exposed part, and `failed` counts the late calls.
 enum class RowKind : std::uint8_t { counted, waiting, timed, exposed };
 
-// What a row counts. All zero: row not in use (function numbers start at 1).
+// The key says what a row counts. All zero: row not in use (function numbers start at 1).
 struct LedgerKey {
   std::uint8_t function;
   Bucket bucket;
@@ -46,10 +45,10 @@ struct LedgerKey {
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
   RowKind kind;
-  ThreadKind thread;       // RowKind::timed; of the others it is their area's
+  ThreadKind thread;       // timed and exposed rows; the others have their area's
   HostMemory host_memory;  // of copies between host and device
   std::uint32_t comm;      // as in a record: communicator, copies: device + 1; 0: none
-  std::uint32_t graph;  // in_graph: the graph whose launches execute it; kMetaLaunch: what launched
+  std::uint32_t graph;     // in_graph: the graph whose launches execute it; kMetaLaunch: executable
 
   // The key as two words, the form in which the hot path makes and compares it.
   struct Words {
@@ -60,7 +59,7 @@ struct LedgerKey {
 };
 static_assert(sizeof(LedgerKey) == 16);
 
-// By shifts, not by assigning bytes that are then read as words (a failed store forwarding).
+// Packs the key with shifts: assigning bytes that are then read as words fails store forwarding.
 // Little-endian, as every machine with CUDA is.
 constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::uint8_t dtype,
                                      Mode mode, std::int8_t bytes_class, std::uint32_t comm,
@@ -73,8 +72,8 @@ constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::
           std::uint64_t{comm} | std::uint64_t{graph} << 32};
 }
 
-// The rows beside `key`'s. waiting: it holds its calls while their group is open, if they have no
-// record: a process that dies in the group leaves them unfinished, and not unknown.
+// Returns the key of another kind of row beside `key`'s. A waiting row holds calls of an open group
+// that have no record: a process that dies in the group leaves them unfinished, and not unknown.
 constexpr LedgerKey::Words beside(LedgerKey::Words key, RowKind kind) {
   return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 40, key.high};
 }
@@ -84,7 +83,7 @@ constexpr LedgerKey::Words waiting(LedgerKey::Words key) {
 constexpr LedgerKey::Words timed(LedgerKey::Words key) {
   return beside(key, RowKind::timed);
 }
-// Of a thread whose ledger it does not lie in.
+// Adds the kind of the calls' thread, for rows that lie in another thread's ledger.
 constexpr LedgerKey::Words of_thread(LedgerKey::Words key, ThreadKind kind) {
   return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48, key.high};
 }
@@ -121,8 +120,8 @@ inline LedgerKey key_of(const LedgerRow& row) {
   return key;
 }
 
-// The values as of the last committed transaction. `committed` is that of the row's thread; the
-// thread may be writing: then the slot is read again.
+// Returns the values as of the last committed transaction. `committed` is that of the row's thread.
+// If the thread commits during the read, the slots are read again.
 inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64_t>& committed) {
   for (;;) {
     const std::uint64_t seen = committed.load(std::memory_order_acquire);
@@ -146,7 +145,7 @@ inline LedgerValues& open_slot(LedgerRow& row, std::uint64_t txn) {
   LedgerSlot& newer = a.txn > b.txn ? a : b;
   LedgerSlot& older = a.txn > b.txn ? b : a;
   older.values = newer.values;
-  // Before the copy is whole the slot must not look newer; after it, `committed` protects it.
+  // The slot must not look newer until the copy is whole; after that, `committed` protects it.
   std::atomic_signal_fence(std::memory_order_release);
   std::atomic_ref<std::uint64_t>(older.txn).store(txn, std::memory_order_release);
   return older.values;
@@ -160,7 +159,7 @@ inline int signature_bin(std::uint64_t seq) {
   return static_cast<int>(std::bit_width(seq));
 }
 
-// `name` is the function's name hashed (not its number: numbers differ between versions of us).
+// `name` is the hash of the function's name: function numbers differ between versions of tprof.
 inline std::uint64_t signature_mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
                                    std::uint8_t dtype, std::int32_t root, std::uint8_t reduce) {
   std::uint64_t h = mix64(seq ^ name);

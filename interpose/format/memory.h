@@ -34,7 +34,7 @@ struct MemoryUse {
   std::atomic<std::uint64_t> peak;
 };
 
-// Their lane in the timeline, and its keys.
+// The lane of these values in the timeline, and its keys.
 inline constexpr std::string_view kMemoryLane = "allocated memory, bytes";
 inline std::string_view memory_key(std::uint8_t place, char (&room)[16]) {
   if (place == kOtherDevice) return "other devices";
@@ -42,7 +42,7 @@ inline std::string_view memory_key(std::uint8_t place, char (&room)[16]) {
   return (FixedText(room) << "device ").number(place).view();
 }
 
-// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
+// True if a counter's name, or the key of a value, is one of these: then it is nobody's secret.
 inline bool is_memory_word(std::string_view word) {
   if (word == kMemoryLane) return true;
   for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {

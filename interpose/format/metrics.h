@@ -1,6 +1,6 @@
-// Metrics of the system (TPROF_METRICS): what a reading holds, and which lanes are drawn of it. The
-// one table from which the library makes them, the anonymizer knows them and the contract lists
-// them.
+// Metrics of the system (TPROF_METRICS): the values of a reading, and the lanes drawn from them.
+// The library makes the lanes from this one table, the anonymizer recognises them by it, and the
+// contract lists them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tprof {
 
 inline constexpr std::uint64_t kMetricsQuotaDivisor = 4;  // their part of TPROF_QUOTA
 
-// Rates of less than that would be the kernel's clock ticks.
+// Rates over less than that would only show the kernel's clock ticks.
 inline constexpr std::uint64_t kShortestMetricsNs = 100'000'000;
 inline constexpr std::uint64_t kLongestMetricsNs = 3'600'000'000'000;
 
@@ -27,7 +27,7 @@ struct MetricsWanted {
   bool host = false;  // the host's too: one process of each tells it, and of its GPUs
 };
 
-// "1s", "500ms", "1s,gpus"; "off".
+// Parses "1s", "500ms", "1s,gpus" or "off".
 inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
   to = {};
   if (text == "off") return true;
@@ -46,16 +46,16 @@ inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
 
 inline constexpr std::uint64_t kNotRead = UINT64_MAX;
 
-// One reading. What the system does not tell here is kNotRead.
+// One reading. A value that the system does not tell is kNotRead.
 struct Metrics {
   std::uint64_t at_ns = kNotRead;  // CLOCK_MONOTONIC
-  // Of the process, since it began; resident and file are bytes now.
+  // The process's totals since it began; resident, file and threads are current values.
   std::uint64_t user_ns = kNotRead, system_ns = kNotRead;
   std::uint64_t resident = kNotRead, file = kNotRead;
   std::uint64_t threads = kNotRead;
   std::uint64_t read_bytes = kNotRead, written_bytes = kNotRead;
   std::uint64_t major_faults = kNotRead;
-  // Of the host, since it booted; memory in bytes now.
+  // The host's totals since it booted; memory is current, in bytes.
   std::uint64_t busy_ticks = kNotRead, all_ticks = kNotRead;
   std::uint64_t available = kNotRead, cached = kNotRead, dirty = kNotRead;
   std::uint64_t disks_read = kNotRead, disks_written = kNotRead;
@@ -63,7 +63,7 @@ struct Metrics {
   std::uint64_t infiniband_received = kNotRead, infiniband_sent = kNotRead;
 };
 
-// One of a GPU, as NVML tells it.
+// One reading of a GPU, from NVML.
 struct GpuMetrics {
   std::uint64_t at_ns = kNotRead;                         // CLOCK_MONOTONIC
   std::uint64_t busy = kNotRead, memory_busy = kNotRead;  // hundredths of NVML's last period
@@ -74,8 +74,8 @@ struct GpuMetrics {
 };
 inline constexpr std::uint32_t kMostGpus = 16;
 
-// A number as it is, a thousandth of it, how much it grows in a second, or by how many hundredths
-// of what another grows.
+// level: the number itself. thousandth: a thousandth of it. rate: its growth in a second. share:
+// its growth in hundredths of the growth of `of`.
 enum class MetricIs : std::uint8_t { level, thousandth, rate, share };
 
 template <typename Reading>
@@ -139,7 +139,7 @@ inline constexpr MetricLane<Metrics> kMetricLanes[] = {
       {}}},
 };
 
-// Before the names stands which, by NVML's number (nvidia-smi's): "GPU 3 ".
+// The GPU's number, NVML's (and nvidia-smi's), stands before these names: "GPU 3 ".
 inline constexpr std::string_view kGpuPrefix = "GPU ";
 inline constexpr std::size_t kLongestGpuPrefix = std::string_view("GPU 15 ").size();
 inline constexpr MetricLane<GpuMetrics> kGpuLanes[] = {
@@ -182,7 +182,7 @@ constexpr bool is_word_of_lanes(std::string_view word) {
   return false;
 }
 
-// Whether a counter's name, or the key of a value, is one of these and so nobody's secret.
+// True if a counter's name, or the key of a value, is one of these: then it is nobody's secret.
 constexpr bool is_metric_word(std::string_view word) {
   std::string_view of_gpu = word;
   if (word.starts_with(kGpuPrefix)) {

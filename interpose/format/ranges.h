@@ -1,5 +1,5 @@
-// The program's NVTX ranges and the scopes of its API (user/tprof.h), as they lie in the mapped
-// file: open ones in a stack of their thread's, closed ones in its ring.
+// The program's NVTX ranges, and the scopes of user/tprof.h, as they are stored in the mapped file:
+// open ones in a stack per thread, closed ones in the thread's ring.
 #pragma once
 
 #include <atomic>
@@ -15,21 +15,21 @@ inline constexpr std::uint32_t kRangeLane = 1U << 22;
 inline constexpr char kRangeCategory[] = "NVTX";
 
 inline constexpr std::uint32_t kMaxRangeName = 128;  // bytes; longer ones are cut
-inline constexpr std::uint32_t kMaxRangeError = 48;  // bytes of it, of an exception's type
-inline constexpr std::uint32_t kMaxOpenRanges = 32;  // on a thread, one in the other
+inline constexpr std::uint32_t kMaxRangeError = 48;  // bytes of an exception's type
+inline constexpr std::uint32_t kMaxOpenRanges = 32;  // nested in one another on a thread
 inline constexpr std::uint32_t kMaxStartedRanges = 64;
 inline constexpr std::uint32_t kMaxRangeDomains = 64;
-inline constexpr std::uint32_t kMaxRangeCategories = 256;  // that have a name, of all domains
-// Of the API's: their domain, the category of those that say what phase of a step it is, and what a
-// step is called, with its number behind it.
+inline constexpr std::uint32_t kMaxRangeCategories = 256;  // those that have a name, in all domains
+// Scopes of tprof.h: their domain, the category of those that are a phase of a step, and the name
+// of a step, which its number follows.
 inline constexpr std::string_view kScopeDomain = "tprof";
 inline constexpr std::string_view kScopePhase = "phase";
 inline constexpr std::string_view kScopeStep = "step";
 inline constexpr std::uint8_t kDefaultDomain = 0;
 inline constexpr std::uint8_t kUnknownDomain = 255;  // there were more than the table holds
 
-// nested: pushed and popped. free: started and ended, or popped from under another: it may overlap
-// others of its lane. mark: a moment.
+// nested: pushed and popped. free: started and ended, or popped from under another range, so that
+// it may overlap others of its lane. mark: a moment.
 enum class RangeKind : std::uint8_t { nested, free, mark };
 
 struct RangeDomain {
@@ -38,7 +38,7 @@ struct RangeDomain {
 };
 static_assert(sizeof(RangeDomain) == 64);
 
-// The name of a category, the first that it was given.
+// The first name that a category was given.
 struct RangeCategory {
   std::uint32_t category;
   std::uint8_t domain;
@@ -46,7 +46,7 @@ struct RangeCategory {
 };
 static_assert(sizeof(RangeCategory) == 64 && std::is_trivially_copyable_v<RangeCategory>);
 
-// What a range has besides its name, if the program gave it any: `given` says which.
+// A range's attributes besides its name; `given` says which of them the program gave.
 struct RangeAttributes {
   std::uint64_t payload;   // its bits, by RangePayload
   std::uint32_t category;  // never 0
@@ -65,28 +65,28 @@ constexpr RangePayload payload_of(std::uint8_t given) {
   return static_cast<RangePayload>(given >> 2 & 3);
 }
 
-// What a scope handled, 0: not told.
+// The amounts that a scope handled; 0: not told.
 struct RangeAmounts {
   std::uint64_t elements;
   std::uint64_t bytes;
 };
 static_assert(sizeof(RangeAmounts) == sizeof(RangeAttributes));
 
-// It is open where `start_ns` is not 0 and the transaction that closes it, if there is one, is not
-// yet committed. Filled from the end: `start_ns` makes it visible.
+// A range is open if `start_ns` is not 0 and no committed transaction closes it. The fields are
+// filled from the end: `start_ns` makes the range visible.
 struct OpenRange {
   std::uint64_t start_ns;  // CLOCK_MONOTONIC
   std::uint64_t closed;    // transaction of the thread that ends it, 0: none
   std::uint64_t closer;    // of a started range: offset of that thread's area
-  std::uint32_t tid;       // that began it
+  std::uint32_t tid;       // the thread that began it
   std::uint8_t domain;
   std::uint8_t device;
-  std::uint8_t length;         // of the name, with what stands behind it
-  std::uint8_t given;          // of the attributes; 0: they are not filled
-  RangeAmounts amounts;        // directly before the attributes, and these
-  RangeAttributes attributes;  // before the name: see range_bytes()
+  std::uint8_t length;         // of the name, with the error behind it
+  std::uint8_t given;          // which attributes are filled; 0: none
+  RangeAmounts amounts;        // must directly precede the attributes
+  RangeAttributes attributes;  // must precede the name: see range_bytes()
   char name[kMaxRangeName];
-  bool counts;      // when it has ended: a scope, of which the ledger has the totals (scopes.h)
+  bool counts;      // a scope, which the ledger's totals count when it has ended (scopes.h)
   char unused[15];  // records are copied whole
 };
 static_assert(sizeof(OpenRange) == 208 && std::is_trivially_copyable_v<OpenRange>);
@@ -98,7 +98,7 @@ static_assert(offsetof(OpenRange, name) ==
 constexpr std::string_view range_text(const OpenRange& range) {
   return {range.name, range.length < kMaxRangeName ? range.length : kMaxRangeName};
 }
-// Of one that an exception left, its name ends before the error's.
+// If an exception left the scope, the error follows behind the name.
 constexpr std::string_view range_name(const OpenRange& range) {
   const std::string_view text = range_text(range);
   const bool both = (range.given & kGivenError) != 0;
@@ -112,8 +112,8 @@ constexpr std::string_view range_error(const OpenRange& range) {
                             : std::string_view(text.data() + from, text.size() - from);
 }
 
-// A range that has ended takes as many records as what it has of amounts, attributes and name
-// needs, one behind the other, of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
+// A range that has ended takes as many records as its amounts, attributes and name need. They
+// follow each other and are of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
 // Record in its first 24 bytes and in `function`.
 struct RangeRecord {
   static constexpr std::uint32_t kBytes = 32;
@@ -124,14 +124,14 @@ struct RangeRecord {
   std::uint64_t length : 8;  // of the whole name
   std::uint64_t kind : 8;    // RangeKind
   char bytes[kBytes];        // this record's part of attributes and name
-  std::uint32_t tid;         // that began it
+  std::uint32_t tid;         // the thread that began it
   std::uint8_t function;
   std::uint8_t domain;
   std::uint8_t device;
   std::uint8_t given;
 };
 
-// What the records of a range hold: where it begins in an OpenRange, and how much it is.
+// The bytes that a range's records hold: where they begin in an OpenRange, and how many there are.
 constexpr std::size_t range_bytes_at(const OpenRange& range) {
   return (range.given & kGivenAmounts) != 0 ? offsetof(OpenRange, amounts)
          : range.given != 0                 ? offsetof(OpenRange, attributes)
@@ -148,7 +148,7 @@ constexpr std::uint32_t range_records(const OpenRange& range) {
 
 static_assert(sizeof(RangeRecord) == 64 && std::is_trivially_copyable_v<RangeRecord>);
 
-// Why ranges have no line. `open`: more were open at a time than there is room for.
+// The reasons why ranges have no line. `open`: more were open at a time than there is room for.
 enum class RangeDropped : std::uint32_t { quota, ring, write_error, open, window };
 inline constexpr const char* kRangeDroppedNames[] = {"quota", "ring", "write_error", "open",
                                                      "window"};

@@ -20,7 +20,7 @@ inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
 
 inline constexpr std::int32_t kNoPeer = -1;
 
-// Whether the library accepted a call that returned `result`: it is counted then, also where it is
+// True if the library accepted a call that returned `result`. The call then counts, even if it is
 // still under way on a non-blocking communicator (ncclInProgress).
 constexpr bool nccl_accepted(std::uint64_t result) {
   constexpr std::uint64_t kInProgress = 7;
@@ -35,7 +35,7 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
   kMetaScope = 243,         // ledger rows only: see scopes.h
-  kMetaCounter = 244,       // what a counter is from here on: see counters.h
+  kMetaCounter = 244,       // a counter's values from here on: see counters.h
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
   kMetaDevice = 246,        // the device's time of a call: see set_timed_call
   kMetaRange = 247,         // an NVTX range or mark: see ranges.h
@@ -80,8 +80,8 @@ inline constexpr std::size_t kThreadNameBytes = 16;        // PR_GET_NAME
 
 static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
 static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);
-// The packed fields, each written by one store: assigned one by one they are read, changed and
-// written back.
+// These set packed fields with one store each: assigned one by one, the fields are read, changed
+// and written back.
 inline void set_outcome(Record& r, std::uint64_t dur_ns, std::uint64_t result) {
   const std::uint64_t packed = (dur_ns & ((std::uint64_t{1} << 48) - 1)) | result << 48;
   std::memcpy(reinterpret_cast<char*>(&r) + 2 * sizeof packed, &packed, sizeof packed);
@@ -98,13 +98,13 @@ inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMe
 }
 
 // kMetaDevice: start and duration are the device's, on the host's clock; `seq`, `comm`, `stream`
-// and `bucket` the call's. Of its function and its calls:
+// and `bucket` are the call's. This sets the fields for the call's function, count and thread:
 inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls,
                            std::uint64_t host_ns, std::uint32_t tid) {
   r.dtype = function;
-  r.group = static_cast<std::uint32_t>(calls);  // that have this time together
+  r.group = static_cast<std::uint32_t>(calls);  // that share this time
   r.count = host_ns;                            // when the first of them began
-  r.peer = static_cast<std::int32_t>(tid);      // on this thread
+  r.peer = static_cast<std::int32_t>(tid);      // the thread that made them
 }
 
 static_assert(sizeof(Record) == 64 && std::is_trivially_copyable_v<Record>);

@@ -31,15 +31,15 @@ inline constexpr std::uint32_t kTableChunks = 64;
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
 inline constexpr std::uint32_t kMaxFunctions = 512;
-inline constexpr std::uint32_t kMaxDataFunctions = 240;  // the first; others name no record
+inline constexpr std::uint32_t kMaxDataFunctions = 240;  // the first; the rest name no record
 inline constexpr std::uint32_t kMaxLibraries = 24;
 inline constexpr std::uint32_t kMaxStreams = 128;
 inline constexpr std::uint32_t kMaxNotes = 48;
-inline constexpr std::uint32_t kTimedDevices = 16;  // of which there are figures of their own
+inline constexpr std::uint32_t kTimedDevices = 16;  // that have figures of their own
 
-// The table of communicators ends with entries that stand for many: each for all those of one size
-// that found the rest of it full. Of these only the size is known, and no call on them has a
-// number.
+// The last entries of the communicator table each stand for many: for all communicators of one size
+// that found the rest of the table full. Only their size is known, and calls on them have no
+// sequence number.
 inline constexpr std::uint32_t kOwnComms = kTableChunks * kChunkEntries - 64;
 constexpr bool is_own_comm(std::uint32_t comm) {
   return comm - 1 < kOwnComms;
@@ -62,7 +62,7 @@ struct Function {
   bool collective;       // takes part in seq and signature
   std::uint8_t library;  // 1-based index into Head::libraries, 0: never called
   std::uint8_t reserved[5];
-  std::atomic<std::uint64_t> missed;  // calls that passed the wrappers by, as far as it is known
+  std::atomic<std::uint64_t> missed;  // calls that bypassed the wrappers, as far as known
 };
 static_assert(sizeof(Function) == 64);
 
@@ -79,14 +79,14 @@ struct Communicator {
 };
 static_assert(sizeof(Communicator) == 128);
 
-// An object in the process, or a variable of its environment, that bears on what is seen.
+// An object in the process, or a variable of its environment, that affects what is seen.
 struct NotedObject {
   std::uint8_t note;  // Note in coverage.h
   char path[255];
 };
 
 // content: what a launch executes, as the ledger's rows of Mode::in_graph. executable: one that
-// executes such a content, until it is changed and gets another entry.
+// executes such a content; when it is changed, it gets another entry.
 enum class GraphKind : std::uint32_t { content, executable };
 struct Graph {
   GraphKind kind;
@@ -108,38 +108,40 @@ struct ThreadArea {
   alignas(64) std::atomic<std::uint64_t> committed;  // last whole transaction
   std::atomic<std::uint64_t> head;                   // records opened so far
   std::uint64_t ring;                                // offset
-  // Records, a power of two. Doubles, up to `most`, where that leaves each where it is; behind it
-  // the file may be a hole, to be touched by nobody.
+  // Records, a power of two. It doubles, up to `most`, if no record has to move for that. Behind it
+  // the file may be a hole, which nobody may touch.
   std::atomic<std::uint64_t> capacity;
   std::uint64_t most;
-  // Records that may be touched: more than `capacity` where the writer made the next room ready.
+  // Records that may be touched: more than `capacity` if the writer made the next room ready.
   std::atomic<std::uint64_t> backed;
   // Offsets of ledger levels, 0: none. A level is zero when it appears.
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind
-  ThreadKind kind;                   // of every owner
+  ThreadKind kind;                   // the kind of every owner
   std::atomic<std::uint32_t> named;  // tid of the owner whose name this is
   char name[16];
   // Written by the writer after a commit: the recording thread may reuse records below it.
   alignas(64) std::atomic<std::uint64_t> tail;
-  // A call that gets no record of the ring (ring full, bucket without lines) is opened here, so
-  // that one that never returns is visible all the same.
+  // A call without a record in the ring (ring full, bucket without lines) is opened here, so that
+  // it is visible even if it never returns.
   alignas(64) Record outside_ring;
   // NVTX ranges that the thread has pushed and not popped, outermost first.
   alignas(64) OpenRange range[kMaxOpenRanges];
 };
 
-// Why events have no line.
+// The reasons why events have no line.
 enum class Dropped : std::uint32_t { quota, window, ring, write_error };
 inline constexpr const char* kDroppedNames[] = {"quota", "window", "ring", "write_error"};
 inline constexpr std::size_t kDroppedCount = 4;
 
-// Why calls have no time of the device though TPROF_TIMING asked for it: no context or a stream
-// that captures; no free pair of events; with calls of other kinds in one group or batch; still
-// being enqueued (ncclInProgress); the host waits for it (sync); not through at the end; the driver
-// refused. By CUPTI: it has no record of the call; a record with times that can't be; the program
-// wanted CUPTI for itself before the call was read. By events again: the call before it on its
-// communicator was on another stream, and when that ended is not known (order).
+// The reasons why calls have no device time though TPROF_TIMING asked for it. no_context: there is
+// no context, or the stream captures. no_pair: no pair of events is free. mixed: the call is in one
+// group or batch with calls of other kinds. in_progress: the call is still being enqueued
+// (ncclInProgress). sync: the host waits for the call. unread: the device had not finished it at
+// the end. device: the driver refused. no_record: CUPTI has no record of the call. impossible:
+// CUPTI's record has times that can't be. tool: the program wanted CUPTI for itself before the call
+// was read. order (events): the call before it on its communicator was on another stream, and its
+// end is not known.
 enum class TimingLost : std::uint8_t {
   no_context,
   no_pair,
@@ -158,16 +160,17 @@ inline constexpr const char* kTimingLostNames[] = {"no_context", "no_pair", "mix
                                                    "impossible", "tool",    "order"};
 inline constexpr std::size_t kTimingLostCount = 11;
 
-// Why it is not known how much of a timed call was exposed: no kernel of the program's was seen on
-// the device; the host came late with a launch, so that a stream ran dry at a time that nobody
-// knows; no free event for a mark in a stream that computes; what such a stream did last was not
-// read at the end; too many streams or marks at a time; the device's clock is not known.
+// The reasons why the exposed part of a timed call is not known. no_launch: no kernel of the
+// program was seen on the device. host_late: the host was late with a launch, so a stream ran dry
+// at an unknown time. no_pair: no event is free for a mark in a stream that computes. unread: the
+// last work of such a stream was not read at the end. no_room: there are too many streams or marks
+// at a time. no_clock: the device's clock is not known.
 enum class ExposureLost : std::uint8_t { no_launch, host_late, no_pair, unread, no_room, no_clock };
 inline constexpr const char* kExposureLostNames[] = {"no_launch", "host_late", "no_pair",
                                                      "unread",    "no_room",   "no_clock"};
 inline constexpr std::size_t kExposureLostCount = 6;
 
-// Which entries of the tables have their line in a file.
+// The entries of the tables that already have their line in a file.
 struct TableLines {
   std::uint32_t comms;
   std::uint32_t graphs;
@@ -177,13 +180,13 @@ struct TableLines {
   std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
 };
 
-// A window's file (TPROF_WINDOW_FILES) that is not complete: beside the one that is open, the one
-// before it, since calls may return behind their window's end. Lines that come later than that go
-// to the rank file.
+// A window's file (TPROF_WINDOW_FILES) that is not complete. Besides the file of the open window,
+// the one before it may be incomplete, since calls may return after their window's end. Lines that
+// come later than that go to the rank file.
 inline constexpr std::uint32_t kWindowFiles = 2;
 struct WindowFile {
   std::uint32_t window;   // from 1; 0: none is being written here
-  std::uint32_t attempt;  // of its name, where there was such a file
+  std::uint32_t attempt;  // in its name, if a file of that name existed
   std::int64_t step;      // the window's first, -1: not by steps
   std::uint64_t offset;   // bytes of it that are whole
   std::uint64_t lines;    // of calls and launches
@@ -195,8 +198,8 @@ struct WindowFile {
   std::uint64_t range_lane_named[kMaxThreads / 64];
 };
 
-// How far the rank file has got: everything the writer knows, so that whoever takes over from it
-// (recovery) goes on exactly where it stopped.
+// The progress of the rank file: everything the writer knows, so that recovery goes on exactly
+// where it stopped.
 struct Progress {
   std::uint64_t offset;                  // bytes of the rank file that are whole
   std::uint64_t lines_bytes;             // of its event lines, against the quota
@@ -204,13 +207,13 @@ struct Progress {
   std::uint64_t self_ns;                 // CPU time of the writer
   TableLines tables;
   std::uint32_t closed;                             // 1: ledger and footer are written
-  std::uint32_t epoch;                              // that the next ledger is of
+  std::uint32_t epoch;                              // of the next ledger
   std::uint64_t range_lines;                        // NVTX ranges that have a line
   std::uint64_t range_bytes;                        // of those lines, against their own quota
   std::uint64_t range_dropped[kRangeDroppedCount];  // `ring` and `open` are in the ledger
   std::uint64_t step_lines;                         // steps that have a line
   std::uint64_t step_bytes;                         // of those lines, against their own quota
-  std::uint64_t steps_dropped;                      // steps that have none, though they ended
+  std::uint64_t steps_dropped;                      // steps that ended without a line
   std::uint64_t metric_bytes;                       // of metrics' lines, against their own quota
   std::uint32_t windows;                            // that have a line
   std::uint32_t window_files;                       // that were begun
@@ -221,7 +224,7 @@ struct Progress {
   std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
 };
 
-// Two blocks in turn; the higher even generation is in force. Odd: being written.
+// The two blocks are written in turn; the higher even generation is in force. Odd: being written.
 struct CommitBlock {
   std::atomic<std::uint64_t> generation;
   Progress progress;
@@ -232,18 +235,18 @@ struct Head {
   std::uint32_t layout;
   std::uint32_t head_size;
   char version[16];
-  // Whose it is.
+  // The process that the file belongs to.
   char boot_id[40];
   std::int32_t pid;
   std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
   std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
   char rank_file[256];          // name in its directory
   char directory[1024];         // absolute
-  // What lines need.
-  std::uint64_t header_bytes;  // with which the rank file begins
+  // Needed to write lines.
+  std::uint64_t header_bytes;  // of the header that begins the rank file
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
   std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0
-  bool rank_known;             // by the launcher; else from the largest communicator
+  bool rank_known;             // from the launcher; else from the largest communicator
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   std::uint32_t events;        // EventLines
@@ -251,12 +254,12 @@ struct Head {
   char step_mark[kMaxStepMark + 1];  // TPROF_STEP
   Windows windows;
   Control control;
-  // What was allocated.
+  // Allocations.
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;
   std::atomic<std::uint32_t> threads;
-  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second): a process that
-  // stood still before it was killed has no call that tells how long it lived. 0: not yet.
+  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second). It tells how
+  // long a process lived that was idle before it was killed, as no call does. 0: not yet.
   std::atomic<std::uint64_t> alive_ns;
   std::uint64_t thread[kMaxThreads];  // offsets of ThreadArea
   Table comms;
@@ -272,8 +275,8 @@ struct Head {
   NotedObject note[kMaxNotes];
   std::atomic<std::uint64_t> timing_lost[kTimingLostCount];      // calls
   std::atomic<std::uint64_t> exposure_lost[kExposureLostCount];  // timed calls
-  // Nanoseconds in which each device was busy with kernels that are not NCCL's, of the time below
-  // in which CUPTI told of kernels.
+  // Nanoseconds in which each device was busy with kernels that are not NCCL's, within the time
+  // below for which CUPTI recorded kernels.
   std::atomic<std::uint64_t> compute[kTimedDevices];
   std::atomic<std::uint64_t> compute_window_ns;
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known
@@ -281,7 +284,7 @@ struct Head {
   std::atomic<std::uint32_t> range_categories;  // published after the entry is whole
   RangeCategory range_category[kMaxRangeCategories];
   OpenRange started_range[kMaxStartedRanges];  // by nvtxRangeStart, on any thread
-  std::atomic<std::uint32_t> memory_booked;    // 1: what follows is right (TPROF_MEMORY)
+  std::atomic<std::uint32_t> memory_booked;    // 1: the values below are valid (TPROF_MEMORY)
   MemoryUse memory[kMemoryPlaces];
   CommitBlock commit[2];
 };

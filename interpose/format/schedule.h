@@ -1,5 +1,5 @@
-// In which steps event lines are written and calls are timed on the device (TPROF_SCHEDULE):
-// torch.profiler.schedule's words, meaning and edge cases.
+// TPROF_SCHEDULE: the steps in which event lines are written and calls are timed on the device. It
+// has torch.profiler.schedule's words, meaning and edge cases.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ enum class WindowsBy : std::uint8_t {
 
 struct Schedule {
   WindowsBy by = WindowsBy::off;
-  // Steps; `repeat`: cycles, 0: without end; `skip_first_wait`: 1: the first cycle has no wait.
+  // Steps, except for `repeat` (cycles, 0: without end) and `skip_first_wait` (1: the first cycle
+  // has no wait).
   std::uint64_t skip_first = 0, wait = 0, warmup = 0, active = 0, repeat = 0, skip_first_wait = 0;
 };
 
@@ -30,7 +31,8 @@ inline constexpr std::size_t kMaxSchedule = 127;  // bytes of the setting
 // PyTorch's ProfilerAction. `record_and_save`: the last step of a window.
 enum class Action : std::uint8_t { none, warmup, record, record_and_save };
 
-// `step`: from 0. Of a schedule by steps, as torch/profiler/profiler.py has it (2.11).
+// Returns what a schedule by steps does in `step` (from 0), as torch/profiler/profiler.py has it
+// (2.11).
 constexpr Action action_of(const Schedule& s, std::uint64_t step) {
   if (step < s.skip_first) return Action::none;
   step -= s.skip_first;
@@ -43,7 +45,7 @@ constexpr Action action_of(const Schedule& s, std::uint64_t step) {
   return at + 1 < cycle ? Action::record : Action::record_and_save;
 }
 
-// Whether its last cycle ended before the step.
+// True if the schedule's last cycle ended before `step`.
 constexpr bool is_over(const Schedule& s, std::uint64_t step) {
   if (s.repeat == 0 || step < s.skip_first) return false;
   const std::uint64_t at = step - s.skip_first + (s.skip_first_wait != 0 ? s.wait : 0);
@@ -52,9 +54,9 @@ constexpr bool is_over(const Schedule& s, std::uint64_t step) {
 
 inline constexpr std::string_view kByControl = "ctl";
 
-// "off", "profiler", "ctl", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any order: what
-// is not given is 0, but `active`, which must be. False, and nothing is changed: it is none of
-// these.
+// Parses "off", "profiler", "ctl", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any
+// order. Keys that are not given are 0, but `active` is required. Returns false, and changes
+// nothing, if the text is none of these.
 inline bool parse_schedule(std::string_view text, Schedule& schedule) {
   constexpr struct {
     std::string_view name;

@@ -1,5 +1,6 @@
-// The totals of the program's scopes (user/tprof.h), exact whatever has a line: rows of kMetaScope
-// in the ledgers of the threads that end them, one for each scope and bin of durations.
+// The totals of the program's scopes (user/tprof.h), which are exact even for scopes without a
+// line. They are rows of kMetaScope in the ledgers of the threads that end the scopes, one for each
+// scope and bin of durations.
 #pragma once
 
 #include <bit>
@@ -12,7 +13,7 @@
 
 namespace tprof {
 
-// Scopes that have totals of their own, by name and category; all others are one more.
+// Scopes that have totals of their own, by name and category; all others share one entry more.
 inline constexpr std::uint32_t kMaxScopes = 1024;
 inline constexpr std::string_view kOtherScopes = "(other names)";
 
@@ -24,7 +25,7 @@ struct ScopeName {
   std::string_view view() const { return {text, length < kMaxRangeName ? length : kMaxRangeName}; }
 };
 
-// A quarter of an octave each: those of less than 4 ns one a nanosecond.
+// A bin is a quarter of an octave; below 4 ns it is one nanosecond.
 constexpr std::uint8_t scope_bin(std::uint64_t ns) {
   if (ns < 4) return static_cast<std::uint8_t>(ns);
   const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;
@@ -39,9 +40,9 @@ static_assert(scope_bin(kLongestScope) == 187 && scope_bin(7) == 7 && scope_bin(
 static_assert(scope_bin_from(8) == 8 && scope_bin_from(9) == 10 && scope_bin_from(12) == 16);
 static_assert(scope_bin(scope_bin_from(187)) == 187 && scope_bin(scope_bin_from(187) - 1) == 186);
 
-// Of a scope's rows, by what they count: in `calls` and `host_ns` those that ended and their time,
-// in `failed` those that an exception left; or, in `count` and `host_ns`, the elements and bytes
-// that were told, where any were. Their `bytes_class` is the bin.
+// The two kinds of a scope's rows. times: `calls` and `host_ns` are the scopes that ended and their
+// time, and `failed` is how many of them an exception left. amounts: `count` and `host_ns` are the
+// elements and bytes that were told, where any were. Their `bytes_class` is the bin.
 enum class ScopeRow : std::uint8_t { times, amounts };
 constexpr LedgerKey::Words scope_key(std::uint32_t scope, ScopeRow row, std::uint8_t bin) {
   return key_words(kMetaScope, Bucket{}, static_cast<std::uint8_t>(row), Mode::direct,

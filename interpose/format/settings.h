@@ -14,7 +14,7 @@
 
 namespace tprof {
 
-// "64MiB", "1G", "4096": binary multiples, the unit's "iB" or "B" optional.
+// Parses "64MiB", "1G" or "4096": multiples are binary, and the unit's "iB" or "B" is optional.
 inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc()) return false;
@@ -157,13 +157,13 @@ enum class Setting : std::uint8_t {
 
 struct SettingInfo {
   std::string_view name;
-  std::string_view fallback;  // in force where it is not set, or set to what is not accepted
+  std::string_view fallback;  // in force if it is not set, or if its value is not accepted
   std::string_view values;
   std::string_view meaning;
   bool (*accepts)(std::string_view value);
 };
 
-// In the order of Setting.
+// The settings, in the order of Setting.
 inline constexpr SettingInfo kSettings[] = {
     {"TPROF_OUTPUT_DIR", "tprof-traces",
      "a folder, made if missing; %j job id, %h host, %p pid, %r rank",
@@ -237,7 +237,7 @@ inline constexpr SettingInfo kSettings[] = {
      accept::any},
 };
 
-// Of TPROF_DISABLE.
+// True if the value of a setting that is 0 or 1 means 0.
 constexpr bool is_off(std::string_view v) {
   return v.empty() || v == "0" || v == "off" || v == "false" || v == "no";
 }
@@ -249,7 +249,7 @@ constexpr const SettingInfo& info(Setting s) {
   return kSettings[static_cast<std::size_t>(s)];
 }
 
-// Whether `name` looks like a setting of ours and is none.
+// True if `name` looks like a setting of ours but is none.
 constexpr bool is_unknown_setting(std::string_view name) {
   if (!name.starts_with("TPROF_")) return false;
   for (const SettingInfo& s : kSettings) {

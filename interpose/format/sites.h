@@ -1,5 +1,5 @@
-// Places in the program that calls come from, as they lie in the mapped file: a table entry for
-// each, and its number in the records of its calls.
+// Call sites: the places in the program that calls come from. The mapped file has a table entry for
+// each, and the records of its calls have the entry's number.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ constexpr SiteAddress site_address(std::uint32_t object, std::uint64_t offset) {
 // Texts end with a NUL or with their field.
 struct Site {
   std::uint64_t key;                    // equal for equal sites of this process
-  SiteAddress caller;                   // of no object: not asked for, or not known
+  SiteAddress caller;                   // without an object: not asked for, or not known
   std::uint16_t frames;                 // native ones
-  bool frames_cut;                      // there were more, or it is not known what called the last
+  bool frames_cut;                      // there were more, or the last one's caller is not known
   SiteAddress frame[kMaxNativeFrames];  // innermost first
   char symbol[256];  // the exported one before the caller's address, as the linker has it
   // Innermost first: function, file and line, each ended by kSiteField, and kSiteFrame behind them.

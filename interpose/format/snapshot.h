@@ -1,11 +1,11 @@
-// The small file beside a rank file whose ring file lies elsewhere: what the ring would add to it,
-// as of a moment. For readers on other nodes, and for when the ring goes with its node, its
-// container or its tmpfs.
+// The snapshot: a small file beside a rank file whose ring file lies elsewhere. It holds what the
+// ring would add to the rank file, as of a moment. It is for readers on other nodes, and for when
+// the ring is lost with its node, its container or its tmpfs.
 //
-// Two entries at fixed places, each of a text in lines of the contract. The texts lie behind them
-// and apart from each other; a new one never touches that in force, and an entry is written after
-// its text. So a kill anywhere leaves the older one whole, and checksums say so where pages reach a
-// server out of order.
+// Two entries at fixed places each describe a text in lines of the contract. The texts lie behind
+// the entries and apart from each other. A new text never touches the one in force, and an entry is
+// written after its text. So a kill anywhere leaves the older one whole, and the checksums show it
+// where pages reach a server out of order.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr char kSnapshotMagic[8] = {'t', 'p', 'r', 'o', 'f', 's', 'n', '1
 struct SnapshotEntry {
   char magic[8];
   std::uint64_t generation;    // the higher one is in force
-  std::uint64_t base_real_ns;  // of the rank file's header: whose it is
+  std::uint64_t base_real_ns;  // of the rank file's header: tells which one it is
   std::uint64_t cut;           // bytes of the rank file that the text follows
   std::uint64_t offset;        // of the text
   std::uint64_t length;

@@ -1,5 +1,5 @@
-// What marks a step (TPROF_STEP), and the names by which programs mark them. For the writer, which
-// finds steps while they are made, and for the reader.
+// The marks of a step (TPROF_STEP), and the names that programs give them. The writer, which finds
+// steps while they are made, and the reader both use this.
 #pragma once
 
 #include <charconv>
@@ -11,15 +11,15 @@
 
 namespace tprof {
 
-// automatic: NVTX ranges of the names below. range: those of one name, each a step, or its marks,
-// each of which begins one. call: a step ends with a call of this function with this count.
-// period: nothing marks one, what is called repeats.
+// automatic: NVTX ranges of the names below. range: NVTX ranges of one name, each of them a step,
+// or marks of that name, each of which begins a step. call: a step ends with a call of this
+// function with this count. period: steps are found from repeating calls, since nothing marks them.
 enum class StepBy : std::uint8_t { off, automatic, range, call, period };
 
 struct StepMark {
   StepBy by = StepBy::off;
   std::string_view name{};  // of the range or function
-  std::uint64_t count = 0;  // API argument, of a copy its bytes; 0: any
+  std::uint64_t count = 0;  // the API's argument, or a copy's bytes; 0: any
 };
 
 inline constexpr std::size_t kMaxStepMark = 127;  // bytes of the setting
@@ -27,7 +27,8 @@ inline constexpr std::size_t kMaxStepMark = 127;  // bytes of the setting
 // Bytes of step lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
 inline constexpr std::uint64_t kStepQuotaDivisor = 4;
 
-// "off", "auto", "period", "nvtx:NAME", "call:ncclReduceScatter", "call:ncclReduceScatter@128".
+// Parses "off", "auto", "period", "nvtx:NAME", "call:ncclReduceScatter" or
+// "call:ncclReduceScatter@128".
 inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   constexpr std::string_view kRange = "nvtx:";
   constexpr std::string_view kCall = "call:";
@@ -58,18 +59,19 @@ inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   return mark.name.starts_with("nccl") || mark.name.starts_with("cu");
 }
 
-// What tells gradients and batches of data from the rest, where steps are found without marks.
+// Limits that tell gradients and batches of data from the rest, where steps are found without
+// marks.
 inline constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
 inline constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm
-inline constexpr std::uint64_t kScalarBytes = 64;      // what is less is a flag or a scale, no data
+inline constexpr std::uint64_t kScalarBytes = 64;      // less is a flag or a scale, not data
 
-// Small letters, without what stands between the words and the number. A name without a number is
-// none of them: "step" may be the optimizer's.
+// The names in lower case, without the separators between words and number. A name counts only with
+// a number: "step" alone may be the optimizer's.
 inline constexpr std::string_view kStepNames[] = {
     "profilerstep", "step",         "iteration",  "iter",
     "trainstep",    "trainingstep", "globalstep", "trainingiteration"};
 
-// The number that ends a text, and what stands before it: false where there is none.
+// Splits off the number that ends a text. False: there is none.
 inline bool split_number(std::string_view text, std::string_view& before, std::int64_t& number) {
   std::size_t digits = text.size();
   while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
@@ -80,8 +82,8 @@ inline bool split_number(std::string_view text, std::string_view& before, std::i
   return true;
 }
 
-// Which of kStepNames a range has, with its number: "ProfilerStep#7", "step 7", "iteration_7".
-// Empty: none.
+// Returns which of kStepNames a range has, with its number: "ProfilerStep#7", "step 7",
+// "iteration_7". Empty: none.
 inline std::string_view step_name(std::string_view text, std::int64_t& number) {
   std::string_view before;
   if (!split_number(text, before, number)) return {};
@@ -99,7 +101,7 @@ inline std::string_view step_name(std::string_view text, std::int64_t& number) {
   return {};
 }
 
-// Whether a range of this text is a step by `mark`. Its number: -1 where it tells none.
+// True if a range of this text is a step by `mark`. The number is -1 if the text has none.
 inline bool is_step(const StepMark& mark, std::string_view text, std::int64_t& number) {
   if (mark.by == StepBy::automatic) return !step_name(text, number).empty();
   if (mark.by != StepBy::range) return false;

@@ -55,7 +55,7 @@ class View {
     const T* first = at<const T>(table.chunk[chunk], kChunkEntries);
     return first == nullptr ? nullptr : first + (i - 1) % kChunkEntries;
   }
-  // How many entries can be there, whatever a damaged file says.
+  // Returns the number of entries, limited to what a table can hold in case the file is damaged.
   static std::uint32_t entries(const Table& table) {
     const std::uint32_t n = table.count.load(std::memory_order_acquire);
     return n < kTableChunks * kChunkEntries ? n : kTableChunks * kChunkEntries;
@@ -68,7 +68,7 @@ class View {
   const ScopeName* scope(std::uint32_t i) const { return entry<ScopeName>(head().scopes, i); }
   const Graph* graph(std::uint32_t i) const { return entry<Graph>(head().graphs, i); }
 
-  // That a record or a row of the ledger names.
+  // Returns the function that a record or a row of the ledger names, or null.
   const Function* function(std::uint8_t number) const {
     return number < functions() && number < kMaxDataFunctions ? &head().function[number] : nullptr;
   }
@@ -125,8 +125,8 @@ inline Amount amount(const View& view, std::uint8_t function, Bucket bucket, std
   return {elements, elements * dtype_size(dtype)};
 }
 
-// Communicator `number`, if it is one alone and has more ranks than `world`: where no launcher told
-// the process's rank and world size, those in its largest communicator are. Else null.
+// Returns communicator `number` if it is one alone and has more ranks than `world`, else null. If
+// no launcher told the process its rank and world size, it takes those in its largest communicator.
 inline const Communicator* larger_own_comm(const View& view, std::uint32_t number,
                                            std::int32_t world) {
   const Communicator* c = view.comm(number);

@@ -1,6 +1,6 @@
-// Windows: when event lines are written and calls are timed on the device, where TPROF_SCHEDULE
-// asks for some moments only. Kept in the mapped file, so that who takes over from a killed process
-// decides as it did.
+// Windows: the times in which event lines are written and calls are timed on the device, where
+// TPROF_SCHEDULE asks for some only. The mapped file holds them, so that whoever takes over from a
+// killed process decides as it did.
 #pragma once
 
 #include <atomic>
@@ -20,22 +20,22 @@ struct Window {
   std::atomic<std::int64_t> last_step;
 };
 
-// The last so many are known. More than that end within a fifth of a second only where steps take
+// Only the last 256 are known. More than that end within a fifth of a second only if steps take
 // less than a millisecond.
 inline constexpr std::uint32_t kMaxWindows = 256;
 
-// What is on now, for who times calls.
+// The current state, for the code that times calls.
 inline constexpr std::uint32_t kWindowTimed = 1;
 inline constexpr std::uint32_t kWindowOpen = 2;
-inline constexpr std::uint32_t kWindowsOver = 4;  // of this schedule none is to come
+inline constexpr std::uint32_t kWindowsOver = 4;  // this schedule has no more windows
 
-// Steps that began so far, as they are known a moment later. For `tprof ctl`, which names one ahead
-// that all ranks reach.
+// Steps that have begun so far, as known a moment later. `tprof ctl` uses them to name a step ahead
+// that all ranks will reach.
 struct StepsBegun {
   std::atomic<std::uint64_t> count;
-  std::atomic<std::uint64_t> last_ns;  // CLOCK_MONOTONIC, when the last of them did
+  std::atomic<std::uint64_t> last_ns;  // CLOCK_MONOTONIC, when the last of them began
   std::atomic<std::uint64_t> took_ns;  // from the beginning of one to that of the next
-  std::atomic<std::uint32_t> marked;   // by the program: else each process finds its own
+  std::atomic<std::uint32_t> marked;   // 1: by the program; else each process finds its own
 };
 
 inline constexpr std::uint64_t kNextStep = UINT64_MAX;
@@ -44,19 +44,19 @@ struct Windows {
   char schedule[kMaxSchedule + 1];    // TPROF_SCHEDULE; "": off
   bool files;                         // TPROF_WINDOW_FILES
   std::atomic<std::uint32_t> opened;  // so far: the last one is window[(opened - 1) % kMaxWindows]
-  std::atomic<std::uint32_t> state;   // of these
-  std::atomic<std::uint64_t> steps;   // that were seen, where windows are by steps
-  // CLOCK_MONOTONIC when `tprof ctl` asked for so many steps: those that began earlier are none of
-  // its schedule's. 0: TPROF_SCHEDULE did.
+  std::atomic<std::uint32_t> state;   // kWindowTimed and the others
+  std::atomic<std::uint64_t> steps;   // seen so far, where windows are by steps
+  // CLOCK_MONOTONIC when `tprof ctl` asked for a number of steps: steps that began earlier are not
+  // of its schedule. 0: the schedule is TPROF_SCHEDULE's.
   std::atomic<std::uint64_t> asked_ns;
-  std::atomic<std::uint64_t>
-      asked_first;                      // that step is the schedule's first, from 0; or kNextStep
-  std::atomic<std::uint32_t> too_late;  // it had begun when it was asked for
+  std::atomic<std::uint64_t> asked_first;  // the schedule's first step, from 0; or kNextStep
+  std::atomic<std::uint32_t> too_late;     // the step had begun when it was asked for
   StepsBegun begun;
   Window window[kMaxWindows];
 };
 
-// By the thread that writes lines. Who looks at a running process asks only whether it is empty.
+// Called by the thread that writes lines. Readers of a running process only check whether it is
+// empty.
 inline void set_schedule(Windows& w, std::string_view schedule) {
   copy_text(w.schedule, schedule);
 }
@@ -82,8 +82,8 @@ inline bool is_open(const Window* w) {
   return w != nullptr && w->to_ns.load(std::memory_order_acquire) == kNotYet;
 }
 
-// The window in which what began at `ns` did, from 1; 0: in none, so that it gets no line. Where
-// all get one, kAlways.
+// Returns the window, from 1, in which `ns` lies, or 0 if it lies in none and so gets no line.
+// Without a schedule, where everything gets a line, the result is kAlways.
 inline constexpr std::uint32_t kAlways = UINT32_MAX;
 inline std::uint32_t window_at(const Windows& w, std::uint64_t ns) {
   if (w.schedule[0] == 0) [[likely]]

@@ -16,15 +16,15 @@ constexpr std::uint32_t kMaxGraphs = 16384;
 
 struct CapturedGraph {
   std::uint32_t first, last;  // calls, 1-based
-  const void* captured_on;    // while a capture made this graph goes on: where that began
+  const void* captured_on;    // where the capture that makes this graph began, while it goes on
   bool seen_from_start;
 };
 
 HandleMap<kMaxGraphs> g_index;  // cudaGraph_t -> place in g_graphs, 1-based
 Pages<CapturedGraph> g_graphs;
 Pages<CapturedCall> g_calls;
-std::uint32_t g_free_graph = 0;  // a list by `first`
-std::uint32_t g_free_call = 0;   // a list by `next`
+std::uint32_t g_free_graph = 0;  // a free list, linked by `first`
+std::uint32_t g_free_call = 0;   // a free list, linked by `next`
 
 CapturedGraph& graph_at(std::uint32_t place) {
   return g_graphs.data()[place - 1];
@@ -58,7 +58,8 @@ void forget_calls(CapturedGraph& graph) {
   graph.first = graph.last = 0;
 }
 
-// Every thread means its own by the one handle of per-thread streams.
+// All threads use one handle for their per-thread streams, so the thread itself stands for its
+// stream.
 const void* origin(const Thread& t, cudaStream_t stream) {
   return stream == cudaStreamPerThread ? static_cast<const void*>(&t) : stream;
 }
@@ -80,7 +81,8 @@ void add(CapturedGraph& graph, const CapturedCall& call) {
   graph.last = place;
 }
 
-// The node that the stream's next one comes after, if it is what such a call makes.
+// Returns the node that the stream's next one comes after, if it is of a kind that such a call
+// makes.
 const void* node_made_on(cudaStream_t stream, const CapturedCall& call) {
   graph_driver::Capture now{};
   if (graph_driver::capture_of(stream, now) != graph_driver::CaptureStatus::active) return nullptr;
@@ -113,7 +115,7 @@ void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Pla
   const LockGuard guard(g_lock);
   const std::uint32_t place = place_of(graph);
   if (place == 0) return;
-  // A call of nothing may have no node: then this is the one before it.
+  // A call that moves nothing may have no node. Then the node is that of the call before it.
   for (std::uint32_t n = call.count == 0 ? graph_at(place).first : 0; n != 0; n = call_at(n).next) {
     if (call_at(n).node == captured.node) captured.node = nullptr;
   }
@@ -127,7 +129,7 @@ void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
   const LockGuard guard(g_lock);
   const std::uint32_t place = place_of(now.graph);
   if (place == 0) return;
-  // A graph of this handle that is gone may have been destroyed without our seeing.
+  // An earlier graph of this handle may have been destroyed without our seeing.
   forget_calls(graph_at(place));
   graph_at(place).seen_from_start = true;
   graph_at(place).captured_on = origin(t, stream);

@@ -9,8 +9,8 @@ namespace tprof::graphs {
 
 struct CapturedCall {
   Call call;
-  // cudaGraphNode_t that the call made: of an NCCL call its kernel's, of a group's the kernel of
-  // all its calls. Null where it is not known.
+  // The cudaGraphNode_t that the call made: for an NCCL call its kernel, for a group's call the
+  // kernel of all the group's calls. Null if it is not known.
   const void* node;
   Placed placed;
   std::uint32_t next;  // in its graph, 1-based; 0: the last one
@@ -20,7 +20,7 @@ inline bool is_copy(const CapturedCall& c) {
   return tprof::is_copy(std::bit_cast<LedgerKey>(c.call.key).bucket);
 }
 
-// Of captures and executables, and never held while the driver is asked.
+// Guards captures and executables, and is never held while the driver is asked.
 extern Lock g_lock;
 
 // Appends the calls that were captured into `graph`. True: its only capture was seen from its

@@ -7,8 +7,8 @@
 namespace tprof::graph_contents {
 namespace {
 
-// Entries that are in the file: of a content by two hashes of its calls, of an executable by its
-// life and its content.
+// Entries that are in the file. The key of a content is two hashes of its calls, that of an
+// executable is its life and its content.
 struct Entry {
   std::uint64_t first, second;
   std::uint32_t index;
@@ -17,9 +17,9 @@ Pages<Entry> g_contents;
 Pages<Entry> g_executables;
 std::uint32_t g_rows;
 
-// Half of the table is for contents alone: then launches name these.
+// Half of the table is for contents alone. When the other half is full, launches name contents.
 constexpr std::size_t kMaxExecutables = std::size_t{kTableChunks} * kChunkEntries / 2;
-// A row that finds no place would be added to another one's, and replayed with that (thread.cpp).
+// A row that finds no place would be added to another one, and replayed with that (thread.cpp).
 constexpr std::uint32_t kMaxRows = 65536;
 
 std::uint32_t find(const Pages<Entry>& entries, std::uint64_t first, std::uint64_t second) {

@@ -1,6 +1,6 @@
-// What launches execute, in the mapped file: its rows are there before the first launch, which then
-// only adds one to a counter. Graphs that execute the same share one entry, so that a program that
-// captures or updates a graph in every step does not fill the file.
+// Keeps what launches execute in the mapped file. Its rows are there before the first launch, which
+// then only adds one to a counter. Graphs that execute the same share one entry, so that a program
+// that captures or updates a graph in every step does not fill the file.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace tprof::graph_contents {
 
-// Executables by the order of their making, which an update does not change.
+// Numbers executables in the order in which they were made. An update does not change the number.
 using Life = std::uint64_t;
 
-// The entry of an executable that executes `calls`, which names their content's; 0: there is no
-// room for one. Its owner holds a lock.
+// Returns the entry of an executable that executes `calls`, which names the entry of their content.
+// 0: there is no room for one. The caller holds a lock.
 std::uint32_t entry_of(Thread& t, Life executable, std::span<const graphs::Call> calls);
-// Of the executable whose entry this is; 0: not known.
+// Returns the executable whose entry this is. 0: not known.
 Life life_of(std::uint32_t entry);
 
 void forget_all();

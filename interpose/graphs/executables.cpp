@@ -1,4 +1,4 @@
-// What graphs.h says of executable graphs.
+// The part of graphs.h that is about executable graphs.
 #include "interpose/base/handle_map.h"
 #include "interpose/driver/copy.h"
 #include "interpose/driver/graphs.h"
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kMaxExecutables = 16384;
 
-// cudaGraphExec_t -> its entry in the mapped file and, above kUnseenShift, what is Unseen of it
-// and not said yet. Read without the lock.
+// Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is Unseen
+// of it and not reported yet. It is read without the lock.
 HandleMap<kMaxExecutables> g_executables;
 constexpr int kUnseenShift = 16;
 constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
@@ -36,7 +36,7 @@ void note(std::uint32_t unseen) {
   }
 }
 
-// `life_from`: the executable is the one of this entry, with other contents; 0: a new one.
+// `life_from` is the entry that the executable had with its former contents. 0: it is a new one.
 // Returns how many calls it executes.
 std::size_t set_contents(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph,
                          std::uint32_t life_from) {
@@ -100,7 +100,7 @@ std::uint32_t launchable(cudaGraphExec_t executable) {
   if (known == entry && entry != 0) [[likely]]
     return entry;
   note(known == 0 ? std::uint32_t{kUnseenPart} : known >> kUnseenShift);
-  if (entry != 0) g_executables.insert(executable, entry);  // said: later launches need not ask
+  if (entry != 0) g_executables.insert(executable, entry);  // reported: later launches need not ask
   return entry;
 }
 

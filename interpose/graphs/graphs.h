@@ -2,8 +2,8 @@
 // instantiated, and what a launch of it executes.
 //
 // There is one truth about what is in a graph: the driver's answer when the graph is instantiated
-// or an executable is updated from it, explained by the calls that were captured before our eyes
-// (scan.h). What a program changes by hand in an executable is not followed: it is said.
+// or an executable is updated from it. The calls that were captured before our eyes explain it
+// (scan.h). Changes that a program makes by hand in an executable are not followed, but reported.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,33 +17,34 @@
 
 namespace tprof::graphs {
 
-// A capture has begun in this process at some time. Until then no call asks about captures.
+// True once a capture has begun in this process. Until then no call asks about captures.
 extern std::atomic<bool> g_any_capture;
 
-// The graph that a stream captures into, null where it captures into none.
+// Returns the graph that a stream captures into, or null if it captures into none.
 cudaGraph_t captured_into_slow(cudaStream_t stream);
 inline cudaGraph_t captured_into(cudaStream_t stream) {
   return g_any_capture.load(std::memory_order_relaxed) ? captured_into_slow(stream) : nullptr;
 }
 
-// A call as a launch will execute it. `count`: the API's; copies: bytes.
+// A call as a launch will execute it. `count` is the API's; for copies it is bytes.
 struct Call {
   LedgerKey::Words key;
   std::uint64_t count;
 };
 
 // How a call lies in its graph. `one_node`: the call is one node, which holds nothing else. A group
-// of NCCL calls is one kernel, and so may be a batch of copies be one node.
+// of NCCL calls is one kernel, and a batch of copies may be one node.
 enum class Placed : std::uint8_t { one_node, shared_node };
 // A call was captured on `stream`, and accepted by the library.
 void captured_call(cudaGraph_t graph, cudaStream_t stream, const Call& call, Placed placed);
 
-// A capture has begun on `stream`. What was in the graph before is gone but `into_existing_graph`.
+// A capture has begun on `stream`. Unless `into_existing_graph`, what was in the graph before is
+// gone.
 void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph);
-// The capture that began on `stream` has ended. Where it failed (not `made`) its graph is gone, and
-// its handle can be another's.
+// The capture that began on `stream` has ended. If it failed (not `made`), its graph is gone, and
+// another graph can get its handle.
 void capture_ended(Thread& t, cudaStream_t stream, bool made);
-// Before the real call, since after it the handle can be another's.
+// Call this before the real call, since after it another graph can get the handle.
 void destroying(cudaGraph_t graph);
 
 // Executables.
@@ -51,13 +52,13 @@ void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool
 void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph);
 void destroying(cudaGraphExec_t executable);
 
-// Whether a change by hand of `node` in an executable changes what is counted.
+// True if changing `node` by hand in an executable changes what is counted.
 bool is_counted(cudaGraphNode_t node);
 bool copies_otherwise(cudaGraphNode_t node, const CopyArgs& copy);
 void say_edited(std::string_view function);
 
-// The mapped file's number of what a launch of `executable` executes; 0: not known. What of it is
-// not counted goes into the coverage.
+// Returns the mapped file's number for what a launch of `executable` executes. 0: not known. The
+// coverage tells what is not counted of it.
 std::uint32_t launchable(cudaGraphExec_t executable);
 
 void forget_all();  // in the child of a fork

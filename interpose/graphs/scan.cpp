@@ -16,10 +16,10 @@ using graph_driver::NodeKind;
 struct Node {
   const void* handle;
   NodeKind kind;
-  const CapturedCall* made_by;  // the last that made a node of this handle, or null
+  const CapturedCall* made_by;  // the last call that made a node of this handle, or null
 };
 
-// One graph: a child graph is another.
+// Scans one graph. A child graph gets a scan of its own.
 class Scan {
  public:
   Scan(int device, Pages<Call>& calls) : device_(device), calls_(calls) {}
@@ -66,7 +66,7 @@ class Scan {
     return at != nodes_.end() && at->handle == handle ? at : nullptr;
   }
 
-  // The call is counted, but where its node was removed from the graph.
+  // Counts the call, unless its node was removed from the graph.
   void explain(const CapturedCall& c) {
     Call call = c.call;
     if (c.node != nullptr) {
@@ -76,7 +76,7 @@ class Scan {
         if (!is_copy(c) && c.placed == Placed::shared_node) unseen_ |= kUnseenEdit;
         return;
       }
-      // The handle of a node that was removed was given again.
+      // The node was removed, and a later call's node got its handle.
       if (node->made_by > &c) return;
       CopyArgs now{};
       if (is_copy(c) && c.placed == Placed::one_node && call.count != 0 &&
@@ -107,7 +107,7 @@ class Scan {
         unseen_ |= kUnseenPart;
         return;
       case NodeKind::kernel:
-        // A call can be several kernels: where calls are known, all are theirs.
+        // A call can be several kernels. If calls are known, all kernels are theirs.
         if ((unseen_ & kUnseenPart) != 0 || seen_from_start_ || has_nccl_) return;
         if (graph_driver::may_be_nccl(node.handle)) unseen_ |= kUnseenPart;
         return;
@@ -118,15 +118,15 @@ class Scan {
 
   void count_copy(const void* handle) {
     CopyArgs copy{};
-    // Which of the copies are those of a call without a known node nobody tells.
+    // If a captured copy has no known node, nobody tells which of the nodes is its own.
     if (has_nameless_copies_ || !graph_driver::copy_in(handle, copy)) {
       unseen_ |= kUnseenPart;
-    } else if (!has_nccl_ || bucket_of(copy) != Bucket::D2D) {  // within a device: NCCL's own
+    } else if (!has_nccl_ || bucket_of(copy) != Bucket::D2D) {  // D2D copies are NCCL's own
       calls_.push_back(found(copy));
     }
   }
 
-  // A copy of which the driver alone told.
+  // Makes a call from a copy that only the driver told of.
   Call found(const CopyArgs& copy) const {
     const auto device = static_cast<std::uint32_t>(device_) + 1;
     return {key_words(number(Fn::cuGraphAddMemcpyNode), bucket_of(copy), kDtypeByte, Mode::captured,

@@ -8,8 +8,8 @@
 
 namespace tprof {
 
-// The thread where calls of the driver count, with its device, which it may not have set through a
-// wrapper.
+// Returns the thread if calls of the driver count, with its current device, which it may not have
+// set through a wrapper.
 inline Thread* recording_driver() {
   Thread* t = opt_in::driver() ? recording_thread() : nullptr;
   if (t != nullptr) t->device = driver::current_device(t->device);

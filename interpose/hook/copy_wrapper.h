@@ -4,8 +4,8 @@
 #include "interpose/capture/copy_call.h"
 #include "interpose/hook/wrapper.h"
 
-// Declared by what they are defined as, which has to agree with the vendor's header where that
-// declares them: it names the twins only by a macro that replaces the plain names.
+// Each is declared by its definition, which has to agree with the vendor's header if that declares
+// it: the header names the twins only by a macro that replaces the plain names.
 #define TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading) \
   TPROF_COPY_WRAPPER_ON(nullptr, function, parameters, arguments, reading)
 #define TPROF_COPY_WRAPPER_ON(own, function, parameters, arguments, reading)             \

@@ -1,6 +1,6 @@
 // The wrappers of the CUDA driver's functions that allocate and free, generated from api/cuda.h.
-// Without TPROF_MEMORY=1 they pass every call straight through; with it those are booked that come
-// from no wrapper: a call of the runtime and the driver call that it causes are one.
+// Without TPROF_MEMORY=1 they pass every call straight through; with it they book the calls that
+// come from no wrapper: a call of the runtime and the driver call that it causes are one.
 #include "interpose/books/calls.h"
 #include "interpose/hook/any_cuda.h"
 

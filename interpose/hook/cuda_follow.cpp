@@ -1,5 +1,5 @@
-// The wrappers of the driver's launches and waits, generated from api/cuda.h. A runtime's call and
-// the driver's that it causes are one.
+// The wrappers of the driver's launches and waits, generated from api/cuda.h. A call of the runtime
+// and the driver call that it causes are one.
 #include "interpose/hook/any_cuda.h"
 #include "interpose/hook/follow.h"
 #include "interpose/timing/timing.h"

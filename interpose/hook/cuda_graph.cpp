@@ -1,6 +1,6 @@
 // The wrappers of the driver's stream captures and CUDA graphs, generated from api/cuda.h. Without
 // TPROF_DRIVER=1 they pass every call straight through; with it they report those that come from no
-// wrapper, as a runtime makes them that is linked in.
+// wrapper, such as those of a runtime that is linked in.
 #include "interpose/driver/box.h"
 #include "interpose/hook/any_cuda.h"
 #include "interpose/hook/graph_call.h"

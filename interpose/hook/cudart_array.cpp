@@ -1,8 +1,8 @@
-// The wrappers of the CUDA runtime's copies of boxes and arrays, generated from api/cudart.h. Apart
-// from the others so that how many there are does not bear on what the compiler makes of those.
+// The wrappers of the CUDA runtime's copies of boxes and arrays, generated from api/cudart.h. They
+// are apart from the others, so that their number does not affect what the compiler makes of those.
 
-// The header's word on the one-dimensional copies of arrays, which every version still exports.
-// clang asks for it where the templates are that get them.
+// The header deprecates the one-dimensional copies of arrays, which every version still exports.
+// clang wants this where the templates that get them are.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #include "interpose/capture/box.h"

@@ -4,7 +4,7 @@
 
 #include "interpose/hook/wrapper.h"
 
-// As functions of other names, since their prototypes are not those of any one header.
+// Defined as functions of other names, since no one header has all of their prototypes.
 #define WRAPPER(meant, function, parameters, arguments, reading)                                \
   namespace tprof {                                                                             \
   TPROF_EXPORT_ANY(cudaError_t, function, parameters) {                                         \
@@ -28,7 +28,7 @@
 TPROF_CUDART_BATCH(X)
 #undef X
 
-// What the readings take CUDA 13's arguments for: a header that declares others fails here.
+// The prototypes that the readings assume for CUDA 13: a header that declares others fails here.
 // NOLINTBEGIN(readability-redundant-declaration): that is what the declarations are for
 #if CUDART_VERSION >= 13000
 extern "C" {

@@ -40,7 +40,7 @@ TPROF_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned i
   return result;
 }
 
-// Out of the table before the address can be given to someone else.
+// Leaves the table before the address can be given to someone else.
 #define X(function)                                           \
   TPROF_EXPORT cudaError_t function(void* pointer) {          \
     TPROF_REAL_CUDART(function)                               \
@@ -52,7 +52,7 @@ X(cudaHostUnregister)
 X(cudaFree)
 #undef X
 
-// All that was pinned for the device is not any more; of the others' the driver tells.
+// No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
 TPROF_EXPORT cudaError_t cudaDeviceReset() {
   TPROF_REAL_CUDART(cudaDeviceReset)
   const cudaError_t result = TPROF_BOOKED(legacy, (), (Resets{}));

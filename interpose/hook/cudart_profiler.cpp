@@ -1,5 +1,5 @@
 // The wrappers of the program's own switch of profilers, generated from api/cudart.h: with
-// TPROF_SCHEDULE=profiler it opens and closes the window.
+// TPROF_SCHEDULE=profiler they open and close the window.
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/windows.h"
 

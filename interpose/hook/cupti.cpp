@@ -1,5 +1,6 @@
-// The wrappers by which a program becomes a client of CUPTI, which has room for one: we make way
-// before it asks, and for good. Declared without the vendor's header, which the build may lack.
+// The wrappers of the calls by which a program becomes a client of CUPTI, which has room for one:
+// we make way before it asks, and for good. They are declared without the vendor's header, which
+// the build may lack.
 #include <cstring>
 
 #include "interpose/cupti/abi.h"
@@ -20,8 +21,9 @@ namespace {
 
 constexpr cupti::Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
 
-// A buffer of ours that CUPTI has not given back comes, with their records in it, to whoever takes
-// buffers then; who would free what was never allocated. They get one of their own with the same.
+// A buffer of ours that CUPTI has not given back comes, with the program's records in it, to the
+// program's callback. That would free what was never allocated, so it gets a buffer of its own with
+// the same content.
 constinit std::atomic<cupti::Requested> g_requested{nullptr};
 constinit std::atomic<cupti::Completed> g_completed{nullptr};
 void completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,

@@ -1,8 +1,8 @@
 // dlsym and dlvsym, for programs that take NCCL's and CUDA's functions by address.
 //
 // Both jump to the real function, so that RTLD_NEXT and RTLD_DEFAULT mean what they mean to the
-// caller: it is the return address from which the loader takes that. Only where a name of ours is
-// asked of a handle do they answer themselves.
+// caller: the loader goes by the return address. They answer themselves only if a handle is asked
+// for a name of ours.
 #include <dlfcn.h>
 
 #include "interpose/resolve/binding.h"
@@ -10,7 +10,7 @@
 #include "interpose/session/config.h"
 #include "interpose/session/coverage.h"
 
-// Returned in two registers: where to jump to or, where that is null, what to return.
+// Returned in two registers: the address to jump to or, if that is null, the value to return.
 struct TprofAnswer {
   void* jump;
   void* value;
@@ -32,8 +32,9 @@ namespace resolve = tprof::resolve;
 constinit resolve::BehindUs<void* (*)(void*, const char*)> g_dlsym("dlsym");
 constinit resolve::BehindUs<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
 
-// What RTLD_NEXT and RTLD_DEFAULT find is ours already, or another interposer's way to the real
-// one; and what we ask for ourselves is not for a program.
+// Returns which wrapped function is asked for, or none. RTLD_NEXT and RTLD_DEFAULT find ours
+// already, or are another interposer's way to the real one. Our own questions are not for the
+// program.
 Fn asked_for(const void* handle, const char* name, const void* caller) {
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return Fn::none;
   const Fn fn = resolve::named(name);

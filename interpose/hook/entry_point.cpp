@@ -1,6 +1,6 @@
 // The wrappers of the functions that give a program the driver's functions. Every CUDA runtime,
-// also one that is linked in, reaches the driver this way. With TPROF_DRIVER=1 what they give is
-// wrapped.
+// even one that is linked in, reaches the driver this way. With TPROF_DRIVER=1, TPROF_MEMORY=1 or
+// TPROF_TIMING=events the functions that they give are wrapped.
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
 
@@ -9,8 +9,9 @@ namespace resolve = tprof::resolve;
 
 namespace {
 
-// What a name means to callers built for a CUDA version: to be exact, as the wrong prototype would
-// corrupt them. Newer majors may have given names new prototypes: they are passed through.
+// The function that a name means to callers built for a CUDA version. This has to be exact, as the
+// wrong prototype would corrupt the caller. Newer majors may have given names new prototypes: they
+// are passed through.
 constexpr int kNewestKnown = 14000;  // not included
 struct EntryPoint {
   std::string_view name;
@@ -37,7 +38,7 @@ constexpr EntryPoint kEntryPoints[] = {
 #undef X
                         {"cuGraphInstantiate", 12000, kNewestKnown, Fn::cuGraphInstantiateWithFlags,
                          Fn::cuGraphInstantiateWithFlags},
-    // What a runtime of CUDA 12.2 to 12.9 asks for to be exact. To a program of one of these
+    // A runtime of CUDA 12.2 to 12.9 asks for this version exactly. To a program of one of these
     // versions the same name may mean the older prototype: it is passed through.
     {"cuMemPrefetchAsync", 12020, 12021, Fn::cuMemPrefetchAsync_v2, Fn::cuMemPrefetchAsync_v2_ptsz},
 };
@@ -61,14 +62,15 @@ void wrap(void** function, const char* name, int version, bool per_thread) {
   if (fn != Fn::none && resolve::wanted_of_driver(fn)) *function = resolve::bind(fn, *function);
 }
 
-// The flags that say which default stream is meant, equal for the driver and for the runtime.
+// The flags that say which default stream is meant, the same for the driver and for the runtime.
 constexpr unsigned long long kLegacy = 1;
 constexpr unsigned long long kPerThread = 2;
 bool own_stream(unsigned long long flags, bool twin) {
   return (flags & (kLegacy | kPerThread)) == 0 ? twin : (flags & kPerThread) != 0;
 }
 
-// Of the runtime that `real` belongs to: what its cudaGetDriverEntryPoint asks the driver for.
+// Returns the version of the runtime that `real` belongs to: its cudaGetDriverEntryPoint asks the
+// driver for names at that version.
 int runtime_version(const void* real) {
   using Query = cudaError_t (*)(int*);
   const auto ask = reinterpret_cast<Query>(resolve::sibling(real, "cudaRuntimeGetVersion"));
@@ -100,8 +102,8 @@ TPROF_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int
   return result;
 }
 
-// The runtime's, which ask the driver for the name at their own version, or at a given one. Their
-// last argument came with CUDA 12.0; it is passed on whatever it is.
+// The runtime's functions, which ask the driver for the name at their own version, or at a given
+// one. Their last argument came with CUDA 12.0; it is passed on whatever it is.
 using Status = void*;
 #define NAMED (const char* name, void** entry, unsigned long long flags, Status status)
 #define VERSIONED \

@@ -1,5 +1,5 @@
-// The followed calls tell timing/busy.h this, as the rows of the API tables name it. One for the
-// runtime's functions and the driver's.
+// The steps that followed calls report to timing/busy.h, as the rows of the API tables name them.
+// The runtime's functions and the driver's share them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@ namespace tprof::hook {
 
 namespace busy = timing::busy;
 
-// A captured call is not executed now.
+// True if calls on the stream are executed now: a captured call is not.
 inline bool is_now(cudaStream_t stream) {
   return busy::on() && graphs::captured_into(stream) == nullptr;
 }

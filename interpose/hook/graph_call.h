@@ -1,5 +1,5 @@
-// What the functions of CUDA graphs tell graphs/, as the rows of the API tables name it. One for
-// the runtime's functions and the driver's, whose handles are the same.
+// The steps that functions of CUDA graphs report to graphs/, as the rows of the API tables name
+// them. The runtime's functions and the driver's share them, as their handles are the same.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@ namespace tprof::hook {
 using graphs::copies_otherwise;
 using graphs::is_counted;
 
-// What is told before the real call, and after one that has worked or was refused.
+// A step reports before the real call, and after one that has worked or was refused.
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
@@ -38,7 +38,8 @@ struct Instantiates {
                          (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
   }
 };
-// The flags, or in CUDA 11 an address or null: no address is as small as a flag.
+// Returns the flags. In CUDA 11 the argument is an address or null: no address is as small as a
+// flag.
 inline unsigned long long flags_in(const void* argument) {
   constexpr std::uintptr_t kFlags = 0xfff;
   const auto flags = reinterpret_cast<std::uintptr_t>(argument);
@@ -50,7 +51,7 @@ struct Updates {
   void before() const {}
   void after(Thread& t) const { graphs::updated(t, executable, graph); }
 };
-// An executable, by hand. `changes`: what is counted of it.
+// Edits an executable by hand. `changes`: the edit changes what is counted.
 struct Edits {
   std::string_view function;
   bool changes;
@@ -59,7 +60,7 @@ struct Edits {
     if (changes) graphs::say_edited(function);
   }
 };
-// Before the real call, since after it the handle can be another's. Begins no session.
+// Reported before the real call, since after it the handle can be another's. Begins no session.
 template <typename Handle>
 struct Destroys {
   Handle handle;
@@ -71,7 +72,7 @@ struct LaunchesGraph {
   cudaStream_t stream;
 };
 
-// The wrapper's body. `thread`: gives the thread where such calls count, else null.
+// The wrapper's body. `thread` returns the thread if such calls count, else null.
 template <typename GetThread, typename GetStep, typename F>
 auto graph_call(GetThread&& thread, GetStep&& step, F&& real) {
   using Step = decltype(step());
@@ -100,7 +101,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& real) {
 }  // namespace tprof::hook
 
 // The body of a wrapper, behind TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
-// What `step` names: meant(stream), function_name.
+// `step` may use meant(stream) and function_name.
 #define TPROF_GRAPH_CALL(thread, function, stream_meant, arguments, step) \
   tprof::hook::graph_call(                                                \
       thread,                                                             \

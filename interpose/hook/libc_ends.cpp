@@ -1,9 +1,9 @@
 // libc's functions that end the program without its exit handlers, and those that execute another.
 //
-// Every process of the job comes through here, with or without a GPU, also as a child of vfork,
-// which shares its parent's memory, and in signal handlers: where there is nothing to close, these
-// only pass on. The real ones are found when the library is loaded: later another thread may have
-// the loader's lock, and a fork copies it.
+// Every process of the job comes through here, with or without a GPU, even as a child of vfork,
+// which shares its parent's memory, and in signal handlers. If there is nothing to close, these
+// functions only pass on. The real ones are found when the library is loaded: later another thread
+// may have the loader's lock, and a fork copies it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -50,8 +50,8 @@ void find(Real<Function>&... real) {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-// Programs try the folders of PATH one by one, and fall back when none has what they look for:
-// nothing is closed for what can't be executed.
+// Programs try the folders of PATH one by one, and fall back when none has what they look for. So
+// nothing is closed for a file that can't be executed.
 bool executable(int folder, const char* path) {
   struct stat file {};  // stat is a symbol of glibc 2.33, and statx not everywhere
   const int flags = folder >= 0 ? AT_EMPTY_PATH : 0;
@@ -80,7 +80,7 @@ bool executable_in_path(const char* name) {
   }
 }
 
-// `possible`: whether it may succeed.
+// `possible` tells whether the execution may succeed.
 template <typename Possible, typename Execute>
 int execute(Possible&& possible, Execute&& real) {
   if (!tprof::session::to_be_closed()) return real();
@@ -131,8 +131,8 @@ TPROF_EXPORT int fexecve(int fd, Arguments argv, Arguments environment) noexcept
                  [&] { return call(g_fexecve, fd, argv, environment); });
 }
 
-// The arguments of a call become an array: `first` and those behind it up to the null, which is
-// included, on the stack as in libc: a child of vfork must not allocate.
+// Makes an array of the call's arguments: `first` and those behind it up to the null, which is
+// included. It is on the stack, as in libc: a child of vfork must not allocate.
 #define TPROF_EXECL(first, execute_them)                                              \
   std::size_t n = 1;                                                                  \
   va_list arguments;                                                                  \

@@ -25,8 +25,8 @@ const char* config_name([[maybe_unused]] const ncclConfig_t* config) {
 #endif
 }
 
-// Runs `real` and, where the library accepted, hands the new communicator on. `current_device`:
-// NCCL takes the device that the calling thread has set.
+// Runs `real` and, if the library accepted, hands the new communicator on. NCCL takes the device
+// that the calling thread has set.
 template <typename F>
 ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
                        const ncclUniqueId& unique_id, const char* name, F&& real) {
@@ -39,14 +39,14 @@ ncclResult_t init_rank(Thread& t, ncclComm_t* comm, int nranks, int rank,
   return result;
 }
 
-// How a communicator comes from another: by split, shrink or grow, with its colour or who is left
-// out.
+// The way a communicator comes from another: by split, shrink or grow, with its colour or who is
+// left out.
 struct Birth {
   comms::ChildKind kind;
   std::int64_t colour;
   ncclComm_t* place;  // where NCCL puts the child's handle; null: this rank gets none
   const ncclConfig_t* config;
-  const ncclUniqueId* unique_id = nullptr;  // that ranks know it by who are not in the parent
+  const ncclUniqueId* unique_id = nullptr;  // by which ranks outside the parent know it
 };
 
 template <typename F>
@@ -56,7 +56,7 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   const std::uint32_t parent = comms::find(t, comm, real_address);
   const ncclResult_t result = real();
   if (!accepted(result) || parent == 0) return result;
-  // All ranks of the parent do it together, also those that get no child: the ordinal is equal.
+  // All ranks of the parent do it together, even those that get no child: the ordinal is the same.
   const std::uint32_t ordinal = comms::take_ordinal(parent, birth.kind);
   if (birth.place == nullptr) return result;
   const auto* entry = tprof::session::mapping().view().comm(parent);
@@ -65,7 +65,7 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   if (entry->id != 0) {
     ids.id = comms::child_id(entry->id, ids.birth);
   } else {
-    std::swap(ids.id, ids.alias);  // the id of who is new to it, where there is one
+    std::swap(ids.id, ids.alias);  // the id that new ranks know it by, if there is one
   }
   ids.parent = parent;
   comms::add_child({birth.place, ids, t.group, config_name(birth.config)}, result == ncclSuccess,
@@ -90,7 +90,7 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
 
 template <typename F>
 ncclResult_t end_of_life(ncclComm_t comm, const void* real_address, F&& real) {
-  // Out of the table before the library can hand out the same address again.
+  // Leaves the table before the library can hand out the same address again.
   if (Thread* t = tprof::thread_in_session()) {
     const DepthGuard guard(*t);
     comms::end(comm, real_address);

@@ -1,5 +1,5 @@
-// What every wrapper is made of. A wrapper holds no policy: find the real function, look whether
-// to record, let capture/ do it.
+// The parts of every wrapper. A wrapper holds no policy: it finds the real function, looks whether
+// to record, and lets capture/ do it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,8 @@
 
 namespace tprof {
 
-// The real function of a wrapper that records nothing by itself: what it makes the driver do is
-// part of the call all the same.
+// Returns the real function as the wrapper calls it. Even if the wrapper records nothing itself,
+// the driver calls that the function makes are part of the call.
 template <Fn kFn, typename R, typename... A>
 auto callable(R (*function)(A...)) {
   if constexpr (info(kFn).library == Library::cudart && !info(kFn).data) {
@@ -38,9 +38,9 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
-// `real`: the function behind this wrapper, typed by the vendor's own declaration, so that a
-// changed prototype is an error at compile time. Returns `missing` where the process has none.
-// `wrapper`: this one, where it is not declared under the function's name and type.
+// Defines `real`: the function behind this wrapper, typed by the vendor's own declaration, so that
+// a changed prototype is an error at compile time. Returns `missing` if the process has none.
+// `wrapper` is this one, if it is not declared under the function's name and type.
 #define TPROF_REAL(function, type, missing) TPROF_REAL_OF(function, function, type, missing)
 #define TPROF_REAL_OF(function, wrapper, type, missing)                                          \
   using Thunks = tprof::resolve::Thunks<tprof::Fn::function, type, static_cast<type>(&wrapper)>; \
@@ -59,7 +59,7 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 #define TPROF_REAL_CUDART(function) \
   TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)
 
-// Where a wrapper of a function that moves data does not record: `call` is the real one.
+// Used if a wrapper of a function that moves data does not record: `call` is the real one.
 #define TPROF_PASS_ON(call)                        \
   do {                                             \
     if (tprof::t_thread.at_rest()) [[likely]]      \
@@ -71,8 +71,8 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
 
-// A wrapper as a function of another name, any_<function>: where no one header has its prototype,
-// or cuda.h gives the name a newer meaning by a macro.
+// Defines a wrapper as a function of another name, any_<function>: for prototypes that no one
+// header has, and for names to which cuda.h gives a newer meaning by a macro.
 #define TPROF_EXPORT_ANY(result, function, parameters)              \
   TPROF_EXPORT result any_##function parameters __asm__(#function); \
   TPROF_EXPORT result any_##function parameters

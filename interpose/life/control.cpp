@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kUnknownCommand = "unknown";
 
-// What was obeyed and has no answer yet. Of the writer's thread.
+// The request that was obeyed and has no answer yet. Only the writer's thread uses it.
 struct Pending {
   bool is;
   std::uint32_t asked;

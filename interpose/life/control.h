@@ -5,9 +5,9 @@
 
 namespace tprof::control {
 
-// All that was recorded before is in the rank file: says what was obeyed, in the trace and to who
-// asked. And obeys what was asked since, of which it says so when it is called again. Where nothing
-// was asked: a load of a word.
+// Call this when all that was recorded before is in the rank file. It answers the request that was
+// obeyed, in the trace and to whoever asked. Then it obeys a new request, which it answers when it
+// is called again. If nothing was asked, it only compares two words.
 void follow(Output& output);
 
 void after_fork();

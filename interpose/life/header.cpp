@@ -13,7 +13,7 @@
 namespace tprof {
 namespace {
 
-// Variables of others that change what the counts and times mean.
+// Variables of NCCL and CUDA that change what the counts and times mean.
 // clang-format off
 constexpr std::string_view kEnvironment[] = {
     "NCCL_ALGO", "NCCL_PROTO", "NCCL_DEBUG", "NCCL_P2P_DISABLE", "NCCL_IB_DISABLE",
@@ -22,13 +22,13 @@ constexpr std::string_view kEnvironment[] = {
     "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS"};
 // clang-format on
 
-// A function of a library that is mapped already, by its type.
+// Returns a function of a library that is mapped already, by its type.
 template <typename Function>
 Function mapped(Library library, const char* name) {
   return reinterpret_cast<Function>(resolve::mapped(library, name));
 }
 
-// "name_version":…,"name_path":… of a library that is mapped already.
+// Writes "name_version":…,"name_path":… of a library that is mapped already.
 void library(Text& out, const char* key, Library library, const char* version_function) {
   int version = 0;
   Dl_info where{};
@@ -51,8 +51,8 @@ void uuid(Text& out, const unsigned char (&bytes)[16]) {
   out << '"';
 }
 
-// The device of the calling thread's current context, if it has one. Asks the driver only: it
-// creates no context and leaves the runtime's last error alone.
+// Writes the device of the calling thread's current context, if it has one. Asks the driver only:
+// it creates no context and leaves the runtime's last error alone.
 void devices(Text& out) {
   const auto get_device = mapped<int (*)(int*)>(Library::cuda, "cuCtxGetDevice");
   out << ",\"devices\":[";

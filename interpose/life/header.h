@@ -8,11 +8,12 @@
 
 namespace tprof {
 
-// What the header says of NCCL, CUDA and the device. Asks the loader and these libraries, all of
-// which may be waiting for a thread that waits for a lock of ours: call it without one.
+// Writes what the header says of NCCL, CUDA and the device. It asks the loader and these libraries,
+// all of which may be waiting for a thread that waits for a lock of ours. So call it without one.
 void loaded_libraries(Text& out);
 
-// The first lines of a rank file: "[", the names for viewers, tprof_header. `libraries`: the above.
+// Writes the first lines of a rank file: "[", the names for viewers, tprof_header. `libraries`:
+// what loaded_libraries() wrote.
 void header_lines(Text& out, const View& view, const Config& config, const Process& process,
                   const RankFile& file, std::uint64_t bracket_ns, std::string_view libraries);
 

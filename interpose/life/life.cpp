@@ -40,7 +40,7 @@
 #include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
 
-// What glibc's at_quick_exit calls, which is linked in; weak, since musl lacks it.
+// glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
 
 namespace tprof::session {
@@ -51,16 +51,16 @@ namespace {
 constinit RankFile g_file{};
 Lock g_lock{LockOrder::start};
 bool g_forked = false;            // the tables are still the parent's
-std::uint32_t g_last_number = 0;  // not wiped
+std::uint32_t g_last_number = 0;  // a fork does not wipe it
 bool g_turned_off = false;
 
 ProcessId g_self{};         // of the session
 ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
-constexpr std::uint32_t kLastLookMs = 1000;  // at what the devices have done
+constexpr std::uint32_t kLastLookMs = 1000;  // for a last look at what the devices have done
 
-// No system call for each lock, where no child can take its parent's number for its own.
+// Saves a system call for each lock, if no child can take its parent's number for its own.
 bool g_wipes = false;
 void remember_process() {
   if (g_wipes) g_wiped_by_fork.process.store(this_process(), std::memory_order_relaxed);
@@ -113,8 +113,8 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   std::memcpy(head.magic, kRingMagic, sizeof head.magic);
 }
 
-// In a forked child, before it has other threads: by pthread_atfork's handler or, where the fork
-// was a bare clone(), at its first call.
+// Runs in a forked child, before it has other threads: in pthread_atfork's handler or, if the fork
+// was a bare clone(), at the child's first call.
 void leave_parents_session() {
   remember_process();
   ranges::after_fork();
@@ -128,8 +128,8 @@ void leave_parents_session() {
   control::after_fork();
   sites::after_fork();
   writer::after_fork();
-  // The parent's files, also where another thread was only making them: nothing of ours may be
-  // written there.
+  // These are the parent's files, even if another thread was only making them: nothing of ours may
+  // be written there.
   leave_files(g_file);
   mapping().close();
   if (g_state.started.load(std::memory_order_relaxed)) {
@@ -142,7 +142,7 @@ void leave_parents_session() {
   g_wiped_by_fork.session.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
 }
 
-// The exit handlers have come to ours. Threads notice by the new number, at their next call.
+// Runs when the exit handlers have come to ours. Threads notice the new number at their next call.
 void end_session() {
   g_state.exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_state.closed.store(true, std::memory_order_release);
@@ -157,8 +157,8 @@ void close_at_quick_exit(void*) {
   leave();
 }
 
-// Room for the closing lines goes before the ring: a disk too full for both is no place for a ring,
-// of which it would hold the head and no counts.
+// Room for the closing lines goes before the ring. A disk too full for both is no place for a ring:
+// it would hold the ring's head and no counts.
 bool open_mapping() {
   constexpr std::uint64_t kHeaderBytes = 16 << 10;
   if (!mapping().open(g_file.ring.fd, g_file.ring_keeps_room)) return false;
@@ -178,13 +178,14 @@ void begin_timing() {
   timing::begin(config().timing);
 }
 
-// They are in lines only: without these there is nothing to ask for.
+// Sites are in lines only: without lines there is nothing to ask for.
 void begin_sites() {
   const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
   if (lines) sites::begin(config().call_site);
 }
 
-// Of the host from one process of each, where it is known which; in lines only.
+// One process of each host reads the host's metrics, if it is known which. Metrics are in lines
+// only.
 MetricsWanted wanted_metrics(const Process& process) {
   const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
   MetricsWanted wanted = config().metrics;
@@ -193,7 +194,7 @@ MetricsWanted wanted_metrics(const Process& process) {
   return wanted;
 }
 
-// Into files that exist. False, with one line said: tracing is not to be.
+// Starts in files that exist. False, with one line said: there will be no tracing.
 bool start_in_files(const Process& process, std::string_view libraries) {
   if (!open_mapping()) return not_tracing("no address space for the ring");
   if (!mapping().in_file()) drop_file(g_file.ring);
@@ -202,7 +203,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   fill_head(process, anchor);
   Text header;
   header_lines(header, mapping().view(), config(), process, g_file, anchor.bracket_ns, libraries);
-  // Before the header is there: a file with one has a ring that can be read.
+  // This comes before the header is written: a file with a header has a ring that can be read.
   mapping().head().header_bytes = header.size();
   Progress begin{};
   begin.offset = header.size();
@@ -237,7 +238,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
 
 bool start_locked(std::string_view libraries) {
   if (g_forked) {
-    // Not in the fork itself: most children (a data loader's workers) never come here.
+    // This is not done in the fork itself: most children (a data loader's workers) never come here.
     comms::forget_all();
     comms::forget_children();
     graphs::forget_all();
@@ -256,7 +257,7 @@ bool start_locked(std::string_view libraries) {
   return false;
 }
 
-// Once the rank file is closed. After a chroot the paths may be somebody else's.
+// Call this when the rank file is closed. After a chroot the paths may be somebody else's.
 void remove_ring_and_snapshot() {
   for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
     if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
@@ -285,7 +286,7 @@ void begin_once() {
   if (!handlers.exchange(true)) {
     at_fork(nullptr, nullptr, leave_parents_session);
     if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
-    // Since Linux 4.14; else the handlers must do.
+    // MADV_WIPEONFORK exists since Linux 4.14; without it the handlers must do.
     g_wipes = madvise(&g_wiped_by_fork, sizeof g_wiped_by_fork, MADV_WIPEONFORK) == 0;
     remember_process();
   }
@@ -334,8 +335,8 @@ void stay() {
   timing::go_on();
 }
 
-// Facts first, the lock after: whoever holds the loader's lock (a library's constructor that makes
-// calls) may be waiting for ours.
+// Gathers the facts first, and takes the lock after: whoever holds the loader's lock (a library's
+// constructor that makes calls) may be waiting for ours.
 bool start() {
   if (started()) return true;
   const HeldSignals held_signals;
@@ -354,8 +355,9 @@ bool start() {
     }
     g_state.started.store(true, std::memory_order_release);
   }
-  // So that no call of this thread comes before it. Without the lock: a thread that waits for that
-  // may have what CUPTI needs. Calls of others that come now have the host's times.
+  // This is here so that no call of this thread comes before CUPTI is ready. It is done without the
+  // lock: a thread that waits for the lock may hold what CUPTI needs. Calls that other threads make
+  // now have the host's times.
   timing::settle_in();
   coverage::note_environment(mapping().head());
   coverage::note_objects(mapping().head());

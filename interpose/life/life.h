@@ -9,14 +9,14 @@ namespace tprof::session {
 // A communicator was made, so whatever else moves data may have been loaded by now.
 [[gnu::cold]] void note_loaded_objects();
 
-// Whether the process that asks has a session to close: a child of vfork, which shares our memory,
+// True if the calling process has a session to close. A child of vfork, which shares our memory,
 // and a process that is not traced have none.
 bool to_be_closed();
 
-// Closes the file, on the writer's thread: the caller may be a signal handler, on a small stack, of
-// a thread that holds our locks or is in the middle of a record. Where that takes too long the file
+// Closes the file, on the writer's thread. The caller may be a signal handler on a small stack, of
+// a thread that holds our locks or is in the middle of a record. If that takes too long, the file
 // stays as a kill would leave it. Other threads go on: what they do from now on is lost with them
-// or, after `stay`, counts.
+// or, after stay(), counts.
 void leave();
 void stay();  // the other program could not be executed
 

@@ -16,10 +16,10 @@
 namespace tprof::windows {
 namespace {
 
-Lock g_lock{LockOrder::windows};  // of the windows that the program opens
+Lock g_lock{LockOrder::windows};  // for windows that are opened by hand
 std::atomic<bool> g_switched_on{false};
 
-// A thread of its own: a profiler that starts may keep its caller for seconds.
+// Profilers are switched on a thread of its own: one that starts may keep its caller for seconds.
 std::atomic<std::uint32_t> g_edges{0};  // futex: odd while profilers are to be on
 std::atomic<bool> g_has_thread{false};
 
@@ -46,9 +46,9 @@ Windows& table() {
   return session::mapping().head().windows;
 }
 
-// TPROF_SCHEDULE's, until `tprof ctl` takes over from `off` and `ctl`.
+// Set by TPROF_SCHEDULE, until `tprof ctl` takes over from `off` or `ctl`.
 std::atomic<WindowsBy> g_by{WindowsBy::off};
-bool g_taken_over = false;  // of the writer's thread
+bool g_taken_over = false;  // used by the writer's thread
 WindowsBy by() {
   return g_by.load(std::memory_order_relaxed);
 }

@@ -1,6 +1,6 @@
-// What follows from TPROF_SCHEDULE's windows besides lines: calls are timed in them only, profilers
-// are switched on at their beginning and off at their end (TPROF_CUDA_PROFILER), and the program's
-// own switch opens and closes them (TPROF_SCHEDULE=profiler), or `tprof ctl` does.
+// Does what TPROF_SCHEDULE's windows stand for besides lines. Calls are timed in them only, and
+// profilers are switched on at their beginning and off at their end (TPROF_CUDA_PROFILER). The
+// program's own switch opens and closes them (TPROF_SCHEDULE=profiler), or `tprof ctl` does.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace tprof::windows {
 
-// With the session, before calls are timed; and when it ends.
+// begin() runs with the session, before calls are timed, and end() when the session ends.
 void begin();
 void end();
 void after_fork();
 
-// The writer's thread has seen what there is to see: `state` in the mapped file says what is on.
+// Call this when the writer's thread has seen what there is to see. `state` in the mapped file says
+// what is on.
 void follow();
 
-// `tprof ctl` start, stop and window, on the writer's thread. Where lines were written all along,
-// what there is until then becomes the first window.
+// Carry out `tprof ctl` start, stop and window, on the writer's thread. If lines were written all
+// along, what came until then becomes the first window.
 Obeyed open_by_hand();
 Obeyed close_by_hand();
 Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first);

@@ -1,5 +1,5 @@
-// The lines of counters: the program's, and metrics. Like ranges they are named by the program, and
-// begin otherwise than all lines of ours.
+// The lines of counters: the program's, and metrics. Like ranges they are named by the program, so
+// their lines begin differently from all lines of ours.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tprof {
 
-// An integer where it is one that a double tells apart from its neighbours.
+// Writes an integer if the value is one that a double tells apart from its neighbours.
 inline void counter_value(Text& out, double v) {
   constexpr double kExact = 1LL << 53;
   const bool integer =
@@ -19,7 +19,8 @@ inline void counter_value(Text& out, double v) {
   integer ? out << static_cast<std::int64_t>(v) : put_real(out, v);
 }
 
-// `lane`: the thread's among those of ranges; 0: of the process, what it did not tell itself.
+// `lane`: the lane of the thread's ranges; 0: the process's, for values that the program did not
+// tell.
 inline void counter_line(Text& out, const View& view, const Counter& counter, std::uint64_t ts_ns,
                          std::uint32_t lane) {
   out << "{\"cat\":\"" << kCounterCategory << "\",\"ph\":\"C\",\"name\":";

@@ -1,5 +1,5 @@
-// Lines of what is on the device's clock: calls there, each on the lane of its stream, and how far
-// that clock is known.
+// Lines of times on the device's clock: calls, each on the lane of its stream, and how exactly that
+// clock is known.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From rings to lines: takes the closed records that have no line yet and gives them one, within
+// Turns rings into lines: takes the closed records that have no line yet and gives them one, within
 // the quota. Run by the writer thread on the live mapping and by recovery on a dead one.
 #pragma once
 
@@ -33,7 +33,7 @@ class Drain {
     files_ = files;
     file_wanted_ = false;
     sink_.begin(p, last != nullptr);
-    tables(out, p);  // of all that its lines may name
+    tables(out, p);  // for all that its lines may name
     for (std::uint32_t i = 0; i < view_.threads(); ++i) {
       const ThreadArea* t = view_.thread(i);
       if (t == nullptr) continue;
@@ -48,17 +48,17 @@ class Drain {
     return true;
   }
 
-  // The oldest of the windows' files has to be completed before the drain goes on.
+  // True if the oldest of the windows' files has to be completed before the drain goes on.
   bool file_wanted() const { return file_wanted_; }
 
-  // The lines of windows: where these have files they come when the files are complete, and not
-  // with the other tables.
+  // Writes the lines of windows that have files of their own: they come when the files are
+  // complete, and not with the other tables.
   void windows(Text& out, Progress& p, WindowLines far) const {
     if (view_.head().windows.files) window_lines(out, view_, p, far);
   }
 
-  // Lines of the calls and ranges that are still open. `last`: nobody will close them any more, nor
-  // end the captures that are still going on.
+  // Writes lines of the calls and ranges that are still open. `last`: nobody will close them any
+  // more, nor end the captures that are still going on.
   void open_calls(Text& out, Progress& p, bool last) {
     tables(out, p, last);
     windows(out, p, last ? WindowLines::all : WindowLines::ended);
@@ -74,7 +74,8 @@ class Drain {
     });
   }
 
-  // A metric of now, in the open window if there are windows. Behind their quota there are none.
+  // Writes a metric of now, into the open window if there are windows. Behind their quota there are
+  // none.
   void metric(Text& out, Progress& p, const Counter& counter, std::uint64_t at_ns, Text* files) {
     files_ = files;
     const std::uint32_t window = window_at(view_.head().windows, at_ns);
@@ -86,8 +87,8 @@ class Drain {
     within_quota(at.out, before, p.metric_bytes, kMetricsQuotaDivisor);
   }
 
-  // All communicators once more, behind the ledger that ends the file: a reader of its two ends
-  // misses the lines of those that were made between them.
+  // Writes all communicators once more, behind the ledger that ends the file: a reader of its two
+  // ends misses the lines of those that were made between them.
   void communicators(Text& out) const {
     std::uint32_t from = 0;
     std::int32_t world = 0;
@@ -112,7 +113,7 @@ class Drain {
     table_lines(out, view_, sums_, p.tables, last);
   }
 
-  // Where the lines of one record go.
+  // The place that the lines of one record go to.
   struct Place {
     Text& out;
     TableLines& tables;
@@ -128,7 +129,7 @@ class Drain {
     return {files_[file - p.window_file], file->tables, file, file->lines_bytes, file->range_bytes};
   }
 
-  // A file for a window, if it is to have one. False: not before another is complete.
+  // Makes a file for a window, if it is to have one. False: another one has to be completed first.
   bool has_file(Progress& p, std::uint32_t window) {
     if (files_ == nullptr) return true;
     if (window <= p.windows || file_of_window(p, window) != nullptr) return true;
@@ -146,7 +147,7 @@ class Drain {
     return !file_wanted_;
   }
 
-  // 0: its line, if it gets one, is no window's.
+  // Returns the window of a record's line. 0: the line, if there is one, is no window's.
   std::uint32_t window_of_record(const Record& r) const {
     switch (r.function) {
       case kMetaVoid:
@@ -156,14 +157,14 @@ class Drain {
       case kMetaDeviceClock:
         return 0;
       default:
-        // A device time is where its call is.
+        // A device time is in the window of its call.
         return no_lines() ? 0
                           : window_at(view_.head().windows,
                                       r.function == kMetaDevice ? r.count : r.start_ns);
     }
   }
 
-  // A window's file too gets the lines of all streams that have a number.
+  // A window's file also gets the lines of all streams that have a number.
   std::uint32_t stream(Text& out, Progress& p, const Place& at, std::uint64_t handle) const {
     const std::uint32_t number = stream_number(out, view_, p, handle);
     if (at.file != nullptr) stream_lines(at.out, view_, p, at.tables);
@@ -196,7 +197,7 @@ class Drain {
     return true;
   }
 
-  // It may go on in the records behind it.
+  // A range may go on in the records behind its first one.
   void range(Text& out, Progress& p, const Record& first, const ThreadArea& t, std::uint32_t i,
              std::uint64_t head) {
     RangeRecord r;
@@ -217,10 +218,10 @@ class Drain {
          [&](Text& to) { counter_line(to, view_, counter, r.start_ns, kRangeLane + r.tid); });
   }
 
-  // A line of what the program told, by `put`, if it may have one.
+  // Writes the line of something that the program told, by `put`, if it may have one.
   template <typename Put>
   void told(Text& out, Progress& p, const Record& first, std::uint32_t i, Put&& put) {
-    if (no_lines()) return;  // a step's
+    if (no_lines()) return;  // recorded for the steps only
     const std::uint32_t window = window_of_record(first);
     if (window == 0) {
       ++p.range_dropped[static_cast<std::size_t>(RangeDropped::window)];
@@ -238,7 +239,7 @@ class Drain {
     return view_.head().events == static_cast<std::uint32_t>(EventLines::off);
   }
 
-  // The text behind `before` counts as `written`, or is taken back.
+  // Counts the text behind `before` as `written`, or takes it back.
   bool within_quota(Text& out, std::size_t before, std::uint64_t& written,
                     std::uint64_t divisor) const {
     const std::uint64_t bytes = out.size() - before;
@@ -291,7 +292,8 @@ class Drain {
     ++p.window_lines;
   }
 
-  // Beside the line of a call, and no event: behind the quota it is left out and counted nowhere.
+  // These lines stand beside those of calls and are no events: behind the quota they are left out
+  // and counted nowhere.
   void device(Text& out, Progress& p, const Record& r) {
     if (r.function == kMetaDeviceClock) {
       const std::size_t before = out.size();
@@ -300,7 +302,7 @@ class Drain {
       return;
     }
     const std::uint32_t window = window_of_record(r);
-    if (window == 0) return;  // with its call
+    if (window == 0) return;  // its call has no line either
     tables(out, p);
     const Place at = place(out, p, window);
     if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);

@@ -13,14 +13,14 @@ namespace tprof {
 
 class LastCalls {
  public:
-  // Of the threads whose records these are. A living process may go on meanwhile.
+  // Adds the calls of all threads. A living process may go on meanwhile.
   void add_threads(const View& view) {
     // Threads beyond the last area share one, and then what they did last is not known.
     if (view.threads() == kMaxThreads) return;
     view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i); });
   }
 
-  // `tid`: of the records of each thread that no marker in its ring names.
+  // `tid`: each thread's, for its records that no marker in its ring names.
   void lines(Text& out, const View& view, const std::uint32_t (&tid)[kMaxThreads]) const {
     for (const Call& call : calls_) {
       if (call.record.function == kMetaVoid || (call.of_thread && listed(call))) continue;
@@ -74,7 +74,8 @@ class LastCalls {
     if (!launch && nccl_accepted(r.result) && !is_copy(r.bucket)) keep(call);
   }
 
-  // What it is the last of: its thread; its communicator; its pair of ranks and direction there.
+  // A call can be the last of its thread, of its communicator, or of its pair of ranks and
+  // direction there.
   using Kind = std::tuple<bool, std::uint32_t, std::int32_t, std::uint32_t>;
   static Kind kind_of(const Call& call) {
     const Record& r = call.record;
@@ -88,7 +89,7 @@ class LastCalls {
     return a.record.seq >= b.record.seq;
   }
 
-  // In the place of its kind; what finds no place is left out, and so not known.
+  // Keeps it in the place of its kind. A call that finds no place is left out, and so not known.
   void keep(const Call& call) {
     const Kind kind = kind_of(call);
     const auto [of_thread, first, peer, function] = kind;
@@ -105,7 +106,7 @@ class LastCalls {
     }
   }
 
-  // As the last of its communicator too.
+  // True if the call is also listed as the last of its communicator.
   bool listed(const Call& thread) const {
     for (const Call& call : calls_) {
       if (!call.of_thread && call.record.function != kMetaVoid && call.thread == thread.thread &&

@@ -49,7 +49,7 @@ inline void collect(const View& view, Sums& sums, bool count_open_calls) {
   });
 }
 
-// What a row counts, without its values.
+// Writes what a row counts, without its values.
 inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
       << view.function_name(key.function) << "\",\"dtype\":\""
@@ -71,11 +71,11 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
       << ",\"elements\":" << a.elements << ",\"bytes\":" << a.bytes;
 }
 
-// What a launch of graph `index` executes; an executable's line names its source only.
+// Writes what a launch of graph `index` executes; an executable's line names its source only.
 inline void graph_line(Text& out, const View& view, Sums& sums, std::uint32_t index) {
   const Graph* g = view.graph(index);
   if (g == nullptr) return;
-  // Of this graph only: there may be thousands, and a line for each.
+  // Collects this graph's rows only: there may be thousands of graphs, and a line for each.
   sums.all.clear();
   if (g->kind == GraphKind::content) {
     view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
@@ -120,7 +120,7 @@ inline void comm_signature(Text& out, const Total*& t, const Total* end, std::ui
   out << "]}";
 }
 
-// What the program has allocated, by place; nothing where it was not asked for.
+// Writes what the program has allocated, by place; nothing if that was not asked for.
 inline void memory_array(Text& out, const Head& head) {
   if (head.memory_booked.load(std::memory_order_acquire) == 0) return;
   out << ",\"memory\":[";
@@ -139,7 +139,7 @@ inline void memory_array(Text& out, const Head& head) {
   out << ']';
 }
 
-// Of the whole run up to now. `epoch`: how many a reset has ended before.
+// Writes the ledger of the whole run up to now. `epoch`: how many epochs a reset has ended before.
 inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                         std::uint32_t epoch, std::string_view reason, bool count_open_calls) {
   collect(view, sums, count_open_calls);
@@ -201,12 +201,12 @@ inline std::uint64_t dropped_by(const Sums& sums, MetaFunction what, std::size_t
   return calls;
 }
 
-// Who ended the file: the process itself; a reader that took over from it; or a reader that found
-// a part of the counts gone.
+// yes: the process itself ended the file. no: a reader took over from it. partial: a reader did,
+// and found a part of the counts gone.
 enum class Complete : std::uint8_t { yes, no, partial };
 
-// Calls of NCCL that it told of by its NVTX ranges and that no wrapper saw. Nothing where its
-// ranges did not arrive: then nobody knows.
+// Writes the calls of NCCL that its NVTX ranges told of and that no wrapper saw. Writes nothing if
+// its ranges did not arrive: then nobody knows.
 inline void missed_array(Text& out, const View& view) {
   const Head& head = view.head();
   if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
@@ -221,7 +221,7 @@ inline void missed_array(Text& out, const View& view) {
   out << ']';
 }
 
-// Of each device that had kernels to compute with, how long it was busy with them.
+// Writes how long each device was busy with kernels that compute, if it had any.
 inline void compute_arrays(Text& out, const Head& head) {
   const std::uint64_t window_ns = head.compute_window_ns.load(std::memory_order_relaxed);
   if (window_ns == 0) return;
@@ -235,7 +235,8 @@ inline void compute_arrays(Text& out, const Head& head) {
   out << "]}";
 }
 
-// The last object of the file: no comma behind it. Wants `sums` as the closing ledger left them.
+// Writes the last object of the file: no comma follows it. Needs `sums` as the closing ledger left
+// them.
 inline void footer_line(Text& out, const View& view, const Sums& sums, Progress p,
                         Complete complete) {
   const Head& head = view.head();

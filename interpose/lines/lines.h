@@ -70,7 +70,7 @@ inline void native_frames(Text& out, const View& view, const Site& site) {
   }
 }
 
-// Where the calls come from whose lines have this number.
+// Writes where the calls come from whose lines have this number.
 inline void site_line(Text& out, const View& view, std::uint32_t number) {
   const Site* site = view.site(number);
   if (site == nullptr) return;
@@ -132,7 +132,7 @@ inline void stream_line(Text& out, const View& view, std::uint32_t number, std::
   out.pointer(handle) << "\"}},\n";
 }
 
-// `stream`: its number, 0 for the default stream, kStreamUnknown behind the table of streams.
+// `stream`: its number, 0 for the default stream, kStreamUnknown if the table of streams was full.
 inline constexpr std::uint32_t kStreamUnknown = UINT32_MAX;
 inline void stream_arg(Text& out, std::uint32_t stream) {
   if (stream == 0) return;
@@ -149,14 +149,14 @@ inline void host_memory_arg(Text& out, HostMemory kind) {
   if (!name.empty()) out << ",\"host_memory\":\"" << name << '"';
 }
 
-// A comma where more follows: the first of the optional ones has none before it.
+// Each argument ends with a comma: one that is never left out follows.
 inline void result_args(Text& out, const Record& r, bool unfinished) {
   if (unfinished) out << "\"unfinished\":true,";
   if (r.result != 0) out << "\"result\":" << std::uint64_t{r.result} << ',';
   if (r.captured) out << "\"captured\":true,";
 }
 
-// What a reader can derive is left out: elements are bytes / size of dtype, and a copy's dtype is
+// Leaves out what a reader can derive: elements are bytes / size of dtype, and a copy's dtype is
 // byte unless it is another. A line is written for every call, 200,000 times in an hour.
 inline void call_args(Text& out, const View& view, const Record& r, std::uint32_t stream) {
   const Amount a = amount(view, r.function, r.bucket, r.dtype, r.comm, r.count);
@@ -187,7 +187,7 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
   site_arg(out, r);
 }
 
-// What the line of a call begins with: X, or B with unfinished:true for one that never returned.
+// Begins the line of a call: X, or B with unfinished:true for one that never returned.
 inline void open_call_line(Text& out, const View& view, const Record& r, std::string_view name,
                            std::string_view category, std::uint32_t tid, bool unfinished) {
   out << "{\"name\":\"" << name << "\",\"cat\":\"" << category << "\",\"ph\":\""

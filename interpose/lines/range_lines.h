@@ -1,5 +1,5 @@
 // The lines of NVTX ranges and scopes. They are named by the program, so their lines begin
-// otherwise than all others: no name can make one look like a line of ours.
+// differently from all others: no name can make one look like a line of ours.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline void range_lane_line(Text& out, const View& view, std::uint32_t tid,
   out.string(text.view()) << "}},\n";
 }
 
-// A range that may overlap others of its lane has a number, `id`, by which its two lines are one.
+// A range that may overlap others of its lane has a number, `id`, which joins its two lines.
 inline void open_range_line(Text& out, const View& view, const OpenRange& range, char phase,
                             std::uint64_t ts_ns, std::uint64_t id) {
   out << "{\"cat\":\"" << kRangeCategory << "\",\"ph\":\"" << phase << "\",\"name\":";
@@ -33,7 +33,7 @@ inline void open_range_line(Text& out, const View& view, const OpenRange& range,
   timestamp(out, view, ts_ns);
 }
 
-// Empty where it has none.
+// Returns an empty name if it has none.
 inline std::string_view category_name(const View& view, std::uint8_t domain,
                                       std::uint32_t category) {
   const Head& head = view.head();
@@ -110,8 +110,8 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
   range_args(out, view, range, false);
 }
 
-// The bytes of a first record and of those behind it that hold the rest: `next`, the place behind
-// the first, moves past them. False: these are not ours.
+// Reads the bytes of a first record and of those behind it that hold the rest. `next`, the place
+// behind the first, moves past them. False: these records are not ours.
 inline bool read_bytes(const Record* ring, std::uint64_t mask, std::uint64_t head,
                        const RangeRecord& first, std::uint64_t& next, char* to,
                        std::uint32_t bytes) {
@@ -129,7 +129,7 @@ inline bool read_bytes(const Record* ring, std::uint64_t mask, std::uint64_t hea
   return true;
 }
 
-// A range that has ended.
+// Reads a range that has ended.
 inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t head,
                        const RangeRecord& first, std::uint64_t& next, OpenRange& range) {
   range.start_ns = first.start_ns;
@@ -142,16 +142,16 @@ inline bool read_range(const Record* ring, std::uint64_t mask, std::uint64_t hea
   return read_bytes(ring, mask, head, first, next, to, range_bytes(range));
 }
 
-// One that has not ended. `id`: 0 for one that was pushed.
+// Writes a range that has not ended. `id`: 0 for one that was pushed.
 inline void unfinished_range_line(Text& out, const View& view, const OpenRange& range,
                                   std::uint64_t id) {
   open_range_line(out, view, range, id == 0 ? 'B' : 'b', range.start_ns, id);
   range_args(out, view, range, true);
 }
 
-// Calls f(range, started) for every range that is open: of each thread outermost first, then those
-// that were started by themselves. Their threads may be at work. What an earlier thread left open
-// in an area is nobody's.
+// Calls f(range, started) for every range that is open: first those of each thread, outermost
+// first, then those that were started by themselves. Their threads may be at work. Skips what an
+// earlier thread left open in an area.
 template <typename F>
 void each_open_range(const View& view, F&& f) {
   const auto if_open = [&](const OpenRange& shared, const ThreadArea* owner) {

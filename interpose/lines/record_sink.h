@@ -1,5 +1,5 @@
-// Who else sees what the drain takes from the rings: what a sink of closed records is. Lines are
-// what the drain makes itself. (No virtual functions: the library stands on libc alone.)
+// The sink of a drain, which also sees the closed records that the drain takes from the rings. The
+// drain makes the lines itself. (No virtual functions: the library stands on libc alone.)
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace tprof {
 
-// None: as for readers, who see the end of a process only.
+// No sink: for readers, who see only the end of a process.
 struct NoSink {
-  // Before a pass over the rings, from where `p` stands. `last`: all that is closed is wanted now.
+  // Called before a pass over the rings, which begins where `p` stands. `last`: all closed records
+  // are wanted now.
   void begin(const Progress& /*p*/, bool /*last*/) {}
-  // Up to which of a thread's records the pass goes.
+  // Returns how far the pass goes in a thread's records.
   static std::uint64_t limit(std::uint32_t /*thread*/) { return UINT64_MAX; }
-  // One that is closed, in the order of its thread: a call, or a graph launch.
+  // Called for each closed record but those of ranges and counters, in the order of its thread.
   void record(const Record& /*r*/, const ThreadArea& /*t*/) {}
-  // The pass has come to its end: lines that follow from it.
+  // Called at the end of the pass, for lines that follow from it.
   void end(Text& /*out*/, Progress& /*p*/) {}
 };
 

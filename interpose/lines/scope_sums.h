@@ -1,4 +1,4 @@
-// The totals of the program's scopes, of all threads: in the ledger's line, and for the program.
+// The totals of the program's scopes over all threads: for the ledger's line, and for the program.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline void add(ScopeSums& to, const Total& t) {
   to.device_max_ns = std::max(to.device_max_ns, t.timed.host_ns_max);
 }
 
-// The rows of scopes, those of one behind one another, by their bins.
+// Collects the rows of scopes, sorted by scope, kind and bin.
 inline void scope_rows(const Pages<Total>& all, Pages<Total>& rows) {
   for (const Total& t : all) {
     if (t.key.function == kMetaScope && t.key.comm <= kMaxScopes) rows.push_back(t);
@@ -44,7 +44,7 @@ inline void scope_rows(const Pages<Total>& all, Pages<Total>& rows) {
   });
 }
 
-// Calls f(scope, sums, first row, behind its last row) for each.
+// Calls f(scope, sums, first row, behind its last row) for each scope.
 template <typename F>
 void each_scope(const Pages<Total>& rows, F&& f) {
   for (const Total* t = rows.begin(); t != rows.end();) {

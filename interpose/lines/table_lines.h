@@ -1,5 +1,6 @@
-// Lines of what the lines of calls name: communicators, places, graphs, streams and lanes. Each
-// file has them once, before the first line that names them; `TableLines` says how far it is.
+// Lines of the things that the lines of calls name: communicators, sites, graphs, streams and
+// lanes. Each file has them once, before the first line that names them; `TableLines` says how far
+// a file has got.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 
 namespace tprof {
 
-// Those behind `done`. `world`: the size of the largest so far, whose rank is the process's.
+// Writes the communicators behind `done`. `world`: the size of the largest so far, whose rank is
+// the process's.
 inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
                                std::int32_t& world) {
   const Head& head = view.head();
@@ -27,7 +29,7 @@ inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
   }
 }
 
-// `last`: also of captures that nobody will end any more.
+// `last`: includes captures that nobody will end any more.
 inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t, bool last) {
   communicator_lines(out, view, t.comms, t.world);
   const std::uint32_t sites = View::entries(view.head().sites);
@@ -40,8 +42,8 @@ inline void table_lines(Text& out, const View& view, Sums& sums, TableLines& t, 
   }
 }
 
-// A short number for a handle of 14 digits; the default stream's is 0. A new one's line goes to
-// `out`, the rank file.
+// Returns a short number for a handle of 14 digits; the default stream's is 0. A new one's line
+// goes to `out`, the rank file.
 inline std::uint32_t stream_number(Text& out, const View& view, Progress& p, std::uint64_t handle) {
   if (handle == 0) return 0;
   std::uint32_t& streams = p.tables.streams;
@@ -59,7 +61,7 @@ inline std::uint32_t stream_number(Text& out, const View& view, Progress& p, std
   return streams;
 }
 
-// Of all that have a number, for a file that has those up to `tables.streams`.
+// Writes the lines of all streams with a number, for a file that has those up to `tables.streams`.
 inline void stream_lines(Text& out, const View& view, const Progress& p, TableLines& tables) {
   const std::uint32_t known = std::min(p.tables.streams, kMaxStreams);
   for (std::uint32_t& n = tables.streams; n < known; ++n) {
@@ -67,7 +69,7 @@ inline void stream_lines(Text& out, const View& view, const Progress& p, TableLi
   }
 }
 
-// What a viewer calls the lane of a stream, by its number.
+// Names the lane of a stream for viewers, by the stream's number.
 inline void name_device_lane(Text& out, const View& view, TableLines& tables,
                              std::uint32_t stream) {
   const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
@@ -76,8 +78,8 @@ inline void name_device_lane(Text& out, const View& view, TableLines& tables,
   named |= std::uint64_t{1} << lane % 64;
 }
 
-// The lane of thread `i`, or of its ranges, in a window's file that does not know it yet. (The rank
-// file gets it from the thread's own record.)
+// Names the lane of thread `i`, or of its ranges, in a window's file that does not have it yet.
+// (The rank file gets it from the thread's own record.)
 inline void name_thread_lane(Text& out, const View& view, const Progress& p, WindowFile& file,
                              std::uint32_t i, bool ranges) {
   std::uint64_t& named = (ranges ? file.range_lane_named : file.thread_named)[i / 64];

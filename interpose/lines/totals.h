@@ -1,4 +1,4 @@
-// The ledgers of all threads added up: what a tprof_ledger line says.
+// The ledgers of all threads added up, for a tprof_ledger line.
 #pragma once
 
 #include <algorithm>
@@ -93,15 +93,15 @@ inline void add_replays(const View& view, Pages<Total>& totals) {
   }
 }
 
-// The kind of thread that a row's calls came from. What a graph holds is executed by whoever
-// launches it.
+// Returns the kind of thread that a row's calls came from. Whoever launches a graph executes the
+// calls in it.
 inline ThreadKind kind_of_calls(const LedgerKey& key, const ThreadArea& thread) {
   const bool call = key.function < kMaxDataFunctions && key.mode != Mode::in_graph;
   return call ? thread.kind : ThreadKind::other;
 }
 
-// All rows of all threads, replays included, each key once per graph. Of the calls that are open
-// those are in it that have no record; for the others see each_open_call().
+// Collects all rows of all threads, replays included, each key once per graph. Open calls are in it
+// if they have no record; for the others see each_open_call().
 inline void collect_totals(const View& view, Pages<Total>& totals) {
   totals.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
@@ -120,7 +120,7 @@ inline void collect_totals(const View& view, Pages<Total>& totals) {
 }
 
 // Calls f(record, thread) for every call that was entered and has not returned (or whose group has
-// not ended). Its thread may be at work: what changes while it is copied is not open.
+// not ended). Its thread may be at work: a record that changes while it is copied is not open.
 template <typename F>
 void each_open_call(const View& view, F&& f) {
   view.each_thread([&](const ThreadArea& t, std::uint32_t) {
@@ -138,7 +138,7 @@ void each_open_call(const View& view, F&& f) {
       const std::uint64_t head = t.head.load(std::memory_order_acquire);
       const std::uint64_t tail = t.tail.load(std::memory_order_acquire);
       const std::uint64_t capacity = t.capacity.load(std::memory_order_acquire);
-      // What lies below `tail` is closed; a slot above `head` may be half written.
+      // Records below `tail` are closed; a slot above `head` may be half written.
       for (std::uint64_t n = head - tail <= capacity ? tail : head; n < head; ++n) {
         if_open(ring[n & (capacity - 1)]);
       }

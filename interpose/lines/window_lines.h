@@ -19,7 +19,7 @@ inline void window_file_name(FixedText& name, const View& view, const WindowFile
   name << kEnd;
 }
 
-// What its file begins with: the rank file's beginning, `header`, and in it whose window this is.
+// Begins a window's file: with the rank file's beginning, `header`, and in it whose window this is.
 inline void window_file_header(Text& out, const View& view, std::string_view header,
                                const WindowFile& file) {
   constexpr std::string_view kEnd = "}},\n";
@@ -33,8 +33,8 @@ inline const Window& window_of(const View& view, std::uint32_t number) {
   return view.head().windows.window[(number - 1) % kMaxWindows];
 }
 
-// `file`: its own, which has its lines; null: the rank file. `named`: with the file's name, which
-// it does not need itself.
+// `file`: the window's own, which has its lines; null: the rank file has them. `named`: with the
+// file's name, which the file itself does not need.
 inline void window_line(Text& out, const View& view, std::uint32_t number, const WindowFile* file,
                         bool named) {
   const Window& window = window_of(view, number);
@@ -58,7 +58,7 @@ inline void window_line(Text& out, const View& view, std::uint32_t number, const
   out << "}},\n";
 }
 
-// The end of a window's file.
+// Ends a window's file.
 inline void window_file_end(Text& out, const View& view, const WindowFile& file) {
   window_line(out, view, file.window, &file, false);
   out.cut(out.size() - 2);  // its comma
@@ -72,12 +72,12 @@ inline WindowFile* file_of_window(Progress& p, std::uint32_t number) {
   return nullptr;
 }
 
-// Which windows can get their line: those whose file is complete, until one has none; also those
-// that have ended, since all that began in them was drained; also one that has not, and that nobody
-// will end any more.
+// The windows that can get their line. complete: those whose file is complete, up to the first
+// without a file. ended: also those that have ended, since all that began in them was drained. all:
+// also one that has not ended, since nobody will end it any more.
 enum class WindowLines { complete, ended, all };
 
-// Those behind `p.windows` to which nothing more comes.
+// Writes those behind `p.windows` to which nothing more comes.
 inline void window_lines(Text& out, const View& view, Progress& p, WindowLines far) {
   const Windows& w = view.head().windows;
   const std::uint32_t opened = w.opened.load(std::memory_order_acquire);

@@ -16,16 +16,16 @@ namespace {
 constexpr std::uint32_t kLastMs = 200;  // for a call to return
 
 constinit Nvml g_nvml;
-constinit bool g_begun = false;  // also of the parent
+constinit bool g_begun = false;  // also true if the parent began
 std::uint64_t g_every_ns = 0;
 
-constinit Lock g_lock{LockOrder::gpus};  // for what follows
+constinit Lock g_lock{LockOrder::gpus};  // for g_newest
 constinit GpuMetrics g_newest[kMostGpus];
 
 std::atomic<std::uint32_t> g_inside{0};  // futex: NVML is being called
 std::atomic<std::uint32_t> g_ended{0};   // futex
 
-// False: it is not to be called any more. Each side writes its word before it reads the other's.
+// False: NVML must not be called any more. Each side writes its word before it reads the other's.
 bool enter() {
   g_inside.store(1);
   return g_ended.load() == 0;
@@ -44,7 +44,7 @@ void read_all() {
   }
 }
 
-// Exit handlers run in reverse: behind those of NVML ours comes first.
+// Exit handlers run in reverse order: ours is registered after NVML's, and so runs first.
 bool load() {
   const bool may = enter();
   const char* why = may ? g_nvml.load() : nullptr;

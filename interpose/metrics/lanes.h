@@ -1,4 +1,4 @@
-// From two readings to the counters that the lines show.
+// Turns two readings into the counters that the lines show.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,22 @@
 
 namespace tprof::metrics {
 
-// How much has been added; kNotRead: not known, or what counts began anew (a disk was taken out).
+// Returns how much a counter has grown. kNotRead: it is not known, or the counter began anew (a
+// disk was taken out).
 inline std::uint64_t growth(std::uint64_t from, std::uint64_t to) {
   return from == kNotRead || to == kNotRead || to < from ? kNotRead : to - from;
 }
 
-// What round() of libm does to what is not negative.
+// Does what libm's round() does, for values that are not negative.
 inline double rounded(double v) {
-  constexpr double kMost = 1LL << 53;  // from there on none has a fraction
+  constexpr double kMost = 1LL << 53;  // from there on no value has a fraction
   if (v >= kMost) return v;
   const auto below = static_cast<double>(static_cast<std::int64_t>(v));
   return v - below < 0.5 ? below : below + 1;
 }
 
-// False: nothing is known of it. `before`: null: there is none that what grows could be told from.
+// False: the value is not known. `before` is null if there is no earlier reading to tell growth
+// from.
 template <typename Reading>
 bool value_of(const MetricValue<Reading>& v, const Reading* before, const Reading& now,
               double& value) {
@@ -39,12 +41,12 @@ bool value_of(const MetricValue<Reading>& v, const Reading* before, const Readin
   const std::uint64_t against = growth(before->*of, now.*of);
   if (grown == kNotRead || against == kNotRead || against == 0) return false;
   const double ratio = static_cast<double>(grown) / static_cast<double>(against);
-  // A share with a decimal, a rate without.
+  // A share has one decimal, a rate none.
   value = share ? rounded(ratio * 1e3) / 10 : rounded(ratio * 1e9);
   return true;
 }
 
-// Whether the names of every lane find room.
+// True if the names of every lane have room.
 template <typename Reading>
 constexpr bool names_fit(std::size_t prefix) {
   for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {
@@ -65,7 +67,7 @@ inline void add_name(Counter& to, std::string_view name) {
   to.names[to.length++] = '\0';
 }
 
-// Calls f(counter) for each lane of which something is known. `prefix`: of their names.
+// Calls f(counter) for each lane of which something is known. `prefix` begins the lanes' names.
 template <typename Reading, typename F>
 void each_lane(const Reading* before, const Reading& now, std::string_view prefix, F&& f) {
   for (const MetricLane<Reading>& lane : metric_lanes<Reading>()) {

@@ -1,5 +1,5 @@
-// The lanes of what the program has allocated (TPROF_MEMORY): its values where they have changed.
-// One caller at a time.
+// Shows the memory that the program has allocated (TPROF_MEMORY) as lanes, whenever a value has
+// changed. One caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace tprof {
 
 class MemoryLanes {
  public:
-  // Calls f(counter) for each value that is another than it was when it was shown last. `window`:
-  // that is open, in each of which all are shown once; 0: none, and nothing is. Whether any was.
+  // Calls f(counter) for each value that has changed since it was last shown. True: there was one.
+  // `window` is the open one; each window begins with all values. 0: no window is open, and nothing
+  // is shown.
   template <typename F>
   bool changes(const Head& head, std::uint32_t window, F&& f) {
     if (window == 0 || head.memory_booked.load(std::memory_order_acquire) == 0) {
@@ -22,7 +23,7 @@ class MemoryLanes {
     for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {
       const std::uint64_t bytes = head.memory[place].bytes.load(std::memory_order_acquire);
       const bool known = window == window_ && shown_[place] != 0;
-      // One more than was shown: 0 is not shown yet.
+      // shown_ is one more than the value that was shown; 0: none was shown yet.
       if (known ? bytes == shown_[place] - 1 : head.memory[place].peak.load() == 0) continue;
       shown_[place] = bytes + 1;
       Counter c{};

@@ -10,8 +10,8 @@
 namespace tprof::metrics {
 namespace {
 
-// NVML_FI_DEV_...: bytes that have gone over PCIe, and KiB over all links of NVLink. Counters: what
-// nvmlDeviceGetPcieThroughput tells is of 20 ms that it waits for.
+// NVML_FI_DEV_...: bytes that have gone over PCIe, and KiB over all links of NVLink. These are
+// counters; nvmlDeviceGetPcieThroughput waits for 20 ms, and tells of these only.
 enum FieldId : unsigned {
   nvlink_sent = 138,
   nvlink_received = 139,
@@ -77,7 +77,7 @@ void Nvml::read(std::uint32_t device, GpuMetrics& to) const {
   field[3].id = nvlink_sent;
   field[2].scope = field[3].scope = kAllLinks;
   const bool known = fields_(of, 4, field) == 0;
-  to.at_ns = now_ns();  // of what rates are made of
+  to.at_ns = now_ns();  // the time of the counters that rates are made of
   if (known) {
     to.pcie_received = number(field[0]);
     to.pcie_sent = number(field[1]);

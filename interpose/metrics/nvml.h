@@ -1,5 +1,5 @@
-// NVIDIA's management library, as far as it tells of devices what they do. It makes no context and
-// knows nothing of CUDA_VISIBLE_DEVICES: its devices are nvidia-smi's.
+// Reads from NVIDIA's management library what devices do. It makes no context and knows nothing of
+// CUDA_VISIBLE_DEVICES: its devices are nvidia-smi's.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace tprof::metrics {
 
 class Nvml {
  public:
-  // Null: it is ready; else why not. It stays loaded.
+  // Loads NVML, which stays loaded. Null: it is ready; else the reason why not.
   const char* load();
-  // Of which readings can be had, from 0.
+  // The number of devices that can be read; they are numbered from 0.
   std::uint32_t devices() const { return devices_; }
-  // What it does not tell of this device is kNotRead.
+  // Reads a device. Values that NVML does not tell are kNotRead.
   void read(std::uint32_t device, GpuMetrics& to) const;
 
  private:

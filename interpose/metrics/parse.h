@@ -1,4 +1,4 @@
-// What the text of files in /proc tells. Numbers that are not there stay kNotRead.
+// Parses files of /proc. Numbers that are not there stay kNotRead.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace tprof::metrics {
 
-// Takes the first line off, or what stands before the first `end`.
+// Takes off and returns what stands before the first `end`.
 inline std::string_view take_until(std::string_view& text, char end) {
   const std::string_view taken = prefix(text, text.find(end));
   text = without_prefix(text, taken.size() + 1);
@@ -22,7 +22,7 @@ inline std::string_view take_word(std::string_view& text) {
   return take_until(text, ' ');
 }
 
-// The next number of a line; kNotRead: there is none.
+// Takes the next number of a line. kNotRead: there is none.
 inline std::uint64_t take_number(std::string_view& text) {
   const std::string_view word = take_word(text);
   std::uint64_t n = 0;
@@ -30,7 +30,7 @@ inline std::uint64_t take_number(std::string_view& text) {
   return error == std::errc() && rest == word.data() + word.size() ? n : kNotRead;
 }
 
-// Of lines such as "VmRSS:     1728 kB"; `unit`: bytes of one.
+// Finds the number of `key` in lines such as "VmRSS:     1728 kB". `unit`: bytes in one unit of it.
 inline std::uint64_t number_of(std::string_view text, std::string_view key,
                                std::uint64_t unit = 1) {
   while (!text.empty()) {
@@ -43,7 +43,7 @@ inline std::uint64_t number_of(std::string_view text, std::string_view key,
   return kNotRead;
 }
 
-// Of several: without any it is not known, and neither where one of them isn't.
+// A sum of several numbers. It is not known if there are none, or if one of them is not known.
 struct Sum {
   std::uint64_t total = kNotRead;
   bool unknown = false;
@@ -90,10 +90,10 @@ inline void parse_meminfo(std::string_view text, Metrics& to) {
   to.dirty = number_of(text, "Dirty", 1024);
 }
 
-// /proc/diskstats. `is_device(name)`: of a disk as a whole, and one that is there.
+// /proc/diskstats. `is_device(name)` is true for a whole disk that exists.
 template <typename F>
 void parse_diskstats(std::string_view text, F&& is_device, Metrics& to) {
-  constexpr std::uint64_t kSector = 512;  // of this file, whatever the disk's is
+  constexpr std::uint64_t kSector = 512;  // this file's unit, whatever the disk's is
   Sum read;
   Sum written;
   while (!text.empty()) {
@@ -113,8 +113,8 @@ void parse_diskstats(std::string_view text, F&& is_device, Metrics& to) {
   to.disks_written = bytes(written);
 }
 
-// What goes through a bond, a bridge or a VLAN goes through a device too and would count twice;
-// where none is a device (in a container), all but lo count. From the first reading on the same.
+// Traffic through a bond, a bridge or a VLAN goes through a device too, and would count twice. If
+// no interface is a device (in a container), all but lo count. The first reading decides which.
 enum class Interfaces : std::uint8_t { not_known, devices, all };
 
 // /proc/net/dev.
@@ -122,7 +122,7 @@ template <typename F>
 void parse_net(std::string_view text, F&& is_device, Interfaces& which, Metrics& to) {
   Sum received[2];
   Sum sent[2];
-  take_until(text, '\n');  // two of headings
+  take_until(text, '\n');  // two lines of headings
   take_until(text, '\n');
   while (!text.empty()) {
     std::string_view line = take_until(text, '\n');

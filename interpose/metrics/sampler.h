@@ -1,4 +1,4 @@
-// When metrics are read. One caller at a time.
+// Decides when metrics are read. One caller at a time.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tprof::metrics {
 
 class Sampler {
  public:
-  // The first reading is due at once: from it what grows counts.
+  // The first reading is due at once: growth counts from it.
   void begin(const MetricsWanted& wanted, std::uint64_t now_ns) {
     if (wanted.every_ns == 0) return;
     every_ns_ = wanted.every_ns;
@@ -25,20 +25,21 @@ class Sampler {
 
   bool due(std::uint64_t now_ns) const { return now_ns >= next_ns_; }
 
-  // Before the file is closed: what came since the last reading, unless that is too little to tell.
+  // True if a last reading is worth taking before the file is closed. False: too little time has
+  // gone since the last one.
   bool due_at_end(std::uint64_t now_ns) const {
     return every_ns_ != 0 &&
            (last_.at_ns == kNotRead || now_ns - last_.at_ns >= kShortestMetricsNs);
   }
 
-  // How long the thread may sleep.
+  // Returns how long the thread may sleep.
   std::uint32_t sleep_ms(std::uint64_t now_ns) const {
     const std::uint64_t ms = next_ns_ <= now_ns ? 1 : (next_ns_ - now_ns) / 1'000'000 + 1;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(ms, UINT32_MAX));
   }
 
-  // Calls f(counter, at_ns) for what is known in `window`; 0: none is open, and nothing is read.
-  // What grew between two windows is in neither.
+  // Calls f(counter, at_ns) for what is known in `window`. 0: no window is open, and nothing is
+  // read. Growth between two windows is in neither.
   template <typename F>
   void read(std::uint64_t now_ns, std::uint32_t window, F&& f) {
     if (due(now_ns)) next_ns_ += ((now_ns - next_ns_) / every_ns_ + 1) * every_ns_;
@@ -58,7 +59,7 @@ class Sampler {
   }
 
  private:
-  // What was read since the last time.
+  // Shows a GPU's newest reading, if it was not shown before.
   template <typename F>
   void show_gpu(std::uint32_t device, F&& f) {
     GpuMetrics now;

@@ -22,7 +22,7 @@ std::uint64_t nanoseconds(const timeval& t) {
          static_cast<std::uint64_t>(t.tv_usec) * 1'000;
 }
 
-// Of all its threads, finer than the clock ticks of /proc/self/stat.
+// Reads the CPU time of all threads; getrusage is finer than the clock ticks of /proc/self/stat.
 void read_usage(Metrics& to) {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return;
@@ -31,15 +31,15 @@ void read_usage(Metrics& to) {
   to.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
 }
 
-// Whether an entry of a folder of /sys has one: then it is no partition, nor made of others (a
-// volume, a RAID, a bond, a bridge).
+// True if an entry of a folder of /sys has a device. Then it is no partition, and not made of
+// others (a volume, a RAID, a bond, a bridge).
 bool has_device(const OwnFile& folder, std::string_view name) {
   char path[64];
   FixedText(path) << name << "/device";
   return folder.fd >= 0 && faccessat(folder.fd, path, F_OK, 0) == 0;
 }
 
-// The path of one of several of NVMe to a namespace, which counts what its nvme0n1 counts.
+// True for one of several NVMe paths to a namespace, which counts what its nvme0n1 counts.
 bool is_path_to_disk(std::string_view name) {
   return name.starts_with("nvme") && name.find('c') != std::string_view::npos;
 }
@@ -72,7 +72,7 @@ void Sources::open(const char* root, bool host) {
   meminfo_ = opened("/proc/meminfo");
   diskstats_ = opened("/proc/diskstats");
   net_ = opened("/proc/net/dev");
-  // Where the program puts itself under another root they are what they were.
+  // These folders stay the same if the program puts itself under another root.
   disks_ = opened("/sys/block");
   interfaces_ = opened("/sys/class/net");
   open_ports(root);
@@ -103,7 +103,8 @@ void Sources::close() {
   });
 }
 
-// Empty: there is none, or more than there is room for, of which no sum would be right.
+// Returns a file's text. Empty: there is none, or more than there is room for, so that no sum would
+// be right.
 std::string_view Sources::text_of(const OwnFile& file) {
   if (!file.still_ours()) return {};
   std::size_t size = 0;
@@ -115,7 +116,7 @@ std::string_view Sources::text_of(const OwnFile& file) {
   return {};
 }
 
-// Its first one: /proc/stat goes on for as long as there are interrupts.
+// Returns a file's first line: /proc/stat goes on for as long as there are interrupts.
 std::string_view Sources::line_of(const OwnFile& file) {
   constexpr std::size_t kLine = 512;
   if (!file.still_ours()) return {};
@@ -148,7 +149,7 @@ void Sources::read_host(Metrics& to) {
   read_ports(to);
 }
 
-// The kernel's ABI has both in units of four bytes.
+// The kernel's ABI has both counters in units of four bytes.
 void Sources::read_ports(Metrics& to) {
   constexpr std::uint64_t kUnit = 4;
   Sum received;

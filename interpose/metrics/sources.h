@@ -1,4 +1,4 @@
-// Where metrics are read: files of /proc and /sys, kept open, since a program that closes its
+// Reads metrics from files of /proc and /sys. They are kept open, since a program that closes its
 // lowest descriptors counts on the numbers that its next open() gets.
 #pragma once
 
@@ -14,14 +14,14 @@ namespace tprof::metrics {
 
 class Sources {
  public:
-  // `root`: before /proc and /sys, for tests. `host`: the host's too.
+  // `root` goes before /proc and /sys, for tests. `host`: read the host's metrics too.
   void open(const char* root, bool host);
 
-  // A reading of now. No allocation; a file that is not there, or that the program has closed,
-  // leaves out what it would tell.
+  // Takes a reading now, without allocation. Values of a file that is not there, or that the
+  // program has closed, are left out.
   void read(Metrics& to);
 
-  // In a forked child: what is open is of the parent's process.
+  // A forked child calls this, since the open files are of the parent's process.
   void close();
 
  private:
@@ -36,7 +36,8 @@ class Sources {
   template <typename F>
   void each_file(F&& f);
 
-  // Of a port of InfiniBand; a node has one for each of its GPUs, and two or three more.
+  // The counters of an InfiniBand port. A node has a port for each of its GPUs, and two or three
+  // more.
   struct Port {
     OwnFile received, sent;
   };

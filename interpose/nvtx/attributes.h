@@ -1,4 +1,4 @@
-// What an NVTX event has besides its message: category, colour and payload.
+// Reads what an NVTX event has besides its message: category, colour and payload.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
@@ -11,8 +11,8 @@
 
 namespace tprof {
 
-// An older or newer NVTX's may be smaller or larger; where
-// these are in it has been the same since the first.
+// An event of an older or newer NVTX may be smaller or larger. The place of these fields has been
+// the same since the first.
 inline ranges::Attributes attributes_of(const nvtxEventAttributes_t* event) {
   ranges::Attributes found;
   if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, messageType)) return found;

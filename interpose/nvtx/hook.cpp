@@ -1,6 +1,6 @@
-// NVTX: whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS, the program) asks the
-// library that NVTX_INJECTION64_PATH names for the functions to tell them to. NCCL's are a check of
-// the counts, all others ranges on the timeline.
+// The hook for NVTX. Whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS, the program)
+// asks the library that NVTX_INJECTION64_PATH names for the functions to tell them to. NCCL's
+// ranges check the counts; all others are ranges on the timeline.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
@@ -19,14 +19,14 @@ namespace {
 
 using namespace tprof;
 
-// What NVTX's users get for a handle is an address: of a domain's place in here (NCCL's is the
-// first: the default domain has no handle), of a function's place for a name of NCCL's, and of the
-// name itself for any other.
+// The handles that NVTX's users get are addresses. A domain's handle is its place in here (NCCL's
+// is the first: the default domain has no handle). A string's handle is a function's place for a
+// name of NCCL's, and the name itself for any other.
 constexpr char g_domains[kMaxRangeDomains + 1] = {};
 constexpr char g_functions[kFunctionCount] = {};
 constexpr std::size_t kNccl = 0;
 constexpr std::string_view kNcclName = "NCCL";
-bool g_all = false;  // not NCCL's only
+bool g_all = false;  // all ranges, not only NCCL's
 
 template <typename Handle>
 Handle handle_of(const char* place) {
@@ -56,8 +56,8 @@ Fn function_of(const nvtxEventAttributes_t* event) {
   return Fn::none;
 }
 
-// A message of any of the kinds that NVTX has, empty where there is none. `room`: for those that
-// have to be written anew, until the end of the expression.
+// message() returns a message of any of the kinds that NVTX has, or an empty one if there is none.
+// `room` is for messages that have to be written anew, until the end of the expression.
 struct Room {
   // cppcheck-suppress uninitMemberVar
   Room() {}  // NOLINT(modernize-use-equals-default): not zeroed
@@ -110,7 +110,7 @@ nvtxStringHandle_t register_wide_string(nvtxDomainHandle_t, const wchar_t* text)
   return registered(message(text));
 }
 
-// The answer is the level of the range for NCCL's only: for others it is what it is without a tool.
+// Returns the level of the range for NCCL only. Others get the answer that they get without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
   if (g_all) ranges::push(number_of(domain), message(event), attributes_of(event));
@@ -133,7 +133,7 @@ void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (!is_nccl(domain)) ranges::mark(number_of(domain), message(event), attributes_of(event));
 }
 
-// Of the default domain, by which NVTX began.
+// Functions of the default domain, with which NVTX began.
 template <typename Text>
 int push_plain(Text text) {
   ranges::push(kDefaultDomain, message(text), attributes_of(text));

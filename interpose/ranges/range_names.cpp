@@ -19,9 +19,9 @@ constexpr std::uint32_t kProbe = 32;
 std::atomic<std::uint32_t> g_place[kPlaces];  // of a name in g_bytes, by its hash
 
 std::atomic<const Name*> g_domain[kMaxRangeDomains];  // the first is the default domain: no name
-std::atomic<const Name*> g_category[kMaxRangeCategories];  // of each the bytes of its RangeCategory
+std::atomic<const Name*> g_category[kMaxRangeCategories];  // each is the bytes of a RangeCategory
 
-// Where they lie they are not aligned.
+// Copies the entry out, since it is not aligned where it lies.
 RangeCategory category_in(const Name& bytes) {
   RangeCategory category;
   std::memcpy(&category, bytes.text, sizeof category);
@@ -128,7 +128,7 @@ const Name* intern_category(const RangeCategory& entry) {
   return intern({reinterpret_cast<const char*>(&entry), sizeof entry});
 }
 
-// What is there from now on: `mine`, or what another thread put there.
+// Returns what is there from now on: `mine`, or what another thread put there.
 const Name* put_if_free(std::atomic<const Name*>& place, const Name* mine) {
   const Name* there = nullptr;
   return place.compare_exchange_strong(there, mine, std::memory_order_acq_rel) ? mine : there;

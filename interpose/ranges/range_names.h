@@ -1,6 +1,6 @@
-// What NVTX's users register once and then name by handles or numbers: domains, strings and
-// categories. Kept for the whole process, from before its session begins, in bounded memory and
-// without a lock.
+// Keeps what NVTX's users register once and then name by handles or numbers: domains, strings and
+// categories. It is kept for the whole process, from before its session begins, in bounded memory
+// and without a lock.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,34 @@
 
 namespace tprof::range_names {
 
-// `text` up to the first 128 bytes, cut between characters.
+// Returns `text` up to the first 128 bytes, cut between characters.
 std::string_view cut(const char* text);
-// How much of `text` that is for `most` bytes.
+// Returns how many bytes are left of `text` if it is cut so to `most` bytes.
 std::size_t cut(std::string_view text, std::size_t most);
 
-// The same as UTF-8, written to `to`.
+// Does the same for wide characters, as UTF-8, written to `to`.
 std::string_view narrow(const wchar_t* text, char (&to)[kMaxRangeName]);
 
-// A copy that stays; equal ones are one. Null where there is no room for more.
+// A copy that stays. Equal texts have one copy. intern() returns null if there is no room for more.
 struct Name {
   std::uint8_t length;
   char text[1];  // and more
   std::string_view view() const { return {text, length}; }
 };
 const Name* intern(std::string_view text);
-// Whether it is one that intern() gave.
+// True if it is a copy that intern() gave.
 bool is_name(const void* pointer);
 
-// The number of a domain; kUnknownDomain where there is no room for more.
+// Returns the number of a domain, or kUnknownDomain if there is no room for more.
 std::uint8_t domain(std::string_view name);
 std::string_view domain_name(std::uint8_t domain);
 
-// The first name of a category is kept, where there is room.
+// Keeps the first name of a category, if there is room.
 void name_category(std::uint8_t domain, std::uint32_t category, std::string_view name);
-// The number of the category of that name in `domain`, which gets one if it has none; 0: no room.
+// Returns the number of the category of that name in `domain`, which gets one if it has none. 0: no
+// room.
 std::uint32_t category_number(std::uint8_t domain, std::string_view name);
-// One after the other, from 0. False: there are no more.
+// Gets one category after the other, from 0. False: there are no more.
 bool category(std::uint32_t place, RangeCategory& to);
 
 }  // namespace tprof::range_names

@@ -63,7 +63,7 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
       .store(attributes.at_ns != 0 ? attributes.at_ns : now_ns(), std::memory_order_release);
 }
 
-// What only its end tells. Readers of an open range may see some of it.
+// Adds what only the range's end tells. Readers of an open range may see some of it.
 [[gnu::cold, gnu::noinline]] void complete(OpenRange& range, const End& end) {
   if (end.amounts.elements != 0 || end.amounts.bytes != 0) {
     if (range.given == 0) range.attributes = {};
@@ -100,7 +100,7 @@ void write_range(Thread& t, const OpenRange& range, RangeKind kind, std::uint64_
                 range_records(range));
 }
 
-// Where nobody wants lines, the end of a step is wanted all the same.
+// True if the range marks a step. Then its end is wanted even if nobody wants lines.
 bool marks_step(const Head& head, std::string_view name) {
   StepMark mark;
   std::int64_t number = 0;
@@ -111,7 +111,7 @@ std::uint64_t moment_of(const End& end) {
   return end.at_ns != 0 ? end.at_ns : now_ns();
 }
 
-// The range has its records and is no longer open, or neither.
+// Ends a range in one transaction: it has its records and is no longer open, or neither.
 void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uint64_t at_ns) {
   const Head& head = session::mapping().head();
   const bool more = end.amounts.elements != 0 || end.amounts.bytes != 0 || !end.error.empty();
@@ -132,8 +132,8 @@ void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uin
   shared(range.closed).store(transaction.number(), std::memory_order_release);
 }
 
-// The innermost open range of `domain`, and of `name` if there is one, kMaxOpenRanges where there
-// is none.
+// Returns the innermost open range of `domain`, and of `name` if there is one. kMaxOpenRanges:
+// there is none.
 std::uint32_t innermost(const Thread& t, std::uint8_t domain, std::string_view name) {
   for (std::uint32_t i = t.ranges.known; i > 0; --i) {
     const OpenRange& range = t.area->range[i - 1];
@@ -143,13 +143,15 @@ std::uint32_t innermost(const Thread& t, std::uint8_t domain, std::string_view n
   return kMaxOpenRanges;
 }
 
-// A number holds the session's, so that what a parent has started is not ended in its child.
+// A range's number contains the session's, so that what a parent has started is not ended in its
+// child.
 constexpr std::uint64_t number_of(std::uint32_t session, std::uint32_t generation,
                                   std::uint32_t place) {
   return std::uint64_t{session} << 40 | std::uint64_t{generation} << 8 | (place + 1);
 }
 
-// The events around scopes that are open: by their level on the thread, and by their place.
+// The events around open scopes: of pushed scopes by their level on the thread, of started ones by
+// their place.
 thread_local constinit timing::Pair* t_pushed[kMaxOpenRanges]
     __attribute__((tls_model("initial-exec")));
 timing::Pair* g_started_pair[kMaxStartedRanges];

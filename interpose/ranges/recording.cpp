@@ -8,13 +8,13 @@
 namespace tprof::ranges {
 namespace {
 
-// They are in an area that is no longer the thread's.
+// The known ranges are in an area that is no longer the thread's.
 void forget(RangeLevels& levels) {
   levels.unknown += levels.known + levels.beyond;
   levels.known = levels.beyond = 0;
 }
 
-// The thread has another area, in which may be what an earlier thread left open.
+// The thread has another area, which may hold what an earlier thread left open.
 [[gnu::cold, gnu::noinline]] void begin_in_area(Thread& t) {
   t.ranges.areas = t.areas;
   t.ranges.lane_named = false;
@@ -78,7 +78,7 @@ void name_lane(Thread& t) {
 void write_records(Thread& t, const RangeRecord& first, const char* bytes, std::uint32_t records) {
   const std::uint64_t head = t.area->head.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < records; ++i) {
-    // Made where it stays: a copy made of parts waits for their stores, 15 ns.
+    // This is made where it stays: a copy made of parts waits for their stores, 15 ns.
     auto* to = new (&t.ring[(head + i) & t.mask]) RangeRecord(first);
     if (i != 0) to->function = kMetaRangeMore;
     std::memcpy(to->bytes, bytes + i * RangeRecord::kBytes, RangeRecord::kBytes);

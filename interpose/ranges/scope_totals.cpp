@@ -35,7 +35,7 @@ std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
   return h;
 }
 
-// The place of that scope, or the free one where it would be.
+// Returns the place of that scope, or the free one where it would be.
 std::uint32_t place_of(const OpenRange& range, std::string_view name, std::uint64_t hash) {
   for (std::uint32_t n = 0;; ++n) {
     const std::uint32_t at = (hash + n) % kPlaces;

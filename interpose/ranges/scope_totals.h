@@ -1,4 +1,4 @@
-// A scope that has ended, in its thread's ledger.
+// Adds a scope that has ended to its thread's ledger.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace tprof::ranges {
 
-// Of its name and category, before it is known how it ends; kMaxScopes: there is no room for more.
+// Returns the number of the scope's name and category. This comes before it is known how the scope
+// ends. kMaxScopes: there is no room for more.
 std::uint32_t scope_number(const OpenRange& range);
 
 void add_totals(Transaction& transaction, const OpenRange& range, std::uint32_t scope,

@@ -6,7 +6,7 @@
 #include "interpose/session/config.h"
 
 extern "C" {
-// Where this library and its functions lie (the linker's).
+// Where this library begins and ends (from the linker).
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 // The wrappers' section. Weak: a program that is made of parts of us may have no wrapper.
@@ -47,7 +47,7 @@ const Bindable* bindable(Fn fn) {
 }  // namespace
 
 Fn named(const char* name) {
-  // nccl... and cu...
+  // All wrapped names begin like this: nccl... and cu...
   if (!(name[0] == 'c' && name[1] == 'u') && !(name[0] == 'n' && name[1] == 'c')) return Fn::none;
   const std::string_view text(name);
   for (std::size_t at = fnv1a(text) % kSlots; kTable[at] != 0; at = (at + 1) % kSlots) {

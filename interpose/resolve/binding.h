@@ -1,10 +1,10 @@
 // Wrappers for functions that a program takes by address: from dlsym, cuGetProcAddress or
 // cudaGetDriverEntryPoint.
 //
-// A wrapper that is linked finds the real function by who calls it. One that is called by pointer
-// must know it: two NCCLs can be in a process, and a communicator handle must go back to the one
-// that made it. So what a program is given is a thunk, bound to the address that it would have got:
-// it leaves that address for the wrapper to find, and calls it.
+// A wrapper that is linked finds the real function by its caller. One that is called by pointer
+// must be told, since a process can have two NCCLs. A communicator handle must go back to the one
+// that made it. So the program is given a thunk, bound to the address that it would have got. The
+// thunk leaves that address for the wrapper to find, and calls the wrapper.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,15 @@ struct Binding {
   Fn fn;
 };
 
-// What the calling thread's thunk is bound to, until the wrapper that it calls has found it.
+// The binding of the calling thread's thunk, until the wrapper that it calls has taken it.
 extern thread_local constinit Binding* t_binding __attribute__((tls_model("initial-exec")));
 
-// Libraries that one function can be taken from. What is taken from a further one is the real
-// function, and the coverage says so.
+// Libraries that one function can be taken from. If there are more, the program gets the real
+// function from the others, and the coverage says so.
 inline constexpr std::uint32_t kBindings = 4;
 
-// One for each wrapper, in the section tprof_bindable: it is written where the wrapper is
-// (TPROF_REAL), and no table has to repeat the types.
+// Each wrapper has one, in the section tprof_bindable. It is written where the wrapper is
+// (TPROF_REAL), so that no table has to repeat the types.
 struct Bindable {
   Binding* binding;
   void* const* thunk;
@@ -44,8 +44,8 @@ struct Thunks<kFn, R (*)(A...), kWrapper> {
 
   template <std::uint32_t kSlot>
   static R call(A... arguments) {
-    // Put back also what another thunk left that this one interrupted (a signal handler's). And a
-    // call that something follows is no jump: the wrapper has to see us as its caller.
+    // Also puts back the binding of a thunk that this one interrupted (in a signal handler). And it
+    // keeps the call below from becoming a jump: the wrapper has to see us as its caller.
     class Bound {
      public:
       Bound() : before_(t_binding) { t_binding = &binding[kSlot]; }
@@ -66,18 +66,19 @@ struct Thunks<kFn, R (*)(A...), kWrapper> {
 };
 static_assert(kBindings == 4);
 
-// What a program is to get instead of `real`, the function `fn` of some library: a thunk bound to
-// it; `real` itself where it is one of ours already, or where there are too many of it.
+// Returns what a program is to get instead of `real`, the function `fn` of some library: a thunk
+// bound to it. It is `real` itself if that is one of ours already, or if too many libraries have
+// that function.
 void* bind(Fn fn, void* real);
 
-// The wrapped function of that name, Fn::none if there is none. Budget: 2 ns for other names.
+// Returns the wrapped function of that name, or Fn::none. Budget: 2 ns for other names.
 Fn named(const char* name);
 
 bool is_ours(const void* address);
 
-// Whether a function of the driver's that a program takes by address is to be wrapped: its copies
-// with TPROF_DRIVER=1, what allocates with TPROF_MEMORY=1, launches and waits with
-// TPROF_TIMING=events, the way to all of them with any.
+// True if a driver function that a program takes by address is to be wrapped. TPROF_DRIVER=1 wants
+// copies, TPROF_MEMORY=1 allocations, TPROF_TIMING=events launches and waits. Any of these wants
+// cuGetProcAddress.
 bool wanted_of_driver(Fn fn);
 
 }  // namespace tprof::resolve

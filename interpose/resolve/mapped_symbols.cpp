@@ -13,13 +13,14 @@
 namespace tprof::resolve {
 namespace {
 
-// Not strcmp: while dlsym is looked for, it may be a sanitizer's that is not ready yet.
+// We don't use strcmp: while dlsym is looked for, that may be a sanitizer's, which is not ready
+// yet.
 bool same(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
   return *a == *b;
 }
 
-// What its dynamic section tells of an object.
+// Reads an object's dynamic section.
 class Object {
  public:
   explicit Object(const dl_phdr_info& info)
@@ -50,8 +51,8 @@ class Object {
     return each(DT_NEEDED, [&](const char* name) { return other.is_named(name); });
   }
 
-  // By the GNU hash table, which all linkers write. A symbol's last version is enough: NCCL and the
-  // CUDA runtime have one of each.
+  // Searches the GNU hash table, which all linkers write. One version of a symbol is enough: NCCL
+  // and the CUDA runtime have one of each.
   void* find(const char* name) const {
     if (symbols_ == nullptr || strings_ == nullptr || hash_ == nullptr) return nullptr;
     const std::uint32_t buckets = hash_[0];
@@ -126,7 +127,8 @@ void each_object(F&& f) {
 
 constexpr char g_here = 0;  // in this library
 
-// musl has no list of objects to go through from one on: what is mapped besides is its libc.
+// musl can't tell where we are in its list of objects, so this searches every object but this
+// library.
 void* symbol_elsewhere(const char* name) {
   void* found = nullptr;
   each_object([&](const Object& object) {

@@ -1,5 +1,5 @@
-// Functions of mapped objects, found by their own symbol tables: where nothing may be opened, so
-// that there is no handle for dlsym, and where it is dlsym that is looked for.
+// Finds functions of mapped objects by their own symbol tables. It is for when nothing may be
+// opened, so that there is no handle for dlsym, and for finding dlsym itself.
 #pragma once
 
 #include <atomic>
@@ -8,19 +8,19 @@ struct link_map;
 
 namespace tprof::resolve {
 
-// "" where it has none.
+// Returns "" if it has none.
 const char* soname_of(const link_map& map);
 
-// The function `name` of the object that `address` lies in, else of one that this object is linked
-// to, or null.
+// Returns the function `name` of the object that `address` lies in, else of one that this object is
+// linked to, or null.
 void* symbol_near(const void* address, const char* name);
 
-// The function `name` of the first object behind this library, or null: what dlsym(RTLD_NEXT) would
-// give, for finding dlsym. Calls nothing that a sanitizer intercepts: its first own call of dlsym
-// comes before its interceptors work.
+// Returns the function `name` of the first object behind this library that has it, or null. This is
+// what dlsym(RTLD_NEXT) would give, and serves to find dlsym. It calls nothing that a sanitizer
+// intercepts: the sanitizer's own first call of dlsym comes before its interceptors work.
 void* symbol_behind_us(const char* name);
 
-// One of them, looked for when it is first wanted.
+// Such a function, looked for when it is first wanted.
 template <typename Function>
 class BehindUs {
  public:
@@ -39,7 +39,7 @@ class BehindUs {
   std::atomic<Function> found_{nullptr};
 };
 
-// The function `name` of the mapped object whose soname is `soname`, or null.
+// Returns the function `name` of the mapped object whose soname is `soname`, or null.
 void* symbol_in(const char* soname, const char* name);
 
 }  // namespace tprof::resolve

@@ -18,8 +18,8 @@
 namespace tprof::resolve {
 namespace {
 
-// Paths of the libraries that serve, 1-based, and which serves what. Copied: a library that is
-// closed takes its own name along.
+// Paths of the libraries that calls are passed on to, 1-based, and which library serves which
+// function. The paths are copies: a library that is closed takes its own name along.
 constinit Lock g_serving{LockOrder::serving};
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
@@ -32,9 +32,9 @@ Head* g_head;  // where they are published
 
 std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
 std::atomic<bool> g_may_open{true};
-constinit Lock g_busy{LockOrder::callers};  // of the caches
+constinit Lock g_busy{LockOrder::callers};  // for the caches
 
-// While we ask the loader: our misses are not the program's errors.
+// Held while we ask the loader: our misses are not the program's errors.
 class [[nodiscard]] AskingLoader {
  public:
   AskingLoader() = default;
@@ -79,7 +79,7 @@ bool may_open() {
   return g_may_open.load(std::memory_order_relaxed);
 }
 
-// dlsym in an object that is mapped already, without keeping it mapped.
+// Calls dlsym on an object that is mapped already, without keeping it mapped.
 void* lookup(const char* object, const char* name) {
   if (!may_open()) return symbol_in(object, name);
   void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
@@ -107,7 +107,7 @@ void* through_object_of(const void* address, const char* name) {
   return map->l_name[0] == '\0' ? nullptr : lookup(map->l_name, name);
 }
 
-// The number in the soname of a CUDA runtime, 0 if the mapped object has another name.
+// Returns the number in the soname of a CUDA runtime, or 0 if the mapped object has another name.
 int runtime_version(const link_map& map) {
   const std::string_view soname = soname_of(map);
   // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
@@ -118,7 +118,7 @@ int runtime_version(const link_map& map) {
   return version;
 }
 
-// Of the one CUDA runtime in the process; 0 where there are several.
+// Returns the version of the only CUDA runtime in the process, or 0 if there are several.
 int version_of_only_runtime() {
   if (!may_open()) return 0;
   int only = 0;
@@ -135,8 +135,9 @@ int version_of_only_runtime() {
   return only;
 }
 
-// Another interposer behind us, which any caller would get if we were not there. Not NCCL or CUDA
-// itself: of these two versions may be mapped, and whose it is depends on the caller.
+// Finds another interposer behind us, which any caller would get if we were not there. It leaves
+// out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
+// on the caller.
 void* behind_us(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
   Dl_info where;
@@ -155,7 +156,8 @@ void publish_function(std::size_t i) {
   g_head->function[i].library = g_serves[i];
 }
 
-// The library at `address` serves `fn`. True: it is the first that we know of it.
+// Notes that the library at `address` serves `fn`. True: the library is new to us, or there is no
+// room for it.
 bool note_library(Fn fn, const char* path, const void* address) {
   const ObjectRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
@@ -174,8 +176,8 @@ bool note_library(Fn fn, const char* path, const void* address) {
   return is_new;
 }
 
-// `keep`: the wrappers remember its functions. A library that the program closes must not go, or
-// another one would be called at its addresses.
+// `keep`: the wrappers remember its functions. Then a library that the program closes must stay
+// mapped, or another one could be called at its addresses.
 void note_library_of(Fn fn, void* real, bool keep) {
   Dl_info where;
   if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
@@ -184,7 +186,7 @@ void note_library_of(Fn fn, void* real, bool keep) {
   if (handle != nullptr) dlclose(handle);
 }
 
-// Enters a caller that has its own way to the real function. Two threads of one may come at once.
+// Enters a caller, with the real function for it. Two threads of one caller may come at once.
 void remember(Cache& cache, const ObjectRange& caller, void* real) {
   const LockGuard guard(g_busy);
   const std::uint32_t used = cache.used.load(std::memory_order_relaxed);

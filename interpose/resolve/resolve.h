@@ -1,9 +1,9 @@
-// Finding the real function behind a wrapper.
+// Finds the real function behind a wrapper.
 //
 // dlsym(RTLD_NEXT) is not enough: Python loads torch with RTLD_LOCAL, and then it finds nothing.
 // And one pointer per function is not enough: two NCCLs can be mapped, and a communicator handle
-// must go back to the library that made it. So: per calling object, through that object's own
-// dependencies first.
+// must go back to the library that made it. So the function is found per calling object, through
+// that object's own dependencies first.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct Cache {
 // by soname. Null if there is no such function in this process.
 [[gnu::cold, gnu::noinline]] void* find(Fn fn, Cache& cache, const void* return_address);
 
-// A thunk's own (binding.h), or else found.
+// Returns the function that the calling thunk is bound to (binding.h), or else finds it.
 [[gnu::cold, gnu::noinline]] void* bound_or_found(Fn fn, Cache& cache, const void* return_address);
 
 // Budget: 1 ns.
@@ -44,18 +44,19 @@ inline void* real(Fn fn, Cache& cache, const void* return_address) {
   return bound_or_found(fn, cache, return_address);
 }
 
-// Whether `address` lies in a library that wrapped functions were passed on to: what that calls
-// within a call is part of it. Takes no lock.
+// True if `address` lies in a library that wrapped functions were passed on to: what that library
+// calls within a call is part of the call. Takes no lock.
 bool serves(const void* address);
 
-// exit() has begun. glibc runs the constructors of an object whose destructors have run again when
-// it is opened, even with RTLD_NOLOAD: from now on nothing is opened.
+// Call this when exit() has begun: from then on nothing is opened. If an object is opened whose
+// destructors have run, even with RTLD_NOLOAD, glibc runs its constructors again.
 void stop_opening();
 
 void after_fork();  // in the child
 
-// The major version in the soname of the CUDA runtime that `address` lies in; where that is no CUDA
-// runtime (another interposer behind us), of the only one in the process. 0: not known.
+// version() returns the major version in the soname of the CUDA runtime that `address` lies in. If
+// that is no CUDA runtime (another interposer behind us), it is the version of the only one in the
+// process. 0: not known.
 struct VersionCache {
   std::atomic<std::uint64_t> known{0};  // address and version of the last one
 };
@@ -66,14 +67,15 @@ inline int version(const void* address, VersionCache& cache) {
   return find_version(address, cache);
 }
 
-// A function of the library that `address` lies in (a real NCCL's ncclCommCount, say), or null.
+// Returns a function of the library that `address` lies in (a real NCCL's ncclCommCount, say), or
+// null.
 void* sibling(const void* address, const char* name);
 
-// A function of a library that is already mapped; never maps one.
+// Returns a function of a library that is already mapped; never maps one.
 void* mapped(Library library, const char* name);
 
-// Which library serves which function: as far as it is known, and from now on as it becomes known,
-// so that a killed process has told it. `head` stays until a fork.
+// Publishes which library serves which function: what is known now, and from now on what becomes
+// known, so that a killed process has told it. `head` stays until a fork.
 void publish(Head& head);
 
 }  // namespace tprof::resolve

@@ -18,7 +18,7 @@ bool is_on(Setting setting) {
   return !is_off(text_of(info(setting).name.data()));
 }
 
-// What is in force: the variable's value, or the default.
+// Returns the value in force: the variable's, or the default.
 std::string_view in_force(Setting setting) {
   const SettingInfo& s = info(setting);
   const std::string_view value = text_of(s.name.data());
@@ -31,7 +31,7 @@ std::string_view in_force(Setting setting) {
   return s.fallback;
 }
 
-// A misspelt setting would be a setting that silently does nothing.
+// Reports misspelt settings, which would silently do nothing.
 void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
@@ -92,7 +92,7 @@ Config read_config() {
   c.cuda_profiler = is_on(Setting::cuda_profiler) && windows.by == WindowsBy::steps;
   parse_metrics(in_force(Setting::metrics), c.metrics);
   c.redact = in_force(Setting::redact) == "on";
-  in_force(Setting::nvtx);  // in force since before: only for what there is to say of it
+  in_force(Setting::nvtx);  // in force since before: only reports a bad value
   name_unknown_settings();
   return c;
 }

@@ -1,5 +1,5 @@
-// The settings, read from the environment: those that are needed before tracing starts at the first
-// question, the others once, when it starts.
+// The settings, read from the environment. Those that are needed before tracing starts are read at
+// the first question, the others once, when it starts.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace tprof {
 
 struct Config {
-  char output_dir[1024];  // %j %h %p %r still in it
+  char output_dir[1024];  // with %j %h %p %r still in it
   char run_id[128];       // "" if none
   char ring_dir[1024];    // "": auto
   EventLines events;
@@ -31,21 +31,21 @@ struct Config {
   bool redact;  // leave out of the header what looks like a secret
 };
 
-// A bad value costs one line on standard error and the default is used; so does a variable that
-// is not a setting but is named as one.
+// A bad value costs one line on standard error, and the default is used. A variable that is not a
+// setting but is named like one costs such a line too.
 Config read_config();
 
-// Whether `rank` is in a list such as "0-7,64".
+// True if `rank` is in a list such as "0-7,64".
 bool rank_in_list(const char* list, std::int64_t rank);
 
-// TPROF_DISABLE is set to something true: cheap enough for any process.
+// True if TPROF_DISABLE is set to something true. Cheap enough for any process.
 bool disabled_by_environment();
 
-// TPROF_NVTX: whose ranges are wanted. A bad value is spoken of when tracing starts.
+// TPROF_NVTX says whose ranges are wanted. A bad value is reported when tracing starts.
 enum class NvtxRanges : std::uint8_t { off, nccl, all };
 NvtxRanges nvtx_by_environment();
 
-// The hooks that are off unless asked for: a program takes its pointers before it makes calls.
+// The hooks that are off unless asked for. A program may take its pointers before it makes calls.
 namespace opt_in {
 
 inline constexpr std::uint8_t kRead = 1;
@@ -66,12 +66,12 @@ inline std::uint8_t hooks() {
 inline bool driver() {
   return (hooks() & kDriver) != 0;
 }
-// TPROF_DLSYM: what dlsym gives of NCCL and of the CUDA runtime is wrapped.
+// TPROF_DLSYM: functions of NCCL and of the CUDA runtime that dlsym gives are wrapped.
 inline bool dlsym() {
   return (hooks() & kDlsym) != 0;
 }
 
-// TPROF_MEMORY: what the program allocates is booked, also by the driver's functions.
+// TPROF_MEMORY: the program's allocations are booked, those by the driver's functions too.
 inline bool memory() {
   return (hooks() & kMemory) != 0;
 }
@@ -81,7 +81,7 @@ inline bool events() {
   return (hooks() & kEvents) != 0;
 }
 
-// TPROF_TIMING=cupti: the program's way to CUPTI is seen, however it takes it.
+// TPROF_TIMING=cupti: we see the program reach for CUPTI, whatever way it takes.
 inline bool cupti() {
   return (hooks() & kCupti) != 0;
 }

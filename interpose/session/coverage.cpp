@@ -20,8 +20,8 @@ Lock g_lock{LockOrder::coverage};
 std::atomic<const void*> g_taken[kFunctionCount];   // by address, past us
 std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
 
-// Who made calls that were passed on. Whatever a handler that makes them from more places calls,
-// its object is known by the first.
+// The callers whose calls were passed on. A handler may make such calls from more places, but the
+// first few tell its object.
 std::atomic<const void*> g_passed_on[8];
 
 struct Look {
@@ -47,7 +47,7 @@ Object object_of(const void* address) {
   return {info.dli_fbase, info.dli_fname};
 }
 
-// Of this library, as it is mapped.
+// Returns this library, as it is mapped.
 Object ourselves() {
   return object_of(reinterpret_cast<const void*>(&note_environment));
 }
@@ -79,7 +79,8 @@ bool defines(const void* address) {
          symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
 }
 
-// The path of an object; `buffer` for the program's, which the loader knows by how it was called.
+// Returns the path of an object. `buffer` is for the program's path, which the loader knows only as
+// it was called.
 std::string_view path_of(const Object& object, std::span<char> buffer) {
   if (object.path != nullptr && std::strchr(object.path, '/') != nullptr) return object.path;
   return program_path(object.base, buffer);
@@ -91,7 +92,8 @@ void note(Head& head, Note what, const Object& object) {
   if (object.base != nullptr && !path.empty()) coverage::note(head, what, path);
 }
 
-// Whose nccl* and cuda* functions come before ours: calls reach us only if it passes them on.
+// Notes objects whose nccl* and cuda* functions come before ours: calls reach us only if they pass
+// them on.
 void note_interposers(Head& head) {
   const Object self = ourselves();
   for (const FunctionInfo& function : kFunctions) {
@@ -113,7 +115,7 @@ void note(Head& head, Note what, std::string_view path) {
   for (std::uint32_t i = 0; i < n; ++i) {
     const bool same_path = std::strcmp(head.note[i].path, entry.path) == 0;
     const auto known = static_cast<Note>(head.note[i].note);
-    // What an interposer passes on of a library's calls to itself is no call of its own.
+    // If a library calls itself and an interposer passes that on, it is no call of the interposer.
     const bool same = known == what || (what == Note::nested && known == Note::interposer);
     if (same_path && same) return;
   }

@@ -1,5 +1,5 @@
-// Looking around in the process for what bears on coverage: once at the start, when a communicator
-// is made, and at the end. By the thread that asks, since only it may hold the loader's lock.
+// Looks around in the process for what affects coverage: once at the start, when a communicator is
+// made, and at the end. The thread that asks does it, since only it may hold the loader's lock.
 #pragma once
 
 #include <string_view>
@@ -9,20 +9,21 @@
 
 namespace tprof::coverage {
 
-// Once however often it is said.
+// Notes it once, however often it is called.
 void note(Head& head, Note what, std::string_view path);
 
-// Other preloads, tools that variables bring in, and who comes before us: does not change.
+// Notes other preloads, tools that variables bring in, and objects that come before us. None of
+// these changes.
 void note_environment(Head& head);
 
-// Mapped objects that are known for what they do. Cheap where none was mapped since the last time.
+// Notes mapped objects whose effect is known. Cheap if none was mapped since the last time.
 void note_objects(Head& head);
 
-// The mapped objects alone: asks for none of the loader's locks that a library's constructor, of
-// which nobody knows how long it takes, runs under.
+// Notes the mapped objects alone. It asks for none of the loader's locks under which a library's
+// constructor runs, since nobody knows how long that takes.
 void note_mapped(Head& head);
 
-// The program took `fn` from a library by address: its calls through that pass us by.
+// The program took `fn` from a library by address: its calls through that address bypass us.
 void taken_by_address(Fn fn, const void* address);
 
 // A call that moves data was passed on uncounted, within another (Note::nested). Takes no lock, and

@@ -24,13 +24,13 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kHour = 3600 * kSecond;
-constexpr std::uint64_t kAgain[] = {0, 90 * kSecond, kHour};  // after the look before
+constexpr std::uint64_t kAgain[] = {0, 90 * kSecond, kHour};  // since the look before
 constexpr std::uint64_t kSettled = 60 * kSecond;  // others may be about to recover it until then
 constexpr std::uint64_t kForgotten = 24 * kHour;
 constexpr std::uint64_t kLongestLook = 20 * kSecond;
 constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
 
-// Of the writer's thread, and of ours while it runs.
+// Used by the writer's thread, and by ours while it runs.
 char g_folder[sizeof RankFile::ring.path];
 FileId g_mine;
 Process g_process;
@@ -59,7 +59,7 @@ struct Path {
   char text[1400];
 };
 
-// What a ring file's head says of its process.
+// The facts in a ring file's head about its process.
 struct Left {
   char magic[8];
   std::uint32_t layout, head_size, pid_namespace;
@@ -113,7 +113,7 @@ bool takes_lock(int fd) {
   return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
-// Without the lock, which it does not hold.
+// Judges a process that is known not to hold the lock.
 bool is_dead(const Left& left) {
   const bool visible = left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
   if (!visible) return silent_ns(left) >= kHour;
@@ -131,7 +131,7 @@ void put_path(Path& path, const Left& left, std::string_view dot, std::string_vi
   FixedText(path.text) << bounded_text(left.directory) << "/" << dot << stem_of(left) << end;
 }
 
-// The rank file's header has the moment at which it began.
+// True if the rank file's header has the moment at which the ring file's process began.
 bool belongs(int rank_file, const Left& left) {
   static char header[std::size_t{64} << 10];
   const std::size_t size = std::min<std::uint64_t>(left.header_bytes, sizeof header);
@@ -178,7 +178,8 @@ bool copy_all(int from, int to, std::uint64_t size) {
   return true;
 }
 
-// Whether its copy is at `path`: who made it died before the original went.
+// True if a copy of it is at `path`: the process that made the copy died before it removed the
+// original.
 bool is_copied(const char* path, const Left& left, std::uint64_t size) {
   const Opened copy(open_to_read(path));
   Left of_copy{};
@@ -192,9 +193,9 @@ bool copy_beside(int ring, const Left& left, std::uint64_t size) {
   Path part;
   put_path(beside, left, ".", ".ring");
   put_path(part, left, ".", ".ring.part");
-  // Another one there is of a rank file that is gone: nobody can use it.
+  // If another ring file is there, its rank file is gone, and nobody can use it.
   if (is_copied(beside.text, left, size)) return true;
-  unlink(part.text);  // of one who was killed here: we have the ring's lock
+  unlink(part.text);  // left by a process that was killed here: we have the ring's lock
   const Opened copy(create_file(part.text, 0666));
   if (copy.fd() < 0) return false;
   if (copy_all(ring, copy.fd(), size) && fsync(copy.fd()) == 0 &&
@@ -205,7 +206,7 @@ bool copy_beside(int ring, const Left& left, std::uint64_t size) {
   return false;
 }
 
-// Whether nothing of it is wanted here any more.
+// True if nobody here needs it any more.
 bool is_done_with(int ring, const Left& left, std::uint64_t size) {
   const bool forgotten = silent_ns(left) >= kForgotten;
   Path path;
@@ -214,15 +215,15 @@ bool is_done_with(int ring, const Left& left, std::uint64_t size) {
   if (rank_file.fd() < 0) return forgotten && errno == ENOENT;
   if (!belongs(rank_file.fd(), left)) return forgotten;
   if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
-  if (left.window_files && !forgotten) return false;  // these may have to get their names still
+  if (left.window_files && !forgotten) return false;  // window files may still need their names
   put_path(path, left, ".", ".snapshot");
   unlink(path.text);
   return true;
 }
 
-// So that none of ours is ever the program's: not for a moment in its table, where the next file
-// that it opens would get another number, and not in a child that it forks meanwhile. False: the
-// kernel lets nobody (seccomp); then nothing is opened.
+// Gives this thread a table of descriptors of its own, so that none of our files is ever in the
+// program's. There the next file that it opens would get another number, and a child that it forks
+// meanwhile would have ours. False: the kernel allows neither (seccomp); then nothing is opened.
 bool leave_the_programs_descriptors() {
   constexpr long kCloseRange = 436;  // Linux 5.9, the same number everywhere
   constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
@@ -287,7 +288,7 @@ void begin(const RankFile& mine, const Process& process) {
   each_entry(g_folder, [&](std::string_view name) {
     others = others || (is_ring(name) && name != file_name(path));
   });
-  // Where there is none the first look, and its thread, are left out.
+  // If there is none, the first look and its thread are left out.
   if (!others) g_looks = 1;
   g_due_ns = now_ns() + kAgain[g_looks];
 }

@@ -90,7 +90,7 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   return offset;
 }
 
-// The file reaches to the end of each segment, so that a reader's mapping does.
+// The file reaches to the end of each segment, so that a reader's mapping does too.
 std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);
@@ -105,7 +105,7 @@ std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes, std::uint64_t most)
   return offset;
 }
 
-// What two threads do here at the same time comes to the same.
+// Two threads may do this at the same time: the result is the same.
 bool Mapping::back(std::uint64_t from, std::uint64_t to) {
   const KeepErrno keep_errno;
   from = round_up(from);

@@ -17,13 +17,13 @@ class Mapping {
   // Reserves addresses and creates the head. `fd` may be -1: then everything is anonymous.
   // `keeps_room`: the file may take memory only while kSpareRoom of it stays free.
   bool open(int fd, bool keeps_room);
-  // Offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
+  // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
-  // The same, or 0 where they would not be in the file: a kill would lose them. Addresses for
-  // `most` bytes; what lies behind the first `bytes` is not to be touched before back().
+  // The same, or 0 if the bytes would not be in the file, since a kill would lose them. Takes
+  // addresses for `most` bytes; those behind the first `bytes` must not be touched before back().
   std::uint64_t allocate_in_file(std::uint64_t bytes, std::uint64_t most);
-  // Makes [from, to) usable, of a segment that is so up to `from`. False: the file has no room.
-  // Without a lock: the writer's thread, which others may keep from running, does it too.
+  // Makes [from, to) of a segment usable, which is usable up to `from`. False: the file has no
+  // room. Takes no lock: the writer's thread, which others may keep from running, does it too.
   bool back(std::uint64_t from, std::uint64_t to);
   void close();
 

@@ -40,8 +40,8 @@ bool number(const char* name, std::int64_t& value) {
   return true;
 }
 
-// What launchers export: torchrun, accelerate, deepspeed; Open MPI; MVAPICH; MPICH and Intel MPI;
-// Slurm. Each line is taken whole: rank, world size, local rank.
+// The variables that launchers export: torchrun, accelerate, deepspeed; Open MPI; MVAPICH; MPICH
+// and Intel MPI; Slurm. Each line is taken whole: rank, world size, local rank.
 struct LauncherVariables {
   const char *rank, *world, *local, *id;
 };
@@ -69,7 +69,7 @@ void rank_from_environment(Process& p) {
   }
 }
 
-// The first of several that is set.
+// Copies the variable, unless one before it was set.
 template <std::size_t N>
 void copy_environment(const char* name, char (&to)[N]) {
   const char* text = name == nullptr ? nullptr : environment_value(name);
@@ -77,8 +77,8 @@ void copy_environment(const char* name, char (&to)[N]) {
 }
 
 void read_command(Process& p, bool redact) {
-  // Twice the room: what is cut off is behind what is shown, so that no key is cut into something
-  // that looks like none.
+  // Twice the room: text is cut off only behind what is shown. So no key is cut down to something
+  // that does not look like one.
   char raw[2 * sizeof p.command];
   const std::string_view arguments(raw, read_file("/proc/self/cmdline", raw, sizeof raw));
   FixedText command(p.command);
@@ -100,7 +100,7 @@ std::uint64_t start_ticks(const char* stat_file, char* state = nullptr) {
   return ticks;
 }
 
-// What connects the processes of one launch where nothing else does.
+// Reads what connects the processes of one launch if nothing else does.
 void read_launch(Process& p) {
   char stat[32];
   p.parent_pid = getppid();
@@ -112,7 +112,7 @@ void read_launch(Process& p) {
   p.rendezvous = mix64(fnv1a(address) ^ mix64(fnv1a(port)));
 }
 
-// Where /proc is another namespace's, its numbers are not ours.
+// Leaves the namespace unknown if /proc is another one's: its numbers are not ours.
 void read_namespace(Process& p) {
   char self[16];
   char link[64];

@@ -1,4 +1,4 @@
-// Who this process is: what the header says of it.
+// The identity of this process, as the header gives it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Process {
   char host[65];
   char boot_id[40];
   std::int32_t pid;
-  std::uint32_t pid_namespace;  // inode of /proc/self/ns/pid, which /proc is of; 0: not known
+  std::uint32_t pid_namespace;  // inode of /proc/self/ns/pid, if /proc is of it; 0: not known
   std::uint64_t start_ticks;    // /proc/self/stat, field 22: clock ticks since boot
   std::uint64_t start_ns;       // CLOCK_REALTIME, from start_ticks
   ProcessId forked_from;        // a traced process; pid 0: none
@@ -27,13 +27,13 @@ struct Process {
   std::int64_t restart;      // torchrun's restart count, 0 if none
   char run_id[128];          // the launcher's id, "" if none
   char job_id[64];           // for %j
-  char command[4096];        // arguments by spaces
+  char command[4096];        // arguments, separated by spaces
 };
 
-// Whether a process of this pid namespace, which started then, has not ended.
+// True if a process of this pid namespace, which started then, has not ended.
 bool process_runs(std::int32_t pid, std::uint64_t start_ticks);
 
-// `redact`: what looks like a secret is left out of the command.
+// `redact` leaves out of the command what looks like a secret.
 Process describe_process(bool redact);
 
 }  // namespace tprof

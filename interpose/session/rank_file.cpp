@@ -17,7 +17,7 @@
 namespace tprof {
 namespace {
 
-// Too long a path stays cut, and open() refuses it.
+// A path that is too long stays cut, and open() refuses it.
 void expand_directory(std::string_view pattern, const Process& p, FixedText& path) {
   char cwd[1024];
   if (!pattern.starts_with('/') && getcwd(cwd, sizeof cwd) != nullptr) path << cwd << "/";
@@ -84,7 +84,8 @@ bool create_ring_in(const RingFolder& folder, const Process& process, RankFile& 
   file.ring_elsewhere = std::strcmp(folder.path, file.directory) != 0;
   file.ring_keeps_room = folder.keeps_room;
   if (file.ring_elsewhere) {
-    // Other containers share it, with processes of the same number on hosts of the same name.
+    // Other containers share the folder, with processes of the same number on hosts of the same
+    // name.
     (path << "tprof-" << process.host << "-").number(process.pid) << "-";
     path.number(static_cast<std::int64_t>(now_ns())) << "-";
   }
@@ -107,7 +108,8 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
   if (chosen != nullptr && in != chosen) {
     say("no ring file can be in ", chosen, " (TPROF_RING_DIR): choosing another folder");
   }
-  // Tells readers that we live, in other pid namespaces too. The kernel gives it back when we die.
+  // The lock tells readers that we live, in other pid namespaces too. The kernel releases it when
+  // we die.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
@@ -132,7 +134,7 @@ bool create_rank_file(const Config& config, const Process& process, RankFile& fi
 void create_snapshot(RankFile& file) {
   if (file.ring.fd >= 0 && !file.ring_elsewhere) return;
   FixedText(file.snapshot.path) << file.directory << "/." << stem_of(file) << ".snapshot";
-  unlink(file.snapshot.path);  // of a rank file that was here and is gone
+  unlink(file.snapshot.path);  // left by a rank file that is gone
   create(file.snapshot, 0666);
 }
 

@@ -17,7 +17,7 @@ constexpr bool small(char c) {
 constexpr bool alnum(char c) {
   return capital(c) || small(c) || (c >= '0' && c <= '9');
 }
-// Of options, variables and dotted names, and of most keys.
+// The characters of options, variables and dotted names, and of most keys.
 constexpr bool of_name(char c) {
   return alnum(c) || c == '_' || c == '-' || c == '.';
 }
@@ -27,8 +27,8 @@ std::size_t run_of(std::string_view text, F&& wanted) {
                                   text.begin());
 }
 
-// Keys tell by their beginning what they are. Behind it are 16 characters at least, capitals or
-// digits among them: names of models and programs begin so too.
+// The beginnings by which keys are known. At least 16 characters follow, with capitals or digits
+// among them, since names of models and programs begin so too.
 // clang-format off
 constexpr std::string_view kKeys[] = {
     "AKIA", "ASIA", "AIza", "ya29.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
@@ -54,7 +54,7 @@ std::size_t key_length(std::string_view text) {
   return 0;
 }
 
-// Whether `word` is one of `known`, which are in small letters, or begins with one.
+// True if `word` is one of `known`, which are in lower case, or begins with one of them (`begins`).
 bool is_any(std::string_view word, std::initializer_list<std::string_view> known, bool begins) {
   const auto same = [](char a, char b) { return a == (capital(b) ? b | 0x20 : b); };
   return std::any_of(known.begin(), known.end(), [&](std::string_view k) {
@@ -63,7 +63,7 @@ bool is_any(std::string_view word, std::initializer_list<std::string_view> known
   });
 }
 
-// Takes the next word off a name: "--apiToken", "API_TOKEN" and "api-token" are api, token.
+// Takes the next word off a name: "--apiToken", "API_TOKEN" and "api-token" give api, then token.
 std::string_view next_word(std::string_view& name) {
   name = without_prefix(name, run_of(name, [](char c) { return !alnum(c); }));
   std::size_t n = 0;
@@ -75,7 +75,7 @@ std::string_view next_word(std::string_view& name) {
   return word;
 }
 
-// Whether the value of what is called so is to be hidden: better too often than not.
+// True if a value of this name is to be hidden: better too often than not.
 bool names_secret(std::string_view name) {
   bool secret = false;
   std::string_view last;
@@ -90,8 +90,8 @@ bool names_secret(std::string_view name) {
   return (secret && !only_near_one) || is_any(last, {"token", "key", "pwd", "bearer"}, false);
 }
 
-// "name=value" and "name: value" at the beginning of `text`, in quotes or not: where a value that
-// is to be hidden begins, and its length; 0: there is none.
+// Finds the value to hide in "name=value" and "name: value" at the beginning of `text`, in quotes
+// or not. Length 0: there is none.
 struct Value {
   std::size_t begin, length;
 };
@@ -107,14 +107,14 @@ Value secret_value(std::string_view text, bool whole) {
   std::size_t begin = skip(sign + 1, " \t");
   const bool quoted = begin < text.size() && kQuotes.find(text[begin]) != std::string_view::npos;
   begin += quoted ? 1 : 0;
-  // An argument that begins so is all value: a password may have spaces.
+  // If an argument begins so, all the rest is value: a password may have spaces.
   const std::size_t end = quoted  ? text.find(text[begin - 1], begin)
                           : whole ? text.size()
                                   : text.find_first_of(" \t\n&,;)}]\"'", begin);
   return {begin, std::min(end, text.size()) - begin};
 }
 
-// Bytes of "user:password" in front of an '@', 0 if there are none.
+// Returns the bytes of "user:password" in front of an '@', 0 if there are none.
 std::size_t user_length(std::string_view authority) {
   const std::size_t at = prefix(authority, authority.find_first_of("/?# \t\n\"'")).rfind('@');
   return at != std::string_view::npos && prefix(authority, at).find(':') < at ? at : 0;

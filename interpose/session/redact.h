@@ -1,5 +1,5 @@
-// Secrets are left out of what the trace says of a process: values of what is named as one (a
-// token, a key, a password), keys of known shapes, users of URLs.
+// Leaves secrets out of what the trace says about a process: values that are named as one (a token,
+// a key, a password), keys of known shapes, and users of URLs.
 #pragma once
 
 #include <string_view>

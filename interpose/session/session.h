@@ -1,4 +1,4 @@
-// The state of tracing in one process, the only one that rooms share.
+// The state of tracing in one process, the only state that the folders share.
 #pragma once
 
 #include <sys/syscall.h>
@@ -25,8 +25,8 @@ inline constinit State g_state{};
 // Tracing is off: disabled, or something of ours failed.
 inline constexpr std::uint32_t kOff = UINT32_MAX;
 
-// The number of the session, which a fork and exit() change: what a thread has cached from another
-// session is void.
+// The number of the session, which a fork and exit() change: anything that a thread has cached from
+// another session is void.
 inline std::uint32_t number() {
   return g_wiped_by_fork.session.load(std::memory_order_relaxed);
 }
@@ -40,9 +40,10 @@ inline const Config& config() {
   return g_state.config;
 }
 
-// The exit handlers have closed the file. Calls may still come: those of static destructors, each
-// of which has the file closed once more, behind it; and those of threads that exit() does not
-// stop. The latter are not recorded: the process may end in the middle of closing for them.
+// True if the exit handlers have closed the file. Calls may still come, from static destructors and
+// from threads that exit() does not stop. Each call of a static destructor has the file closed once
+// more, behind it. Calls of such threads are not recorded: the process may end while the file is
+// being closed for them.
 inline bool closed() {
   return g_state.closed.load(std::memory_order_acquire);
 }
@@ -50,9 +51,9 @@ inline bool in_exiting_thread() {
   return g_state.exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
 }
 
-// These change the state, for the rooms below life/, which defines them.
+// These change the state, for the folders below life/, which defines them.
 
-// Gives the session its number, no more: nothing is there yet that only calls that count need.
+// Only gives the session its number: what only calls that count need is not there yet.
 [[gnu::cold]] void begin_once();
 inline void begin() {
   if (number() == 0) begin_once();
@@ -62,10 +63,10 @@ inline void begin() {
 // starts the writer. False: tracing is off. About 1 ms, once; other threads wait for it.
 [[gnu::cold]] bool start();
 
-// Fewer records than half a ring are free: the writer should not sleep on.
+// Called when fewer records than half a ring are free: the writer should not sleep on.
 void wake_writer();
 
-// A call after exit() has closed the file: it is closed once more, behind that.
+// Closes the file once more, behind a call that came after exit() had closed it.
 [[gnu::cold]] void late_call();
 
 }  // namespace tprof::session

@@ -1,4 +1,5 @@
-// Reading what compilers wrote for debuggers and unwinders, in which numbers have no fixed size.
+// Reads the tables that compilers write for debuggers and unwinders, in which numbers have no fixed
+// size.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace tprof::native {
 
-// What would be read behind the end is 0.
+// Reading beyond the end gives 0.
 class Bytes {
  public:
   Bytes(const std::uint8_t* at, const std::uint8_t* end) : at_(at), end_(end) {}
@@ -40,7 +41,7 @@ class Bytes {
     if (negative && bits < 64) value |= ~std::uint64_t{0} << bits;
     return static_cast<std::int64_t>(value);
   }
-  // An address by its encoding (DW_EH_PE_...); false: one that no linker writes here.
+  // Reads an address by its encoding (DW_EH_PE_...). False: no linker writes this encoding here.
   bool address(std::uint8_t encoding, std::uintptr_t& value) {
     const auto here = reinterpret_cast<std::uintptr_t>(at_);
     switch (encoding & 0x0f) {

@@ -7,7 +7,7 @@
 namespace tprof::native {
 namespace {
 
-// The entry behind its length: empty where it is of the 64-bit kind, which nobody writes here.
+// Returns the entry without its length. It is empty for the 64-bit kind, which nobody writes here.
 Bytes body(const std::uint8_t* entry) {
   std::uint32_t size = 0;
   std::memcpy(&size, entry, sizeof size);
@@ -37,7 +37,7 @@ bool read_common(const std::uint8_t* entry, Common& c) {
       const auto encoding = b.take<std::uint8_t>();
       if (!b.address(encoding & 0x8f, ignored)) return false;
     } else if (*words != 'B') {
-      return false;  // 'S', a signal handler's caller: what it interrupted called nothing
+      return false;  // 'S', a signal handler's caller: the code it interrupted made no call
     }
   }
   c.program = b;
@@ -88,7 +88,7 @@ Rule rule_of_description(const std::uint8_t* description, std::uintptr_t address
   if (!b.address(common.encoding, begin) || !b.address(common.encoding & 0x0f, size)) return {};
   if (address - begin >= size) return {};
   if (common.has_sizes) b.skip(b.number());
-  // What holds from the beginning on does so whatever address is asked for.
+  // The common instructions hold for every address of the function.
   Program program(common, begin, address);
   if (!program.run(common.program)) return {};
   program.begins_here();

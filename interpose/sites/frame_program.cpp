@@ -52,7 +52,8 @@ bool Program::advance(std::uint64_t units) {
   return true;
 }
 
-// Only what compilers write for a realigned stack: what lies at an offset from the frame pointer.
+// Knows only what compilers write for a realigned stack: the word at an offset from the frame
+// pointer.
 void Program::end_by_expression(Bytes b) {
   state_.end_known = false;
   if (b.take<std::uint8_t>() != kBaseOfRegister + kFramePointer) return;

@@ -1,6 +1,6 @@
-// The programs that tell where a caller's registers are, for each place in a function (DWARF 5,
-// section 6.4.2): as far as two registers go, the frame pointer and the one that the return address
-// comes in.
+// Runs the programs that tell where a caller's registers are, for each place in a function (DWARF
+// 5, section 6.4.2). It follows two registers only: the frame pointer and the one that the return
+// address comes in.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace tprof::native {
 
-// By the numbers that DWARF gives registers.
+// Register numbers, as DWARF has them.
 #if defined(__x86_64__)
 inline constexpr std::uint64_t kFramePointer = 6, kStackPointer = 7, kReturn = 16;
 #else
 inline constexpr std::uint64_t kFramePointer = 29, kStackPointer = 31, kReturn = 30;
 #endif
 
-// Where a register of the caller's is.
+// Where one of the caller's registers is.
 struct Place {
   enum class Is : std::uint8_t { kept, at, at_itself, undefined, unknown } is = Is::kept;
   std::int64_t offset = 0;  // from the end of the frame
@@ -32,12 +32,12 @@ struct State {
   Place return_address;
 };
 
-// What the descriptions of several functions have in common.
+// The part that the descriptions of several functions have in common.
 struct Common {
   std::uint64_t code_unit = 1;
   std::int64_t data_unit = 1;
   std::uint8_t encoding = 0;
-  bool has_sizes = false;  // of what belongs to the program's language
+  bool has_sizes = false;  // augmentation data comes with its size
   Bytes program{nullptr, nullptr};
 };
 
@@ -46,7 +46,7 @@ class Program {
   Program(const Common& common, std::uintptr_t begin, std::uintptr_t address)
       : common_(common), at_(begin), address_(address) {}
 
-  // False: it can't be followed.
+  // False: the program can't be followed.
   bool run(Bytes b);
   void begins_here() { initial_ = state_; }
   const State& state() const { return state_; }

@@ -59,7 +59,7 @@ Rule rule_in(const std::uint8_t* index, std::uintptr_t address) {
   std::memcpy(&count, index + 8, sizeof count);
   const auto from_index =
       static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(index));
-  std::uint32_t begin = 0;  // the last entry that is not behind it
+  std::uint32_t begin = 0;  // the last entry at or before the address
   for (std::uint32_t end = count; end - begin > 1;) {
     const std::uint32_t middle = begin + (end - begin) / 2;
     (entry(index, middle).code <= from_index ? begin : end) = middle;

@@ -1,23 +1,24 @@
-// How to get from a place in the code to the one that called it: by the tables that compilers write
-// for exceptions (.eh_frame).
+// Tells how to get from a place in the code to its caller, by the tables that compilers write for
+// exceptions (.eh_frame).
 #pragma once
 
 #include <cstdint>
 
 namespace tprof::native {
 
-// Of a place: where the frame ends, and where the return address and the caller's frame pointer lie
-// from there, in words. As a whole one word, so that it is read and written at once.
+// For a place in the code: where its frame ends, and where the return address and the caller's
+// frame pointer lie from there, in words. A rule is one machine word, so that it is read and
+// written at once.
 struct Rule {
   enum class End : std::uint8_t {
     unknown,
-    outermost,  // nothing called it
-    stack,      // of the frame: `end` behind the stack pointer
-    frame,      // behind the frame pointer
-    saved       // what lies `end` behind the frame pointer points to it (a realigned stack)
+    outermost,  // nothing called this place
+    stack,      // the frame ends `end` words from the stack pointer
+    frame,      // the frame ends `end` words from the frame pointer
+    saved       // the word there points to the frame's end (a realigned stack)
   };
   End from = End::unknown;
-  bool saves_return = false;  // else it is in its register
+  bool saves_return = false;  // false: the return address is in its register
   std::int16_t return_at = 0;
   std::int16_t frame_at = kKept;
   std::int16_t end = 0;
@@ -28,11 +29,11 @@ struct Rule {
 };
 static_assert(sizeof(Rule) == sizeof(std::uint64_t));
 
-// Of the instruction at `address`. Goes through the loaded objects: takes the loader's lock for
-// that list, which no constructor is run with.
+// Returns the rule of the instruction at `address`. It goes through the loaded objects, which takes
+// the loader's lock of that list; no constructor is run under that lock.
 Rule rule_at(std::uintptr_t address);
 
-// The same by the tables of one object: `index` is its .eh_frame_hdr.
+// Does the same with the tables of one object: `index` is its .eh_frame_hdr.
 Rule rule_in(const std::uint8_t* index, std::uintptr_t address);
 
 }  // namespace tprof::native

@@ -11,7 +11,7 @@
 namespace tprof::native {
 namespace {
 
-// Rules by address. One that finds no place is asked for each time.
+// Rules by address. A rule that finds no place is looked up each time.
 constexpr unsigned kRuleBits = 14;
 constexpr std::size_t kRules = std::size_t{1} << kRuleBits;  // 256 KiB, touched as used
 constexpr std::size_t kProbe = 16;

@@ -1,4 +1,4 @@
-// Rules of the addresses that were met, each looked up once.
+// Rules of the addresses that were met so far, each looked up once.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace tprof::native {
 
-// Of an address that is met for the first time it takes a lock, and the loader's of its list.
+// Returns the rule of an address. For a new one it takes a lock, and the loader's lock of its list.
 Rule rule_of(std::uintptr_t address);
 
-// Of a library that was unloaded: what was known of its addresses may be wrong for the next one
-// there. False: nothing was unloaded since the last time.
+// Forgets all rules if a library was unloaded: they may be wrong for the next one at its addresses.
+// False: nothing was unloaded since the last time.
 bool forget_unloaded();
 
 }  // namespace tprof::native

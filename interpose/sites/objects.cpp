@@ -10,7 +10,7 @@
 namespace tprof::sites {
 namespace {
 
-// What the loader tells of an object stays as long as calls are to return to it.
+// The loader's data of an object stays valid as long as calls are to return to it.
 struct Found {
   std::uintptr_t begin;
   const char* name = nullptr;
@@ -73,7 +73,7 @@ bool holds(const dl_phdr_info& info, std::uintptr_t address) {
 int look(dl_phdr_info* info, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   for (std::size_t i = 0; i < search.n; ++i) {
-    // The call is before the address that it returns to, which may be another object's.
+    // The call lies before its return address, which may belong to another object.
     if (search.found[i].name == nullptr && holds(*info, search.addresses[i] - 1)) {
       search.found[i] = object_of(*info);
     }

@@ -1,4 +1,4 @@
-// The libraries and programs that calls come through, in the mapped file: each once.
+// Keeps the libraries and programs that calls come through in the mapped file, each once.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tprof::sites {
 
-// Where the addresses, to which calls return, lie. Takes the loader's lock of its list, and the
-// tables'.
+// Finds the objects in which return addresses lie. Takes the loader's lock of its list, and the
+// tables' lock.
 void locate(const std::uintptr_t* addresses, std::size_t n, SiteAddress* to);
 
 }  // namespace tprof::sites

@@ -11,8 +11,8 @@
 namespace tprof::python {
 namespace {
 
-// Where things lie, in bytes, from offsetof() on that version's own headers (frames on the heap up
-// to 3.10; then _PyInterpreterFrame). kNone: there is no such thing.
+// Where fields lie, in bytes, from offsetof() on that version's own headers (frames are on the heap
+// up to 3.10; then they are _PyInterpreterFrame). kNone: the version has no such field.
 constexpr int kNone = -1;
 struct Layout {
   const char* version;
@@ -38,7 +38,7 @@ constexpr Layout kLayouts[] = {
     {"3.13.", 72, kNone, 0, 8, 56, 70, 200, 1, 112, 128, 68, 40},
     {"3.14.", 72, kNone, 0, 8, 56, 74, 208, 1, 112, 128, 68, 40},
 };
-constexpr char kOwnedByC = 3;  // and above: a frame that stands for C code between Python's
+constexpr char kOwnedByC = 3;  // this and above: a frame that stands for C code between Python's
 constexpr std::uintptr_t kTag =
     3;                           // bits of a frame's reference that say who counts it, from 3.14 on
 constexpr int kType = 8;         // PyObject: ob_type
@@ -133,7 +133,7 @@ std::uint64_t identity(const Frame& frame) {
 
 namespace {
 
-// What lies before it says where Python is installed, in every frame anew.
+// Cuts off where Python is installed, which every frame would repeat.
 std::string_view shortened(std::string_view file) {
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = file.rfind(folder);

@@ -21,7 +21,7 @@ namespace {
 bool g_native = false;
 bool g_python = false;
 
-// Which number a site's key has. Keys are added under the lock and never move.
+// Maps a site's key to its number. Keys are added under the lock and never move.
 constexpr std::uint32_t kPlaces = 4 * kTableChunks * kChunkEntries;  // 1 MiB, touched as used
 struct Place {
   std::atomic<std::uint64_t> key;
@@ -30,7 +30,7 @@ struct Place {
 Place g_place[kPlaces];
 Lock g_sites_lock{LockOrder::sites};
 
-// The place of `key`, or the free one where it goes.
+// Returns the place of `key`, or the free one where it goes.
 Place* place_of(std::uint64_t key) {
   for (std::uint32_t n = 0; n < kPlaces; ++n) {
     Place& p = g_place[(key + n) % kPlaces];
@@ -40,7 +40,7 @@ Place* place_of(std::uint64_t key) {
   return nullptr;
 }
 
-// What a call is known by.
+// The frames that identify a call's site.
 struct Seen {
   const void* caller;
   python::Frame python[kMaxSiteFrames];
@@ -82,7 +82,7 @@ void describe_native(const Seen& seen, Site& site) {
   }
   const auto* call = static_cast<const char*>(seen.caller) - 1;
   if (resolve::is_ours(call))
-    return;  // of a pointer that dlsym gave: the first frame is the caller
+    return;  // called by a pointer from dlsym: the first frame is the caller
   site.caller = at[0];
   Dl_info where{};
   if (dladdr(call, &where) != 0 && where.dli_sname != nullptr)
@@ -107,13 +107,14 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
   }
   const auto number = static_cast<std::uint16_t>(
       tables::append(session::mapping().head().sites, site, [](std::uint32_t) {}));
-  if (number == 0) return 0;  // the table is full: it is asked for again, and has none
+  if (number == 0) return 0;  // the table is full, so the site is tried again at each call
   place->site.store(number, std::memory_order_relaxed);
   place->key.store(key, std::memory_order_release);
   return number;
 }
 
-// Where stacks differ all the time (a recursion), they would leave no room for places.
+// If stacks differ all the time (a recursion), they would leave no room for other places. Beyond
+// this many sites, stacks are left out.
 constexpr std::uint32_t kPlacesWithStacks = 3 * (kTableChunks * kChunkEntries / 4);
 
 [[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
@@ -151,7 +152,7 @@ void begin(CallSite what) {
   if (g_native || g_python) g_extras.sites.store(true, std::memory_order_relaxed);
 }
 
-// Its table is its own, and begins empty.
+// The child's table is its own, and begins empty.
 void after_fork() {
   if (!g_extras.sites.exchange(false)) return;
   for (Place& p : g_place) {

@@ -11,7 +11,7 @@
 namespace tprof::native {
 namespace {
 
-// What may be read: of a fiber, whose stack is another one, nothing.
+// The stack that may be read. A fiber has another stack, of which nothing is read.
 struct Bounds {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -23,7 +23,7 @@ struct Bounds {
 };
 thread_local constinit Bounds t_stack __attribute__((tls_model("initial-exec")));
 
-// Once for each thread: glibc reads /proc/self/maps for the first one.
+// Runs once for each thread. For the first thread, glibc reads /proc/self/maps.
 [[gnu::noinline]] void find_stack() {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
@@ -42,12 +42,12 @@ struct Registers {
   std::uintptr_t code;
   std::uintptr_t stack;
   std::uintptr_t frame;
-  std::uintptr_t back;  // the return address, where it is not in memory: the innermost frame's only
+  std::uintptr_t back;  // the return address if it is not in memory: only in the innermost frame
 };
 
-// Whose frame this is inlined into.
+// Returns the registers of the function that this is inlined into.
 [[gnu::always_inline]] inline Registers here() {
-  // In registers that are none of those.
+  // The outputs are other registers than those that are read.
 #if defined(__x86_64__)
   register std::uintptr_t code asm("rax");
   register std::uintptr_t stack asm("rcx");
@@ -73,10 +73,10 @@ std::uintptr_t word_at(std::uintptr_t address) {
   return value;
 }
 
-// A return address may be signed, above the bits that an address has.
+// A return address may be signed, in the bits above the address.
 constexpr std::uintptr_t kAddressBits = (std::uintptr_t{1} << 48) - 1;
 
-// To the caller. False: the stack does not look as the rule says.
+// Steps to the caller. False: the stack does not look as the rule says.
 bool step(const Rule& rule, Registers& r) {
   constexpr std::int64_t kWordBytes = sizeof(std::uintptr_t);
   const auto behind = [](std::uintptr_t base, std::int16_t words) {
@@ -114,8 +114,7 @@ Stack walk(std::uintptr_t* to, std::size_t most) {
   if (t_stack.end == 0) find_stack();
   Stack stack;
   if (!t_stack.hold(r.stack)) return {0, true};
-  // The instruction that called is before the address that it returns to, which may be another
-  // function's.
+  // The calling instruction lies before its return address, which may belong to another function.
   for (std::uintptr_t call = r.code;; call = r.code - 1) {
     const Rule rule = rule_of(call);
     if (rule.from == Rule::End::outermost) return stack;

@@ -1,4 +1,5 @@
-// Which step a moment belongs to: the steps that are marked in the rings and have no line yet.
+// Tells which step a moment belongs to, for the steps that are marked in the rings and have no line
+// yet.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +13,19 @@ struct StepInterval {
   static constexpr std::uint64_t kOpen = UINT64_MAX;
 
   std::int64_t step = 0;
-  std::uint64_t ordinal = 0;  // the first that was seen is 0; by the numbers, where there are any
+  std::uint64_t ordinal = 0;  // 0 for the first that was seen; by the numbers, where there are any
   std::uint64_t from_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t to_ns = kOpen;
-  std::uint32_t unseen = 0;  // of an open range: how often the last looks did not find it
+  std::uint32_t unseen = 0;  // for an open range: how many of the last looks did not find it
 };
 
-// In the order of time, apart from one another, so bounded in number that looking through them is
-// nothing.
+// Steps in the order of time, without overlap. Their number is so bounded that looking through them
+// costs nothing.
 class StepIntervals {
  public:
-  // A step from here to there, or without an end yet. One that lies within another, or within what
-  // has its line, is none. `step`: below 0 where the mark has no number. `lost`: marks may be
-  // missing before it. Best in the order of time.
+  // Adds a step from `from_ns` to `to_ns`, or without an end yet (kOpen). A step that overlaps
+  // another, or what has its line already, is not added. `step` is below 0 if the mark has no
+  // number. `lost`: marks may be missing before it. Steps are best added in the order of time.
   void add(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost = false) {
     if (from_ns < done_ns_ || to_ns <= from_ns) return;
     for (StepInterval& i : all_) {
@@ -33,8 +34,7 @@ class StepIntervals {
         if (i.to_ns == StepInterval::kOpen) i.to_ns = to_ns;
         return;
       }
-      const bool ended =
-          i.to_ns == StepInterval::kOpen && i.unseen != 0;  // where, a ring will tell
+      const bool ended = i.to_ns == StepInterval::kOpen && i.unseen != 0;  // a ring will tell where
       if (!ended && from_ns < i.to_ns && i.from_ns < to_ns) return;
     }
     append(step, from_ns, to_ns, lost);
@@ -51,18 +51,18 @@ class StepIntervals {
     append(step, at_ns, StepInterval::kOpen, false);
   }
 
-  // So many steps had ended before anybody saw that they did: the next cut ends one more.
+  // Notes that so many steps had ended before they were recognized. The next cut ends one more.
   void had_ended(std::size_t steps) {
     last_ = std::max(last_, static_cast<std::int64_t>(steps) + 1);
   }
 
-  // What goes on is no step, as it turned out.
+  // Drops the open step, which turned out to be none.
   void abandon() {
     if (all_.size() != 0 && all_.end()[-1].to_ns == StepInterval::kOpen) all_.cut(all_.size() - 1);
   }
 
-  // Open ranges are looked for again: one that is twice neither open any more nor in a ring is
-  // lost. (Once it may be on its way from one to the other.)
+  // Call this before open ranges are looked for again. A range that two looks find neither open nor
+  // in a ring is lost. (One look may miss it on its way from one to the other.)
   void forget_seen() {
     for (StepInterval& i : all_) ++i.unseen;
   }
@@ -85,7 +85,7 @@ class StepIntervals {
   const StepInterval* begin() const { return all_.begin(); }
   const StepInterval* end() const { return all_.end(); }
 
-  // Takes the first, if it ended by then.
+  // Takes the first step, if it ended by then.
   bool take(std::uint64_t by_ns, StepInterval& taken) {
     if (all_.size() == 0 || all_.begin()->to_ns > by_ns) return false;
     taken = *all_.begin();
@@ -103,7 +103,7 @@ class StepIntervals {
     const std::int64_t number = step >= 0 ? step : last_ + 1;
     all_.push_back({number, 0, from_ns, to_ns});
     if (all_.failed()) return;
-    // Two threads' marks are found in the order of the threads.
+    // Marks are found thread by thread, so two threads' marks may come out of order.
     StepInterval* i = all_.end() - 1;
     for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) {
       const StepInterval later = i[-1];
@@ -127,9 +127,9 @@ class StepIntervals {
   }
 
   Pages<StepInterval> all_;
-  std::int64_t last_ = 0;       // number of the last
-  std::uint64_t stride_ = 1;    // between the numbers of two
-  std::uint64_t ordinals_ = 0;  // one more than its ordinal
+  std::int64_t last_ = 0;       // number of the last step
+  std::uint64_t stride_ = 1;    // between the numbers of two steps
+  std::uint64_t ordinals_ = 0;  // one more than the last step's ordinal
   std::uint64_t done_ns_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The collectives and copies to the device of all threads in the order of time, each once: what
-// repeats is looked for in.
+// Gives the collectives and the copies to the device of all threads, in the order of time and each
+// once. Repeats are looked for in these.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ class Operations {
  public:
   explicit Operations(const View& view) : view_(view) {}
 
-  // Calls f(operation) for all that began before `before_ns` and had not been given. Whatever was
-  // open then began later.
+  // Calls f(operation) for all that began before `before_ns` and had not been given. The caller
+  // chooses `before_ns` so that open calls began later, except those that have stood for long.
   template <typename F>
   void each_new(const Progress& p, std::uint64_t before_ns, F&& f) {
     view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
@@ -40,7 +40,7 @@ class Operations {
     new_.clear();
   }
 
-  // Of a thread's records: those before this one were given.
+  // Returns the first of a thread's records that has not been given yet.
   std::uint64_t given(std::uint32_t thread) const { return given_[thread]; }
 
  private:

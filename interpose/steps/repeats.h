@@ -1,11 +1,11 @@
-// Finds, in what a process calls, the operation that ends each step: where nobody marks them. A
-// step reduces its gradients, and its last reduction is the same operation in each, told from
-// others of its kind by what came before it. (The reader finds more, with the whole run before it:
-// analysis/steps/period.h.)
+// Finds, in what a process calls, the operation that ends each step, if nobody marks the steps. A
+// step reduces its gradients, and its last reduction is the same operation in each step. The
+// operations before it tell it from others of its kind. (The reader finds more, since it has the
+// whole run: analysis/steps/period.h.)
 //
-// Bounded: the last 16,384 collectives are looked through when a quarter more than last time have
-// come, which takes some milliseconds of the writer's thread; in between an operation costs it a
-// comparison.
+// Its cost is bounded. The last 16,384 collectives are looked through when a quarter more than last
+// time have come, which takes some milliseconds of the writer's thread. In between an operation
+// costs it a comparison.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Operation {
 
 class Repeats {
  public:
-  // In the order of time. True: a step ended with this one.
+  // Takes operations in the order of time. True: a step ended with this one.
   bool ends_step(const Operation& op) {
     if (!op.collective) {
       copied_ = std::max(copied_, op.bytes);
@@ -52,7 +52,7 @@ class Repeats {
   }
 
   bool found() const { return found_; }
-  // Steps that had ended when it was found, as far as they were like the others.
+  // Steps that had ended when the period was found, as far as they were like the others.
   std::size_t earlier() const { return earlier_; }
 
  private:
@@ -69,10 +69,10 @@ class Repeats {
   };
   struct Anchor {
     std::uint64_t hash, gram;
-    std::size_t before;  // operations that are in the gram
-    std::size_t length;  // of a step, in collectives
+    std::size_t before;  // operations in the gram before the anchor
+    std::size_t length;  // collectives in a step
   };
-  // Of one step: the operations from `from` to `to`, which is the anchor's.
+  // One step: the operations from `from` to `to`, which is the one that recurs.
   struct Unit {
     std::size_t from = 0, to = 0, times = 0;
   };
@@ -87,8 +87,9 @@ class Repeats {
     return bytes > kScalarBytes && bytes >= largest_ / kSmallReduction;
   }
   bool gradient(std::size_t i) const { return text_.data()[i].reduction && large(i); }
-  // Of a forward pass: where it gathers on the program's own thread, while another does the
-  // backward pass; or else where a batch of data has come in.
+  // True if the operation belongs to a forward pass. If another thread does the backward pass, that
+  // is a gather on the program's own thread. Otherwise it is an operation before which a batch of
+  // data came in.
   bool forward(std::size_t i) const {
     const Symbol& s = text_.data()[i];
     if (gathers_) return !s.reduction && !s.autograd && large(i);
@@ -112,7 +113,7 @@ class Repeats {
     largest_ = largest_copy_ = 0;
     for (const Symbol& s : text_) largest_ = std::max(largest_, s.reduction ? s.bytes : 0);
     if (largest_ <= kScalarBytes) return;
-    std::size_t first = 0;  // what comes before it prepares
+    std::size_t first = 0;  // what comes before it is preparation
     while (!gradient(first)) ++first;
     bool autograd = false;
     std::size_t forward = 0;
@@ -133,7 +134,7 @@ class Repeats {
     }
   }
 
-  // The reduction that recurs most often, with the same operations in between.
+  // Finds the reduction that recurs most often with the same operations in between.
   bool finest(std::size_t before, Unit& best) {
     places_.clear();
     for (std::size_t i = before; i < text_.size(); ++i) {
@@ -164,8 +165,8 @@ class Repeats {
     return sum;
   }
 
-  // What is mostly between two of the occurrences: of the last ones, two may be the same, and most
-  // of a third.
+  // Finds what is usually between two of the occurrences. Among the last ones, at least two have to
+  // be the same, and at least a third of them.
   bool usual(const Place* first, const Place* last, Unit& unit) const {
     constexpr std::size_t kLooked = 16;
     std::uint64_t sums[kLooked];
@@ -176,7 +177,7 @@ class Repeats {
     for (std::size_t k = 0; k < n; ++k) {
       const auto same = static_cast<std::size_t>(std::count(sums, sums + n, sums[k]));
       const std::size_t length = from[k + 1].at - from[k].at;
-      // Of two that are as frequent (an evaluation behind every other step) the shorter.
+      // If two are equally frequent (an evaluation after every other step), this takes the shorter.
       if (same > most || (same == most && length < unit.to - unit.from + 1)) {
         most = same;
         unit.from = from[k].at + 1;
@@ -193,8 +194,9 @@ class Repeats {
     return false;
   }
 
-  // Whether all that is reduced again and again, or gathered often, is so in the unit: else it is a
-  // part of one, as a micro-batch can be. At first, whether anything else is at all.
+  // True if the unit holds everything large that is reduced again and again, or gathered often.
+  // Otherwise it is only a part of a step, as a micro-batch can be. While there are few
+  // occurrences, nothing large may be outside of the unit at all.
   bool holds_all(const Unit& unit, const Place* first, const Place* last, std::size_t times) {
     constexpr std::size_t kYoung = 16;
     constexpr std::size_t kMicroBatches = 8;
@@ -220,11 +222,12 @@ class Repeats {
     return !others_.failed() && !within_.failed();
   }
 
-  // The reduction behind which the unit has its longest part without one: the next forward pass.
+  // Takes as the anchor the reduction after which the unit has its longest part without one: the
+  // next forward pass.
   void settle(const Unit& unit) {
     std::size_t at = unit.to;
     std::size_t longest = 0;
-    std::size_t last = unit.to;  // the reduction before: of the first one the last of the unit
+    std::size_t last = unit.to;  // the reduction before; for the first one, the unit's last
     std::size_t length = 0;      // since then
     bool data = false;
     for (std::size_t i = unit.from; i <= unit.to; ++i) {
@@ -256,7 +259,7 @@ class Repeats {
     }
   }
 
-  // But for the operation that is looked at now.
+  // Counts the steps so far, without the operation that is looked at now.
   void count_earlier(std::uint64_t hash, std::uint64_t wanted, std::size_t before) {
     earlier_ = 0;
     for (std::size_t i = before; i + 1 < text_.size(); ++i) {
@@ -268,10 +271,10 @@ class Repeats {
   Pages<Place> places_;
   Pages<Place> others_;
   Pages<std::uint64_t> within_;
-  std::uint64_t largest_ = 0;       // bytes of a reduction
-  std::uint64_t largest_copy_ = 0;  // since the first of them
+  std::uint64_t largest_ = 0;       // bytes of the largest reduction
+  std::uint64_t largest_copy_ = 0;  // bytes of the largest copy since the first gradient
   std::uint64_t copied_ = 0;
-  bool gathers_ = false;  // for its forward passes
+  bool gathers_ = false;  // in its forward passes
   std::size_t since_look_ = 0;
   std::size_t look_at_ = kFirstLook;
   std::size_t since_anchor_ = 0;

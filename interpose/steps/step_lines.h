@@ -1,5 +1,5 @@
-// What was called in each step, and its line: tprof_step. Exact where no record was lost: a call
-// belongs to the step in which it began.
+// Collects what was called in each step, and writes its line: tprof_step. It is exact if no record
+// was lost: a call belongs to the step in which it began.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tprof {
 
 struct StepRow {
-  std::uint64_t from_ns;  // of the step
+  std::uint64_t from_ns;  // when the step began
   LedgerKey key;
   LedgerValues values;
 };
@@ -25,8 +25,7 @@ class StepRows {
     if (rows_.size() >= merge_at_) merge();
   }
 
-  // Those of one step, which are then gone, into `totals`. False: memory was short, some are not
-  // there.
+  // Moves the rows of one step into `totals`. False: memory was short, and some are missing.
   bool take(const StepInterval& step, Pages<Total>& totals) {
     merge();
     totals.clear();
@@ -71,8 +70,8 @@ class StepRows {
   std::size_t merge_at_ = kFirstMerge;
 };
 
-// `launches`: of graphs, whose calls are in no row. `lost`: whether calls may be missing. `found`:
-// nobody marked it.
+// `launches`: launches of graphs, whose calls are in no row. `lost`: calls may be missing. `found`:
+// nobody marked the step.
 inline void step_line(Text& out, const View& view, const StepInterval& step,
                       const Pages<Total>& rows, std::uint64_t launches, bool lost, bool found) {
   open_line(out, view, LineKind::step, 0) << ",\"args\":{\"step\":" << step.step << ",\"ts\":";

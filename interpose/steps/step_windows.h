@@ -12,7 +12,8 @@ class StepWindows {
  public:
   explicit StepWindows(Windows& windows) : windows_(windows) { adopt(); }
 
-  // TPROF_SCHEDULE's, or what `tprof ctl` made of it since. False: the same as before.
+  // Takes over TPROF_SCHEDULE, or what `tprof ctl` made of it since. False: it is the same as
+  // before.
   bool adopt() {
     const std::string_view now = bounded_text(windows_.schedule);
     const std::uint64_t asked_ns = windows_.asked_ns.load(std::memory_order_relaxed);
@@ -30,8 +31,8 @@ class StepWindows {
 
   bool wanted() const { return schedule_.by == WindowsBy::steps; }
 
-  // `steps`: those without a line yet, in the order of time. A window goes on between its steps.
-  // `marked`: by the program.
+  // `steps` are those without a line yet, in the order of time. A window goes on between its steps.
+  // `marked`: the program marks its steps.
   void follow(const StepIntervals& steps, bool marked) {
     tell_begun(steps, marked);
     if (!wanted()) return;
@@ -61,7 +62,7 @@ class StepWindows {
  private:
   static constexpr std::uint64_t kNone = UINT64_MAX;
 
-  // The step that it was to begin with has begun: there is no window.
+  // The step that the schedule was to begin with has begun already: there is no window.
   void miss() {
     schedule_ = {};
     schedule_.by = WindowsBy::control;
@@ -85,14 +86,14 @@ class StepWindows {
     begun.count.store(last.ordinal + 1, std::memory_order_release);
   }
 
-  // Where it is not known yet with which step the schedule begins, the next one may be it.
+  // While it is not known with which step the schedule begins, the next one may be it.
   Action action_of_step(std::uint64_t ordinal) const {
     if (!wanted()) return Action::none;
     if (first_ == kNone) return Action::warmup;
     return ordinal >= first_ ? action_of(schedule_, ordinal - first_) : Action::none;
   }
   Action action_of_next() const { return action_of_step(next_); }
-  // Between two steps: what the next one will be.
+  // Publishes the state. Between two steps, `now` is what the next one will be.
   void tell(Action now) {
     if (!wanted()) return;
     const std::uint32_t open = is_open(last_window(windows_)) ? kWindowOpen : 0;

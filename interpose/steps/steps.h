@@ -1,5 +1,6 @@
-// Finds steps where they are marked, while the program makes them, and gives each its line: a sink
-// of the drain (lines/record_sink.h). Run by the writer's thread; the hot path knows nothing of it.
+// Finds steps while the program makes them, by their marks or by what repeats, and gives each its
+// line. It is a sink of the drain (lines/record_sink.h), run by the writer's thread; the hot path
+// knows nothing of it.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,15 @@ class Steps {
     parse_step_mark(bounded_text(view.head().step_mark), mark_);
     finds_ = mark_.by == StepBy::period ||
              (mark_.by == StepBy::automatic && windows_.wanted());  // until a mark is seen
-    // The first step begins with the trace: nothing tells what of it only prepares.
+    // The first step begins with the trace: nothing tells how much of it is preparation.
     if (mark_.by == StepBy::call) steps_.add(-1, view.head().base_mono_ns, StepInterval::kOpen);
   }
 
   bool wanted() const { return mark_.by != StepBy::off; }
 
-  // Before records are drained: looks for marks in all that can be drained by then. Only records
-  // below `limit(thread)` may be drained afterwards, so that every call is drained after the mark
-  // that its step begins with was seen. `last`: none will follow.
+  // Before records are drained, looks for marks in all that can be drained by then. Only records
+  // below `limit(thread)` may be drained afterwards. So a call is drained after the mark that
+  // begins its step was seen. `last`: no marks will follow.
   void begin(const Progress& p, bool last) {
     began_ns_ = now_ns();
     if (windows_.adopt() && windows_.wanted() && !seen_) finds_ = mark_.by == StepBy::automatic;
@@ -45,7 +46,7 @@ class Steps {
     });
     const bool ranges = mark_.by == StepBy::automatic || mark_.by == StepBy::range;
     if (ranges) {
-      // First the open ones: one that ends meanwhile is in its ring then.
+      // Open ranges come first: one that ends meanwhile is in its ring then.
       steps_.forget_seen();
       each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
     }
@@ -59,7 +60,7 @@ class Steps {
   }
   std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
 
-  // A closed record that counts.
+  // Takes a closed record that counts.
   void record(const Record& r, const ThreadArea& t) {
     if (!wanted()) return;
     const StepInterval* step = steps_.at(r.start_ns);
@@ -75,8 +76,8 @@ class Steps {
     if (key.function != 0) rows_.add(*step, key, r.count, r.dur_ns);
   }
 
-  // All that may be drained was: lines for the steps that nobody can add to any more, within their
-  // part of the quota.
+  // Call this when all that may be drained was drained. Writes lines for the steps that nobody can
+  // add to any more, within their part of the quota.
   void end(Text& out, Progress& p) {
     if (!wanted()) return;
     const std::uint64_t quota = view_.head().quota / kStepQuotaDivisor;
@@ -101,7 +102,7 @@ class Steps {
   }
 
  private:
-  // Calls and ranges without a record, because their ring was full.
+  // Returns how many calls and ranges have no record because their ring was full.
   std::uint64_t records_lost() const {
     std::uint64_t lost = 0;
     view_.each_row([&](const LedgerRow& row, const ThreadArea& t) {
@@ -127,8 +128,8 @@ class Steps {
     marked_.push_back({number, r.start_ns, to_ns});
   }
 
-  // Ranges that are open were seen before those that have ended, and threads one after the other:
-  // they are counted in the order of time.
+  // Open ranges were seen before those that have ended, and threads one after the other. So the
+  // marks are put in the order of time first.
   void add_marked() {
     if (marked_.size() == 0) return;
     const std::uint64_t lost = records_lost();
@@ -141,8 +142,8 @@ class Steps {
     lost_at_mark_ = lost;
   }
 
-  // Where nothing marks a step. Only what was looked at is drained; but a call that stands holds
-  // nobody up for longer than this.
+  // Finds steps that nothing marks. Only what was looked at is drained, but a call that stands
+  // holds nobody up for longer than kStands.
   void find(const Progress& p, bool last) {
     constexpr std::uint64_t kStands = 1'000'000'000;
     const std::uint64_t before_ns =
@@ -210,7 +211,7 @@ class Steps {
   Operations operations_;
   Repeats repeats_;
   StepIntervals steps_;
-  Pages<Marked> marked_;  // as this look finds them
+  Pages<Marked> marked_;  // found by this look
   StepWindows windows_;
   StepRows rows_;
   Pages<Total> totals_;
@@ -219,10 +220,10 @@ class Steps {
   std::uint64_t oldest_open_ns_ = 0;
   std::uint64_t lost_before_ = 0;
   std::uint64_t lost_at_mark_ = 0;
-  std::uint64_t lost_until_ns_ = 0;  // calls may be missing from what began before
+  std::uint64_t lost_until_ns_ = 0;  // steps that began before may lack calls
   bool by_marks_ = false;
   bool finds_ = false;
-  bool seen_ = false;  // a mark: numbered ranges, where these are looked for
+  bool seen_ = false;  // a range that marks a step was seen
 };
 
 }  // namespace tprof

@@ -1,5 +1,5 @@
-// What may be wanted of a call besides its record: off as a rule, so that one look tells a call
-// that nothing of it is.
+// Extras that may be wanted of a call besides its record. They are off as a rule, and one look
+// tells a call that none of them is wanted.
 #pragma once
 
 #include <atomic>

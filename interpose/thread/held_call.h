@@ -1,5 +1,5 @@
-// Calls in the ledger: one that has returned, and those that are counted together when the last
-// has.
+// Counts calls in the ledger: one that has returned, and those that are counted together when the
+// last has returned.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@ struct CUgraph_st;  // what a cudaGraph_t points to
 
 namespace tprof {
 
-// The ledger's part of one finished call. `signature_name`: of a collective that takes part in its
-// communicator's signature, else 0.
+// Counts one finished call in the ledger. `signature_name`: name hash of a collective that takes
+// part in its communicator's signature, else 0.
 [[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key,
                                                    const Record& r, bool ok,
                                                    std::uint64_t signature_name) {
@@ -33,7 +33,7 @@ namespace tprof {
   s.count += signature_mix(r.seq, signature_name, r.count, r.dtype, r.peer, r.reduce);
 }
 
-// Of a call that was to have a line, and found the ring full.
+// Counts a call that was to have a line, and found the ring full.
 inline void count_lost_line(Transaction& transaction) {
   ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
 }
@@ -61,8 +61,8 @@ struct HeldCall {
 // A call inside ncclGroupStart/End: it enters the ledger with its group or not at all.
 struct GroupedCall : HeldCall {
   std::uint64_t name_hash;              // for the signature; 0: not a collective
-  std::atomic<std::uint64_t>* counter;  // that its seq was taken from, or null
-  ::CUgraph_st* graph;                  // that it is captured into, or null
+  std::atomic<std::uint64_t>* counter;  // the one that its seq was taken from, or null
+  ::CUgraph_st* graph;                  // the graph that it is captured into, or null
 };
 
 }  // namespace tprof

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::uint64_t kLevelBytes = ledger_level_rows(0) * sizeof(LedgerRow);
 
-// Room for as many records again behind the first `capacity`.
+// Makes room for as many records again behind the first `capacity`.
 bool back_next(ThreadArea& area, std::uint64_t capacity) {
   if (area.backed.load(std::memory_order_acquire) >= 2 * capacity) return true;
   const std::uint64_t end = area.ring + capacity * sizeof(Record);
   if (!session::mapping().back(end, end + capacity * sizeof(Record))) return false;
-  // The thread may have done it itself meanwhile, and more.
+  // The thread itself may have done it meanwhile, and more.
   std::uint64_t backed = area.backed.load(std::memory_order_relaxed);
   while (backed < 2 * capacity &&
          !area.backed.compare_exchange_weak(backed, 2 * capacity, std::memory_order_release)) {
@@ -27,8 +27,8 @@ bool back_next(ThreadArea& area, std::uint64_t capacity) {
 
 }  // namespace
 
-// Where the beginning of a ring has no room in the file the smallest does nearly as well: on such a
-// disk there will be no lines, and the counts have to outlive the process.
+// If the file has no room for the beginning of a ring, the smallest ring does nearly as well: on
+// such a disk there will be no lines, and the counts have to outlive the process.
 std::uint64_t allocate_area(std::uint32_t ring_records) {
   Mapping& m = session::mapping();
   const auto bytes = [](std::uint32_t records) {
@@ -61,15 +61,15 @@ bool grow_ring(Thread& t) {
   ThreadArea& area = *t.area;
   const std::uint64_t capacity = t.mask + 1;
   if (capacity >= area.most) return false;
-  // The places of those in the ring stay what they are in the first round, and where one of odd
-  // number begins.
+  // The records in the ring keep their places in the first round, and at the beginning of a round
+  // of odd number.
   const std::uint64_t head = area.head.load(std::memory_order_relaxed);
   if (head > capacity && (head & (2 * capacity - 1)) != capacity) return false;
-  // No system call for each call that is dropped: again when the writer has made way.
+  // Makes no system call for each call that is dropped: tries again when the writer has made way.
   const std::uint64_t tail = area.tail.load(std::memory_order_relaxed);
   if (tail == t.refused_at) return false;
   if (!back_next(area, capacity)) {
-    t.refused_at = tail;  // nothing is said before something is lost: that is counted
+    t.refused_at = tail;  // says nothing before something is lost, which is counted
     return false;
   }
   area.capacity.store(2 * capacity, std::memory_order_release);

@@ -9,26 +9,27 @@
 
 namespace tprof {
 
-// Whether the ring has a place for the next record: sets `room_until` anew. Makes the ring larger
-// where the thread has come to its end; wakes the writer where it is half full.
+// True if the ring has a place for the next record. Sets `room_until` anew. Enlarges the ring if
+// the thread has come to its end, and wakes the writer if it is half full.
 [[gnu::cold, gnu::noinline]] bool more_room(Thread& t);
 
-// Twice the room. False: it stays as it is, for want of room or since a record would have to move.
+// Doubles the room. False: it stays as it is, for want of room or since a record would have to
+// move.
 [[gnu::cold, gnu::noinline]] bool grow_ring(Thread& t);
 
-// On the writer's thread: the room that a ring will take next is there before its thread wants it.
-// The kernel takes half a millisecond to make the last doubling.
+// Called on the writer's thread: makes the room that a ring will take next before its thread wants
+// it. The kernel takes half a millisecond to make the last doubling.
 void prepare_rings();
 
-// The offset of a new area with its ledger's first level and a ring; 0: no memory. No records: it
-// has no ring.
+// Returns the offset of a new area with its ledger's first level and a ring; 0: no memory. If
+// `ring_records` is 0, it has no ring.
 std::uint64_t allocate_area(std::uint32_t ring_records);
 
 // Makes `r` an open record that tells the calling thread's name.
 [[gnu::cold]] void fill_thread_name(Record& r, std::uint32_t tid);
 
-// The place for the next record: in the ring, or the one outside it if the ring is full or the call
-// is to have no line. `in_ring` says which.
+// Returns the place for the next record: in the ring, or the one outside it if the ring is full or
+// the call is to have no line. `in_ring` says which.
 [[gnu::always_inline]] inline Record& next_record(Thread& t, bool wants_line, bool& in_ring) {
   ThreadArea& area = *t.area;
   const std::uint64_t head = area.head.load(std::memory_order_relaxed);
@@ -38,14 +39,14 @@ std::uint64_t allocate_area(std::uint32_t ring_records);
     return t.ring[head & t.mask];
   }
   Record& outside = t.shared ? t.own_outside_ring : area.outside_ring;
-  // Out of sight while it is filled: a kill in between must not leave half of one call and half of
-  // the one before.
+  // Hidden while it is filled: a kill in between must not leave half of one call and half of the
+  // one before.
   outside.function = kMetaVoid;
   after_publishing();
   return outside;
 }
 
-// Makes an open record visible. It must be whole but for txn (0) and what the call will tell.
+// Makes an open record visible. It must be whole but for txn (0) and the outcome of the call.
 [[gnu::always_inline]] inline void publish(Thread& t, Record& r, std::uint8_t function,
                                            bool in_ring) {
   std::atomic_ref<std::uint8_t>(r.function).store(function, std::memory_order_release);

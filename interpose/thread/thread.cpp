@@ -30,8 +30,8 @@ struct Shared {
   std::uint32_t session = 0;
 };
 Shared g_shared;
-Lock g_list_lock{LockOrder::areas};         // of the list of areas
-Lock g_exit_key_lock{LockOrder::exit_key};  // of making the key
+Lock g_list_lock{LockOrder::areas};         // for the list of areas
+Lock g_exit_key_lock{LockOrder::exit_key};  // for making the key
 
 // The list's last place is the shared area's.
 constexpr std::uint32_t kOwnAreas = kMaxThreads - 1;
@@ -51,15 +51,16 @@ std::uint32_t thread_id() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
-// By its name as it is now: threads are named before they do anything.
+// Goes by its name as it is now: threads are named before they do anything.
 ThreadKind kind_of_this_thread() {
   char name[kThreadNameBytes] = {};
   prctl(PR_GET_NAME, name);
   return thread_kind(name);
 }
 
-// An area that a finished thread left: its ledger goes on, its unread records stay in the ring. Not
-// one whose ring is full: it has no place for the marker that tells whose records follow.
+// Takes an area that a finished thread left: its ledger goes on, its unread records stay in the
+// ring. Skips an area whose ring is full: it has no place for the marker that tells whose records
+// follow.
 ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   const Mapping& m = session::mapping();
   const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
@@ -73,8 +74,8 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
       area->tid.store(0, std::memory_order_release);
       continue;
     }
-    // What the last owner wrote without committing (it was cancelled in a call) must not be
-    // taken for part of our first transaction.
+    // Changes that the last owner did not commit (it was cancelled in a call) must not be taken for
+    // part of our first transaction.
     const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
     m.view().each_row_of(*area, [&](const LedgerRow& row) {
       for (LedgerSlot& slot : const_cast<LedgerRow&>(row).slot) {
@@ -124,7 +125,7 @@ void unmap_pending(Thread& t) {
   t.pending = nullptr;
 }
 
-// The thread ends: its area is free for another one.
+// Called when the thread ends: its area is free for another one.
 void leave(void* area) {
   Thread& t = t_thread;
   if (t.area != area || t.session != session::number()) return;
@@ -162,8 +163,8 @@ void take_area(Thread& t, ThreadArea* area) {
 bool attach(Thread& t) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const DepthGuard guard(t);  // nothing that starting calls is to be recorded
-  // By a signal handler, just before they were held.
+  const DepthGuard guard(t);  // calls that starting makes are not to be recorded
+  // A signal handler may have attached it just before the signals were held.
   if (t.area != nullptr && t.session == session::number()) return true;
   if (session::closed() && !session::in_exiting_thread()) return false;
   if (!session::start()) return false;
@@ -198,7 +199,7 @@ bool attach_own(Thread& t) {
   const Mapping& m = session::mapping();
   const std::uint64_t offset = allocate_area(session::config().ring_records);
   if (offset == 0) return false;
-  // Never free for another thread, and no thread of which anything is told.
+  // With this tid it is never free for another thread, and stands for no thread that lines tell of.
   m.at<ThreadArea>(offset)->tid.store(UINT32_MAX, std::memory_order_relaxed);
   if (!enlist(offset, kOwnAreas)) return false;
   t = {};

@@ -17,8 +17,8 @@ struct GroupedCall;  // capture/groups.h
 
 inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
 
-// How many NVTX ranges are open on the thread: first those of which nothing is known, then those
-// in its area, then those that had no room there.
+// The number of NVTX ranges that are open on the thread: first those of which nothing is known,
+// then those in its area, then those that had no room there.
 struct RangeLevels {
   std::uint32_t unknown = 0;
   std::uint32_t known = 0;
@@ -32,17 +32,17 @@ struct Thread {
   static constexpr std::uint32_t kAtRest = 1U << 30;
 
   std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
-  // Of wrappers that the thread is in: calls that NCCL makes to itself do not count. Less than
-  // kAtRest: the dynamic linker has not made this thread's variables yet.
+  // How many wrappers the thread is in, above kAtRest: calls that NCCL makes to itself do not
+  // count. Less than kAtRest: the dynamic linker has not made this thread's variables yet.
   std::uint32_t depth = kAtRest;
   std::uint32_t group_depth = 0;
-  std::uint32_t groups_of = kNoSession;  // the session that they are counted in
+  std::uint32_t groups_of = kNoSession;  // the session that groups are counted in
   std::uint32_t group = 0;               // its number, 0 until its first call
   std::int32_t device = 0;               // CUDA's default until cudaSetDevice
   bool shared = false;                   // the area is shared with other threads: take the lock
   bool late = false;     // the exit handlers have run: every call closes the file again
   bool booking = false;  // in a call that allocates or frees (books/calls.h)
-  int cancel_state = 0;  // to go back to, while it has the shared area's lock
+  int cancel_state = 0;  // restored when it gives the shared area's lock back
 
   std::uint32_t areas = 0;  // how many it has been given so far
   ThreadArea* area = nullptr;
@@ -51,7 +51,7 @@ struct Thread {
   std::uint64_t room_until = 0;           // records below this number have a place: see more_room()
   std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
 
-  Record own_outside_ring{};  // where the area's is everybody's
+  Record own_outside_ring{};  // used where the area's is shared
 
   static constexpr std::uint32_t kCachedRows = 32;
   LedgerRow* row[kCachedRows] = {};
@@ -74,13 +74,14 @@ extern thread_local constinit Thread t_thread __attribute__((tls_model("initial-
 // Gives the calling thread its area, starting the session if need be. False: tracing is off.
 [[gnu::cold, gnu::noinline]] bool attach(Thread& t);
 
-// An area for a thread of the library's own, which makes no calls.
+// Makes an area for a thread of the library's own, which makes no calls.
 bool attach_own(Thread& t);
 
-// Of another session than this process's, if the thread's are.
+// Forgets the thread's groups if they are of another session than this process's.
 [[gnu::cold, gnu::noinline]] void forget_groups(Thread& t);
 
-// Whether the calling wrapper is to record. Leaves no trace of itself where it is not.
+// Returns the thread if the calling wrapper is to record, else null, and then leaves no trace of
+// itself.
 inline Thread* recording_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();
@@ -91,14 +92,15 @@ inline Thread* recording_thread() {
   return &t;
 }
 
-// The same for a call that counts nothing: it begins no session, as the exit handlers of a child
-// that was forked from a traced process would, which destroys its parent's handles.
+// The same for a call that counts nothing, and so begins no session. Otherwise the exit handlers of
+// a child that was forked from a traced process would begin one, by destroying its parent's
+// handles.
 inline Thread* thread_in_session() {
   return session::started() ? recording_thread() : nullptr;
 }
 
-// A wrapper has passed a call on without recording it, though tracing is on: NCCL's to itself, or
-// one that the coverage has to speak of. `from`: who made it.
+// Called when a wrapper has passed a call on without recording it, though tracing is on. It is
+// NCCL's call to itself, or one that the coverage has to report. `from`: the call's caller.
 [[gnu::cold, gnu::noinline]] void passed_on(const void* from);
 
 class [[nodiscard]] DepthGuard {

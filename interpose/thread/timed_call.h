@@ -13,9 +13,9 @@ struct Pair;
 
 struct TimedCall {
   timing::Pair* pair = nullptr;  // null: not timed
-  bool lost = false;             // though it was to be, as `why` says
+  bool lost = false;             // it was to be timed and is not, as `why` says
   TimingLost why{};
-  std::uint64_t cupti = 0;  // by which CUPTI knows it; 0: not timed so
+  std::uint64_t cupti = 0;  // the number by which CUPTI knows it; 0: none
   bool computes = false;    // work of a stream that computes: a graph, or a copy there
 };
 

@@ -7,7 +7,7 @@
 namespace tprof {
 namespace {
 
-Lock g_shared_calls{LockOrder::shared_calls};  // of the threads that share an area
+Lock g_shared_calls{LockOrder::shared_calls};  // for the threads that share an area
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A thread's changes of its ledger and records, each true as a whole or not at all.
+// A thread's changes to its ledger and records, each valid as a whole or not at all.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,8 @@
 
 namespace tprof {
 
-// The row of `key` in this thread's ledger. Never null: see the overflow row in transaction.cpp.
+// Returns the row of `key` in this thread's ledger. There always is one: see the overflow row in
+// transaction.cpp.
 [[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
 
 [[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
@@ -22,18 +23,19 @@ namespace tprof {
 }
 static_assert(Thread::kCachedRows == 32);
 
-// What readers of the running process go by has been stored (`committed`, `head`), with release:
-// that orders it behind what came before. What follows, in places that it made old (the row's other
-// slot, the record's place, the record outside the ring), must not be seen before it: a reader that
-// finds, behind an acquire fence, what it went by unchanged has then read nothing that is newer. By
-// the C++ memory model: a store behind this fence that the reader has read makes the two fences
-// synchronise, and so what was stored before this one is seen by what the reader loads behind its
-// own. No instruction on x86-64, whose stores stay in order; `dmb ish` on aarch64.
+// Called behind the release store of `committed` or `head`, by which readers of the running process
+// go: the release orders it behind what came before. The stores that follow go to places that it
+// made old (the row's other slot, the record's place, the record outside the ring). They must not
+// be seen before it. A reader that finds `committed` or `head` unchanged, behind an acquire fence,
+// has then read nothing that is newer. By the C++ memory model: if the reader has read a store
+// behind this fence, the two fences synchronise. So loads behind the reader's fence see what was
+// stored before this one. No instruction on x86-64, whose stores stay in order; `dmb ish` on
+// aarch64.
 [[gnu::always_inline]] inline void after_publishing() {
   std::atomic_thread_fence(std::memory_order_release);
 }
 
-// One change of this thread's ledger and records, true as a whole at commit().
+// One change to this thread's ledger and records, which its destructor commits as a whole.
 class [[nodiscard]] Transaction {
  public:
   explicit Transaction(Thread& t) : t_(t) {

@@ -18,44 +18,45 @@
 namespace tprof::timing::busy {
 namespace {
 
-// A host that launches again within this time has kept the stream busy, as far as we tell.
+// If the host launches again within this time, we assume that the stream stayed busy.
 constexpr std::uint64_t kGapNs = 20'000;
-// A stream is asked whether it is empty this often at most, and at least.
+// While a stream is launched on, two queries whether it is empty are at least kAskNs and at most
+// kAskAnywayNs apart.
 constexpr std::uint64_t kAskNs = 50'000;
 constexpr std::uint64_t kAskAnywayNs = 250'000;
-// The end of what was launched so far is marked this often at most; and a mark is made at least so
-// often, since calls are known no farther than the marks are.
+// follow() marks the end of what was launched so far, at most every kFollowNs. launched() makes a
+// mark if none was made for kPassNs, because calls can be judged only up to the latest mark.
 constexpr std::uint64_t kFollowNs = 20'000;
 constexpr std::uint64_t kPassNs = 10'000'000;
-// A stream that ran dry is marked again this often at most.
+// A stream that ran dry is marked again at most this often.
 constexpr std::uint64_t kAgainNs = 200'000;
 constexpr std::uint64_t kComputesNs = 10'000'000'000;
-// A launch waits for room behind a thousand others. Behind fewer than this it does not.
+// A launch waits for room behind a thousand others. Behind fewer than kNoQueue it does not.
 constexpr std::uint32_t kNoQueue = 256;
 
 struct Stream {
-  std::atomic<std::uint64_t> id;         // 0: nobody's
-  std::atomic<bool> taken;               // a thread looks at what follows
-  std::atomic<bool> missed;              // a thread could not
+  std::atomic<std::uint64_t> id;         // 0: the entry is free
+  std::atomic<bool> taken;               // a thread uses the fields below
+  std::atomic<bool> missed;              // a thread gave up waiting for `taken`
   std::atomic<std::uint32_t> launching;  // threads that are in a launch
   std::uint32_t epoch;
   CUstream handle;
   bool open;             // it was given work since the last wait
-  bool unseen;           // it may have been given some that no mark tells of,
-  ExposureLost why;      // since that could not be made
-  bool idle_since_mark;  // nothing was put into it behind the last mark
-  bool dry_since_mark;   // as in Mark: what the next one will tell
+  bool unseen;           // it may have got work that no mark accounts for
+  ExposureLost why;      // the reason for `unseen`
+  bool idle_since_mark;  // nothing was put into it since the last mark
+  bool dry_since_mark;   // this and the next three go into the next Mark
   std::uint64_t dry_from_ns;
   std::uint64_t dry_to_ns;
   std::uint64_t idle_to_ns;
   std::uint64_t begun_ns;     // when the last launch began
-  std::uint64_t kernel_ns;    // of those, the last one of a kernel or graph
-  std::uint64_t launched_ns;  // when the last work was in it
-  std::uint64_t asked_ns;     // when it was known to be busy, or empty
+  std::uint64_t kernel_ns;    // when the last launch of a kernel or graph began
+  std::uint64_t launched_ns;  // when the last launch returned
+  std::uint64_t asked_ns;     // when it was last known to be busy or empty
   std::uint64_t marked_ns;
-  std::uint64_t passed_ns;  // by a mark of that kind
+  std::uint64_t passed_ns;  // when follow() last marked it
   std::uint32_t launches;   // since the stream was empty, or a thread waited for a device
-  std::uint32_t waits;      // g_waits then
+  std::uint32_t waits;      // g_waits at the last launch
 };
 
 constexpr std::uint32_t kStreams = 256;
@@ -68,8 +69,8 @@ constinit std::atomic<std::uint32_t> g_waits{0};
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Handles stay in the table: programs have few streams, and a handle that comes again is the same
-// stream to us.
+// Handles stay in the table: programs have few streams, and a reused handle counts as the same
+// stream.
 Stream* find(std::uint64_t id, bool make = false) {
   const std::uint64_t first = mix64(id);
   for (std::uint32_t n = 0; n < kStreams; ++n) {
@@ -94,7 +95,8 @@ void set_open(Stream& s, bool open) {
   open ? g_open[at / 64].fetch_or(bit) : g_open[at / 64].fetch_and(~bit);
 }
 
-// One thread at a time; another one that does not get it within microseconds says so and goes on.
+// Lets one thread at a time use a stream's fields. A thread that does not get in within
+// microseconds sets `missed` and goes on.
 class [[nodiscard]] Taken {
  public:
   explicit Taken(Stream& s) : s_(s) {
@@ -113,8 +115,8 @@ class [[nodiscard]] Taken {
   bool well_ = false;
 };
 
-// Nothing is known of what a former epoch left. A stream that comes up for the first time in a
-// process that was followed from its beginning has done nothing before.
+// Resets a stream that was last used in an earlier epoch, whose work is not known. A stream first
+// seen in a process that was followed from its start has done no work before.
 void refresh(Stream& s, CUstream handle) {
   s.handle = handle;
   if (is_current(s)) return;
@@ -126,7 +128,7 @@ void refresh(Stream& s, CUstream handle) {
   s.epoch = epoch;
 }
 
-// False: the stream captures, and nothing may be recorded in it.
+// False: the stream is capturing, and nothing may be recorded in it.
 bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty) {
   Mark mark;
   mark.stream = s.id.load(std::memory_order_relaxed);
@@ -150,8 +152,8 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty) {
   return true;
 }
 
-// Whether the stream is empty now. It is asked only where the host was slow with it, and before
-// launches (`launches`) also where none of many was.
+// True if the stream is empty now. It is queried only if the host was slow to feed it. Before a
+// launch (`launches`) it is also queried if kAskAnywayNs have gone by, however fast launches come.
 bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
   const std::uint64_t gap = now - s.launched_ns;
   const std::uint64_t since = now - s.asked_ns;
@@ -175,8 +177,8 @@ bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
   return true;
 }
 
-// A launch that took long, but not for want of room behind others: the host had no core, or the
-// driver loaded the kernel's module first. The stream may have run dry meanwhile.
+// Notes a launch that took long although it did not wait for room behind others: the host had no
+// core, or the driver loaded the kernel's module first. The stream may have run dry meanwhile.
 void note_slow_launch(Stream& s, std::uint64_t now) {
   if (!s.open || now - s.begun_ns < kAskNs) return;
   if (!s.idle_since_mark && s.launches > kNoQueue) return;
@@ -264,7 +266,8 @@ bool computes(cudaStream_t stream) {
   return s != nullptr && is_current(*s) && now_ns() - s->kernel_ns < kComputesNs;
 }
 
-// Streams that are not made otherwise wait for the legacy default stream, and it for them.
+// Streams wait for the legacy default stream, and it for them, unless they were created as
+// non-blocking.
 bool is_legacy(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy;
 }

@@ -1,11 +1,11 @@
-// Follows what the program's streams are busy with, by the calls that it makes: a stream
-// computes from the first kernel or graph launched on it after a wait to the next wait. Marks, an
-// event each, stand there in the stream; exposure.h makes times of them.
+// Follows what keeps the program's streams busy, from the calls that it makes. A stream computes
+// from the first kernel or graph launched on it after a wait until its next wait. A mark, which is
+// one event, stands in the stream at each of these places; exposure.h turns marks into times.
 //
-// The program's threads wait for nothing here but another thread at the same stream, a few
-// microseconds; what can't be marked is unseen, and said. Budget of a launch between two marks:
-// 110 ns; a stream that the host feeds late is asked whether it is empty (cuStreamQuery) at most
-// every 50 us.
+// The program's threads wait here only for another thread at the same stream, for a few
+// microseconds. A place that can't be marked counts as unseen and is reported. Budget of a launch
+// between two marks: 110 ns. A stream that the host feeds late is queried (cuStreamQuery) every 50
+// us at most.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,45 +14,48 @@
 
 namespace tprof::timing::busy {
 
-// Whether launches and waits are followed now: TPROF_TIMING=events, in an open window.
+// True if launches and waits are followed now: TPROF_TIMING=events, in an open window.
 bool on();
 
-// Around a call that puts work of the program into a stream. Where the stream captures, neither.
+// Call these around a call that puts work of the program into a stream, unless the stream is
+// capturing.
 enum class Work : std::uint8_t { kernel, copy };
 [[gnu::cold]] void launches(cudaStream_t stream, Work work = Work::kernel);
 [[gnu::cold]] void launched(cudaStream_t stream);
 
-// A number that no other stream of the process has: a default stream is one for each device.
+// Returns an id that is unique in the process. A default stream has one for each device.
 std::uint64_t id_of(cudaStream_t stream);
 
-// Whether kernels were launched on the stream in the last 10 s.
+// True if kernels were launched on the stream in the last 10 s.
 [[gnu::cold]] bool computes(cudaStream_t stream);
 
-// Before a call that makes a stream wait, or that is no computation: what is in the stream up to
-// here is what it was busy with.
+// Call this before a call that makes a stream wait or that is no computation: what the stream was
+// busy with ends here.
 [[gnu::cold]] void waits(cudaStream_t stream);
 bool is_legacy(cudaStream_t stream);
-// Before a call in which a thread waits: the streams may run dry meanwhile.
+// Call this before a call in which a thread waits: the streams may run dry meanwhile.
 [[gnu::cold]] void host_waits();
-// Behind a call that records an event of the program's: it wants to know when the stream comes
-// there, so that we should as well.
+// Call this after a call that records one of the program's events. The program wants to know when
+// the stream gets there, so we should know too.
 [[gnu::cold]] void recorded(cudaStream_t stream);
-// Before a call of the thread on another stream than it launched on last: it may not come back to
-// that for long.
+// Call this before the thread makes a call on a stream other than the one it launched on last: it
+// may not return to that one for long.
 [[gnu::cold]] void turns_away();
 
-// Before the stream's handle is gone.
+// Call this before the stream's handle becomes invalid.
 [[gnu::cold]] void destroying(cudaStream_t stream);
 
-// Times are taken in open windows only. What is there when one opens, or when timing is switched
-// on, is not known.
+// Times are taken in open windows only. Work that is already there when a window opens, or when
+// timing is switched on, is not known.
 void set_window(bool open);
 void begin_epoch();
 void after_fork();
-// The program calls what is followed, before tracing has started or within another call.
+// The program makes a call that should be followed before tracing has started, or within another
+// call.
 void unseen();
 
-// For the reader. No mark is being made: what is made after this comes later than now_ns() before.
+// The reader asks these. True if no mark is being made: marks made after this are later than a
+// now_ns() read before it.
 bool at_rest();
 bool no_room();  // there were more streams than can be followed
 

@@ -1,7 +1,7 @@
-// NCCL runs the calls of one communicator one after the other, whatever their streams: a call does
-// not begin before the one before it has ended (ncclLaunchPrepare and ncclLaunchFinish make the
-// streams wait for each other). That wait is within the call, behind our first event, so the reader
-// has to know which call came before.
+// NCCL runs the calls of one communicator one after the other, whatever their streams. It makes the
+// streams wait for each other in ncclLaunchPrepare and ncclLaunchFinish, so a call does not begin
+// before the previous one has ended. This wait is within the call, after our first event, so the
+// reader has to know which call came before.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 namespace tprof::timing {
 
 struct InOrder {
-  // after: none, where the call before was on the same stream, or there was none.
+  // `after` is kNone if the previous call was on the same stream, or if there was none.
   static constexpr std::uint64_t kNone = 0;
-  static constexpr std::uint64_t kUnknown = UINT64_MAX;  // it was not timed
-  std::uint32_t comm = 0;                                // 0: of no communicator
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;  // the previous call was not timed
+  std::uint32_t comm = 0;                                // 0: no communicator
   std::uint64_t after = kNone;
 };
 
 namespace comm_order {
 
-// Whether calls of the communicator were seen on more than one stream.
+// True if calls of the communicator were seen on more than one stream.
 bool on_several_streams(std::uint32_t comm);
-// A call of `comm` was put into `stream`; `number`: of its pair, kUnknown: it has none.
+// Notes that a call of `comm` was put into `stream`, and returns which call it comes after.
+// `number` is its pair's number, or kUnknown if it has no pair.
 InOrder enqueued(std::uint32_t comm, std::uint64_t stream, std::uint64_t number);
 void after_fork();
 

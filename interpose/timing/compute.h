@@ -1,4 +1,4 @@
-// How long each device was busy with kernels that are not NCCL's: with one or with many at a time.
+// Counts how long each device was busy with kernels other than NCCL's, with one or many at a time.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class Compute {
     if (device < kTimedDevices) kernels_.push_back({start_ns, end_ns, device});
   }
 
-  // What began by `until_ns` and is known by now. A kernel that CUPTI tells of much later, and that
-  // ran before others that are counted, is not counted any more.
+  // Counts kernels that began by `until_ns` and are known by now. A kernel that CUPTI reports late
+  // is not counted any more if it ran before others that were counted.
   void settle(std::uint64_t until_ns, Head& head) {
     std::sort(kernels_.begin(), kernels_.end(),
               [](const Kernel& a, const Kernel& b) { return a.start_ns < b.start_ns; });

@@ -41,8 +41,8 @@ void give_back(Call& call) {
 }
 
 bool wanted() {
-  // Also of calls that come before CUPTI is there: those of other threads than the one that waits
-  // for it, and where it takes longer than that one waits.
+  // Includes calls that come before CUPTI is ready: those of threads that do not wait for it, and
+  // those made after that wait timed out.
   const cupti::State state = cupti::state();
   return state != cupti::State::leaving && state != cupti::State::out;
 }

@@ -1,6 +1,5 @@
-// The calls whose times CUPTI is to tell. A call's thread gives it an id, under which CUPTI knows
-// what the call makes the device do, and the thread that reads CUPTI's records gives its place
-// back.
+// The calls that CUPTI is to time. The calling thread gives each an id, under which CUPTI records
+// what the call makes the device do. The thread that reads CUPTI's records gives its place back.
 #pragma once
 
 #include <atomic>
@@ -10,8 +9,8 @@
 
 namespace tprof::timing::cupti_calls {
 
-// A number of the place, and above how often it was used: what was not waited for any more is not
-// taken for what has the place now.
+// An id is the place's number and, in the bits above, how often the place was used. So late records
+// of a call that was given up are not taken for the call that has the place now.
 inline constexpr std::uint32_t kPlaceBits = 16;
 inline constexpr std::uint32_t kPlaces = 1U << kPlaceBits;
 constexpr std::uint32_t place_of(std::uint64_t id) {
@@ -19,23 +18,23 @@ constexpr std::uint32_t place_of(std::uint64_t id) {
 }
 
 struct Call {
-  std::atomic<std::uint64_t> id{0};  // 0: nobody's, or given up
+  std::atomic<std::uint64_t> id{0};  // 0: the place is free
   std::uint64_t uses = 0;
   Calls of{};
   CUstream stream = nullptr;
   std::uint64_t stream_id = 0;     // busy::id_of
   std::uint64_t number = 0;        // a later call of its stream has a larger one
-  std::atomic<bool> whole{false};  // what is above is; the call has returned
-  std::uint32_t next = 0;          // of those that are free (FreeList)
+  std::atomic<bool> whole{false};  // the call has returned, and the fields above are set
+  std::uint32_t next = 0;          // the next free place (FreeList)
 };
 
-// Whether a call that is not timed counts as that.
+// True if a call that can't be timed counts as lost.
 bool wanted();
 TimedCall start(CUstream stream);
 void stop(std::uint64_t id, const Calls& of, bool in_progress);
 void drop(std::uint64_t id);
 
-// For the thread that reads. Places from made() on have not been used yet.
+// The thread that reads uses these. Places from made() on have not been used yet.
 std::uint32_t made();
 Call& call(std::uint32_t place);
 void give_back(Call& call);

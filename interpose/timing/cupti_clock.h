@@ -1,6 +1,6 @@
-// Where CUPTI's clock is on the host's. It says what the time is now, in the clock of its records;
-// that runs at the pace of CLOCK_REALTIME, which may be set and slewed: so it is asked again and
-// again. How well CUPTI knows a device's clock, it does not tell.
+// Converts times of CUPTI's clock to the host's. CUPTI tells the current time in the clock of its
+// records, which runs at the pace of CLOCK_REALTIME. CLOCK_REALTIME may be set and slewed, so CUPTI
+// is asked again and again. It does not tell how well it knows a device's clock.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tprof::timing {
 
 class CuptiClock {
  public:
-  // The best of a few looks. False: CUPTI does not tell, and the last answer stays.
+  // Takes the best of a few readings. False: CUPTI does not answer, and the last reading stays.
   bool ask() {
     constexpr int kLooks = 4;
     bool any = false;

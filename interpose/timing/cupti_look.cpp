@@ -23,27 +23,27 @@ namespace tprof::timing::cupti_look {
 namespace {
 
 constexpr std::uint32_t kFlushMs = 200;
-// By how much CUPTI may be wrong about where a device's clock is on the host's: it does not say.
+// How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
 constexpr std::uint64_t kSlackNs = 100'000;
-constexpr std::uint64_t kToldNs = 1'000'000'000;  // by then CUPTI has told of what began
-constexpr std::uint64_t kSoonNs = 400'000'000;    // the rest of a call that it told of
-constexpr std::uint64_t kLateNs = 5'000'000'000;  // a call that it did not tell of at all
+constexpr std::uint64_t kToldNs = 1'000'000'000;  // by then CUPTI has reported what began
+constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call that it reported
+constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
 constexpr std::uint64_t kLingerNs = 1'000'000'000;
 constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
 constexpr std::uint32_t kLastLookMs = 1000;
 
 std::atomic<bool> g_window{true};
-std::atomic<std::uint32_t> g_tried{0};  // futex: 1: we are CUPTI's client, or will not be
+std::atomic<std::uint32_t> g_tried{0};  // futex; 1: we are CUPTI's client, or never will be
 
-// ncclDevKernel_AllGather_RING_LL and the like, mangled or not; ncclSymkDevKernel_ of symmetric
-// memory.
+// Matches ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and ncclSymkDevKernel_ of
+// symmetric memory.
 bool is_nccl(const char* name) {
   const char* at = name == nullptr ? nullptr : std::strstr(name, "nccl");
   return at != nullptr && std::strstr(at, "Kernel") != nullptr;
 }
 
-// The last call of a stream that is known to have begun on the device, of so many streams: of a
-// further one no call is known to be over before the end.
+// Keeps, for each stream, the last call known to have begun on the device. There is room for kMost
+// streams; on any other, no call is known to be over before the end.
 class Streams {
  public:
   void began(std::uint64_t stream, std::uint64_t number) {
@@ -73,7 +73,7 @@ class Streams {
 
 class Looker {
  public:
-  // In memory that is zero.
+  // The object lies in zeroed memory.
   void begin(Compute* compute) { compute_ = compute; }
 
   void look(bool ending) {
@@ -95,7 +95,7 @@ class Looker {
   }
 
  private:
-  // Records go on for a while behind a window's end: what was called in it may still have to run.
+  // Records continue for a while after a window's end: calls made in it may still have to run.
   void open() {
     if (cupti::state() != cupti::State::in) return;
     const std::uint64_t now = now_ns();
@@ -121,7 +121,7 @@ class Looker {
     counted_until_ns_ = until_ns;
   }
 
-  // One clock for all devices, as CUPTI has it.
+  // CUPTI has one clock for all devices.
   void tell_clock() {
     const std::uint64_t now = now_ns();
     if (devices_ == told_ && now < tell_again_ns_) return;
@@ -191,8 +191,8 @@ class Looker {
     streams_.began(call.stream_id, call.number);
   }
 
-  // A call may have several kernels: it is over when a later one of its stream has begun. CUPTI may
-  // tell of that one first: it keeps a buffer as long as something in it runs.
+  // A call may have several kernels, so it is over only when a later call on its stream has begun.
+  // CUPTI may report the later call first: it holds a buffer back as long as something in it runs.
   void settle(cupti_calls::Call& call, bool ending) {
     std::uint64_t id = 0;
     if (!is_whole(call, id)) return;
@@ -222,12 +222,12 @@ class Looker {
       const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
       return lose(over ? TimingLost::no_record : unread, call.of);
     }
-    // Within the error a kernel may seem to begin before its call.
+    // Within the clock's error a kernel may seem to begin before its call.
     const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
     results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
   }
 
-  // What NCCL copies besides, as when it connects the ranks, is no part of what its kernel does.
+  // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
   static Ran time_of(const LedgerKey& key, const Found& found) {
     const auto of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
     Ran all{};
@@ -242,22 +242,22 @@ class Looker {
   Streams streams_;
   CuptiClock clock_;
   Compute* compute_;
-  std::uint64_t counted_until_ns_;  // of the open window; 0: none is
-  std::uint64_t closed_ns_;  // the window is closed since, and there are records yet; 0: not so
-  std::uint32_t devices_;    // that there were records of, a bit each
-  std::uint32_t told_;       // of which the clock was told
+  std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
+  std::uint64_t closed_ns_;  // when the window closed, while records still come; 0: otherwise
+  std::uint32_t devices_;    // devices that had records, a bit each
+  std::uint32_t told_;       // devices whose clock was written
   std::uint64_t tell_again_ns_;
 };
 
 Looker* g_looker = nullptr;
 
-// Behind the program's own handlers of exit(), and before libcupti is through.
+// Runs after the program's own handlers of exit(), and before libcupti shuts down.
 void at_exit() {
   own_thread::last_look(kLastLookMs);
   cupti::close();
 }
 
-// For good: exit() would destroy static ones before we are through.
+// This memory is never freed: exit() would destroy static objects before we are through.
 template <typename T>
 void* room_for() {
   void* room = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -5,11 +5,11 @@
 
 namespace tprof::timing::cupti_look {
 
-// On own_thread, which is the only one that flushes. The first one makes us CUPTI's client.
+// Runs on own_thread, the only thread that flushes. The first call makes us CUPTI's client.
 std::uint32_t look(bool ending);
-// For as long as that takes, a second at most.
+// Waits until that has happened, a second at most.
 void wait_until_in();
-// From soon on CUPTI is to make records, or soon no more.
+// Soon after this, CUPTI starts or stops making records.
 void set_window(bool open);
 void after_fork();
 

@@ -1,6 +1,6 @@
-// Which device work is of which of our calls. CUPTI numbers the calls of the runtime and of the
-// driver: some of its records say that such a call was part of one of ours, others when the work of
-// such a call ran, in any order. Knows nothing else of CUPTI.
+// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
+// records say that such a call was part of one of ours; others say when its work ran. They come in
+// any order. This file knows nothing else of CUPTI.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace tprof::timing {
 enum class Work : std::uint8_t { nccl, kernel, copy };
 inline constexpr std::size_t kWorks = 3;
 
-// From where the device began with it to where it was through with all of it. All of what follows
-// is zero in the beginning, and so as good as pages that nobody has touched.
+// The time from when the device began the work to when it had finished all of it. The types below
+// are all zeros at first, so they can lie in pages that nobody has touched.
 struct Ran {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
@@ -30,7 +30,7 @@ struct Ran {
 
 struct Found {
   Ran ran[kWorks];
-  bool impossible;  // of some of its work nobody knows when it ran
+  bool impossible;  // some of its work has impossible times
   bool any;
 
   void add(const Found& other) {
@@ -42,21 +42,21 @@ struct Found {
 
 class Matches {
  public:
-  // CUPTI's `call` is part of ours with that id.
+  // Notes that CUPTI's `call` is part of our call `id`.
   void is_part(std::uint32_t call, std::uint64_t id) {
     Entry* e = entry(call);
     if (e == nullptr) return;
     e->id = id;
     if (e->found.any) add(id, std::exchange(e->found, {}));
   }
-  // Work of `call`.
+  // Adds work of `call`.
   void ran(std::uint32_t call, const Found& found) {
     Entry* e = entry(call);
     if (e == nullptr) return;
     e->id == 0 ? e->found.add(found) : add(e->id, found);
   }
 
-  // What was found of the call, so far.
+  // Returns the work that was found for the call so far.
   const Found& of(std::uint64_t id) {
     static constexpr Found kNothing{};
     const Place& p = place_[cupti_calls::place_of(id)];
@@ -64,12 +64,12 @@ class Matches {
   }
 
  private:
-  // Of CUPTI's calls the last so many are remembered.
+  // The number of CUPTI's latest calls that are remembered.
   static constexpr std::uint32_t kCalls = 1U << 16;
   struct Entry {
     std::uint32_t call;
     std::uint64_t id;  // 0: not known
-    Found found;       // before it was
+    Found found;       // work that came before the id was known
   };
   struct Place {
     std::uint64_t id;
@@ -86,7 +86,7 @@ class Matches {
   }
   void add(std::uint64_t id, const Found& found) {
     Place& p = place_[cupti_calls::place_of(id)];
-    if (id < p.id) return;  // was given up, and the place is another call's
+    if (id < p.id) return;  // the call was given up, and another call has its place
     if (p.id != id) p = {id, {}};
     p.found.add(found);
   }

@@ -8,7 +8,7 @@
 namespace tprof::timing {
 namespace {
 
-// How long `pieces` are together, moments that lie in several counted once.
+// Returns the length of all `pieces` together, counting overlaps once.
 template <typename Pieces>
 std::uint64_t union_of(Pieces& pieces) {
   std::sort(pieces.begin(), pieces.end(),
@@ -110,7 +110,7 @@ void Exposure::call(const CallSpan& span) {
   calls_.push_back(span);
 }
 
-// Until when all is known of what a device computed.
+// Returns the time until which all is known of what a device computed.
 std::uint64_t Exposure::known_until(std::uint32_t device) const {
   std::uint64_t until = UINT64_MAX;
   for (std::uint32_t i = 0; i < streams_; ++i) {
@@ -121,7 +121,7 @@ std::uint64_t Exposure::known_until(std::uint32_t device) const {
     if (!s.open && !s.missed && s.standing) own = std::max(s.last_ns, s.enqueued_ns);
     until = std::min(until, own);
   }
-  // A device on which nothing was launched yet: the first launch tells that none came before.
+  // Nothing was launched on the device yet: only the first launch will tell that none came before.
   return until == UINT64_MAX ? 0 : until;
 }
 
@@ -136,7 +136,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     const Stream& s = stream_[i];
     if (s.device != c.device) continue;
     any = true;
-    // Work behind the call on its own stream does not run beside it.
+    // Work on the call's own stream does not run beside the call.
     if (s.stream == c.stream) continue;
     const Segment* from = std::lower_bound(
         s.segments->begin(), s.segments->end(), c.start_ns,
@@ -150,7 +150,7 @@ Exposed Exposure::judge(const CallSpan& c) {
         why = from->why;
       }
     }
-    if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // at the end: for how long, nothing tells
+    if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // busy at the end, for an unknown time
       possible_.push_back({std::max(s.last_ns, c.start_ns), c.end_ns});
       why = ExposureLost::unread;
     }
@@ -177,7 +177,7 @@ void Exposure::forget_before(std::uint64_t ns) {
         segments.begin(), segments.end(), ns,
         [](const Segment& segment, std::uint64_t before) { return segment.to_ns < before; });
     const auto gone = static_cast<std::size_t>(keep - segments.begin());
-    // Moved only where that is worth it.
+    // The rest is moved only when that is worth it.
     if (gone == 0 || (gone < 1024 && segments.size() < kMostSegments)) continue;
     std::copy(segments.begin() + gone, segments.end(), segments.begin());
     segments.cut(segments.size() - gone);

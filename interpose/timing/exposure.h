@@ -1,11 +1,11 @@
-// How much of each call's time on the device was exposed: the part in which no computation of the
-// same device ran (as HTA defines it). From marks that stand in the streams that compute, around
-// what they were busy with, and from the times of calls; all on the host's clock. Knows nothing of
-// CUDA.
+// Computes how much of each call's time on the device was exposed: the part in which no computation
+// of the same device ran (as HTA defines it). It works from marks, which stand in the streams that
+// compute around what they were busy with, and from the times of calls. All times are on the host's
+// clock. This file knows nothing of CUDA.
 //
-// If a stream may have run dry unseen, the computation has a lower and an upper bound, and so
-// has what is exposed. Where these are farther apart than the error that we promise, the call is
-// not known, and counts by the reason.
+// If a stream may have run dry unseen, the computation has a lower and an upper bound, and so has
+// the exposed time. If these are farther apart than the error that we promise, the call is not
+// known, and counts by its reason.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tprof::timing {
 
-// A place in a stream that computes, and when the device came there. Marks of one stream come in
+// A place in a stream that computes, and when the device reached it. Marks of one stream arrive in
 // their order.
 struct Mark {
   enum class Kind : std::uint8_t {
@@ -25,22 +25,23 @@ struct Mark {
     closes,  // all that was put into the stream before is done, and then it waits or is idle
     passes,  // all that was put into the stream before is done; more work may follow at once
   };
-  std::uint64_t stream = 0;  // a number that no other stream of the process has
+  std::uint64_t stream = 0;  // an id that is unique in the process
   std::uint32_t device = 0;
   Kind kind = Kind::opens;
-  // The stream was not followed before it: it may have computed since the last mark or not.
+  // The stream was not followed before this mark: it may or may not have computed since the last
+  // one.
   bool unseen_before = false;
   ExposureLost why = ExposureLost::no_pair;  // with unseen_before
-  // The stream was found empty at dry_to_ns, by the host's clock, and had been given something
-  // until dry_from_ns; 0: it never was since the last mark. It stayed so until idle_to_ns.
-  // `dry_since_mark`: nothing was put into it behind the last mark.
+  // All on the host's clock: the stream got work until dry_from_ns, was found empty at dry_to_ns,
+  // and stayed empty until idle_to_ns. dry_to_ns is 0 if it was not found empty since the last
+  // mark. With `dry_since_mark`, nothing was put into it since the last mark.
   std::uint64_t dry_from_ns = 0;
   std::uint64_t dry_to_ns = 0;
   std::uint64_t idle_to_ns = 0;
   bool dry_since_mark = false;
-  bool empty = false;             // as the mark was put into it
-  std::uint64_t enqueued_ns = 0;  // when the host had it in the stream
-  std::uint64_t at_ns = 0;        // when the device came there
+  bool empty = false;             // the stream was empty when the mark was put into it
+  std::uint64_t enqueued_ns = 0;  // when the host put it into the stream
+  std::uint64_t at_ns = 0;        // when the device reached it
 };
 
 struct CallSpan {
@@ -58,36 +59,36 @@ struct Exposed {
   LedgerKey::Words key;
   std::uint64_t calls;
   bool known;
-  ExposureLost why;  // where it is not
+  ExposureLost why;  // if it is not known
   std::uint64_t device_ns;
   std::uint64_t exposed_ns;
-  bool late;  // more than kNoiseNs of it are exposed for certain
+  bool late;  // more than kNoiseNs of it is certainly exposed
 };
 
 class Exposure {
  public:
-  // Two events in a row are no farther apart where nothing is between them.
+  // Two events in a row with nothing between them are at most this far apart.
   static constexpr std::uint64_t kNoiseNs = 10'000;
-  // A known call's error: at most a twentieth of its device time and 0.2 ms. Half of the distance
-  // of the bounds may be as much as this; the rest is for the clocks.
+  // A known call's error is at most a twentieth of its device time plus 0.2 ms. Half of the
+  // distance between the bounds may be as much as this; the rest is for the clocks.
   static constexpr std::uint64_t tolerance_ns(std::uint64_t device_ns) {
     return device_ns / 25 + 150'000;
   }
 
-  // A look at what the devices have come to. Streams without work are known until `now_ns` (0:
-  // until the last look), unless a mark is still to come.
+  // Begins a look at how far the devices have got. Streams without work are known until `now_ns`
+  // (0: until the last look), unless a mark is still to come.
   void begin_look(std::uint64_t now_ns);
-  // In this look: a mark that the device has not come to, and a call, begun on the host at
-  // `since_ns`, that has no times yet.
+  // These report what has no times yet in this look: a mark that the device has not reached, and a
+  // call that began on the host at `since_ns`.
   void standing(const Mark& mark);
   void running(std::uint64_t since_ns) { keep_ns_ = std::min(keep_ns_, since_ns); }
   void mark(const Mark& mark);
-  void missed(const Mark& mark, ExposureLost why);  // the same, of unknown time
+  void missed(const Mark& mark, ExposureLost why);  // a mark whose time is not known
   void no_room() { no_room_ = true; }               // for another stream
   void call(const CallSpan& span);
 
-  // Calls f(Exposed) for each call of which all is known now, but for copies on a stream that has
-  // turned out to compute: they are computation. `last`: nothing more will come.
+  // Calls f(Exposed) for each call about which all is known now. It leaves out copies on a stream
+  // that has turned out to compute, since they are computation. `last`: nothing more will come.
   template <typename F>
   void settle(bool last, F&& f) {
     std::size_t kept = 0;
@@ -114,8 +115,8 @@ class Exposure {
     std::uint64_t stream;
     std::uint32_t device;
     bool open;
-    bool standing;  // in this look
-    bool missed;    // a mark
+    bool standing;  // this look found a mark that the device has not reached
+    bool missed;    // a mark's time is not known
     ExposureLost why;
     std::uint64_t enqueued_ns;  // of the first standing mark
     std::uint64_t busy_from_ns;
@@ -127,7 +128,7 @@ class Exposure {
     std::uint64_t to_ns;
   };
   static constexpr std::uint32_t kStreams = 256;
-  static constexpr std::size_t kMostSegments = 1 << 16;  // of a stream
+  static constexpr std::size_t kMostSegments = 1 << 16;  // per stream
 
   Stream* known(std::uint64_t stream, std::uint32_t device);  // null: no mark of it was seen
   Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
@@ -142,7 +143,7 @@ class Exposure {
   bool no_room_ = false;
   std::uint64_t looked_ns_ = 0;
   std::uint64_t keep_ns_ = UINT64_MAX;
-  std::uint64_t forgotten_ns_ = 0;  // of the time before, segments are missing
+  std::uint64_t forgotten_ns_ = 0;  // segments before this are missing
   Pages<CallSpan> calls_;
   Pages<Piece> certain_;
   Pages<Piece> possible_;

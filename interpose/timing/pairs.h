@@ -1,5 +1,5 @@
-// Pairs of timing events by context: made before they are wanted, used again and again, and never
-// destroyed, which can wait for a device that hangs.
+// Pairs of timing events, per context. They are made before they are needed, used again and again,
+// and never destroyed: destroying one can wait for a device that hangs.
 #pragma once
 
 #include <cuda.h>
@@ -14,9 +14,9 @@
 
 namespace tprof::timing {
 
-// call: what the program called. mark: a place in a stream that computes: one event, `begin`. tail:
-// what was called too, not to be timed, but a call that is comes after it: one event, `end`. scope:
-// the program said that one begins and ends there.
+// A call is a call of the program. A mark is a place in a stream that computes; it has one event,
+// `begin`. A tail is an untimed call that a timed one comes after; it has one event, `end`. A scope
+// is one of the program's, which begins and ends there.
 enum class Kind : std::uint8_t { call, mark, tail, scope };
 
 struct Pair {
@@ -24,17 +24,17 @@ struct Pair {
   CUevent end = nullptr;
   CUstream stream = nullptr;
   Kind kind = Kind::call;
-  bool computes = false;          // a copy in a stream that computes: work as any other
+  bool computes = false;          // a graph, or a copy in a stream that computes
   std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
   std::uint64_t stream_id = 0;    // busy::id_of
-  std::uint64_t enqueued_ns = 0;  // when the host had `begin` in the stream
+  std::uint64_t enqueued_ns = 0;  // when the host put `begin` into the stream
   InOrder order{};                // call, tail
   Calls of{};                     // call
   Mark mark{};
-  std::atomic<std::uint64_t> since_ns{0};  // when it was taken for a call; 0: it is not
-  std::atomic<bool> to_read{false};        // what is above is whole
+  std::atomic<std::uint64_t> since_ns{0};  // when a call took the pair; 0: no call has it
+  std::atomic<bool> to_read{false};        // the fields above are set
   std::uint32_t pool = 0;
-  std::uint32_t next = 0;  // of those that are free (FreeList)
+  std::uint32_t next = 0;  // the next free pair (FreeList)
 };
 
 class Pool {
@@ -49,10 +49,10 @@ class Pool {
   }
   std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
   Pair& pair(std::uint32_t i) { return pair_[i]; }
-  // Fewer are free than two steps, and more can be made.
+  // True if fewer than two steps of pairs are free, and more can be made.
   bool wants_more() const;
 
-  // In the calling thread's context. False: the driver refused.
+  // Makes pairs in the calling thread's context. False: the driver refused.
   bool make_more(std::uint32_t number);
   Pair* take();
   void give_back(Pair& pair);
@@ -73,7 +73,7 @@ extern constinit Pool g_pools[kPools];
 inline std::uint32_t number_of(const Pool& pool) {
   return static_cast<std::uint32_t>(&pool - g_pools);
 }
-// The pool of `context`, also of one that has none yet. Null: there are too many.
+// Returns the pool of `context`, and claims one if it has none yet. Null: there are too many.
 Pool* pool_of(CUcontext context);
 
 }  // namespace tprof::timing

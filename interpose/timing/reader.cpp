@@ -20,13 +20,13 @@ namespace {
 
 DeviceClock g_clock[kPools];  // of each pool's device
 
-// What is to be read, in the order of the calls: on a stream behind one that is not through yet
-// nothing else is, nor on its communicator.
+// Reads pairs in the order of the calls. If the device has not finished one yet, it has not
+// finished later ones on the same stream or communicator either.
 class Reading {
  public:
   explicit Reading(Exposure& exposure) : exposure_(exposure) {}
 
-  // How many are left.
+  // Returns how many are left.
   std::size_t read(Pool& pool) {
     waiting_.clear();
     standing_.clear();
@@ -66,14 +66,14 @@ class Reading {
   }
 
  private:
-  // When the last call of a communicator that was read had ended.
+  // When the last call that was read of a communicator ended.
   struct Ended {
     std::uint32_t comm;
     std::uint64_t number;
     std::uint64_t at_ns;
   };
 
-  // False: not through yet.
+  // False: the device has not finished it yet.
   bool read(Pair& pair) {
     const bool stands =
         std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end() ||
@@ -115,9 +115,9 @@ class Reading {
     }
     auto ns = static_cast<std::uint64_t>(elapsed);
     if (pair.kind == Kind::scope) return results::add(pair.of, pair.stream, 0, ns);
-    std::uint64_t start_ns = 0;  // of the device's clock nothing may be known
+    std::uint64_t start_ns = 0;  // 0: the device's clock is not known
     if (!clock_->time_of(pair.begin, start_ns)) start_ns = 0;
-    // A stream with nothing to do comes to the first event at once, and then waits for the host.
+    // An idle stream reaches the first event at once, and then waits for the host.
     if (start_ns != 0) begin_later(start_ns, ns, pair.of.host_ns);
     if (pair.order.after != InOrder::kNone) {
       const Ended& before = ended(pair.order.comm);
@@ -164,7 +164,7 @@ struct Reader {
   bool first = true;
 };
 
-// For good: exit() would destroy a static one before we are through.
+// This memory is never freed: exit() would destroy a static object before we are through.
 Reader* make_reader() {
   void* room =
       mmap(nullptr, sizeof(Reader), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -172,8 +172,8 @@ Reader* make_reader() {
 }
 Reader* g_reader = nullptr;
 
-// A mark that is being made now is not seen, and may be of a moment ago: then streams are known as
-// far as they were.
+// A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
+// known only as far as they were.
 void begin_look(Exposure& exposure) {
   const std::uint64_t now = now_ns();
   if (busy::no_room()) exposure.no_room();

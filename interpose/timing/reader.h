@@ -1,11 +1,11 @@
-// Reads the events of timed calls and of waits for them.
+// Reads the events of timed calls, marks and scopes.
 #pragma once
 
 #include <cstdint>
 
 namespace tprof::timing::reader {
 
-// On own_thread: what the devices are through with. `ending`: the rest is lost.
+// Runs on own_thread, and reads what the devices have finished. `ending`: the rest is lost.
 std::uint32_t look(bool ending);
 void after_fork();
 

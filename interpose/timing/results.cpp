@@ -11,7 +11,7 @@ namespace {
 
 constinit Thread g_own{};  // its own part of the ledger, and its records
 
-// The ledger's part of what was read, and `fill`'s record with it, if the ring has room.
+// Commits what was read to the ledger, together with `fill`'s record if the ring has room for it.
 template <typename Fill>
 void close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
   bool in_ring = false;

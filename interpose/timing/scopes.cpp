@@ -9,7 +9,7 @@ Pair* begin_scope(CUstream stream) {
   if (!on() || !by_events()) return nullptr;
   const KeepErrno keep_errno;
   Pair* pair = start(stream, kNoNumber).pair;
-  // No call: nothing of what streams compute has to be kept for it.
+  // A scope is no call: nothing of what streams compute has to be kept for it.
   if (pair != nullptr) pair->since_ns.store(0, std::memory_order_relaxed);
   return pair;
 }

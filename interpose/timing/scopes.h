@@ -1,5 +1,5 @@
-// How long the program's scopes take on the device, where it told on which stream: a pair of events
-// there, one where the scope begins and one where it ends (TPROF_TIMING=events).
+// Times the program's scopes on the device, if it named their stream. A pair of events goes there,
+// one where the scope begins and one where it ends (TPROF_TIMING=events).
 #pragma once
 
 #include <cuda.h>

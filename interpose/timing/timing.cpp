@@ -26,7 +26,7 @@ std::atomic<Timer> g_by{Timer::host};  // host: nobody reads
 std::atomic<std::uint32_t> g_every{0};
 std::atomic<std::uint64_t> g_number{0};
 std::atomic<bool> g_window{true};
-std::atomic<bool> g_switched_off{false};  // by hand: what has begun is read still
+std::atomic<bool> g_switched_off{false};  // by `tprof ctl`; calls that have begun are still read
 
 }  // namespace
 
@@ -52,7 +52,7 @@ struct Free {
   TimingLost why{};
 };
 
-// One to record events in `stream` with.
+// Takes a pair to record events in `stream` with.
 Free free_pair(CUstream stream) {
   CUcontext context = event_driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
@@ -87,7 +87,7 @@ TimedCall begin_pair(CUstream stream) {
   Pair& pair = *free.pair;
   pair.since_ns.store(now_ns(), std::memory_order_relaxed);
   if (!record_or_give_back(pair, pair.begin)) return {nullptr, true, TimingLost::device};
-  pair.enqueued_ns = now_ns();  // what follows comes later
+  pair.enqueued_ns = now_ns();  // what is enqueued after this comes later
   // cppcheck-suppress returnDanglingLifetime; the pair is its pool's
   return {&pair};
 }

@@ -10,7 +10,7 @@
 namespace tprof::user {
 namespace {
 
-// Behind the names that are there, with its NUL. False: no room.
+// Appends a name, with its NUL. False: no room.
 bool add_name(Counter& to, const char* name) {
   const std::size_t size = strnlen(name, kMaxCounterNames) + 1;
   if (to.length + size > kMaxCounterNames) return false;

@@ -19,7 +19,7 @@
 namespace tprof::user {
 namespace {
 
-// Of calls that were executed, as the contract counts them.
+// Counts of calls that were executed, as the contract counts them.
 struct Counts {
   std::uint64_t calls, count, elements, bytes, host_ns, device_ns, device_timed, failed;
 };
@@ -29,19 +29,19 @@ constexpr std::uint64_t Counts::*kCounts[] = {
 constexpr const char* kCountNames[] = {"calls",   "count",     "elements",     "bytes",
                                        "host_ns", "device_ns", "device_timed", "failed"};
 
-// What a program's totals are made of, each since the trace began.
+// The counts that a program's totals are made of, each since the trace began.
 struct Counted {
   Counts bucket[kBucketCount];
   ScopeSums scope[kMaxScopes + 1];
 };
 
-// All that is counted at one moment. Made without our lock, on threads that may be kept from
+// All that is counted at one moment. It is made without our lock, on threads that may be kept from
 // running.
 struct Moment {
   Moment(std::uint32_t epoch, bool ends_epoch);
 
   bool traced;
-  Text ledger;  // where it ends an epoch
+  Text ledger;  // if it ends an epoch
   Counts bucket[kBucketCount]{};
   Pages<ScopeSums> scopes;  // by number
 };
@@ -77,25 +77,26 @@ Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()
   });
 }
 
-// What totals count from, and up to when they do while the program pauses them.
+// The state of totals: when they began to count, and whether the program has paused them.
 struct Since {
-  std::uint32_t epoch;  // of the trace: resets before that begins end none
+  std::uint32_t epoch;  // of the trace; a reset before it begins ends none
   std::uint32_t changes;
   std::uint64_t realtime_ns;
   bool paused;
 };
 constinit Since g_since{};
-// Pages of them that nobody has touched cost nothing.
+// Pages of these that nobody has touched cost nothing.
 constinit Counted g_before{};
 constinit Counted g_paused{};   // as it was when the pause began
-Lock g_lock{LockOrder::since};  // of all of them
+Lock g_lock{LockOrder::since};  // for all of these
 
 Since since_now() {
   const LockGuard guard(g_lock);
   return g_since;
 }
 
-// f(moment) under the lock: once more where somebody ended an epoch, or paused, meanwhile.
+// Calls f(moment) under the lock. It takes the moment again if somebody ended an epoch, or paused,
+// meanwhile.
 template <typename F>
 auto at_moment(bool ends_epoch, F&& f) {
   for (;;) {
@@ -141,7 +142,7 @@ void put_scopes(Text& out, const ScopeSums* now, std::size_t n) {
   }
 }
 
-// Of now, or of the moment at which the program paused.
+// Writes the totals of now, or of the moment at which the program paused.
 void put_totals(Text& out, const Moment& now) {
   const Counts* bucket = g_since.paused ? g_paused.bucket : now.bucket;
   const ScopeSums* scopes = g_since.paused ? g_paused.scope : now.scopes.data();
@@ -179,7 +180,8 @@ int rank_by_communicators(const View& view) {
   return rank;
 }
 
-// With its NUL; where there is less room nothing.
+// Copies the text with its NUL, or nothing if there is less room. Returns the bytes that it needs;
+// 0: memory was short.
 std::size_t give(const Text& text, char* json, std::size_t size) {
   if (text.failed()) return 0;
   if (json != nullptr && text.size() < size) {
@@ -247,7 +249,7 @@ int pause(int on) {
     g_since.paused = on != 0;
     ++g_since.changes;
     if (g_since.paused) return keep(g_paused, now);
-    // What was counted meanwhile is as if it had been before.
+    // Counts from the pause are treated as if they had come before.
     for (std::size_t b = 0; b < kBucketCount; ++b) {
       for (const auto member : kCounts) {
         g_before.bucket[b].*member += now.bucket[b].*member - g_paused.bucket[b].*member;

@@ -61,7 +61,7 @@ ranges::End end_of(const char* name, const tprof_with* with) {
   return e;
 }
 
-// The range of the step that goes on, 0: none; and its number.
+// The range of the step that goes on (0: none), and the step's number.
 constinit std::atomic<std::uint64_t> g_step{0};
 constinit std::atomic<std::int64_t> g_step_number{0};
 
@@ -138,7 +138,8 @@ int instant(const char* name, const tprof_with* with) {
   return TPROF_OK;
 }
 
-// A range with a number, as the usual names of steps are: found as such live and by readers.
+// A step is a range with a number, like the usual names of steps. So it is found live and by
+// readers.
 int step(std::int64_t number) {
   if (number < TPROF_NO_STEP) return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
@@ -156,7 +157,7 @@ int step(std::int64_t number) {
   text.number(next);
   const std::uint64_t before =
       g_step.exchange(ranges::start(domain(), text.view(), at), std::memory_order_acq_rel);
-  ranges::end(before, {.at_ns = at.at_ns});  // of a thread that said the same meanwhile
+  ranges::end(before, {.at_ns = at.at_ns});  // another thread began a step meanwhile
   return TPROF_OK;
 }
 

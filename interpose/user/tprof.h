@@ -1,16 +1,17 @@
-/* What a program may tell tprof, and ask it. A program that includes this header needs no library
- * to link: where libtprof.so is not preloaded each function here is a test for null and returns 0.
+/* Functions by which a program tells tprof what it does, and asks what was counted. A program that
+ * includes this header needs no library to link: if libtprof.so is not preloaded, each function
+ * here is a test for null and returns 0 (tprof_rank: -1).
  *
- *   tprof_push("attention");            a scope on this thread, from here
- *   tprof_pop(NULL);                    to here: the innermost
+ *   tprof_push("attention");            begins a scope on this thread
+ *   tprof_pop(NULL);                    ends the innermost one
  *
  * C99 and C++98 or later, x86-64 and Arm (elsewhere position-independent code only). Every function
  * may be called from any thread. None prints, allocates on the heap, or touches CUDA; all but
  * tprof_flush return at once. A scope takes some 0.1 us.
  *
- * What is told goes into the rank file as NVTX ranges do, in the domain "tprof": `tprof merge`
- * draws it, `tprof summary --by range` sums it up. The first of these calls begins the trace of a
- * process, as its first call of NCCL does. */
+ * What the program tells goes into the rank file as NVTX ranges do, in the domain "tprof":
+ * `tprof merge` draws it, `tprof summary --by range` sums it up. The first of these calls begins
+ * the trace of a process, as its first call of NCCL does. */
 #ifndef TPROF_H
 #define TPROF_H
 
@@ -24,13 +25,13 @@
 
 /* NOLINTBEGIN(modernize-use-nullptr): it is C too */
 
-/* Of a scope or instant, besides its name. What is 0 or NULL is not told. */
+/* What a scope or instant has besides its name. A field that is 0 or NULL is not told. */
 struct tprof_with {
   const char* categories; /* one, or several with commas between them; 58 bytes are kept */
-  uint64_t elements;      /* that it handles; what begin and end tell adds up */
+  uint64_t elements;      /* that it handles; those told at its begin and its end are added up */
   uint64_t bytes;
-  uint64_t time_ns;  /* when it was, CLOCK_REALTIME (time.time_ns()); between the begin of the trace
-                        and now, else the nearer of the two */
+  uint64_t time_ns;  /* when it was, CLOCK_REALTIME (time.time_ns()); if that is not between the
+                        begin of the trace and now, the nearer of the two counts */
   const char* error; /* at an end: the type of what was thrown through it; 48 bytes are kept */
 };
 
@@ -65,9 +66,9 @@ struct tprof_functions {
   int (*times_on_device)(void);
 };
 
-/* The library's table, NULL where it is not preloaded. Weak, and looked up by the dynamic linker
- * even in a program that is not position-independent: there a weak name in C is 0 once it is
- * linked. */
+/* Returns the library's table, NULL if it is not preloaded. The name is weak, and the dynamic
+ * linker looks it up even in a program that is not position-independent. In such a program a weak
+ * name in C would be 0 once it is linked. */
 static inline const struct tprof_functions* tprof_found(void) {
 #if defined __x86_64__
   const struct tprof_functions* found;
@@ -90,8 +91,8 @@ static inline const struct tprof_functions* tprof_found(void) {
 #endif
 }
 
-/* A scope of the calling thread: scopes of a thread lie in one another, 32 deep (deeper ones are
- * counted as dropped). `name`: 128 bytes are kept; NULL and "" are TPROF_BAD_ARGUMENT. */
+/* Begins a scope of the calling thread. Scopes of a thread lie in one another, 32 deep (deeper ones
+ * are counted as dropped). `name`: 128 bytes are kept; NULL and "" are TPROF_BAD_ARGUMENT. */
 static inline int tprof_push_with(const char* name, const struct tprof_with* with) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->push(name, with);
@@ -100,9 +101,9 @@ static inline int tprof_push(const char* name) {
   return tprof_push_with(name, NULL);
 }
 
-/* The same of what the scope has the device do on `stream`, a cudaStream_t or CUstream: with
- * TPROF_TIMING=events it is timed there too, between an event where it begins and one where it
- * ends. The totals have that time once the device is through with it. */
+/* Does the same, and names the `stream` (a cudaStream_t or CUstream) on which the scope has the
+ * device do something. With TPROF_TIMING=events it is timed there too, between an event where it
+ * begins and one where it ends. The totals have that time once the device has finished it. */
 static inline int tprof_push_on(const char* name, const struct tprof_with* with, void* stream) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->push_on(name, with, stream);
@@ -118,17 +119,17 @@ static inline int tprof_pop(const char* name) {
   return tprof_pop_with(name, NULL);
 }
 
-/* The same, and how long it was: nanoseconds, 0 where it was not recorded; below 0 one of the
- * above.
+/* Does the same, and returns how long it was: nanoseconds, 0 if it was not recorded, or one of the
+ * codes above, which are below 0.
  */
 static inline int64_t tprof_pop_timed(const char* name, const struct tprof_with* with) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->pop_timed(name, with);
 }
 
-/* A scope that any thread may end, by its number: of coroutines, of work that moves between
- * threads. 64 at a time; 0: not recorded, and tprof_end(0) is well. TPROF_NOT_OPEN: it has ended
- * before. */
+/* Begins a scope that any thread may end, by the number that this returns. It is for coroutines,
+ * and for work that moves between threads. There can be 64 at a time. 0: it is not recorded, and
+ * tprof_end(0) does nothing. TPROF_NOT_OPEN (from tprof_end): it has ended before. */
 static inline uint64_t tprof_start_with(const char* name, const struct tprof_with* with) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->start(name, with);
@@ -144,7 +145,7 @@ static inline int tprof_end(uint64_t id) {
   return tprof_end_with(id, NULL);
 }
 
-/* A moment. */
+/* Records a moment. */
 static inline int tprof_instant_with(const char* name, const struct tprof_with* with) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->instant(name, with);
@@ -153,9 +154,9 @@ static inline int tprof_instant(const char* name) {
   return tprof_instant_with(name, NULL);
 }
 
-/* What up to 8 values are from now on, each with its key. Name and keys are 128 bytes together,
- * with the NUL behind each; more, or a key twice, is TPROF_BAD_ARGUMENT. `time_ns`: as in
- * tprof_with. */
+/* Tells what up to 8 values are from now on, each with its key. Name and keys have 128 bytes
+ * together, with the NUL behind each; more, or a key twice, is TPROF_BAD_ARGUMENT. `time_ns` is as
+ * in tprof_with. */
 static inline int tprof_counter_at(const char* name, const char* const* keys, const double* values,
                                    size_t n, uint64_t time_ns) {
   const struct tprof_functions* f = tprof_found();
@@ -166,29 +167,29 @@ static inline int tprof_counter(const char* name, const char* const* keys, const
   return tprof_counter_at(name, keys, values, n, 0);
 }
 
-/* A training step begins, and the one before it ends. `number`: from 0, or as above. Marks by which
- * TPROF_STEP=auto, the default, finds steps. */
+/* Begins a training step, and ends the one before it. `number` is from 0, or one of those above.
+ * TPROF_STEP=auto, the default, finds steps by these marks. */
 static inline int tprof_step(int64_t number) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->step(number);
 }
 
-/* What the calling thread does until it says otherwise: "load", "forward", "backward" or
- * "optimizer"; NULL: none of these. Between the pushes and pops of others around it. */
+/* Tells what the calling thread does until it says otherwise: "load", "forward", "backward" or
+ * "optimizer"; NULL: none of these. A phase lies between the pushes and pops around it. */
 static inline int tprof_phase(const char* name) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->phase(name);
 }
 
-/* A new epoch: tprof_totals counts from here. The trace counts the whole run all the same, and
- * knows what each epoch counted (tprof summary --epoch). */
+/* Begins a new epoch: tprof_totals counts from here. The trace counts the whole run all the same,
+ * and knows what each epoch counted (tprof summary --epoch). */
 static inline int tprof_reset(void) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->reset();
 }
 
-/* From tprof_pause to tprof_resume nothing counts in tprof_totals (a scope counts when it ends): so
- * that it has what lies in the program's own windows only. The trace counts all the same. */
+/* From tprof_pause to tprof_resume nothing counts in tprof_totals (a scope counts when it ends), so
+ * that it covers only the program's own windows. The trace counts all the same. */
 static inline int tprof_pause(void) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->pause(1);
@@ -198,42 +199,42 @@ static inline int tprof_resume(void) {
   return f == NULL ? TPROF_OK : f->pause(0);
 }
 
-/* All that was told and called before is in the rank file, at the latest after that time. */
+/* Waits until all that was told and called before is in the rank file, at most for that time. */
 static inline int tprof_flush(uint32_t timeout_ms) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? TPROF_OK : f->flush(timeout_ms);
 }
 
-/* 1: what is told is recorded. */
+/* Returns 1 if what is told is recorded. */
 static inline int tprof_enabled(void) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->enabled();
 }
 
-/* The process's rank as the launcher or its largest communicator told it; -1: not known. */
+/* Returns the process's rank as the launcher or its largest communicator told it; -1: not known. */
 static inline int tprof_rank(void) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? -1 : f->rank();
 }
 
-/* The process's exact counts since tprof_reset, as JSON with a NUL:
+/* Writes the process's exact counts since tprof_reset, as JSON with a NUL:
  *   {"rank":0,"epoch":0,"since_ns":0,"buckets":{"ALLGATHER":{"calls":9,"count":..,"elements":..,
  *    "bytes":..,"host_ns":..,"device_ns":..,"device_timed":..,"failed":..},..,"ALL":{..}},
  *    "scopes":[{"scope":"load","category":"","count":3,"total_ns":..,"elements":..,"bytes":..,
  *    "errors":..,"device_ns":..,"device_timed":..},..]}
- * `epoch`: how often tprof_reset was called since the trace began; `since_ns`: CLOCK_REALTIME of
- * the last. The names mean what they do in the ledger of the trace; of buckets without a call there
- * is nothing. Scopes are those that ended, by name and category, whether or not they have a line;
- * one that ended before the reset only has a count of 0. Returns its bytes with the NUL: nothing
- * was written where that is more than `size`.
+ * `epoch` is how often tprof_reset was called since the trace began; `since_ns` is CLOCK_REALTIME
+ * of the last. The names mean what they do in the ledger of the trace; buckets without a call are
+ * left out. Scopes are those that ended, by name and category, whether or not they have a line; one
+ * that ended before the reset only has a count of 0. Returns its bytes with the NUL: nothing was
+ * written if that is more than `size`.
  */
 static inline size_t tprof_totals(char* json, size_t size) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->totals(json, size);
 }
 
-/* Both at one moment: no call of another thread gets lost between them. No reset where the result
- * is more than `size`. */
+/* Does both at one moment: no call of another thread gets lost between them. There is no reset if
+ * the result is more than `size`. */
 static inline size_t tprof_totals_and_reset(char* json, size_t size) {
   const struct tprof_functions* f = tprof_found();
   return f == NULL ? 0 : f->totals_and_reset(json, size);

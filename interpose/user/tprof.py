@@ -1,7 +1,7 @@
-"""What a Python program may tell tprof, and ask it: tprof.h for Python, in one file without
-dependencies (CPython 3.8 or later). Copy it, or install the wheel of `make wheel`.
+"""Lets a Python program tell tprof what it does, and ask what was counted: tprof.h for Python, in one file
+without dependencies (CPython 3.8 or later). Copy it, or install the wheel of `make wheel`.
 
-Where libtprof.so is not preloaded nothing happens: scopes are entered and left, functions are called,
+If libtprof.so is not preloaded nothing happens: scopes are entered and left, functions are called,
 questions have empty answers.
 
     import tprof
@@ -48,11 +48,11 @@ _NEXT_STEP, _NO_STEP = -1, -2
 
 
 class TprofError(RuntimeError):
-    """What was told can't be: an end without its begin, a phase that there is not."""
+    """Something was told that can't be: an end without its begin, or an unknown phase."""
 
 
 class BadArgument(TprofError, ValueError):
-    """A name that is none, or a number of elements that can't be: said where it is given."""
+    """A name that is no name, or a number that can't be. It is raised where the argument is given."""
 
 
 class _With(ctypes.Structure):
@@ -61,7 +61,7 @@ class _With(ctypes.Structure):
 
 
 _text, _with, _u64, _int = ctypes.c_char_p, ctypes.POINTER(_With), ctypes.c_uint64, ctypes.c_int
-# They keep the interpreter's lock: they return at once, and another thread may not come in between.
+# These keep the interpreter's lock: they return at once, and another thread may not come in between.
 _quick = ctypes.PYFUNCTYPE
 
 
@@ -101,7 +101,7 @@ def _find():
 
 
 _found = _find()
-# None too where tracing is off (TPROF_DISABLE): then nothing may cost anything.
+# It is None too if tracing is off (TPROF_DISABLE): then nothing may cost anything.
 _library = _found if _found is not None and _found.enabled() else None
 
 
@@ -131,7 +131,7 @@ _MOST = (1 << 64) - 1
 
 def _amount(value, what):
     try:
-        number = 0 if value is None else operator.index(value)  # of NumPy and PyTorch too
+        number = 0 if value is None else operator.index(value)  # takes NumPy's and PyTorch's too
     except TypeError:
         number = -1
     if not 0 <= number <= _MOST:
@@ -152,7 +152,7 @@ def _categories(categories):
 
 
 def _more(categories=None, elements=0, nbytes=0, time_ns=0, error=None):
-    """Of what was checked; None: there is nothing."""
+    """Returns what there is to tell, checked. None: there is nothing."""
     if categories is None and not elements and not nbytes and not time_ns and error is None:
         return None
     return _With(_categories(categories), _amount(elements, "elements"), _amount(nbytes, "bytes"),
@@ -160,7 +160,7 @@ def _more(categories=None, elements=0, nbytes=0, time_ns=0, error=None):
 
 
 def _stream():
-    """PyTorch's current one, where scopes are timed on the device; None: it is not known, or they are not."""
+    """Returns PyTorch's current stream, if scopes are timed on the device. None: they are not, or it is not known."""
     torch = sys.modules.get("torch") if _library.times_on_device() else None
     if torch is None or not torch.cuda.is_initialized():
         return None
@@ -177,9 +177,9 @@ def _start(text, more):
     return _library.start(text, more) if stream is None else _library.start_on(text, more, stream)
 
 
-_listening = ()  # what wants every scope that ends: `heard(name, ns)` of each
-_open = threading.local()  # .names: of this thread's scopes by push(), while somebody listens
-_started = {}  # by id: the same
+_listening = ()  # objects whose `heard(name, ns)` is called for every scope that ends
+_open = threading.local()  # .names: this thread's open scopes of push()
+_started = {}  # names of the open scopes of start(), by number
 
 
 def _tell(name, ns):
@@ -188,8 +188,8 @@ def _tell(name, ns):
 
 
 def push(name, categories=None, elements=0, bytes=0, time_ns=0):
-    """A scope of this thread begins. `categories`: a text, or several. `time_ns`: time.time_ns() of
-    when it was, 0: now."""
+    """Begins a scope of this thread. `categories` is a text, or several. `time_ns` is time.time_ns() of
+    when it was; 0: now."""
     text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return
@@ -198,8 +198,8 @@ def push(name, categories=None, elements=0, bytes=0, time_ns=0):
 
 
 def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
-    """This thread's innermost scope ends, or its innermost of that name. TprofError where there is
-    none. `error`: the type of the exception that left it. Gives how long it was, in nanoseconds."""
+    """Ends this thread's innermost scope, or its innermost of that name. TprofError: there is none.
+    `error` is the type of the exception that left it. Returns how long it was, in nanoseconds."""
     text, more = None if name is None else _name(name), _more(None, elements, bytes, time_ns, error)
     if _library is None:
         return 0
@@ -216,7 +216,7 @@ def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
 
 
 def start(name, categories=None, elements=0, bytes=0, time_ns=0):
-    """A scope that any thread or task may end, by the number that this gives (0: it is not recorded)."""
+    """Begins a scope that any thread or task may end, by the number that this returns (0: it is not recorded)."""
     text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return 0
@@ -227,7 +227,7 @@ def start(name, categories=None, elements=0, bytes=0, time_ns=0):
 
 
 def end(number, elements=0, bytes=0, time_ns=0, error=None):
-    """Ends what start() began. TprofError where that has ended before."""
+    """Ends what start() began. TprofError: it has ended before."""
     number, more = _amount(number, "the number of a scope"), _more(None, elements, bytes, time_ns, error)
     if _library is None:
         return
@@ -239,8 +239,8 @@ def end(number, elements=0, bytes=0, time_ns=0, error=None):
 
 
 class scope:
-    """A scope as a context manager, in coroutines too (`async with`): then any task may go on in
-    between. What is known only at the end is said to it: `with scope("x") as s: s.elements = n`.
+    """A scope as a context manager. It works in coroutines too (`async with`): then any task may go on in
+    between. What is known only at the end is set on it: `with scope("x") as s: s.elements = n`.
     BadArgument, a ValueError, comes from where the argument is given, never from the block's end."""
 
     __slots__ = ("name", "_text", "_begins", "_elements", "_bytes", "_number")
@@ -301,8 +301,8 @@ class scope:
 
 
 def traced(name=None, categories=None):
-    """A decorator: each call of the function is a scope, of its qualified name if there is no other.
-    Of coroutine functions each await."""
+    """A decorator that makes each call of the function a scope, of its qualified name if there is no other.
+    For coroutine functions each await is a scope."""
 
     def decorate(function):
         called = name if isinstance(name, str) else f"{function.__module__}.{function.__qualname__}"
@@ -327,14 +327,14 @@ def traced(name=None, categories=None):
 
 
 def instant(name, categories=None, time_ns=0):
-    """A moment."""
+    """Records a moment."""
     text, more = _name(name), _more(categories, 0, 0, time_ns)
     if _library is not None:
         _checked(_library.instant(text, more), "instant")
 
 
 def counter(name, values, time_ns=0):
-    """What up to 8 values are from now on: a dict of numbers, or one number."""
+    """Tells what up to 8 values are from now on: a dict of numbers, or one number."""
     text = _name(name)
     if _library is None:
         return
@@ -346,7 +346,7 @@ def counter(name, values, time_ns=0):
 
 
 class _Entered:
-    """What has begun, and ends with a `with` block if there is one."""
+    """Something that has begun, and ends with a `with` block if there is one."""
 
     def __init__(self, leave):
         self._leave = leave
@@ -360,7 +360,7 @@ class _Entered:
 
 
 def step(number=None):
-    """A training step begins, and the one before it ends: `number`, or one more than the last (the
+    """Begins a training step, and ends the one before it: `number`, or one more than the last (the
     first is 1). As a context manager it ends with its block."""
     if _library is not None:
         _checked(_library.step(_NEXT_STEP if number is None else _amount(number, "a step")), "step")
@@ -368,13 +368,13 @@ def step(number=None):
 
 
 def end_step():
-    """The step ends, and none begins."""
+    """Ends the step, and begins none."""
     if _library is not None:
         _library.step(_NO_STEP)
 
 
 def phase(name):
-    """What this thread does until it says otherwise: "load", "forward", "backward", "optimizer", or
+    """Tells what this thread does until it says otherwise: "load", "forward", "backward", "optimizer", or
     None. As a context manager it ends with its block."""
     text = None if name is None else _name(name)
     if _library is not None:
@@ -383,37 +383,37 @@ def phase(name):
 
 
 def reset():
-    """totals() counts from here. What is in the trace counts the whole run all the same."""
+    """Makes totals() count from here. The trace counts the whole run all the same."""
     if _library is not None:
         _library.reset()
 
 
 def pause():
-    """From here on nothing counts in totals(): so that it has only what lies in windows of the program's
-    own. As a context manager until the end of its block. The trace counts all the same."""
+    """From here on nothing counts in totals(), so that it covers only the program's own windows. As a context
+    manager it ends with its block. The trace counts all the same."""
     if _library is not None:
         _library.pause(1)
     return _Entered(resume)
 
 
 def resume():
-    """totals() counts again."""
+    """Makes totals() count again."""
     if _library is not None:
         _library.pause(0)
 
 
 def flush(timeout=1.0):
-    """All that was told and called before is in the rank file. False: not within `timeout` seconds."""
+    """Waits until all that was told and called before is in the rank file. False: not within `timeout` seconds."""
     return _library is None or _library.flush(int(timeout * 1000)) != _TIMED_OUT
 
 
 def enabled():
-    """Whether what is told is recorded."""
+    """True if what is told is recorded."""
     return _library is not None and bool(_library.enabled())
 
 
 def rank():
-    """The process's rank, as the launcher or its largest communicator told it; None: not known."""
+    """Returns the process's rank, as the launcher or its largest communicator told it; None: not known."""
     known = -1 if _found is None else _found.rank()
     return None if known < 0 else known
 
@@ -442,28 +442,28 @@ def _totals(ask):
 
 
 def totals():
-    """This process's exact counts since reset(), of the library's own books and clock: by bucket (calls,
-    count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them), and in
-    "scopes" by the name of each scope (count, total_ns, elements, bytes, errors, and of those that were
-    timed on the device, device_timed, their device_ns). Names stay with a count of 0 behind a reset().
-    Empty where the library is not preloaded, or is switched off."""
+    """Returns this process's exact counts since reset(), from the library's own books and clock. They are by
+    bucket (calls, count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them).
+    In "scopes" they are by the name of each scope (count, total_ns, elements, bytes, errors, device_timed:
+    how many were timed on the device, and device_ns of those). Names stay with a count of 0 after a reset().
+    The result is empty if the library is not preloaded, or is switched off."""
     return {} if _library is None else _totals(_library.totals)
 
 
 def dump_and_reset(message="", logger=None):
-    """totals() as one line of `logger` (by default this module's), at level INFO; with a reset() at that moment."""
+    """Logs totals() as one line of `logger` (by default this module's), at level INFO, and resets at that moment."""
     if _library is not None:
         told = _totals(_library.totals_and_reset)
         (logger or logging.getLogger(__name__)).info("%s%s", message, json.dumps(told))
 
 
-# What a job has told so far, with every sample; and the call sites of other profilers.
+# Results of a job so far, with every sample; and what takes the call sites of other profilers.
 
 
 class Samples:
-    """Durations of one name, in seconds, each with its rank: what tprofiler's GatheredTime is. `[5:]` leaves
-    out the first five, get_rank(0) all ranks but one. Where more were counted than are here (load()),
-    count(), sum(), mean() and histogram() are of all of them and `complete` is False."""
+    """Durations of one name, in seconds, each with its rank, as in tprofiler's GatheredTime. `[5:]` leaves
+    out the first five, get_rank(0) all ranks but one. If more were counted than are here (load()), count(),
+    sum(), mean() and histogram() are of all of them and `complete` is False."""
 
     def __init__(self, ns=(), ranks=(), counted=None):
         self.ns, self.ranks = array.array("Q", ns), array.array("q", ranks)
@@ -510,7 +510,7 @@ class Samples:
         return self.sum() / self.count() if self.count() else math.nan
 
     def std(self):
-        """Of all of them, not of a sample; NaN where not all are here."""
+        """Returns the deviation of all of them, not of a sample. NaN: not all are here."""
         if not self.complete or not self.ns:
             return math.nan
         mean = sum(self.ns) / len(self.ns)
@@ -520,8 +520,8 @@ class Samples:
         return len(set(self.ranks))
 
     def histogram(self, bins=20):
-        """(numbers, edges in seconds): a bin is from its edge to below the next, the last one's end is in it.
-        Of more than are here the bins are the trace's, a quarter of an octave each."""
+        """Returns (numbers, edges in seconds). A bin is from its edge to below the next; the last one includes
+        its end. If not all samples are here, the bins are the trace's, a quarter of an octave each."""
         if not self.complete:
             froms = sorted(self._counted[2])
             return [self._counted[2][ns] for ns in froms], [ns / 1e9 for ns in froms] + [_next_bin(froms[-1]) / 1e9]
@@ -534,7 +534,7 @@ class Samples:
         return numbers, [(low + (high - low) * i / bins) / 1e9 for i in range(bins + 1)]
 
     def hist(self, bins=20, separate_ranks=False, alpha=0.7, title=None, ax=None, **more):
-        """Drawn by matplotlib, into `ax` or its current axes."""
+        """Draws it by matplotlib, into `ax` or the current axes."""
         from matplotlib import pyplot  # only here
 
         ax = ax or pyplot.gca()
@@ -552,7 +552,7 @@ def _next_bin(ns):
 
 
 class Results(collections.abc.Mapping):
-    """Samples by name: what tprofiler's ProfiledTime is."""
+    """Samples by name, as in tprofiler's ProfiledTime."""
 
     def __init__(self, samples):
         self._samples = dict(samples)
@@ -570,7 +570,7 @@ class Results(collections.abc.Mapping):
         return f"Results({self._samples})"
 
     def save(self, file):
-        """As JSON, which load() reads."""
+        """Writes JSON, which load() reads."""
         saved = {name: [list(s.ns), list(s.ranks), s._counted and [*s._counted[:2], sorted(s._counted[2].items())]]
                  for name, s in self._samples.items()}
         with open(file, "w") as out:
@@ -578,8 +578,8 @@ class Results(collections.abc.Mapping):
 
 
 def load(path):
-    """The results of a job from the folder of its traces, with all ranks (of several runs the last to start;
-    of a killed one behind `tprof recover`); or what Results.save() wrote."""
+    """Loads the results of a job from the folder of its traces, with all ranks. If there are several runs, it
+    takes the last to start; a killed one needs `tprof recover` first. It also loads what Results.save() wrote."""
     if not os.path.isdir(path):
         with open(path) as file:
             saved = json.load(file)
@@ -618,7 +618,7 @@ class _Told:
 
 
 def _told_by(file):
-    """What one rank file has; None: it is none."""
+    """Returns what one rank file has. None: it is no rank file."""
     told, began = _Told(), {}
     with open(file, errors="replace") as lines:
         for line in lines:
@@ -649,10 +649,10 @@ def _told_by(file):
 
 
 class TimeManager:
-    """In the place of tprofiler's: every scope that ends while it is enabled leaves a sample with it."""
+    """Takes the place of tprofiler's: every scope that ends while it is enabled leaves a sample with it."""
 
     def __init__(self):
-        self.records = {}  # by name: nanoseconds, of the library's clock
+        self.records = {}  # by name: nanoseconds, on the library's clock
 
     def heard(self, name, ns):
         self.records.setdefault(str(name.value if isinstance(name, enum.Enum) else name), array.array("Q")).append(ns)
@@ -667,12 +667,12 @@ class TimeManager:
         self.records.clear()
 
     def results(self):
-        """Of this process."""
+        """Returns the results of this process."""
         own = rank() or 0
         return Results({name: Samples(ns, [own] * len(ns)) for name, ns in self.records.items()})
 
     def gather(self, dst=None):
-        """Of all ranks, by torch.distributed where that is initialised; None on others than `dst`."""
+        """Returns the results of all ranks, by torch.distributed if it is initialised; None on others than `dst`."""
         torch = sys.modules.get("torch")
         dist = torch.distributed if torch is not None and torch.distributed.is_available() else None
         if dist is None or not dist.is_initialized():
@@ -707,7 +707,7 @@ class _Enabled:
 
 
 class _Only(scope):
-    """A scope that one listener hears of beside those that hear of all."""
+    """A scope that one listener hears of, besides those that hear of all."""
 
     __slots__ = ("_listener",)
 
@@ -725,13 +725,13 @@ timer = scope
 
 
 def timer_wrap(name=None):
-    """tprofiler's decorator: a scope of the function's own name."""
+    """tprofiler's decorator: each call is a scope of the function's own name."""
     return lambda function: traced(name or function.__name__)(function)
 
 
 class SimpleProfiler:
-    """In the place of FSDP's (torch.distributed.fsdp._debug_utils), whose call sites it takes: seconds by
-    type, and a scope in the trace for each."""
+    """Takes the place of FSDP's (torch.distributed.fsdp._debug_utils) at its call sites: seconds by type, and
+    a scope in the trace for each."""
 
     class Type(str, enum.Enum):
         ALL = "all"
@@ -755,7 +755,7 @@ class SimpleProfiler:
 
     @classmethod
     def dump_and_reset(cls, msg):
-        """One line on rank 0, at level INFO; every rank begins anew."""
+        """Logs one line on rank 0, at level INFO. Every rank begins anew."""
         if cls.results and not rank():
             logging.getLogger(__name__).info("%s %s", msg, json.dumps(cls.results))
         cls.reset()
@@ -785,11 +785,11 @@ class _Profiled(scope):
 
 
 class PartitionedParameterProfiler:
-    """In the place of DeepSpeed's (deepspeed.runtime.zero.partitioned_param_profiler), whose call sites it
-    takes: how often, how many elements and how long, by event; a scope in the trace for each. `timers` are
-    not needed: device times come with TPROF_TIMING=events. A wait for parameters is a scope of the category
-    "demanded" where some of them were gathered only when the module needed them, else "prefetched": its time
-    on the device is how late they came."""
+    """Takes the place of DeepSpeed's (deepspeed.runtime.zero.partitioned_param_profiler) at its call sites. It
+    tells how often, how many elements and how long, by event, and has a scope in the trace for each. `timers`
+    are not needed: device times come with TPROF_TIMING=events. A wait for parameters is a scope of the category
+    "demanded" if some of them were gathered only when the module needed them, else "prefetched". Its time on
+    the device is how late they came."""
 
     class EventCounter:
         def __init__(self, name):
@@ -827,7 +827,7 @@ class PartitionedParameterProfiler:
         self.stop_event(name, num_elem)
 
     def reset_events(self):
-        """Names stay, with a count of 0."""
+        """Sets all counts to 0. The names stay."""
         for counter_ in self.event_counters.values():
             counter_.reset()
         self._device_before = self._device()
@@ -837,7 +837,7 @@ class PartitionedParameterProfiler:
         return {name: scopes[name]["device_ns"] for name in self.event_counters if name in scopes}
 
     def log_events(self):
-        """On rank 0, at level INFO."""
+        """Logs on rank 0, at level INFO."""
         if rank() or not self.event_counters:
             return
         log = logging.getLogger(__name__).info
@@ -850,7 +850,7 @@ class PartitionedParameterProfiler:
 
 
 class Marker:
-    """In the place of Composer's: profiler.marker(name, categories=...)."""
+    """Takes the place of Composer's: profiler.marker(name, categories=...)."""
 
     def __init__(self, name, categories=()):
         _name(name)
@@ -881,8 +881,8 @@ class Marker:
 
 
 def profiler(train=None):
-    """A decorator of a training function that calls step_profiler() behind each step: what is behind the last
-    is a step of its own. Which steps have lines is TPROF_SCHEDULE's to say."""
+    """Decorates a training function that calls step_profiler() after each step: what comes after the last is a
+    step of its own. TPROF_SCHEDULE decides which steps have lines."""
     if train is None:
         return profiler
 
@@ -902,7 +902,7 @@ def step_profiler():
     step()
 
 
-# What PyTorch's profiler saw of operators, which tprof does not.
+# Operators as PyTorch's profiler saw them; tprof sees none.
 
 
 def _whole(text):
@@ -910,7 +910,7 @@ def _whole(text):
 
 
 def _flops(name, dims, concrete):
-    """As torch.profiler counts them (with_flops): of matrix products, conv2d, add and mul; else None."""
+    """Returns FLOPs as torch.profiler counts them (with_flops): for matrix products, conv2d, add, mul; else None."""
     try:
         if name in ("aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"):
             left, right = dims[:2] if name[6] in "mb" and "add" not in name else dims[1:3]
@@ -931,9 +931,9 @@ def _flops(name, dims, concrete):
 
 
 def operators(file):
-    """Operators of a trace of PyTorch's profiler (a file, .gz too, or what `tprof merge --with` made of it) by
-    name and shapes, the longest first: dicts of name, shapes, calls, total_us (nested operators are within),
-    and of those that torch counts, flops. Shapes are there where the profiler had record_shapes."""
+    """Returns the operators of a trace of PyTorch's profiler (a file, .gz too, or what `tprof merge --with` made
+    of it) by name and shapes, the longest first. Each is a dict of name, shapes, calls, total_us (with nested
+    operators) and, for those that torch counts, flops. Shapes are there if the profiler had record_shapes."""
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rt") as text:
         trace = json.load(text)
     rows = {}

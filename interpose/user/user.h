@@ -1,4 +1,4 @@
-// What programs tell and ask by tprof.h, which says what each function does.
+// The functions behind tprof.h, which says what each of them does.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ int times_on_device();
 std::size_t totals(char* json, std::size_t size);
 std::size_t totals_and_reset(char* json, std::size_t size);
 
-// In the child: the step is its parent's, and so are the counts.
+// A forked child calls this: the step is its parent's, and so are the counts.
 void forget_step();
 void forget_counts();
 inline void after_fork() {

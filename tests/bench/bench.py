@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""All benchmarks, or those that are named; each figure beside its floor or peer of the same run.
+"""Runs all benchmarks, or the named ones. Each figure has its floor or peer of the same run beside it.
 
-Times are judged only where others left the machine to us meanwhile. Exit status: 0 all that was
-judged is within its limits, 1 a limit is exceeded or a part could not be measured.
+Times are judged only if others left the machine alone meanwhile. The exit status is 0 if all judged
+figures are within their limits. It is 1 if a limit is exceeded, or if a part could not be measured
+on a quiet machine.
 """
 
 import argparse

@@ -1,21 +1,21 @@
-"""How much of the machine others used while something of ours was measured."""
+"""Tells how much of the machine others used while we measured."""
 
 import dataclasses
 import os
 import pathlib
 import time
 
-# Of a processor. The kernel's own threads, that write back what we wrote, take some.
+# In processors. The kernel's own threads take some, to write back what we wrote.
 QUIET = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Used:
-    """Seconds, since some beginning."""
+    """Seconds, each since some fixed start."""
 
     wall: float
-    machine: float  # of processor time
-    ours: float  # of it, by us and by children that have ended
+    machine: float  # processor time of all processes
+    ours: float  # our share of it, including children that have ended
 
     @classmethod
     def now(cls) -> "Used":

@@ -1,5 +1,8 @@
-"""How far a merged trace is off: hosts whose clocks drift and are off by up to 0.8 ms, ranks that
-leave collectives with 5 us of jitter. The truth is the simulation's (tests/golden/clock_jobs.cpp)."""
+"""Measures the clock error of a merged trace.
+
+Host clocks drift and are off by up to 0.8 ms, and ranks leave collectives with 5 us of jitter. The
+simulation knows the truth (tests/golden/clock_jobs.cpp).
+"""
 
 import json
 import shutil
@@ -20,7 +23,7 @@ def nanoseconds(micros: str) -> int:
 
 
 def microseconds_off(merged: Path, left: list[list[int]]) -> list[float]:
-    """Of each host against the first, at each collective."""
+    """Returns the error of each rank on another host against rank 0, at each collective."""
     seen = [{} for _ in left]
     for line in merged.read_text().split("\n"):
         if '"cat":"DEVICE"' in line:

@@ -1,4 +1,4 @@
-"""How soon a running job obeys `tprof ctl`: the whole command, beside one that asks nobody."""
+"""Measures how soon a job obeys `tprof ctl`: the whole command, next to one that asks nobody."""
 
 import random
 import subprocess

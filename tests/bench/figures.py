@@ -1,16 +1,16 @@
-"""A measured figure, what stands beside it, and the table of all of them."""
+"""A measured figure, its peer, and the table of all figures."""
 
 import dataclasses
 import statistics
 from collections.abc import Iterable, Sequence
 
 
-# What takes longer where others are at work.
+# Units of figures that grow while others use the machine.
 TIMES = ("ns", "us", "ms", "s")
 
 
 class NotMeasured(Exception):
-    """What makes a figure worthless, or impossible here."""
+    """A figure is worthless, or cannot be measured here."""
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
@@ -23,8 +23,8 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
 @dataclasses.dataclass
 class Figure:
     """`values` and `peer_values` are of the same run, pair by pair, so that what disturbs the
-    machine disturbs both. The limit is on what `compare` makes of a pair; without it, on the
-    value itself."""
+    machine disturbs both. The limit applies to the ratio or difference that `compare` names, or
+    without it to the value itself."""
 
     name: str
     unit: str
@@ -34,7 +34,7 @@ class Figure:
     compare: str = ""  # "ratio", "difference"
     limit: float | None = None
     aim: float | None = None
-    hint: str = ""  # what to do where it is over
+    hint: str = ""  # what to do if the limit is exceeded
 
     def judged(self) -> list[float]:
         if self.compare == "ratio":
@@ -44,7 +44,7 @@ class Figure:
         return list(self.values)
 
     def ok(self, busy: bool) -> bool | None:
-        """None where there is no limit, or nothing to be said of it on a busy machine."""
+        """Returns None if there is no limit, or if the machine is too busy to judge a time."""
         if self.limit is None or (busy and self.unit.split(" ")[0] in TIMES):
             return None
         return statistics.median(self.judged()) <= self.limit

@@ -1,4 +1,4 @@
-"""FSDP2 steps; rank 0 prints the wall and the CPU milliseconds of each: torchrun ... STEPS"""
+"""Runs FSDP2 steps; rank 0 prints the wall and CPU milliseconds of each: torchrun ... STEPS"""
 
 import sys
 import time

@@ -1,16 +1,17 @@
-// What a call costs its thread, beside the floor and the same call without us; on null libraries.
+// Measures what a call costs its thread, next to the floor and to the same call without tprof. All
+// calls go to null libraries.
 //
 //   bench_hot_path cost THREADS own|shared REPETITIONS [flat]
-//       CPU nanoseconds a call: batches of half a ring, each after the writer has emptied the
+//       CPU nanoseconds per call, in batches of half a ring, each after the writer has emptied the
 //       rings; flat: without waiting, so that most calls find the ring full
 //   bench_hot_path tail paced|burst|flat REPETITIONS
-//       nanoseconds of single calls: 100,000 a second; back to back while the ring has room; back
-//       to back, so that most calls find it full
+//       nanoseconds of single calls; paced: 100,000 per second; burst: back to back while the ring
+//       has room; flat: back to back, so that most calls find the ring full
 //   bench_hot_path make FUNCTION CALLS
-//       only makes them
+//       only makes the calls
 //
-// Prints JSON: {variant: [one figure a repetition]}; tail: {variant: [[p50, p99, p99.9], ...]},
-// and how many samples were left out.
+// cost prints JSON: {variant: [one figure per repetition]}. tail prints
+// {variant: [[p50, p99, p99.9], ...]} and the number of samples that were left out.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ namespace {
 using namespace tprof::bench;
 
 constexpr std::size_t kVariantCount = std::size(kVariants);
-// Whose single calls are looked at: the bare ones cost less than reading the clock.
+// Only these have their single calls timed: the bare ones cost less than reading the clock.
 constexpr Variant kTailVariants[] = {Variant::floor, Variant::all_gather, Variant::memcpy};
 constexpr std::uint64_t kBatch = 8192;  // half a ring: the last call wakes the writer
 
@@ -82,7 +83,7 @@ class Cost {
     caller.calls(Variant::all_gather, 1);
     barrier_.arrive_and_wait();
     if (index == 0) watch_.open();
-    // Every page of the rings is touched, every row of the ledger is there.
+    // Warms up: touches every page of the rings and creates every row of the ledger.
     for (int i = 0; i < 2; ++i) {
       for (const Variant v : kVariants) {
         meet(index);
@@ -156,7 +157,7 @@ class Tail {
   static constexpr int kBatches = 2;
   static constexpr std::uint64_t kPaceNs = 10'000;
 
-  // The writer is woken by half a ring. Paced, it then works while calls are made.
+  // Half a ring wakes the writer. At the paced rate it then works while calls are made.
   void batch(Variant variant) {
     if (rate_ != Rate::flat) watch_.wait_until_drained();
     if (rate_ != Rate::paced) {
@@ -170,8 +171,8 @@ class Tail {
       while (clock_ns(CLOCK_MONOTONIC) < next) {
       }
       const std::uint64_t ns = timed_call(variant);
-      // The first call after the thread was off its core finds cold caches: that is the load of
-      // the machine, not the cost of a call.
+      // The first call after the thread was off its core finds cold caches. That is the load of the
+      // machine, not the cost of a call.
       const std::int64_t now = context_switches();
       if (now == switches) {
         ns_.push_back(ns);

@@ -1,4 +1,4 @@
-"""What a recorded call costs its thread, on the instant libraries of tests/fault."""
+"""Measures what a recorded call costs its thread, on the instant libraries of tests/fault."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from place import Place, dropped
 
 REPETITIONS = 15
 FUNCTIONS = ("ncclAllGather", "cudaMemcpyAsync")
-P999 = 2  # of the three percentiles that the client prints
+P999 = 2  # index into the three percentiles that the client prints
 
 
 def client(place: Place, *arguments: str, full_rings: bool = False, **env: str) -> dict:
@@ -30,7 +30,7 @@ def client(place: Place, *arguments: str, full_rings: bool = False, **env: str) 
 def cost(place: Place, threads: str, communicators: str, name: str) -> Iterator[Figure]:
     ns = client(place, "cost", threads, communicators, str(REPETITIONS))
     for function in FUNCTIONS:
-        # What threads that number their calls by one counter pay in any case.
+        # Threads that number their calls with one counter pay for it in any case.
         counting = communicators == "shared" and function == "ncclAllGather"
         yield Figure(
             f"recorded {function}, {name}",

@@ -1,7 +1,7 @@
-"""Instructions of a call, counted by callgrind: the figure that no load of the machine disturbs.
+"""Counts the instructions of a call with callgrind. No load of the machine disturbs this figure.
 
-The difference of two run lengths, in the client's loop. instructions.json keeps what is expected,
-for each compiler and C library (whose clock_gettime is part of a call).
+It is the difference of two run lengths, in the client's loop. instructions.json keeps the expected
+figures for each compiler and C library, whose clock_gettime is part of a call.
 """
 
 import json
@@ -17,7 +17,7 @@ from place import Place
 
 KEPT = pathlib.Path(__file__).with_name("instructions.json")
 TOLERANCE = 1.03
-# Both shorter than half a ring, so that the writer is not woken.
+# Both are shorter than half a ring, so that the writer is not woken.
 SHORT, LONG = 1000, 5000
 CALLS = {
     "ncclAllGather": {},
@@ -29,7 +29,7 @@ CALLS = {
 
 
 def made_with(preload: pathlib.Path) -> str:
-    """The compiler's own note in what it made, and the C library."""
+    """Returns the machine, the compilers that left a note in the library, and the C library."""
     comment = subprocess.run(
         ["readelf", "-p", ".comment", preload], capture_output=True, text=True, check=True
     ).stdout
@@ -84,7 +84,7 @@ def figures(place: Place) -> Iterator[Figure]:
 
 
 def keep(place: Place) -> None:
-    """Makes what is counted now what is expected."""
+    """Makes the current counts the expected ones."""
     counted = {name: per_call(place, name) for name in CALLS}
     table = kept() | {made_with(place.preload): counted}
     KEPT.write_text(json.dumps(table, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Bytes of a line, in the trace of a simulated hour of FSDP2 training."""
+"""Measures the bytes of a line in the trace of a simulated hour of FSDP2 training."""
 
 import subprocess
 import zlib

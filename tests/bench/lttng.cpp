@@ -1,10 +1,10 @@
-// What LTTng-UST asks for the same 64 bytes, around the same call, in the same process as ours.
+// Measures LTTng-UST with the same 64 bytes, around the same call and in the same process as ours.
 //
 //   bench_lttng REPETITIONS
 //
-// Prints JSON: {"floor": [CPU ns a call, one a repetition], "ncclAllGather": [...], "lttng": [...],
-// "lttng alone": [...], "tracepoints": how many were passed}. Batches of half a ring of ours, each
-// after our writer has emptied it; LTTng's buffers hold many times as much.
+// Prints JSON: {"floor": [CPU ns per call, one per repetition], "ncclAllGather": [...], "lttng":
+// [...], "lttng alone": [...], "tracepoints": how many were passed}. A batch is half of our ring,
+// and starts once our writer has emptied it. LTTng's buffers hold many times as much.
 #include <vector>
 
 #include "lttng_call.h"
@@ -40,7 +40,7 @@ class Calls {
   std::uint64_t tracepoints() const { return tracepoints_; }
 
  private:
-  // One by one, so that the loop costs all of them the same.
+  // Makes the calls one by one, so that the loop costs all ways the same.
   void make(Way way) {
     for (std::uint64_t i = 0; i < kBatch; ++i) {
       switch (way) {
@@ -51,7 +51,7 @@ class Calls {
           caller_.calls(Variant::all_gather, 1);
           break;
         case Way::lttng: {
-          // A record like ours: when the call began and how long it took.
+          // The record is like ours: when the call began and how long it took.
           record_[0] = clock_ns(CLOCK_MONOTONIC);
           caller_.calls(Variant::bare_all_gather, 1);
           record_[1] = clock_ns(CLOCK_MONOTONIC) - record_[0];
@@ -59,7 +59,7 @@ class Calls {
           break;
         }
         case Way::lttng_alone:
-          // Nothing but LTTng's own time stamp.
+          // Only LTTng's own time stamp is taken.
           caller_.calls(Variant::bare_all_gather, 1);
           trace();
           break;

@@ -1,7 +1,7 @@
-"""What a call costs with us and with LTTng-UST recording the same 64 bytes, in the same process.
+"""Compares what a call costs with us and with LTTng-UST, for the same 64 bytes in one process.
 
-LTTng is set up so that it drops nothing: a user's buffers per CPU of 8 x 4 MiB, which its consumer
-writes to files as our writer does.
+LTTng is set up so that it drops nothing. It has per-user buffers of 8 x 4 MiB per CPU, which its
+consumer writes to files as our writer does.
 """
 
 import contextlib
@@ -31,11 +31,11 @@ def lttng(*arguments: str) -> str:
 
 @contextlib.contextmanager
 def session_daemon() -> Iterator[None]:
-    """Ours where none runs, ended with the benchmark; one that runs is used and left."""
+    """Uses a daemon that runs already and leaves it, or starts one for the benchmark."""
     if subprocess.run(["lttng", "list"], capture_output=True, check=False).returncode == 0:
         yield
         return
-    # It tells its parent when it is ready.
+    # The daemon signals its parent when it is ready.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     daemon = subprocess.Popen(
         ["lttng-sessiond", "--no-kernel", "--sig-parent"],
@@ -68,7 +68,7 @@ def session(output: pathlib.Path) -> Iterator[None]:
 
 
 def discarded() -> int:
-    """Of the session's one channel, while the session is there."""
+    """Returns the discarded events of the session's one channel, while the session exists."""
     text = lttng("--mi", "xml", "list", SESSION, "--channel=calls")
     found = re.search(r"<discarded_events>(\d+)<", text)
     if not found:
@@ -80,7 +80,7 @@ def measure(place: Place) -> dict:
     output = place.empty_folder("lttng")
     traces = place.empty_folder("traces")
     with session_daemon(), session(output):
-        # It waits for the session daemon before it goes on.
+        # The client waits for the session daemon before it goes on.
         done = subprocess.run(
             [place.build / "bench_lttng", str(REPETITIONS)],
             env=place.environment(traces, LTTNG_UST_REGISTER_TIMEOUT="-1"),
@@ -106,7 +106,7 @@ def figures(place: Place) -> Iterator[Figure]:
         print("\nlttng: left out: needs lttng-tools and liblttng-ust-dev (scripts/bootstrap bench)")
         return
     ns = measure(place)
-    # The call, the two clock reads and the store are in both; a third of LTTng's is less than that.
+    # Both include the call, two clock reads and the store, which exceed a third of LTTng's cost.
     yield Figure(
         "recorded ncclAllGather, all of it",
         "ns CPU",

@@ -1,5 +1,5 @@
-// LTTng-UST's tracepoint with a payload as large as a record of ours. Read several times by LTTng's
-// own headers, which is how it is made.
+// An LTTng-UST tracepoint with a payload as large as our records. LTTng's own headers read this
+// file several times to generate its code.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER tprof_bench
 
@@ -12,7 +12,7 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
-// One array of 64 bytes: LTTng copies it at once, as we do.
+// The payload is one array of 64 bytes, which LTTng copies at once, as we do.
 LTTNG_UST_TRACEPOINT_EVENT(tprof_bench, call, LTTNG_UST_TP_ARGS(const uint8_t*, record),
                            LTTNG_UST_TP_FIELDS(lttng_ust_field_array(uint8_t, record, record, 64)))
 

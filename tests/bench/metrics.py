@@ -1,4 +1,4 @@
-"""What a reading of TPROF_METRICS costs the background thread, beside reading the same files."""
+"""Measures the background thread's cost of reading TPROF_METRICS, next to reading the same files."""
 
 import json
 import os
@@ -16,7 +16,7 @@ OF_HOST = (*OF_PROCESS, "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc
 
 
 def background(place: Place, **env: str) -> tuple[int, int]:
-    """CPU time of the background thread by the trace's footer, in ns, and how many readings it has."""
+    """Returns the background thread's CPU ns, from the trace's footer, and the number of readings."""
     traces = place.empty_folder("traces")
     subprocess.run(
         [place.build / "bench_paced", str(RATE), str(SECONDS)],
@@ -30,7 +30,7 @@ def background(place: Place, **env: str) -> tuple[int, int]:
 
 
 def reads(files: tuple[str, ...]) -> float:
-    """CPU us of reading them once, opened before, with caches that hold other data."""
+    """Returns the CPU us of reading the open files once, with caches that hold other data."""
     descriptors = [os.open(file, os.O_RDONLY) for file in files]
     rounds, took = 20, 0
     other = bytearray(64 << 20)

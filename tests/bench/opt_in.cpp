@@ -1,10 +1,10 @@
-// What the hooks cost that are off unless asked for (TPROF_DRIVER, TPROF_DLSYM, NVTX), beside the
-// floor and the same call without us; on null libraries.
+// Measures the hooks that are off by default (TPROF_DRIVER, TPROF_DLSYM, NVTX), next to the floor
+// and to the same call without tprof. All calls go to null libraries.
 //
 //   bench_opt_in REPETITIONS
 //
-// Prints JSON: {variant: [CPU nanoseconds a call, one figure a repetition]}. Nothing is recorded of
-// the first repetitions.
+// Prints JSON: {variant: [CPU nanoseconds per call, one figure per repetition]}. Two rounds before
+// these warm up and are not reported.
 #include <cuda.h>
 #include <execinfo.h>
 #include <nvtx3/nvToolsExt.h>
@@ -49,8 +49,8 @@ Copy by_name() {
   return reinterpret_cast<Copy>(found);
 }
 
-// As NCCL makes one around every call. The name is of no call that moves data: one that did would
-// be taken for a call that passed us by, and be counted.
+// Makes ranges as NCCL does around every call. The name is of a call that moves no data, since one
+// that moves data would be taken for a call that bypassed us, and be counted.
 void nccl_ranges() {
   static nvtxDomainRegistration_st* const domain = nvtxDomainCreateA("NCCL");
   nvtxEventAttributes_t event{};
@@ -64,8 +64,8 @@ void nccl_ranges() {
   }
 }
 
-// As PyTorch and its users make them. As many as leave half of the ring free, so that each is
-// recorded.
+// Makes ranges as PyTorch and its users do. There are few enough to leave half of the ring free, so
+// that each is recorded.
 constexpr std::uint64_t kRanges = kCalls - 64;
 void ranges() {
   for (std::uint64_t i = 0; i < kRanges; ++i) {
@@ -74,7 +74,7 @@ void ranges() {
   }
 }
 
-// The same by the program's own API.
+// Makes the same ranges with tprof's API for programs.
 void scopes() {
   for (std::uint64_t i = 0; i < kRanges; ++i) {
     tprof_push("layers.17.attention");
@@ -82,7 +82,7 @@ void scopes() {
   }
 }
 
-// From under more frames than are walked through.
+// Makes the calls from below more frames than a walk covers.
 constexpr int kFrames = 24;  // interpose/format/sites.h
 [[gnu::noinline]] void deep(int frames, const std::function<void()>& calls) {
   if (frames == 0) {
@@ -90,10 +90,10 @@ constexpr int kFrames = 24;  // interpose/format/sites.h
   } else {
     deep(frames - 1, calls);
   }
-  asm volatile("");  // a call that something follows is no jump
+  asm volatile("");  // code after the call prevents a tail call
 }
 
-// What glibc has to walk through the same frames.
+// Walks the same frames with glibc's backtrace().
 void backtraces() {
   void* to[kFrames];
   for (std::uint64_t i = 0; i < kCalls; ++i) asm volatile("" ::"r"(backtrace(to, kFrames)));
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
       for (std::uint64_t i = 0; i < kCalls; ++i) wait(nullptr, nullptr, 0);
     };
   };
-  // A kernel each time, on a stream that does nothing else.
+  // Launches a kernel each time, on a stream that does nothing else.
   const auto launches = [](Launch launch) {
     return [launch] {
       for (std::uint64_t i = 0; i < kCalls; ++i) launch(nullptr, {}, {}, nullptr, 0, nullptr);

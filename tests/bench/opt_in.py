@@ -1,4 +1,4 @@
-"""What the hooks cost that are off unless asked for, and what they cost those who did not ask."""
+"""Measures the hooks that are off by default, both when they are on and when they are off."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from figures import Figure
 from place import Place
 
 REPETITIONS = 15
-# That CUPTI never tells of: as many as we have room for.
+# The null CUPTI has no records, so calls pile up: these are as many as we have room for.
 REPETITIONS_WITHOUT_RECORDS = 5
 ON = {"TPROF_DRIVER": "1", "TPROF_DLSYM": "1"}
 
@@ -39,14 +39,14 @@ def figures(place: Place) -> Iterator[Figure]:
         "recorded NVTX range", "ns CPU", heard["NVTX range"], "floor", heard["floor"],
         compare="ratio", limit=2,
     )  # fmt: skip
-    # 20 ns of it are its exact count, time and histogram in the ledger, which a range of NVTX has not.
+    # 20 ns of it go to its exact count, time and histogram in the ledger, which NVTX ranges lack.
     yield Figure(
         "scope (tprof_push, tprof_pop)", "ns CPU", heard["scope"], "floor", heard["floor"],
         compare="ratio", limit=2.5,
     )  # fmt: skip
     wait = "cudaStreamWaitEvent"
     yield difference(f"{wait}, TPROF_TIMING=host", off[wait], "bare", off[f"bare {wait}"], 5)
-    # Our own part: these events cost the driver nothing, and are over at once.
+    # This is our own part: these events cost the driver nothing, and are over at once.
     timed = client(place, TPROF_TIMING="events", TPROF_DLSYM="1")
     name = "ncclAllGather by pointer"
     yield Figure(
@@ -70,7 +70,7 @@ def figures(place: Place) -> Iterator[Figure]:
     launch = "cudaLaunchKernel"
     yield difference(f"{launch}, TPROF_TIMING=host", off[launch], "bare", off[f"bare {launch}"], 5)
     yield difference(f"{launch}, TPROF_TIMING=events", timed[launch], "bare", off[f"bare {launch}"], 150)
-    # Of which backtrace() is what a program has at hand: ours must be far from it.
+    # A program has backtrace() at hand for this: our walk must cost far less.
     name = "ncclAllGather, 24 frames deep"
     stacks = client(place, TPROF_CALLSITE="native")
     yield difference(f"{name}, TPROF_CALLSITE=native", stacks[name], "off", off[name], 400)

@@ -1,11 +1,11 @@
-// What a call costs its thread in a program that does something else between its calls: at a steady
-// rate, with caches that hold other data, on null libraries.
+// Measures what a call costs its thread in a program that does other work between its calls: at a
+// steady rate, with caches that hold other data, on null libraries.
 //
 //   bench_paced CALLS_PER_SECOND SECONDS
 //
 // Every other call is the floor's, so that what disturbs the machine disturbs both. Prints JSON:
 // {variant: [p50, p99, p99.9, p99.99, longest]}, in ns. Calls during which the thread was preempted
-// are left out: that is the machine's load. One that blocked in the call is not.
+// are left out, since that is the machine's load. Calls that blocked are kept.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace tprof::bench;
 
 constexpr Variant kCompared[] = {Variant::floor, Variant::all_gather};
 
-// More than the caches that a core has for itself.
+// Touches more memory than a core's own caches hold.
 class OtherWork {
  public:
   OtherWork() : data_(kBytes, 1) {}

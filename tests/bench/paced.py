@@ -1,5 +1,7 @@
-"""What a call costs in a program that works between its calls, and that its ring file never makes it
-wait for a disk: beside one that writes a checkpoint too."""
+"""Measures what a call costs in a program that works between its calls.
+
+Its ring file must never make it wait for a disk, even while another program writes a checkpoint.
+"""
 
 import contextlib
 import json
@@ -15,14 +17,14 @@ from place import Place
 REPETITIONS = 3
 SECONDS = 8
 P50, P99, P9999, LONGEST = 0, 1, 3, 4
-# calls a second -> the percentile that this many calls can tell: beyond it are some, not one
+# calls per second -> the highest percentile that has several calls beyond it, not just one
 RATES = {1000: (P99, "p99"), 5000: (P9999, "p99.99")}
 SHM = pathlib.Path("/dev/shm")
 
 
 @contextlib.contextmanager
 def busy_disk(file: pathlib.Path) -> Iterator[None]:
-    """A checkpoint after the other."""
+    """Writes one checkpoint after the other."""
     write = f"while :; do dd if=/dev/zero of='{file}' bs=1M count=512 conv=fsync 2>/dev/null; done"
     with subprocess.Popen(["sh", "-c", write], start_new_session=True) as writer:
         try:
@@ -44,7 +46,7 @@ def measure(place: Place, rate: int, traces: pathlib.Path, **env: str) -> dict[s
 
 
 def rounds(place: Place, rate: int, memory: pathlib.Path) -> dict[str, list[dict]]:
-    """Nothing of ours on the disk; as it is by default; the ring file on the disk too."""
+    """Measures with nothing of ours on the disk, by default, and with the ring file there too."""
     found: dict[str, list[dict]] = {"memory": [], "default": [], "disk": []}
     for _ in range(REPETITIONS):
         found["memory"].append(measure(place, rate, memory / "traces"))

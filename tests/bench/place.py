@@ -1,4 +1,4 @@
-"""Where things are, and running them: what all parts need."""
+"""Finds and runs programs, for all parts."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 @dataclasses.dataclass
 class Finished:
-    """What a process took that has ended as it should."""
+    """The resources that a process used, which ended as it should."""
 
     wall_s: float
     cpu_s: float
@@ -39,7 +39,7 @@ class Place:
         return folder
 
     def environment(self, traces: pathlib.Path | None, **more: str) -> dict[str, str]:
-        """Ours in no way, or with the preload that writes to `traces`."""
+        """Returns an environment without tprof, or with the preload that writes to `traces`."""
         env = {k: v for k, v in os.environ.items() if not k.startswith("TPROF_")}
         env.pop("LD_PRELOAD", None)
         if traces is not None:
@@ -49,7 +49,7 @@ class Place:
     def finish(
         self, command: Sequence[str | os.PathLike], output: pathlib.Path | None = None, status=0
     ) -> Finished:
-        """Runs it to its end, which has to be with `status`."""
+        """Runs a command to its end, which must have the exit status `status`."""
         with tempfile.NamedTemporaryFile("r") as used, open(output or os.devnull, "wb") as out:
             words = [self.build / "bench_usage", used.name, *command]
             result = subprocess.run(list(map(str, words)), stdout=out, stderr=subprocess.PIPE)
@@ -67,7 +67,7 @@ def last_lines(file: pathlib.Path, size: int = 1 << 16) -> list[str]:
 
 
 def dropped(traces: pathlib.Path) -> dict[str, int]:
-    """Why lines are missing from the one trace of this folder, from its footer."""
+    """Returns why lines are missing from the one trace of this folder, from its footer."""
     (file,) = traces.glob("*.json")
     line = next(line for line in last_lines(file) if line.startswith('{"name":"tprof_footer"'))
     return json.loads(line.rstrip(","))["args"]["dropped"]

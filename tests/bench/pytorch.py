@@ -1,4 +1,4 @@
-"""Step time of PyTorch FSDP2 with and without the preload, on the stand-in."""
+"""Measures the step time of PyTorch FSDP2 with and without the preload, on the stand-in."""
 
 import statistics
 import subprocess
@@ -18,7 +18,7 @@ PYTHON = REPO / "build/venv/bin/python"
 
 
 def step_ms(place: Place, traces: Path | None) -> tuple[float, float]:
-    """The median step's wall and CPU time; CPU is of all threads of a rank, the writer's too."""
+    """Returns the median step's wall and CPU time; CPU time covers all of a rank's threads, also the writer."""
     done = subprocess.run(
         [*agent(RANKS, PYTHON), str(REPO / "tests/bench/fsdp2_steps.py"), str(STEPS)],
         env=place.environment(
@@ -44,7 +44,7 @@ def figures(place: Place) -> Iterator[Figure]:
         raise NotMeasured("no PyTorch in build/venv: scripts/bootstrap bench fetches it")
     without, traced = [], []
     for pair in range(PAIRS):
-        # Who comes first changes, so that a drift of the machine favours neither.
+        # The order alternates, so that a drift of the machine favours neither.
         for preload in (False, True) if pair % 2 == 0 else (True, False):
             if not preload:
                 without.append(step_ms(place, None))

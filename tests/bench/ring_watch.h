@@ -1,5 +1,5 @@
-// Waits until the preload's writer has taken what was recorded, by looking at the ring file of this
-// process: how else would a client know that its next calls find room?
+// Waits until the preload's writer has taken all records, by looking at the ring file of this
+// process. A client needs this to know that its next calls will find room.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace tprof::bench {
 
 class RingWatch {
  public:
-  // Call it after the first recorded call. Finds nothing where nothing is traced.
+  // Call it after the first recorded call. Finds nothing if nothing is traced.
   void open() {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {

@@ -1,5 +1,5 @@
 // An hour of FSDP2 training in some seconds: one rank of 8, a model of 8 billion parameters, 7,200
-// steps. The clock is simulated, since times are part of what a line's length depends on.
+// steps. The clock is simulated, since a line's length depends on its times, too.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::uint64_t random_below(std::uint64_t n) {
   return (x >> 33) % n;
 }
 
-// Between two calls of the program.
+// Passes the time between two calls of the program.
 void compute() {
   const std::uint64_t mean = kStepNs / kCallsPerStep;
   g_now_ns.fetch_add(mean / 2 + random_below(mean), std::memory_order_relaxed);
@@ -35,7 +35,7 @@ void compute() {
 
 }  // namespace
 
-// A call of the program takes 4 to 20 us: that is how much later its second clock read is.
+// A call of the program takes 4 to 20 us, because its second clock read is that much later.
 extern "C" int clock_gettime(clockid_t clock, timespec* t) noexcept {
   if (clock != CLOCK_MONOTONIC) return static_cast<int>(syscall(SYS_clock_gettime, clock, t));
   const std::uint64_t passed = getpid() == gettid() ? 4'000 + random_below(16'000) : 0;
@@ -53,7 +53,7 @@ int main() {
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, 65536, cudaHostAllocDefault) != cudaSuccess) return 1;
 
-  // As FSDP2 does: gathers in place, reduces in float32, and sends a table of pointers with each.
+  // FSDP2 gathers in place, reduces in float32, and sends a table of pointers with each.
   const auto table = [&](std::size_t bytes) {
     compute();
     cudaMemcpyAsync(device, memory, bytes, cudaMemcpyHostToDevice, gather_stream);

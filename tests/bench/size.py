@@ -1,5 +1,7 @@
-"""`tprof check` and `summary` of jobs as big as they get, on two cores: wall time and peak memory of
-the tool itself."""
+"""Measures `tprof check` and `summary` of jobs as big as they get, on two cores.
+
+The figures are wall time and peak memory of the tool itself.
+"""
 
 import os
 import shutil
@@ -13,16 +15,16 @@ from place import Place
 MIB = 1 << 20
 LINES = 1000
 RANKS = (512, 4096, 10_000)
-# kind of job -> the exit status of `check`, and how much longer and larger it may be than a healthy
-# one's.
+# kind of job -> the exit status of `check`, and the factor by which its time and memory may exceed
+# those of a healthy job.
 KINDS = {"closed": (0, 1), "killed": (1, 2), "lost": (1, 2), "hung": (1, 2), "sizes": (1, 2)}
 KINDS |= {"group_sizes": (1, 2)}
-INCOMPLETE = ("killed", "lost")  # that is all `summary` judges
-CHECK_S, CHECK_MIB = 60, 1024  # of 10,000 healthy ranks; of fewer ranks in proportion
+INCOMPLETE = ("killed", "lost")  # `summary` fails for these only
+CHECK_S, CHECK_MIB = 60, 1024  # for 10,000 healthy ranks, and for fewer ranks in proportion
 LEDGERS_S = 5
-# Of the largest jobs that there are, of little work each: what a rank alone costs.
+# The largest jobs, with little work each, show what a rank alone costs.
 MOST_RANKS, FEW_LINES, MOST_S, MOST_MIB = 100_000, 10, 20, 1024
-RUN_S = 1  # what `tprof run` adds to a command in a folder that holds this job
+RUN_S = 1  # `tprof run` may add this to a command in a folder that holds such a job
 
 
 def big_job(place: Place, ranks: int, kind: str, lines: int = LINES) -> Path:
@@ -35,7 +37,7 @@ def big_job(place: Place, ranks: int, kind: str, lines: int = LINES) -> Path:
 def of_job(place: Place, ranks: int, kind: str) -> Iterator[Figure]:
     folder = big_job(place, ranks, kind)
     status, times = KINDS[kind]
-    # A small job has a minute's thousandth to start in.
+    # A small job gets at least a tenth of the limits, so that it has time to start.
     share = max(ranks / max(RANKS), 0.1) * times
     commands = {
         "check": (["check", folder], status, CHECK_S),
@@ -65,7 +67,7 @@ def of_most_ranks(place: Place) -> Iterator[Figure]:
 
     yield from measured("check", ["check"])
     yield from measured("summary", ["summary"])
-    # Each is a finding of its own: of the first is told, and how many there are.
+    # Each is a finding of its own. The tool prints the first ones and how many more there are.
     for file in sorted(folder.iterdir())[1:]:
         file.write_text("[\n{")
     yield from measured("summary of one that can be read", ["summary"], status=1)
@@ -73,7 +75,7 @@ def of_most_ranks(place: Place) -> Iterator[Figure]:
 
 
 def figures(place: Place) -> Iterator[Figure]:
-    # As many cores as the limits are for.
+    # The limits are for two cores.
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[:2])
     try:

@@ -1,4 +1,4 @@
-"""What `make bench` fails for: not for what others did on the machine meanwhile."""
+"""`make bench` does not fail for what others did on the machine meanwhile."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`tprof merge` beside `cat` of the same files, and `tprof summary` of many ranks."""
+"""Measures `tprof merge` next to `cat` of the same files, and `tprof summary` of many ranks."""
 
 import shutil
 import subprocess
@@ -23,14 +23,14 @@ def rank_files(place: Place, name: str, ranks: int, lines: int) -> Path:
 
 
 def in_turn(*commands) -> list[list[Finished]]:
-    """Each command REPETITIONS times, one after the other, after a first turn that warms the page
-    cache and does not count."""
+    """Runs each command REPETITIONS times in turn, after a first turn that warms the page cache and
+    does not count."""
     turns = [[command() for command in commands] for _ in range(REPETITIONS + 1)]
     return [list(runs) for runs in zip(*turns[1:], strict=True)]
 
 
 def writing(place: Place, command: Sequence, output: Path, to_stdout: bool = False) -> Finished:
-    """A run that writes `output`, which then makes room for the next one."""
+    """Runs a command that writes `output`, and removes it to make room for the next one."""
     try:
         return place.finish(command, output if to_stdout else None)
     finally:
@@ -41,7 +41,7 @@ def merge(place: Place) -> Iterator[Figure]:
     small = rank_files(place, "ranks-small", 64, 50_000)
     merged = place.build / "bench" / "merged.json"
     few = writing(place, [place.tprof, "merge", small, "-o", merged], merged)
-    shutil.rmtree(small)  # before the disk has it: it would be busy with it below
+    shutil.rmtree(small)  # before it is written back, which would keep the disk busy below
 
     large = rank_files(place, "ranks", 64, 100_000)
     files = sorted(large.iterdir())
@@ -77,7 +77,7 @@ def merge(place: Place) -> Iterator[Figure]:
         "half of the lines",
         [few.peak_bytes / MIB] * len(peaks),
         compare="ratio",
-        limit=1.25,  # memory that follows the input would be 2; both are enough to fill what it buffers
+        limit=1.25,  # memory that grows with the input would be 2; both inputs fill its buffers
     )
 
 

@@ -1,10 +1,10 @@
-// Runs a command and says what it alone took.
+// Runs a command and reports the resources that it alone used.
 //
 //   bench_usage FILE COMMAND [ARGUMENT...]
 //
 // Writes wall time, CPU time, peak memory and bytes read to FILE as JSON and exits with the
-// command's status. A peak that Python asks for is never below Python's own: a process begins with
-// its parent's. This one's is a megabyte.
+// command's status. A process starts with its parent's peak, so under Python no peak would be below
+// Python's own. This program's own peak is a megabyte.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,8 @@ double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
 }
 
-// By read calls, whether from the disk or the page cache. Of a process that was not yet waited for.
+// Returns the bytes read by read calls, from the disk or the page cache. The process must not have
+// been waited for yet.
 long long bytes_read(pid_t pid) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%d/io", static_cast<int>(pid));

@@ -1,5 +1,5 @@
-// The calls that are compared, all made in the same way: through a pointer that the compiler does
-// not see through.
+// The calls that are compared. All are made in the same way, through a pointer that is opaque to
+// the compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,10 +23,10 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 }
 
 enum class Variant {
-  floor,            // what recording can't do without: two clock reads, 64 bytes into a ring
-  counting_floor,   // and a number: of the communicator, which threads may share
+  floor,            // the least that recording needs: two clock reads, 64 bytes into a ring
+  counting_floor,   // and the communicator's counter, which threads may share
   bare_all_gather,  // the null library's function
-  all_gather,       // what a program calls: the preload's function where it is loaded
+  all_gather,       // the function that a program calls: the preload's if it is loaded
   bare_memcpy,
   memcpy,
 };

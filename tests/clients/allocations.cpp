@@ -1,8 +1,8 @@
-// Every way to allocate and free of the runtime and the driver, in an order in which no two calls
-// overlap but where that is said; at the end some of it is still there. Fails by line.
-//   allocations          all of it
-//   allocations killed   and SIGKILL then
-//   allocations forked   and a child that allocates too
+// Allocates and frees in every way that the runtime and the driver offer. No two calls overlap
+// unless a comment says so, and some memory is left at the end. A failure prints its line.
+//   allocations          does all of it
+//   allocations killed   then raises SIGKILL
+//   allocations forked   then forks a child that allocates too
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ void* allocate(size_t size) {
   return memory;
 }
 
-// A function of the driver's, taken by its exported name, or as a runtime asks for it.
+// exported() takes a driver function by its exported name, given() asks for it as a runtime does.
 template <typename F>
 F exported(const char* name) {
   return reinterpret_cast<F>(dlsym(driver, name));
@@ -103,7 +103,7 @@ void on_streams() {
   OK(cudaFreeAsync_ptsz(b, nullptr));
   OK(cudaStreamSynchronize(stream));
   OK(cudaFree(c));
-  // A graph's own memory is nobody's while the graph does not run.
+  // Memory that a graph allocates belongs to nobody while the graph does not run.
   cudaGraph_t graph = nullptr;
   OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   OK(cudaMallocAsync(&a, 1 << 20, stream));
@@ -111,7 +111,7 @@ void on_streams() {
   OK(cudaStreamEndCapture(stream, &graph));
 }
 
-// Another thread frees what this one allocated; and several do both at once, of little.
+// Another thread frees what this one allocated; then several do both at once, with small blocks.
 void on_threads() {
   void* mine = allocate(3000);
   std::thread([mine] { OK(cudaFree(mine)); }).join();
@@ -155,7 +155,7 @@ void of_the_driver() {
   OK(EXPORTED(cuArrayDestroy)(first));
 }
 
-// Physical memory is there until its last handle and its last mapping are gone.
+// Physical memory lives until its last handle and its last mapping are gone.
 void mapped_by_hand() {
   const auto create = EXPORTED(cuMemCreate);
   const auto release = EXPORTED(cuMemRelease);
@@ -171,7 +171,7 @@ void mapped_by_hand() {
   OK(create(&a, 2 * kBlock, &wanted, 0));
   OK(create(&b, kBlock, &wanted, 0));
   REFUSED(create(&host, size_t{1} << 50, &wanted, 0));
-  // Mapped twice and released: one of the mappings keeps it.
+  // `a` is mapped twice and released: the mapping that remains keeps the memory.
   OK(map(at, 2 * kBlock, 0, a, 0));
   OK(map(at + 2 * kBlock, kBlock, kBlock, a, 0));
   OK(map(at + 3 * kBlock, kBlock, 0, b, 0));
@@ -180,13 +180,13 @@ void mapped_by_hand() {
   OK(release(a));
   REFUSED(release(a));
   OK(unmap(at, 2 * kBlock));
-  // A handle that is got back keeps it, and the last mappings of both go together.
+  // A handle that is retained again keeps the memory. One unmap removes the last mappings of both.
   OK(retain(&again,
             reinterpret_cast<void*>(at + 2 * kBlock)));  // NOLINT(performance-no-int-to-ptr)
   OK(release(b));
   OK(unmap(at + 2 * kBlock, 2 * kBlock));
   REFUSED(unmap(at, kBlock));
-  // Once more at its place, and gone.
+  // The memory is mapped at its old place once more, and is then gone.
   OK(map(at, 2 * kBlock, 0, again, 0));
   OK(release(again));
   OK(unmap(at, 2 * kBlock));
@@ -211,8 +211,8 @@ void all() {
   OK(cudaSetDevice(0));
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   of_the_runtime();
-  void* large = allocate(1 << 20);  // the most there is on device 0
-  // What was allocated before the first call that counts is booked too.
+  void* large = allocate(1 << 20);  // the largest allocation on device 0
+  // Allocations made before the first counted call are booked too.
   char byte = 0;
   OK(cudaMemcpy(large, &byte, 1, cudaMemcpyHostToDevice));
   on_streams();
@@ -231,7 +231,7 @@ void all() {
 
 int main(int argc, char** argv) {
   const std::string_view then = argc > 1 ? argv[1] : "";
-  // As NVIDIA's runtime does at its first call.
+  // Loads the driver as NVIDIA's runtime does at its first call.
   driver = dlopen("libcuda.so.1", RTLD_NOW);
   check(driver != nullptr, "no driver", __LINE__);
   all();
@@ -242,7 +242,7 @@ int main(int argc, char** argv) {
     allocate(4444);
     void* host = nullptr;
     OK(cudaHostAlloc(&host, 555, cudaHostAllocDefault));
-    // It counts, as refused, so that there is a file.
+    // The refused copy is counted, so the child has a file.
     REFUSED(cudaMemcpy(nullptr, host, 8, cudaMemcpyHostToDevice));
     _exit(0);
   }

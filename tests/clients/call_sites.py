@@ -1,6 +1,6 @@
-"""Copies from several places of a Python program; says, by the interpreter's own word, where from.
+"""Makes copies from several places of a Python program, and prints where from, by the interpreter's own account.
 
-Any CPython: no PyTorch. ctypes gives the interpreter's lock away around each call, as PyTorch does.
+Runs on any CPython, without PyTorch. ctypes releases the GIL around each call, as PyTorch does.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ made = []
 
 
 def where(frame):
-    """Innermost first."""
+    """Yields the frames, innermost first."""
     while frame is not None:
         code = frame.f_code
         name = getattr(code, "co_qualname", code.co_name)
@@ -28,7 +28,7 @@ def where(frame):
 
 
 def copy(size):
-    # One line: where the frame stands when it asks, and where it calls.
+    # Both are on one line, so that the frame is recorded at the line that makes the call.
     made.append((size, list(where(sys._getframe())))); runtime.cudaMemcpy(device, host, ctypes.c_size_t(size), 1)  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def everything(base):
 
 
 def disturb(stop):
-    """What another thread may do to frames: look at all of them, and collect garbage."""
+    """Does what another thread may do to frames: looks at all of them, and collects garbage."""
     while not stop.is_set():
         sys._current_frames()
         gc.collect()
@@ -83,7 +83,7 @@ print(json.dumps(made), flush=True)
 if "fork" in sys.argv:
     child = os.fork()
     if child == 0:
-        # Of a kind that there is not: refused at once, as CUDA in a forked child can't copy.
+        # No such copy kind exists, so the call is refused at once: CUDA can't copy in a forked child.
         runtime.cudaMemcpyAsync(device, host, ctypes.c_size_t(77), 99, None)
         sys.exit()
     os.waitpid(child, 0)

@@ -10,7 +10,7 @@ rank, world = dist.get_rank(), dist.get_world_size()
 
 
 def numbered(count: int, dtype=torch.int32) -> torch.Tensor:
-    """Data that a CPU made, so that what comes back can be checked without a kernel."""
+    """Returns data that the CPU made, so that what comes back can be checked without a kernel."""
     return (torch.arange(count) + 100 * rank).to(dtype).to(device)
 
 

@@ -1,19 +1,17 @@
-// Communicators and streams in numbers, ones whose making the library does not see, and the lives
-// of single ones. One process; which communicator is which has to be right, or said to be unknown.
+// Makes many communicators and streams in one process. Some communicators are made where the
+// library does not see it, and single ones go through their whole lives. Which communicator is
+// which has to be right in the trace, or said to be unknown.
 //
-//   comm_identities race N     N children made without waiting, each first used by two threads at
-//   once
-//                   waiting N  N children made without waiting, all of them before the first is
-//                   used many N     N handles (N even), eight at a time, made, used and destroyed;
-//                   the last
-//                              few three at a time
+//   comm_identities race N     N non-blocking children, each first used by two threads at once
+//                   waiting N  N non-blocking children, all made before the first is used
+//                   many N     N handles (N even), made, used and destroyed eight at a time, and
+//                              the last few three at a time
 //                   unseen N   N communicators made past the dynamic linker, each first used by two
 //                              threads at once, and a child of the last
 //                   streams N  a collective and a copy on each of N streams
-//                   life N     named, non-blocking, split before the child is there, aborted, N
-//                   made
-//                              again at the same address (printed: how many were); groups that are
-//                              nested, simulated, refused
+//                   life N     single ones: named, non-blocking, split before the child is there,
+//                              aborted; groups that are nested, simulated or refused; and N made
+//                              one after the other (prints how many had a reused address)
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -123,7 +121,7 @@ void life(int n) {
   wait_for_child(parent, &child);
   reduce(child, 3);
 
-  // One that ends before it was of use, and the next one in its place.
+  // The first one ends unused, and the next one is made in its place.
   ncclComm_t place = nullptr;
   for (const char* name : {"unused", "after"}) {
     config.commName = name;
@@ -162,7 +160,7 @@ void life(int n) {
     must(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
     must(ncclCommDestroy(comm) == ncclSuccess, "ncclCommDestroy");
   }
-  // One that is given up while it is being made: the other rank never comes.
+  // This communicator is given up while it is being made: the other rank never comes.
   ncclComm_t pair[2];
   must(ncclCommInitAll(pair, 2, nullptr) == ncclSuccess, "ncclCommInitAll");
   config.commName = "given up";

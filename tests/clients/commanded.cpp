@@ -1,13 +1,13 @@
-// Does what standard input says, a line at a time, and answers each with "done":
+// Obeys commands on standard input, one per line, and answers each with "done":
 //
-//   gather N     N all-gathers
-//   step N       N times an all-gather and a reduce-scatter
-//   reset        tprof_reset
+//   gather N     makes N all-gathers
+//   step N       makes N pairs of an all-gather and a reduce-scatter
+//   reset        calls tprof_reset
 //   totals       prints tprof_totals first
-//   race N       N all-gathers of another thread, and meanwhile tprof_totals_and_reset; prints how
-//                many these have counted, with the last
+//   race N       another thread makes N all-gathers while this one calls tprof_totals_and_reset,
+//                and once more at the end; prints how many all-gathers these calls counted
 //
-// On a communicator of its own, one rank.
+// It is one rank, on a communicator of its own.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -35,7 +35,7 @@ void check(bool well, const char* what) {
 
 constexpr std::size_t kCount = 1024;
 
-// Of all-gathers, in the epoch that ends here.
+// Returns the number of all-gathers in the epoch that ends here.
 long counted() {
   char json[4096];
   check(tprof_totals_and_reset(nullptr, 0) > 1, "tprof_totals_and_reset");  // asks for the size

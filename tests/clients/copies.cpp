@@ -1,6 +1,6 @@
-// Every kind of copy of the CUDA runtime, with boxes, arrays of several formats, batches and
-// prefetches; each function also by its per-thread twin, refused, and within a capture where that
-// can be. Fails by name where data did not arrive.
+// Makes every kind of copy of the CUDA runtime: boxes, arrays of several formats, batches and
+// prefetches. Each function is also called by its per-thread twin, refused, and captured where that
+// can be. Where data did not arrive, it prints the failed check and ends.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -80,7 +80,7 @@ void boxes() {
   REFUSED(cudaMemcpy3DAsync(&p, stream));
 }
 
-// An extent in elements of several bytes, of one and of more channels.
+// Copies boxes of arrays, whose extents count elements of one or several bytes and channels.
 void box_of(const cudaChannelFormatDesc& format, size_t element) {
   const cudaExtent extent = {4, 3, 2};
   const Bytes sent = counting(4 * 3 * 2 * element);
@@ -168,8 +168,8 @@ void arrays() {
   REFUSED(cudaMemcpy2DToArray(one, 0, 0, sent.data(), 1, 32, 4, kIn));
 }
 
-// What the host's side can be: allocated pinned, managed, the program's own, that registered and no
-// longer, and pinned by the driver where no wrapper sees it.
+// Copies from and to each kind of host memory: pinned, managed, and the program's own, before,
+// while and after it is registered. One block is pinned by the driver, where no wrapper sees it.
 void host_sides(void* driver) {
   void* there = device(64);
   const auto copies = [there](void* host) {
@@ -197,7 +197,7 @@ void host_sides(void* driver) {
   REFUSED(cudaMemcpy(nullptr, own.data(), 64, cudaMemcpyHostToDevice));
 }
 
-// One call with copies in every direction.
+// Makes one call with copies in every direction.
 void batches() {
   Bytes sent = counting(1000);
   Bytes back(1000);
@@ -227,7 +227,7 @@ void batches() {
   void* parts[] = {managed, static_cast<char*>(managed) + 500};
   size_t lengths[] = {300, 200};
   OK(cudaMemPrefetchBatchAsync(parts, lengths, 2, &host, &first, 1, 0, stream));
-  // Empty: no direction is known of the first.
+  // An empty batch has no first copy to take a direction from.
   REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 0, &attributes, &first, 1, stream));
   REFUSED(cudaMemPrefetchBatchAsync(parts, lengths, 0, &host, &first, 1, 0, stream));
   OK(cudaMemPrefetchBatchAsync_ptsz(parts, lengths, 1, &host, &first, 1, 0, stream));
@@ -235,7 +235,7 @@ void batches() {
   OK(cudaMemDiscardAndPrefetchBatchAsync_ptsz(parts, lengths, 1, &host, &first, 1, 0, stream));
 }
 
-// What can be captured, three launches of it.
+// Captures copies that can be captured, and launches the graph three times.
 void captured() {
   const cudaChannelFormatDesc format = {16, 16, 0, 0, cudaChannelFormatKindFloat};
   cudaArray_t array = nullptr;
@@ -269,7 +269,7 @@ void captured() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // As NVIDIA's runtime does at its first call.
+  // Loads the driver as NVIDIA's runtime does at its first call.
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   check(driver != nullptr, "no driver", __LINE__);
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from common import log, start
 
 REPLAYS = 5
-REPLAYS_ELSEWHERE = 3  # of the first, by another thread
+REPLAYS_ELSEWHERE = 3  # of the first graph, by another thread
 REPLAYS_OF_BOTH = 2  # one after the other
 
 device = start()

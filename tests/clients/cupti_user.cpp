@@ -1,5 +1,5 @@
-// A program that is a client of CUPTI for a part of its life, as PyTorch is while its profiler
-// runs: copies before, within and after, and says how many of them it has got records of.
+// Uses CUPTI for a part of its life, as PyTorch does while its profiler runs. It copies before,
+// during and after, and prints how many of the copies it got records of.
 //
 // cupti_user when how: `when` is first (before the first copy) or later; `how` is linked (by the
 // name, as PyTorch does) or dlsym.
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-// As in cupti.h, which not every build has.
+// Declares these as cupti.h does, which not every build has.
 extern "C" {
 [[gnu::weak]] int cuptiSubscribe(void** subscriber, void* callback, void* data);
 [[gnu::weak]] int cuptiActivityRegisterCallbacks(void* requested, void* completed);

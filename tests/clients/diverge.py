@@ -1,6 +1,6 @@
-"""A gather and a reduction in turn; one rank does something else once, as a bug would make it.
+"""Gathers and reduces in turn; one rank does something else once, as a bug would make it.
 
-Prints what the odd rank did at which of its own collectives, counted by this script.
+Prints what the odd rank did, and at which of its own collectives, as this script counts them.
 """
 
 import argparse
@@ -28,7 +28,7 @@ for step in range(args.steps):
         log(f"{odd} at collective {called}")
     if odd == "leave":
         raise SystemExit("a bug of this rank")
-    if args.what == "crash" and step == args.at:  # on all ranks; two of them get to it first
+    if args.what == "crash" and step == args.at:  # all ranks fail here, ranks 0 and 1 first
         if rank < 2:
             raise SystemExit("a bug of all ranks")
         time.sleep(600)  # the launcher ends them
@@ -42,6 +42,6 @@ for step in range(args.steps):
         called += 1
     dist.all_reduce(torch.zeros(8, device=device))
     called += 1
-    torch.cuda.synchronize()  # as a script does that logs its loss
+    torch.cuda.synchronize()  # like a script that logs its loss
 log(f"done after {called} collectives")
 dist.destroy_process_group()

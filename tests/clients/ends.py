@@ -1,5 +1,5 @@
-"""DDP whose ranks end in ways in which Python's and C's exit handlers do not run, or not only they:
-by os._exit, as another program of the same process, after processes that were forked."""
+"""DDP whose ranks end without Python's and C's exit handlers, or not with these alone: by os._exit,
+by execv into another program, or after subprocesses."""
 
 import argparse
 import os
@@ -32,10 +32,10 @@ def main() -> None:
     if how == "_exit":
         os._exit(0)
     if how == "execv":
-        # As a launcher that starts its evaluation in the same process.
+        # Like a launcher that starts its evaluation in the same process.
         os.execv(sys.executable, [sys.executable, "-c", "print('evaluated')"])
     if how == "subprocess":
-        # Compilers and shells: of data, not of calls.
+        # Programs such as shells and compilers, which make no CUDA call.
         assert subprocess.run(["sh", "-c", "exit 3"], check=False).returncode == 3
         assert os.system("true") == 0
 

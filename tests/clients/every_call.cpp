@@ -11,7 +11,7 @@
 
 #include "per_thread_copies.h"
 
-// The same of other entry points.
+// Declares other entry points in the same way.
 extern "C" {
 // The header overloads these.
 cudaError_t entry_point(const char*, void**, unsigned long long,
@@ -43,13 +43,13 @@ decltype(cudaLaunchHostFunc) cudaLaunchHostFunc_ptsz;
 decltype(cudaStreamAddCallback) cudaStreamAddCallback_ptsz;
 }
 
-// As in cuda_profiler_api.h, which not every build has.
+// Declares these as cuda_profiler_api.h does, which not every build has.
 extern "C" cudaError_t cudaProfilerStart();
 extern "C" cudaError_t cudaProfilerStop();
 
 namespace {
 
-// Where a call looks at memory before it looks for a device, the memory is there.
+// Calls that look at memory before they look for a device find memory here.
 char source[256];
 char target[256];
 ncclUniqueId id;
@@ -123,7 +123,7 @@ struct Call {
   int (*run)();
 };
 
-const void* const kernel = source;  // none, as the runtime finds
+const void* const kernel = source;  // no kernel, as the runtime finds out
 constexpr dim3 one{1, 1, 1};
 const cudaLaunchConfig_t launch{one, one, 0, nullptr, nullptr, 0};
 void host_function(void*) {}
@@ -328,7 +328,7 @@ const Call kCudaCalls[] = {
 
 #undef CALL
 
-// An older NCCL lacks some of them; calls are bound when they are made, so nothing else is lost.
+// False if an older NCCL lacks the function. Calls are bound when they are made, so the rest works.
 bool NcclHas(const char* name) {
   static void* const library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
   return !library || dlsym(library, name) != nullptr;
@@ -337,7 +337,7 @@ bool NcclHas(const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Arguments: functions that the NCCL of this run does not survive without a communicator.
+  // The arguments name functions that this run's NCCL does not survive without a communicator.
   const auto left_out = [&](const char* name) {
     return std::any_of(argv + 1, argv + argc, [&](auto arg) { return !std::strcmp(arg, name); });
   };

@@ -1,11 +1,11 @@
-// Steps of training as frameworks put them on the device: what is hidden behind computation and
-// what is not, in shapes that look alike to the host.
+// Makes steps of training as frameworks put them on the device. They differ in what is hidden
+// behind computation, and look alike to the host.
 //
 //   exposed SHAPE ENDING [STEPS]
 //
-// ENDING is how a step ends for the host (kEndings below). The device takes as long for each piece
-// of work as the program says, with STANDIN_BLOCK_US=1 and STANDIN_GBPS=0.001: a kernel has a
-// block, a call or copy a byte for each microsecond. Without arguments: the names of all shapes.
+// ENDING is how a step ends for the host (kEndings below). With STANDIN_BLOCK_US=1 and
+// STANDIN_GBPS=0.001 each piece of work takes as long as the program says: a kernel takes 1 us for
+// each block, a call or copy 1 us for each byte. Without arguments it prints all shapes' names.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -32,7 +32,7 @@
 
 namespace {
 
-constexpr size_t kBytes = 4 << 20;  // of each buffer: the longest call takes 4 s
+constexpr size_t kBytes = 4 << 20;  // bytes of each buffer: the longest call takes 4 s
 
 void kernel_body() {}
 
@@ -110,7 +110,7 @@ struct Job {
   }
   void order(cudaStream_t before, cudaStream_t after) { wait(after, record(before)); }
 
-  // As PyTorch does it.
+  // Reads a value as PyTorch's .item() does.
   static void item(cudaStream_t on, const void* from) {
     float value;
     CHECK(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, on));
@@ -125,13 +125,13 @@ const std::map<std::string, std::function<void(Job&)>> kEndings = {
     {"stream_synchronize", [](Job& j) { CHECK(cudaStreamSynchronize(j.compute)); }},
     {"device_synchronize", [](Job&) { CHECK(cudaDeviceSynchronize()); }},
     {"event_synchronize", [](Job& j) { CHECK(cudaEventSynchronize(j.record(j.compute))); }},
-    // The host asks now and then, as a program does that has other things to do.
+    // The host polls now and then, like a program that has other things to do.
     {"polled",
      [](Job& j) {
        cudaEvent_t event = j.record(j.compute);
        while (cudaEventQuery(event) == cudaErrorNotReady) usleep(500);
      }},
-    // It waits for nothing, and comes back when the device has long been idle.
+    // The host waits for nothing, and comes back when the device has long been idle.
     {"idle_host", [](Job&) { usleep(40'000); }},
 };
 
@@ -142,7 +142,7 @@ void Job::end_step() {
 
 using Shape = std::function<void(Job&, int steps)>;
 
-// A shape that does the same in each step.
+// Makes a shape that does the same in each step.
 Shape each(std::function<void(Job&)> step) {
   return [step = std::move(step)](Job& j, int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -153,7 +153,7 @@ Shape each(std::function<void(Job&)> step) {
 }
 
 const std::map<std::string, Shape> kShapes = {
-    // Of each all-gather's 8 ms, 5 are behind computation and 3 are waited for.
+    // Computation hides 5 of each all-gather's 8 ms, and the other 3 are waited for.
     {"partly_hidden", each([](Job& j) {
        for (int layer = 0; layer < 3; ++layer) {
          j.order(j.compute, j.comm);
@@ -164,7 +164,7 @@ const std::map<std::string, Shape> kShapes = {
          j.kernel(j.compute, 500);
        }
      })},
-    // Reduce-scatters that are through when somebody comes to wait for them.
+    // Reduce-scatters have finished when somebody comes to wait for them.
     {"in_time", each([](Job& j) {
        for (int layer = 0; layer < 3; ++layer) {
          j.order(j.compute, j.comm);
@@ -175,7 +175,7 @@ const std::map<std::string, Shape> kShapes = {
          j.kernel(j.compute, 500);
        }
      })},
-    // Each layer's all-gather is asked for a layer ahead and waited for a little.
+    // Each layer's all-gather is issued a layer ahead, and the wait for it is short.
     {"many_waits", each([](Job& j) {
        j.order(j.compute, j.comm);
        j.gather(j.comm, 1000);
@@ -189,14 +189,14 @@ const std::map<std::string, Shape> kShapes = {
          j.kernels(j.compute, 2, 440);
        }
      })},
-    // Nothing on the device waits for it; the host does.
+    // Only the host waits for the all-gather; nothing on the device does.
     {"under_one_kernel", each([](Job& j) {
        j.order(j.compute, j.comm);
        j.gather(j.comm, 6800);
        j.kernel(j.compute, 6000);
        CHECK(cudaDeviceSynchronize());
      })},
-    // DDP: a batch comes, forward, backward with bucketed all-reduces beside it, the optimizer.
+    // DDP copies a batch in, runs forward, backward beside bucketed all-reduces, and the optimizer.
     {"ddp", each([](Job& j) {
        j.h2d(j.compute, 1000);
        j.kernels(j.compute, 4, 1000);
@@ -264,7 +264,7 @@ const std::map<std::string, Shape> kShapes = {
        over = true;
        saver.join();
      }},
-    // Something long on a stream that is never used again, and then training on another.
+    // One stream is busy for long and never used again; then training runs on another.
     {"other_stream_first",
      [](Job& j, int steps) {
        j.kernels(j.side, 200, 10'000);
@@ -279,14 +279,14 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // A second stream computes a little, where the first one waits too.
+    // A second stream computes a little, also where the first one waits.
     {"light_second_stream", each([](Job& j) {
        for (int layer = 0; layer < 3; ++layer) {
          j.order(j.compute, j.comm);
          j.gather(j.comm, 4000);
          cudaEvent_t done = j.record(j.comm);
          j.order(j.compute, j.side);
-         j.kernel(j.side, 3900);  // it and no other is beside the gather's end
+         j.kernel(j.side, 3900);  // only this overlaps the end of the gather
          j.kernel(j.compute, 2000);
          Job::wait(j.compute, done);
          j.kernels(j.compute, 40, 1000);
@@ -309,8 +309,9 @@ const std::map<std::string, Shape> kShapes = {
        j.end_step();
      }},
 
-    // FSDP2 of PyTorch 2.8 and later: reduce-scatters have a stream of their own, and the communicator
-    // of the all-gathers, which NCCL lets wait for them. Both have a light stream that prepares them.
+    // FSDP2 of PyTorch 2.8 and later: reduce-scatters have a stream of their own, but use the
+    // communicator of the all-gathers. NCCL therefore makes all-gathers wait for them. Light
+    // kernels prepare both.
     {"fsdp2", [](Job& j, int steps) {
        const cudaStream_t copy_in = new_stream(), scatters = new_stream();
        for (int i = 0; i < steps; ++i) {
@@ -342,7 +343,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Communication in the last of four micro-batches only.
+    // Communicates in the last of four micro-batches only.
     {"accumulation", each([](Job& j) {
        for (int micro = 0; micro < 4; ++micro) {
          j.kernels(j.compute, 3, 1000);
@@ -374,7 +375,7 @@ const std::map<std::string, Shape> kShapes = {
          j.reduce(j.compute, 500);
        }
      })},
-    // The same, and another stream computes beside half of it.
+    // The same, but another stream computes beside half of each reduction.
     {"tensor_parallel_beside", each([](Job& j) {
        for (int layer = 0; layer < 6; ++layer) {
          j.kernels(j.compute, 2, 600);
@@ -383,7 +384,7 @@ const std::map<std::string, Shape> kShapes = {
          j.reduce(j.compute, 1000);
        }
      })},
-    // ZeRO-3: parameters of the next layers are fetched ahead, gradients go on the same stream.
+    // ZeRO-3 fetches parameters of the next layers ahead, and reduces gradients on the same stream.
     {"zero3", each([](Job& j) {
        std::vector<cudaEvent_t> ready;
        const auto fetch = [&] {
@@ -403,7 +404,7 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        j.kernels(j.compute, 20, 50);
      })},
-    // A pipeline's stage: what it gets and gives are two calls of one group, on a stream of their own.
+    // A pipeline stage sends and receives in one group, on a stream of its own.
     {"pipeline", each([](Job& j) {
        for (int micro = 0; micro < 4; ++micro) {
          CHECK(ncclGroupStart());
@@ -439,7 +440,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // The computation is a graph that is replayed, calls are outside of it.
+    // The computation is a graph that is replayed, and the calls are outside it.
     {"graphs", [](Job& j, int steps) {
        cudaGraph_t graph;
        cudaGraphExec_t executable;
@@ -458,7 +459,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Calls within the graph are the graph's, a call beside it is not.
+    // The graph contains a call of its own, and another call runs beside it.
     {"graphs_with_calls", [](Job& j, int steps) {
        const ncclComm_t other = new_comm();
        cudaGraph_t graph;
@@ -478,7 +479,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Two devices of one process: what one computes hides nothing of the other's.
+    // Two devices of one process: computation on one hides nothing on the other.
     {"two_devices", [](Job& j, int steps) {
        CHECK(cudaSetDevice(1));
        const cudaStream_t compute = new_stream(), comm = new_stream();
@@ -498,7 +499,7 @@ const std::map<std::string, Shape> kShapes = {
          CHECK(cudaSetDevice(0));
        }
      }},
-    // One thread computes, the other communicates; they know nothing of each other.
+    // One thread computes, another communicates, and they know nothing of each other.
     {"two_threads", [](Job& j, int steps) {
        std::atomic<bool> over{false};
        std::thread communicates([&] {
@@ -516,7 +517,7 @@ const std::map<std::string, Shape> kShapes = {
        over = true;
        communicates.join();
      }},
-    // Nothing for a while, then steps without calls, between the steps that train.
+    // After every fifth training step come a pause and a step without collectives.
     {"evaluation", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {
          j.kernels(j.compute, 4, 500);
@@ -535,7 +536,7 @@ const std::map<std::string, Shape> kShapes = {
          usleep(30'000);
        }
      }},
-    // Batches come on a stream of their own, a step ahead, from a thread of their own.
+    // A thread of its own copies batches a step ahead, on a stream of its own.
     {"loader", [](Job& j, int steps) {
        std::atomic<bool> over{false};
        std::atomic<int> loaded{0};
@@ -573,7 +574,7 @@ const std::map<std::string, Shape> kShapes = {
        Job::item(j.compute, j.data);
        j.kernels(j.compute, 4, 200);
      })},
-    // An optimizer of hundreds of kernels; parameters are gathered beside it.
+    // The optimizer launches 150 tiny kernels, and parameters are gathered beside them.
     {"tiny_kernels", each([](Job& j) {
        j.kernels(j.compute, 3, 1000);
        j.order(j.compute, j.comm);
@@ -582,7 +583,7 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        j.kernel(j.compute, 500);
      })},
-    // Functions of the program stand in the stream that computes, and nothing computes meanwhile.
+    // Host functions block the stream that computes, and nothing computes meanwhile.
     {"host_functions", each([](Job& j) {
        j.order(j.compute, j.comm);
        j.gather(j.comm, 6000);
@@ -593,7 +594,7 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        j.kernel(j.compute, 500);
      })},
-    // Calls are on a stream that goes first.
+    // Calls are on a stream of higher priority.
     {"priority", [](Job& j, int steps) {
        cudaStream_t first;
        CHECK(cudaStreamCreateWithPriority(&first, cudaStreamNonBlocking, -5));
@@ -609,7 +610,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Streams come and go: addresses come back as others'.
+    // Streams come and go, and their addresses are reused by others.
     {"streams_remade", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {
          const cudaStream_t compute = new_stream(), comm = new_stream();
@@ -624,7 +625,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // As programs that are compiled with a default stream for each thread.
+    // Computes on the per-thread default stream, as programs that are compiled for it do.
     {"per_thread", [](Job& j, int steps) {
        std::thread([&] {
          for (int i = 0; i < steps; ++i) {
@@ -639,7 +640,7 @@ const std::map<std::string, Shape> kShapes = {
          }
        }).join();
      }},
-    // PyTorch's: the default stream computes.
+    // The default stream computes, as in PyTorch.
     {"default_stream", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {
          for (int layer = 0; layer < 3; ++layer) {
@@ -654,7 +655,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // One kernel of seconds, calls and copies under it.
+    // One kernel takes seconds, and calls and copies run under it.
     {"one_long_kernel", [](Job& j, int steps) {
        j.kernel(j.compute, 2'000'000);
        for (int i = 0; i < steps; ++i) {
@@ -665,7 +666,7 @@ const std::map<std::string, Shape> kShapes = {
        CHECK(cudaStreamSynchronize(j.comm));
        j.end_step();
      }},
-    // Thousands of kernels and of calls a second.
+    // Launches thousands of kernels and of calls a second.
     {"short_kernels", each([](Job& j) {
        for (int i = 0; i < 40; ++i) {
          j.order(j.compute, j.comm);
@@ -703,7 +704,7 @@ const std::map<std::string, Shape> kShapes = {
        Job::wait(j.compute, done);
        j.kernel(j.compute, 500);
      })},
-    // Another thread looks every other millisecond how far the calls are, as a watchdog does.
+    // Another thread checks every 2 ms how far the calls are, as a watchdog does.
     {"watched", [](Job& j, int steps) {
        std::atomic<bool> over{false};
        std::atomic<cudaEvent_t> last{nullptr};
@@ -728,7 +729,7 @@ const std::map<std::string, Shape> kShapes = {
        over = true;
        watchdog.join();
      }},
-    // A thread that waits for the whole device again and again.
+    // A thread waits for the whole device again and again.
     {"synchronizing_thread", [](Job& j, int steps) {
        std::atomic<bool> over{false};
        std::thread waits([&] {
@@ -751,7 +752,7 @@ const std::map<std::string, Shape> kShapes = {
        over = true;
        waits.join();
      }},
-    // The other two ways to launch a kernel.
+    // Uses the other two ways to launch a kernel.
     {"other_launches", each([](Job& j) {
        const auto* body = reinterpret_cast<const void*>(&kernel_body);
        j.order(j.compute, j.comm);
@@ -766,7 +767,7 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        CHECK(cudaLaunchKernelExC(&config, body, nullptr));
      })},
-    // As compilers at run time launch what they made.
+    // Launches kernels through the driver, as run-time compilers do.
     {"driver_launches",
      [](Job& j, int steps) {
        using Launch =
@@ -790,7 +791,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // A copy between the calls of a group, as c10d's scatter has it.
+    // There is a copy between the calls of a group, as in c10d's scatter.
     {"copy_in_group", each([](Job& j) {
        j.kernels(j.compute, 2, 500);
        j.order(j.compute, j.comm);
@@ -803,7 +804,7 @@ const std::map<std::string, Shape> kShapes = {
        j.order(j.comm, j.compute);
        j.reduce(j.compute, 500);
      })},
-    // The default stream's calls hold up a blocking stream's kernels, and nobody says wait.
+    // Calls on the default stream hold up a blocking stream's kernels, without an explicit wait.
     {"implicit_order",
      [](Job& j, int steps) {
        cudaStream_t blocking;
@@ -817,7 +818,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // What waits is told so by the driver's functions.
+    // Events are recorded and waited for through the driver's functions.
     {"driver_waits",
      [](Job& j, int steps) {
        void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -839,7 +840,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Two streams compute in turns, each waits for the other.
+    // Two streams compute in turns, and each waits for the other.
     {"ping_pong", each([](Job& j) {
        j.order(j.compute, j.comm);
        j.reduce(j.comm, 6000);
@@ -853,7 +854,7 @@ const std::map<std::string, Shape> kShapes = {
        Job::wait(j.compute, reduced);
        j.kernel(j.compute, 1000);
      })},
-    // Many streams compute, each a little.
+    // Many streams compute, each of them a little.
     {"many_streams",
      [](Job& j, int steps) {
        std::vector<cudaStream_t> streams(48);
@@ -873,7 +874,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // A second stream computes in one step of ten only.
+    // A second stream computes in only one of ten steps.
     {"rare_second_stream", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {
          j.order(j.compute, j.comm);
@@ -899,7 +900,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // The stream of the calls computes a little itself, before and behind each.
+    // The stream of the calls also computes a little, before and after each.
     {"work_beside_calls", each([](Job& j) {
        for (int layer = 0; layer < 3; ++layer) {
          j.order(j.compute, j.comm);
@@ -912,7 +913,7 @@ const std::map<std::string, Shape> kShapes = {
          j.kernel(j.compute, 500);
        }
      })},
-    // The host queues much, then is away for as long as the device needs.
+    // The host queues much, and in every other step is then away for as long as the device needs.
     {"queued_and_away", [](Job& j, int steps) {
        for (int i = 0; i < steps; ++i) {
          j.order(j.compute, j.comm);
@@ -925,7 +926,7 @@ const std::map<std::string, Shape> kShapes = {
          j.end_step();
        }
      }},
-    // Nothing computes: parameters are sent out before the training, and gathered behind it.
+    // Nothing computes while parameters are broadcast before the training and gathered after it.
     {"before_and_behind", [](Job& j, int steps) {
        for (int i = 0; i < 10; ++i) {
          CHECK(ncclBroadcast(j.data, j.more, 1500, ncclInt8, 0, j.world, j.comm));
@@ -944,7 +945,7 @@ const std::map<std::string, Shape> kShapes = {
        for (int i = 0; i < 10; ++i) j.gather(j.comm, 1500);
        CHECK(cudaDeviceSynchronize());
      }},
-    // A wait that nothing follows before the next one.
+    // Several waits follow each other on a stream with no kernel between them.
     {"waits_in_a_row", each([](Job& j) {
        for (int layer = 0; layer < 3; ++layer) {
          j.order(j.compute, j.comm);
@@ -957,7 +958,7 @@ const std::map<std::string, Shape> kShapes = {
          j.kernels(j.compute, 2, 500);
        }
      })},
-    // Kernels are so few that a step has one.
+    // A step has only one kernel.
     {"one_kernel_a_step", each([](Job& j) {
        j.order(j.compute, j.comm);
        j.gather(j.comm, 5000);

@@ -18,13 +18,13 @@ parser.add_argument("--cpu-offload", action="store_true")
 args = parser.parse_args()
 
 if torch.__version__.startswith("2.0."):
-    # It compares on the GPU what the ranks say of their order; kernels may compute nothing here.
+    # PyTorch 2.0 compares the ranks' order on the GPU, and kernels may compute nothing here.
     torch.Tensor.__ne__ = lambda self, other: torch.ne(self.cpu(), other.cpu())
 
 device = start()
 options = {}
 if args.shard_ranks:
-    # Not there before PyTorch 2.2, which the plain run does without.
+    # PyTorch before 2.2 does not have it, and the plain run does without it.
     from torch.distributed.device_mesh import init_device_mesh
 
     replicas = dist.get_world_size() // args.shard_ranks

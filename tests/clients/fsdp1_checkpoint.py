@@ -1,7 +1,7 @@
-"""FSDP1: trains, saves model and optimizer as sharded state dicts, loads them again.
+"""FSDP1: trains, saves model and optimizer as sharded state dicts, and loads them again.
 
-FSDP times its state-dict code with its own SimpleProfiler, which keeps seconds only; how often
-each of its ranges was entered is printed at the end.
+FSDP times its state-dict code with its own SimpleProfiler, which keeps seconds only. This script
+prints at the end how often each of its ranges was entered.
 """
 
 import collections
@@ -20,9 +20,8 @@ from torch.distributed.fsdp import (
 from torch.distributed.fsdp._debug_utils import SimpleProfiler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
-# PyTorch pickles a tensor under the address of its storage in decimal, which has 14 or 15 digits as
-# the heap or a mapping holds it. With one length for all, what is gathered has the size of the last
-# run.
+# PyTorch pickles a tensor under the address of its storage in decimal. That has 14 or 15 digits, as
+# the heap or a mapping holds it. With one length for all, every run gathers the same size.
 address = torch._C.StorageBase._cdata
 torch.UntypedStorage._cdata = property(lambda storage: 10**15 + address.__get__(storage))
 
@@ -39,8 +38,8 @@ SimpleProfiler.profile = counted
 
 device = start()
 model = FullyShardedDataParallel(
-    # One parameter a unit, so that what the ranks tell each other about it has one size: PyTorch
-    # takes the largest by comparing on the GPU.
+    # One parameter per unit, so that what the ranks tell each other about it has one size: PyTorch
+    # finds the largest by comparing on the GPU.
     nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(5))),
     auto_wrap_policy=ModuleWrapPolicy({nn.Linear}),
     device_id=device,

@@ -40,7 +40,7 @@ if not args.cpu_offload:
     model.cuda()
 for block in model.blocks:
     fully_shard(block, **options)
-# The default for the root, which is needed again at once, is to keep its parameters.
+# The root is needed again at once, so by default it keeps its parameters.
 options.pop("reshard_after_forward")
 fully_shard(model, **options)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

@@ -1,12 +1,12 @@
-// Looks at itself while it calls NCCL and CUDA, and says what it sees: whoever traces it must not
-// change that. Its output is compared with that of the same program without a tracer.
+// Looks at itself while it calls NCCL and CUDA, and prints what it sees. A tracer must not change
+// that: the output is compared with that of the same program without a tracer.
 //
 //   guest walk             calls of every kind, one after the other
 //   guest children         the environment of children, by fork and exec, system and posix_spawn
 //   guest forks N          N children, forked while three threads call
 //   guest forkstart N      N times a fork while another thread makes the first call
 //   guest usage THREADS CALLS   what it used: memory, page faults, context switches
-//   guest starved          with a full file system limit, and nobody who reads standard error
+//   guest starved          with a low file size limit, and nobody who reads standard error
 //   guest closed           with standard input and error closed, and other files in their place
 //   guest end HOW          exit, _exit, quick_exit, abort, segv, throw
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ struct World {
   char host[kBytes] = {};
 };
 
-// A call, and what its caller finds afterwards.
+// Makes a call, and prints what its caller finds afterwards.
 template <typename F>
 void call(const char* name, F&& f) {
   constexpr int kMark = 77;
@@ -111,7 +111,7 @@ void graph(World& w) {
 
 std::atomic<int> g_signals{0};
 
-// A handler for everything that can be caught, so that a signal of a tracer's would be seen.
+// Handles every signal that can be caught, so that a tracer's signal would be seen.
 void catch_all() {
   for (int signal = 1; signal < SIGRTMIN; ++signal) {
     if (signal == SIGKILL || signal == SIGSTOP || signal == SIGCHLD) continue;
@@ -121,7 +121,7 @@ void catch_all() {
   }
 }
 
-// A thread with settings of its own, which calls and then waits for the end.
+// Runs a thread with settings of its own, which calls and then waits for the end.
 void peculiar_thread(World& w, std::latch& called, std::latch& end) {
   pthread_setname_np(pthread_self(), "peculiar");
   sigset_t some;
@@ -150,7 +150,7 @@ void make(World& w) {
   w.to = static_cast<char*>(memory);
 }
 
-// Streams and contexts that there are, memory that is left.
+// Prints the number of the next stream, the memory that is left and the active contexts.
 void print_device() {
   cudaStream_t next = nullptr;
   unsigned long long id = 0;
@@ -260,9 +260,10 @@ void busy_threads(int n, const std::atomic<bool>& stop, std::vector<std::thread>
   called.wait();
 }
 
-// What libc allows in the child of a program with threads: and more, as far as libc goes.
+// Does what libc allows in the child of a program with threads, and more, as far as libc supports
+// it.
 [[noreturn]] void live_in_child(int n) {
-  constexpr unsigned kDeadlock = 20;  // seconds: a lock that nobody will give back
+  constexpr unsigned kDeadlock = 20;  // s; a lock that is held for so long is a deadlock
   alarm(kDeadlock);
   for (std::size_t size = 1; size < 100'000; size *= 3) {
     std::string text(size, 'x');
@@ -286,7 +287,7 @@ int forks(int n) {
     if (child == 0) {
       for (const std::string& file : guest::files()) {
         for (const char* ours : {".ring", ".json", ".snapshot"}) {
-          if (file.ends_with(ours)) _exit(2);  // the parent's tracer's
+          if (file.ends_with(ours)) _exit(2);  // it belongs to the parent's tracer
         }
       }
       live_in_child(i);
@@ -370,8 +371,7 @@ int starved() {
   return 7;
 }
 
-// A daemon's descriptors: standard input and error are closed, and the next files get their
-// numbers.
+// Closes standard input and error, as a daemon does, so that the next files get their numbers.
 int closed() {
   close(STDIN_FILENO);
   close(STDERR_FILENO);

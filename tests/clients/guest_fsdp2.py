@@ -21,7 +21,7 @@ def status(folder: pathlib.Path) -> dict[str, str]:
 
 
 def threads() -> list[str]:
-    """Name, held back and pending signals, cores, nice value and policy of each."""
+    """Returns the name, blocked and pending signals, cores, nice value and policy of each thread."""
     found = []
     for task in pathlib.Path("/proc/self/task").iterdir():
         about, tid = status(task), int(task.name)
@@ -38,7 +38,7 @@ def files() -> list[str]:
             on_exec = "kept" if os.get_inheritable(int(link.name)) else "closed"
             found.append(f"{on_exec} {link.readlink()}")
         except OSError:
-            continue  # the listing's own
+            continue  # the descriptor of the listing itself
     return sorted(found)
 
 

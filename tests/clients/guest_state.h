@@ -1,4 +1,4 @@
-// What a program can see of itself, as lines of text: two runs of it are compared.
+// Prints what a program can see of itself, as lines of text, so that two runs can be compared.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,7 @@ inline std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// "SigBlk:\t0000…" of a status file.
+// Returns the value of a line such as "SigBlk:\t0000…" in a status file.
 inline std::string field(const std::string& status, std::string_view name) {
   const std::size_t at = status.find("\n" + std::string(name) + ":");
   if (at == std::string::npos) return "?";
@@ -38,7 +38,7 @@ inline std::string field(const std::string& status, std::string_view name) {
   return status.substr(begin, status.find('\n', begin) - begin);
 }
 
-// Name, signals held back and pending, cores, nice value and policy of every thread.
+// Returns the name, blocked and pending signals, cores, nice value and policy of every thread.
 inline std::vector<std::string> threads() {
   std::vector<std::string> all;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -53,15 +53,15 @@ inline std::vector<std::string> threads() {
   return all;
 }
 
-// A tracer's thread, which holds every signal back, has made itself at home: it has another name
-// than the thread that started it.
+// True once a tracer's thread has settled. It blocks every signal, and then has another name than
+// the thread that started it.
 inline bool all_settled() {
   return std::ranges::none_of(threads(), [](const std::string& thread) {
     return thread.starts_with("guest blocked fffffff");
   });
 }
 
-// Number, close-on-exec and what is behind it, of every open file.
+// Returns the number, the close-on-exec flag and the target of every open file.
 inline std::vector<std::string> files() {
   std::vector<std::string> all;
   for (int fd = 0; fd < 1024; ++fd) {
@@ -82,7 +82,7 @@ inline std::string floating_point() {
          std::to_string(control);
 }
 
-// Signals with something else than the default behind them, and what it is.
+// Returns the signals whose disposition is not the default, with that disposition.
 inline std::string dispositions() {
   std::string all;
   for (int signal = 1; signal < NSIG; ++signal) {

@@ -1,6 +1,6 @@
-"""FSDP2 under torch.profiler, some steps of it: times on the device as Kineto has them from CUPTI.
+"""Runs FSDP2 with some steps under torch.profiler, for device times as Kineto has them from CUPTI.
 
-Writes OUT/kineto-RANK.json. cudaProfilerStart and Stop stand around the same steps.
+Writes OUT/kineto-RANK.json. The same steps lie between cudaProfilerStart and cudaProfilerStop.
 """
 
 import argparse

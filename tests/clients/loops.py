@@ -1,6 +1,6 @@
-"""Training loops as people write them: accumulation with and without synchronizing every micro-batch,
-evaluation and checkpoints between steps, a clipped norm, tensor parallelism alone and in a mesh, LoRA.
-Says how many steps it made."""
+"""Training loops as people write them: accumulation with and without synchronizing every micro-batch, evaluation and
+checkpoints between steps, a clipped norm, tensor parallelism alone and in a mesh, LoRA. Prints how many steps it
+made."""
 
 import argparse
 import contextlib
@@ -31,7 +31,7 @@ turns = [int(n) for n in args.accumulate.split(",")]
 
 
 def parallel(model, mesh):
-    """Tensor parallelism as PyTorch's own: one all-reduce forward and one backward in each block."""
+    """Applies PyTorch's own tensor parallelism: one all-reduce forward and one backward in each block."""
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     for block in model.blocks:
@@ -39,7 +39,7 @@ def parallel(model, mesh):
 
 
 class Adapter(nn.Module):
-    """LoRA: what it wraps is frozen, and two small matrices beside it are trained."""
+    """LoRA: freezes the layer that it wraps, and trains two small matrices beside it."""
 
     def __init__(self, linear, rank=4):
         super().__init__()
@@ -59,7 +59,7 @@ def with_adapters(model):
 
 
 class Plain:
-    """All but DeepSpeed: what differs between them."""
+    """Every kind but DeepSpeed's, and what differs between them."""
 
     def __init__(self, device):
         from torch.distributed.device_mesh import init_device_mesh
@@ -108,7 +108,7 @@ class Plain:
             nn.functional.mse_loss(self.model(x), x).backward()
 
     def save(self):
-        """As Lightning and torchtune save: rank 0 has all of it on its host."""
+        """Saves as Lightning and torchtune do: rank 0 has all of it on its host."""
         for value in self.model.state_dict().values():
             (value.full_tensor() if hasattr(value, "full_tensor") else value).cpu()
 

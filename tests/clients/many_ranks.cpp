@@ -1,13 +1,14 @@
-// Several ranks in one process, as nccl-tests makes them: a group member for each device, or a
-// thread for each few, or ncclCommInitAll.
+// Runs several ranks in one process, as nccl-tests does: with a group member for each device, with
+// a thread for every few devices, or by ncclCommInitAll.
 //
 //   many_ranks [--threads T] [--devices G] [--all 1] [--steps N] [--odd RANK]
 //
-// A process holds T x G ranks. PROCESS and PROCESSES say which it is of how many, MANY_RANKS_ID
-// names the file through which the first tells the others the NCCL id. In a step every rank makes
-// an all-gather of 64 float32, a reduce-scatter of 32, an all-reduce of 16 on what is split off by
-// parity, and (rank + 1) copies of 256 (rank + 1) bytes to its device. --odd: in its third step
-// this rank reduces to the maximum where the others add.
+// A process holds T x G ranks. PROCESS and PROCESSES say which of how many processes it is.
+// MANY_RANKS_ID names the file through which the first process tells the others the NCCL id. In a
+// step every rank makes an all-gather of 64 float32, a reduce-scatter of 32, and an all-reduce of
+// 16 on a communicator that is split off by parity. It also makes (rank + 1) copies of
+// 256 (rank + 1) bytes to its device. --odd: in its third step this rank reduces to the maximum
+// where the others add.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -86,7 +87,7 @@ struct Rank {
   float* data = nullptr;
 };
 
-// All that one thread does, for its ranks.
+// Does one thread's part for all of its ranks.
 void train(std::vector<Rank>& ranks, const Options& o) {
   std::vector<char> host(std::size_t{256} * 64);
   CHECK(ncclGroupStart());

@@ -2,13 +2,13 @@
 //
 //   native_trainer [--ranks N] [--steps N] [--blocks N] [--width N]
 //
-// Where RANK and WORLD_SIZE are set, as torchrun and `srun` wrappers do, this is one rank, and
+// If RANK and WORLD_SIZE are set, as torchrun and `srun` wrappers set them, this is one rank, and
 // NATIVE_TRAINER_ID names the file through which rank 0 tells the others the NCCL id. Otherwise it
 // starts N ranks of itself and waits for them.
 //
-// One step, in FSDP2's order: the input to the device; all-gather of the root and of every block;
-// backward, every block gathered once more before the gradients of the one above it are
-// reduce-scattered; the root's gradients; the loss to the host.
+// One step goes in FSDP2's order. It copies the input to the device and all-gathers the root and
+// every block. Backward gathers every block once more before it reduce-scatters the gradients of
+// the block above. Then it reduce-scatters the root's gradients and copies the loss to the host.
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -191,8 +191,8 @@ void train(const Options& options) {
     root.gather(comm, stream);
     for (const Group& block : blocks) block.gather(comm, stream);
 
-    // Backward. The next block's all-gather is issued before this one's reduce-scatter: the
-    // prefetch that lets FSDP overlap the two with computing.
+    // Backward issues the next block's all-gather before this one's reduce-scatter. This prefetch
+    // lets FSDP overlap the two with computation.
     blocks.back().gather(comm, stream);
     for (std::size_t i = blocks.size(); i-- > 0;) {
       if (i > 0) blocks[i - 1].gather(comm, stream);

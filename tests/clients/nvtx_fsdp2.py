@@ -1,4 +1,4 @@
-"""FSDP2 with the NVTX ranges that people put into their loops; says how many it made of each name."""
+"""FSDP2 with the NVTX ranges that people put into their loops; prints how many of each name it made."""
 
 import collections
 import json
@@ -27,7 +27,7 @@ class Range:
 
 
 def ranged(block, name):
-    """As Megatron and DeepSpeed do around their modules."""
+    """Puts a range around a module's forward, as Megatron and DeepSpeed do."""
 
     def push(*_):
         made[name] += 1

@@ -14,7 +14,7 @@ for round_ in range(3):
     everyone = [None] * world
     dist.all_gather_object(everyone, {"rank": rank, "round": round_, "note": "x" * (1 + round_)})
     log(f"round {round_}: {[(one['rank'], one['note']) for one in everyone]}")
-    # A byte tensor that no object gather is behind.
+    # This all-gather of a byte tensor is not part of an object gather.
     whole = torch.empty(32 * world, dtype=torch.uint8, device=device)
     dist.all_gather_into_tensor(whole, torch.full((32,), rank, dtype=torch.uint8).to(device))
 

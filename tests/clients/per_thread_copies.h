@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-// The one-dimensional copies of arrays are exported by every version.
+// The one-dimensional copies of arrays are deprecated, but every version exports them.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 extern "C" {

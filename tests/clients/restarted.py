@@ -4,7 +4,7 @@ import os
 
 first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
 if first:
-    # Before the stand-in is there to read it.
+    # The stand-in reads this when it is loaded.
     os.environ["STANDIN_DIE"] = "1:ncclAllReduce:6"
 
 import torch  # noqa: E402

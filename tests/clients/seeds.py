@@ -1,9 +1,9 @@
-"""Runs FSDP's checkpoint or DeepSpeed's ZeRO-3 on their own profilers' call sites, with tprof's class in
-the place of theirs and theirs around it and within it: each figure of ours has to lie between.
+"""Runs FSDP's checkpoint or DeepSpeed's ZeRO-3 with tprof's profiler class in the place of their own. Theirs stands
+around ours and within it, at the same call sites: each figure of ours has to lie between.
 
     seeds.py fsdp|deepspeed
 
-Prints what each had, when its owner forgot it: {name: [within, ours, around]}, or of DeepSpeed
+Prints what each had when its owner reset it: {name: [within, ours, around]}, or for DeepSpeed
 {name: {"count": [ours, theirs], "elements": […], "host_ns": ours, "device_ms": [within, around]}}.
 """
 
@@ -25,7 +25,7 @@ said = io.StringIO()
 logging.getLogger("tprof").addHandler(logging.StreamHandler(said))
 logging.getLogger("tprof").setLevel(logging.INFO)
 forgotten = []
-profilers = []  # whose last figures nobody forgets
+profilers = []  # their last figures are reset at the end
 
 
 def fsdp():
@@ -35,7 +35,7 @@ def fsdp():
 
     class Within(around):
         results, profiling = collections.defaultdict(float), set()
-        profile = around.__dict__["profile"]  # also where the client counts what enters the other
+        profile = around.__dict__["profile"]  # not the counting one that the client puts in later
 
     class Both(tprof.SimpleProfiler):
         results, profiling = {}, set()

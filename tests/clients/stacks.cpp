@@ -1,4 +1,4 @@
-// All-reduces of one rank from known functions. What is printed of each: its count, and the
+// Makes all-reduces of one rank from known functions. For each it prints the count, and the
 // functions and lines that it was called from, innermost first.
 //
 // stacks [PLUGIN [DEPTH]]
@@ -34,7 +34,7 @@ void print(std::size_t count) {
   std::puts("");
 }
 
-// A call that something follows is none that the compiler makes a jump of.
+// Its destructor runs after the call, so that the compiler can't turn the call into a jump.
 class Here {
  public:
   Here(const char* function, int line) { t_stack.push_back({function, line}); }
@@ -64,7 +64,7 @@ class Here {
   FROM_HERE(inlined(count));
 }
 
-// Its arguments are on the stack, and that is moved to where such data may lie.
+// Takes arguments on the stack, and realigns the stack for its data.
 [[gnu::noinline]] void realigned(std::size_t count, int, int, int, int, int, int, int last) {
   alignas(128) volatile char data[256];
   data[last] = 1;
@@ -72,7 +72,7 @@ class Here {
   data[0] = data[last];
 }
 
-// Of a size that only the caller knows.
+// Has data on the stack whose size only the caller knows.
 [[gnu::noinline]] void sized(std::size_t count, std::size_t size) {
   auto* data = static_cast<volatile char*>(__builtin_alloca(size));
   data[size - 1] = 1;

@@ -1,5 +1,5 @@
-"""Random schedules, and what torch.profiler.schedule does in each of the first steps: a line each, in the words of
-TPROF_SCHEDULE and one digit a step."""
+"""Prints random schedules, and what torch.profiler.schedule does in each of the first steps. Each line has a schedule
+in the words of TPROF_SCHEDULE, and one digit per step."""
 
 import random
 import sys

@@ -61,7 +61,7 @@ def made():
 
 
 def passed_on(x):
-    """What a stage has goes to the next one, which gives what it had."""
+    """Sends x to the next stage, and returns what the previous stage sent."""
     got = torch.empty_like(x)
     work = dist.batch_isend_irecv(
         [dist.P2POp(dist.isend, x.detach(), (rank + 1) % world), dist.P2POp(dist.irecv, got, (rank - 1) % world)]
@@ -72,14 +72,14 @@ def passed_on(x):
 
 
 model = made()
-# As fused as GPUs have it: foreach, and no .item() of its own.
+# Fused as on GPUs: foreach, and no .item() of its own.
 trained = (model.blocks if args.kind == "tensor" else model).parameters()
 optimizer = torch.optim.AdamW(trained, lr=1e-3, foreach=True)
 loads = torch.cuda.Stream()
 
 
 def loaded():
-    """A step ahead, from pinned memory, on a stream of their own."""
+    """Yields batches that are copied a step ahead, from pinned memory, on a stream of their own."""
 
     def load(batch):
         with torch.cuda.stream(loads):

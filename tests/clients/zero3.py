@@ -33,7 +33,7 @@ partitioned_param_coordinator.ENABLE_PROFILER = True
 partitioned_param_coordinator.PartitionedParameterProfiler = WholeRunProfiler
 logger.setLevel(logging.WARNING)
 # Where kernels compute nothing, DeepSpeed must not look at values: it prints parameters while it
-# starts, and leaves out a step when the gradients' norm is no number.
+# starts, and skips a step whose gradient norm is not a number.
 torch.Tensor.__repr__ = lambda self, **_: f"tensor of {tuple(self.shape)}"
 stage3.is_invalid_grad_norm = lambda norm: False
 

@@ -20,7 +20,7 @@ def faults(plan: random_calls.Plan, ledger_only: bool, folder: pathlib.Path) -> 
 
 
 def smallest(make_plan, seed: int, turns: int, ledger_only: bool) -> int:
-    """Turns of which the last is wrong, by halving: a program of fewer turns is a part of it."""
+    """Returns how few turns show the fault, by halving: a program of fewer turns is a part of it."""
     right = 0
     while turns - right > 1:
         middle = (right + turns) // 2

@@ -1,4 +1,4 @@
-"""TPROF_MEMORY=1: what a program has allocated, against the stand-in's own books."""
+"""TPROF_MEMORY=1: compares what a program has allocated with the stand-in's own books."""
 
 import signal
 import sys
@@ -22,7 +22,7 @@ def run(folder, *command, **variables):
 
 
 def told(uses):
-    """{device, "pinned" or "managed": (bytes, peak)} of a ledger, or of a process in the summary."""
+    """Returns {device, "pinned" or "managed": (bytes, peak)} of a ledger, or of a process in the summary."""
     return {u["device"] if u["kind"] == "device" else u["kind"]: (u["bytes"], u["peak"]) for u in uses}
 
 
@@ -98,7 +98,7 @@ def test_a_child_begins_with_empty_books(tmp_path):
 
 
 def test_a_runtime_that_is_linked_in_is_booked_through_the_driver(tmp_path):
-    """With the driver's copies, so that there is a call that counts, and a file."""
+    """Copies of the driver are counted, so that there is a call that counts, and a file."""
     done, books = run(tmp_path, BUILD / "runtime_copies_static", TPROF_DRIVER="1")
     assert (done.code, done.stderr) == (0, "")
     (expected,) = books.values()

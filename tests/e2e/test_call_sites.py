@@ -1,4 +1,4 @@
-"""TPROF_CALLSITE: the place that a line names, against what the interpreter says of itself."""
+"""TPROF_CALLSITE: compares the place that a line names with what the interpreter says."""
 
 import json
 import pathlib
@@ -37,7 +37,8 @@ def check(lines, stdout):
     assert len(copies) == 3 * 3 * 8
     for copy in copies:
         assert sites[copy["args"]["site"]]["frames"] == made[copy["args"]["bytes"]]
-    # Of 72 calls 9 places, or more where sizes came by different instructions; never one a call.
+    # The 72 calls have 9 sites, or more where sizes came by different instructions, but never one
+    # per call.
     assert 9 <= len(sites) <= 30
 
 
@@ -66,7 +67,7 @@ def test_off_is_off(tmp_path):
 
 
 def calls_in(program):
-    """Address behind each call of a program -> the call, as objdump tells."""
+    """Returns the address after each call of a program -> the call, according to objdump."""
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True)
     found = re.findall(r"^ +([0-9a-f]+):\t(.*)$", code.stdout, re.MULTILINE)
     return {int(found[i + 1][0], 16): found[i][1] for i in range(len(found) - 1)}

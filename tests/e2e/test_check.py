@@ -1,7 +1,7 @@
 """tprof check on real PyTorch in which one rank goes wrong: it names the rank and the operation.
 
-What is right comes from the script, which counts its own collectives, and from the stand-in's
-faults, which are asked for by function and number.
+The expected results come from the script, which counts its own collectives, and from the stand-in's
+faults, which are requested by function and number.
 """
 
 import re
@@ -10,7 +10,8 @@ import pytest
 from lib.launch import start, torchrun, without_agent
 from lib.tool import told, worse_than_notes
 
-# What waits for a rank gives up soon, and PyTorch's watchdog keeps nobody alive to dump its state.
+# Ranks that wait for another give up soon, and PyTorch's watchdog keeps none alive to dump its
+# state.
 SOON = {
     "STANDIN_TIMEOUT_S": "2",
     "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",
@@ -20,7 +21,7 @@ SOON = {
 
 @pytest.fixture
 def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
-    """diverge(ranks, what, ...) -> (what the script printed, what check found in its traces)."""
+    """Returns diverge(ranks, what, ...), which gives (what the script printed, what check found in its traces)."""
 
     def call(ranks, what, *arguments, launcher=torchrun, **variables):
         command = launcher("diverge.py", ranks, ("--what", what, *arguments))
@@ -35,7 +36,7 @@ def check(traces):
 
 
 def told_by(script, what):
-    """At which of its collectives the odd rank says that it was odd."""
+    """Returns the number of the collective at which the odd rank says that it was odd."""
     return int(re.search(rf"{what} at collective (\d+)", script)[1])
 
 
@@ -102,7 +103,7 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
 
 
 def test_a_rank_that_slept_is_named_with_its_collective(diverge):
-    """Two seconds in the tenth step: nothing is wrong, and all the others waited."""
+    """A rank sleeps for two seconds in the tenth step: nothing is wrong, and all the others wait."""
     script, (found, worse) = diverge(4, "sleep", "--rank", "2", launcher=without_agent, STANDIN_TIMEOUT_S="30")
     assert not worse
     (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]

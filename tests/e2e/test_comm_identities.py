@@ -1,4 +1,4 @@
-"""Which communicator, which stream: right however many there are, or said to be unknown."""
+"""Communicators and streams are told apart however many there are, or are said to be unknown."""
 
 import collections
 import functools
@@ -13,12 +13,12 @@ from lib.tool import not_as_the_contract_says, told
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
-    """Of a mode of the client and a number: its rank file, its tally, what it printed."""
+    """Returns run(mode, n), which runs the client and gives its rank file, its tally and what it printed."""
 
     @functools.cache
     def run(mode, n):
         run = start([BUILD / "comm_identities", mode, n], tmp_path_factory.mktemp(mode) / "run")
-        # NCCL warns of every question about a communicator that is not ready: none was asked.
+        # NCCL warns of every query of a communicator that is not ready: there was none.
         assert (run.code, run.stderr) == (0, "")
         return run.only_rank(), run.only_tally(), run.stdout
 
@@ -60,7 +60,8 @@ def test_a_communicator_whose_making_was_not_seen_has_no_id_and_that_is_said(tra
     file, tally, _ = traced("unseen", 50)
     assert [comm["id"] for comm in file.comms] == [None] * 51
     assert all((c["nranks"], c["rank"], c["device"]) == (1, 0, 0) for c in file.comms)
-    # They are numbered as they are first seen; the tally's, as they are made.
+    # They are numbered in the order in which they are first seen; the tally's, in which they are
+    # made.
     assert_exact(file, tally, place=lambda row: None)
     assert sorted(by_comm(file).values()) == [1] + [2] * 50
     for command, kinds in ("check", "findings"), ("summary", "findings"):
@@ -112,7 +113,7 @@ def allreduces(file, comm):
 
 @pytest.fixture
 def lived(traced):
-    """The rank file of communicators that are named, not ready yet, aborted, made again."""
+    """Returns the rank file of communicators that are named, not ready yet, aborted, made again."""
     return traced("life", 50)[0]
 
 
@@ -141,7 +142,7 @@ def test_a_child_that_ended_unused_leaves_its_place_to_the_next(lived):
 
 
 def test_groups_count_as_a_whole_or_as_failed(lived):
-    """Nested: 2. Simulated: 4 that failed. With a refused call: 1 that failed. Then 1 alone."""
+    """Counts 2 nested calls, 4 simulated ones as failed, 1 with a refused call as failed, and 1 alone."""
     named = {c["name"]: c["comm"] for c in lived.comms if c["name"]}
     assert allreduces(lived, named["groups"]) == (3, 5)
     numbers = [

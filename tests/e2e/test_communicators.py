@@ -6,7 +6,7 @@ from lib import figures
 
 
 def by_ordinal(pair):
-    """(rank file, our communicator line, the tally's communicator), for all of a run."""
+    """Yields (rank file, our communicator line, the tally's communicator) for all of a run."""
     tallies = pair.traced.tallies()
     for file in pair.traced.ranks():
         expected = tallies[file.header["pid"]]["comms"]
@@ -36,7 +36,7 @@ def test_every_rank_of_a_communicator_has_its_line(pair):
 
 
 def collectives(file):
-    """communicator's id -> its collectives in order of seq."""
+    """Returns communicator's id -> its collectives in order of seq."""
     ids = {comm["comm"]: comm["id"] for comm in file.comms}
     found = collections.defaultdict(list)
     for event in file.events:

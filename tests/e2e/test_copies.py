@@ -1,4 +1,4 @@
-"""Every copy of the CUDA runtime against the stand-in's tally: boxes, arrays, batches, prefetches."""
+"""Compares every copy of the CUDA runtime with the stand-in's tally: boxes, arrays, batches, prefetches."""
 
 import collections
 import re
@@ -13,7 +13,7 @@ from lib.tool import told
 
 @pytest.fixture(scope="module", params=["on", "all", "off"])
 def copies(request, tmp_path_factory):
-    """With event lines, with those of all copies, with none."""
+    """Runs with event lines, with those of all copies, and with none."""
     folder = tmp_path_factory.mktemp("copies") / "run"
     run = start([str(BUILD / "copies")], folder, TPROF_EVENTS=request.param)
     assert (run.code, run.stdout, run.stderr) == (0, "", "")
@@ -34,7 +34,7 @@ def test_ledger_equals_the_tally(copies):
 
 
 def test_every_function_was_called(copies):
-    """Those that this CUDA runtime has."""
+    """Covers those functions that this CUDA runtime has."""
     _, file, tally = copies
     here = (BUILD / "standin" / "libcudart.so.13").read_bytes()
     wrapped = {f["name"] for f in file.footer["coverage"]["functions"] if f["calls"] != 0}
@@ -56,7 +56,7 @@ def test_lines_add_up_to_the_ledger(copies):
 
 
 def test_batch_is_one_call_for_each_direction_in_it(copies):
-    """Three batches: all five directions, one, and one again; one refused."""
+    """There are three batches (of all five directions, of one, and of one again), and a refused one."""
     _, file, _ = copies
     rows = collections.defaultdict(lambda: [0, 0, 0])
     for row in file.ledger_rows():
@@ -73,7 +73,7 @@ def test_batch_is_one_call_for_each_direction_in_it(copies):
 
 
 def by_memory(rows, memory, name, direction, figures):
-    """(direction, function, what the host's side is) -> figures, of direct calls between host and device."""
+    """Returns the figures of direct calls between host and device, by direction, function and host memory."""
     sums = collections.Counter()
     for row in rows:
         if row["mode"] != "direct" or row[direction] not in ("H2D", "D2H"):
@@ -85,7 +85,7 @@ def by_memory(rows, memory, name, direction, figures):
 
 
 def test_host_memory_of_the_ledger_is_that_of_the_tally(copies):
-    """Who is asked of what no wrapper allocated is the driver, as the call is made."""
+    """The driver is asked about memory that no wrapper allocated, as the call is made."""
     _, file, tally = copies
     ours = by_memory(
         file.ledger_rows(), "host_memory", "name", "bucket", {"calls": "calls", "bytes": "bytes", "failed": "failed"}
@@ -94,7 +94,7 @@ def test_host_memory_of_the_ledger_is_that_of_the_tally(copies):
         tally["rows"], "memory", "function", "kind", {"calls": "returned", "bytes": "bytes", "failed": "failed"}
     )
     assert ours == theirs
-    # None: batches of pinned and of pageable memory.
+    # None stands for batches of pinned and of pageable memory.
     assert {key[2] for key in theirs} == {"pageable", "pinned", "managed", None}
     captured = {row.get("host_memory") for row in file.ledger_rows() if row["mode"] != "direct"}
     assert captured == {"pinned", None}
@@ -143,7 +143,7 @@ def test_array_whose_format_tells_no_size_is_counted_and_said(tmp_path):
 
 @pytest.mark.parametrize("events", ["on", "all", "off"])
 def test_batch_that_a_kill_cut_is_unfinished_in_each_direction(events, tmp_path):
-    """Directions with a line have an open record, the others wait in the ledger."""
+    """Directions with a line have an open record; the others wait in the ledger."""
     run = start(
         [str(BUILD / "copies")],
         tmp_path / "run",

@@ -1,5 +1,5 @@
-"""TPROF_TIMING=cupti: device time by CUPTI's records, against the schedule of the stand-in, whose libcupti
-makes the records; and what it leaves to others who want CUPTI."""
+"""TPROF_TIMING=cupti: compares device time by CUPTI's records with the schedule of the stand-in, whose
+libcupti makes the records. Others who want CUPTI get it."""
 
 import collections
 import json
@@ -31,7 +31,7 @@ def trainer(folder, code=0, **settings):
 
 
 def ran(folder, file):
-    """What ran on the devices, by name: (began, ended) on the axis of the rank file, in ns."""
+    """Returns what ran on the devices, by name: (began, ended) in ns, on the axis of the rank file."""
     base = file.header["monotonic_ns"]
     table = collections.defaultdict(list)
     for line in (folder / "schedule" / f"schedule-{file.header['pid']}").read_text().splitlines():
@@ -148,7 +148,8 @@ def test_without_a_libcupti_that_loads_calls_have_the_hosts_times_and_that_is_sa
     libraries.mkdir()
     for path in STANDIN.glob("lib*.so*"):
         (libraries / path.name).symlink_to(path)
-    # Where the loader finds none it goes on looking, and this machine may have a real one.
+    # The file stays, but empty: without one the loader goes on looking, and this machine may have a real
+    # one.
     (libraries / "libcupti.so.13").unlink()
     (libraries / "libcupti.so.13").touch()
     run = trainer(tmp_path, LD_LIBRARY_PATH=str(libraries))
@@ -217,7 +218,7 @@ def test_calls_of_fsdp2_take_as_long_as_the_devices_schedule_says(tmp_path):
 
 
 def test_compute_is_busy_while_kernels_run_that_are_not_nccls(tmp_path):
-    """On several streams at once: each moment counts once."""
+    """Kernels run on several streams at once, and each moment counts once."""
     run = traced(
         [BUILD / "exposed", "light_second_stream", "nothing", 5], tmp_path, STANDIN_BLOCK_US="1", STANDIN_GBPS="0.001"
     )
@@ -229,7 +230,7 @@ def test_compute_is_busy_while_kernels_run_that_are_not_nccls(tmp_path):
     compute = file.footer["compute"]
     (device,) = compute["devices"]
     assert device["device"] == 0
-    # Two clocks, and ends that meet: a nanosecond each.
+    # Two clocks, and ends that meet, make a difference of a nanosecond each.
     assert device["busy_ns"] == pytest.approx(busy, abs=100)
     assert busy < compute["window_ns"] <= file.ledgers[-1]["ts"] * 1000
     assert "compute kernels: busy" in tprof("summary", run.traces).stdout

@@ -29,7 +29,8 @@ def test_code_and_output_are_the_same(ended):
 def test_every_exit_but_a_signal_closes_the_file(ended):
     end, _, traced = ended
     if end == "signal":
-        # Nothing of ours runs then: the file is open, and the ring that holds the rest is there.
+        # The library runs no code then: the file is open, and the ring that holds the rest is
+        # there.
         (file,) = traced.traces.glob("*.json")
         (ring,) = rankfile.rings(traced.traces).values()
         (beside,) = (other for other in traced.traces.iterdir() if other != file)

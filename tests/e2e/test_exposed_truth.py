@@ -1,5 +1,6 @@
-"""Device and exposed time, as `summary` prints them, against what the stand-in's schedule says by definition
-(lib/device_truth.py), over shapes of training and ways in which a step ends for the host."""
+"""Compares device and exposed time, as `summary` prints them, with what they are by definition
+(lib/device_truth.py), from the stand-in's schedule. Covers shapes of training and ways in which a step ends for
+the host."""
 
 import collections
 import dataclasses
@@ -15,30 +16,30 @@ from lib.launch import start, without_agent
 from lib.rankfile import untimed
 from lib.tool import summary_of, tprof
 
-# A kernel has a block, a call or copy a byte for each microsecond.
+# A kernel takes a microsecond for each block, a call or copy one for each byte.
 DEVICE = {"STANDIN_BLOCK_US": "1", "STANDIN_GBPS": "0.001"}
 ENDINGS = (
     "nothing", "item", "stream_synchronize", "device_synchronize", "event_synchronize", "polled", "idle_host",
 )  # fmt: skip
 TIMINGS = ("events", "events:16")
-# How far a printed time may be from the truth: of the device time, and of each call.
+# How far a printed time may be from the truth: a share of the device time, and ns for each call.
 SHARE, EACH_NS = 0.05, 200_000
 
 
 @dataclasses.dataclass
 class Figures:
-    """Of all calls of one function (of a copy: and way)."""
+    """Figures of all calls of one function; for copies, of one direction."""
 
     calls: int = 0
-    timed: int = 0  # have a device time
+    timed: int = 0  # calls with a device time
     device: int = 0  # ns
-    known: int = 0  # have an exposed time
+    known: int = 0  # calls with an exposed time
     known_device: int = 0  # their device time
     exposed: int = 0
 
 
 def printed(folder):
-    """name -> what `summary` says."""
+    """Returns name -> what `summary` says."""
     found = collections.defaultdict(Figures)
     for op in summary_of(folder)["ops"]:
         figures = found[key(op["name"], op["bucket"])]
@@ -64,7 +65,7 @@ def name_of(call):
 
 
 def truths(schedule, files):
-    """The calls of each rank."""
+    """Returns the calls of each rank."""
     return [
         device_truth.calls_of(device_truth.work_of(schedule / f"schedule-{file.header['pid']}")) for file in files
     ]
@@ -82,7 +83,7 @@ def how_many(calls):
 
 
 def timed_ones(calls, files):
-    """Those that have a device time: each line of one with the call that is nearest in time."""
+    """Returns the calls that have a device time: for each device line, the call that is nearest in time."""
     chosen = collections.defaultdict(list)
     for file, of_rank in zip(files, calls, strict=True):
         base = file.header["monotonic_ns"]
@@ -100,7 +101,7 @@ def timed_ones(calls, files):
 
 
 def differences(run, schedule, may_be_unknown=()):
-    """What is printed and wrong, in words; what is not known must be in `may_be_unknown`."""
+    """Returns what is printed wrong, in words. Names without a known time must be in `may_be_unknown`."""
     files = run.ranks()
     told, wrong = printed(run.traces), []
     if not sampled(files):
@@ -126,7 +127,7 @@ def differences(run, schedule, may_be_unknown=()):
                 wrong.append(f"{name}: no device time")
             continue
         truth = sum(call.took for call in calls)
-        # A thread that had no core between an event and the call: no fault of what measures.
+        # The thread had no core between an event and the call, which is no fault of the measurement.
         away = sum(call.host_ns for call in calls)
         margin = SHARE * truth + EACH_NS * len(calls)
         if not truth - margin <= figures.device <= truth + margin + away:
@@ -135,7 +136,7 @@ def differences(run, schedule, may_be_unknown=()):
         if not calls:
             continue
         truth = sum(call.took for call in calls)
-        # Of those whose exposed time is known, which are most.
+        # Only the calls whose exposed time is known count; they are most of them.
         known = min(len(calls), figures.known * len(calls) // how_many(calls))  # pieces of work
         if 2 * known < len(calls) - without_pair:
             if name not in may_be_unknown:
@@ -154,8 +155,8 @@ def differences(run, schedule, may_be_unknown=()):
 
 
 def few_without_pair(files, of_ranks):
-    """How many calls have no exposed time because the thread that makes events had no core in time: where it is
-    a few of all calls, any function that is called once may be among them."""
+    """Returns how many calls have no exposed time because the thread that makes events had no core in time. If
+    these are a few of all calls, any function that is called once may be among them; otherwise returns 0."""
     lost = sum(file.footer.get("exposure_lost", {}).get("no_pair", 0) for file in files)
     return lost if 4 * lost <= sum(map(how_many, of_ranks)) else 0
 
@@ -169,7 +170,7 @@ def share(part, whole):
 
 
 def trained(folder, script, timing, ranks=2, arguments=(), **device):
-    """Unmodified PyTorch, whose copies, calls and kernels take as long as `device` says."""
+    """Runs unmodified PyTorch, whose copies, calls and kernels take as long as `device` says."""
     schedule = folder / "schedule"
     schedule.mkdir(parents=True)
     run = start(
@@ -190,7 +191,7 @@ def play(folder, shape, ending, timing, steps, **settings):
     return run, schedule
 
 
-# What truth has to be for the shape to be what it says: exposed share of one function, by the host's ending.
+# The exposed share of one function that makes a shape what its name says (None: not checked).
 SHAPES = {
     "partly_hidden": ("ncclAllGather", 0.375),
     "in_time": ("ncclReduceScatter", 0),
@@ -207,8 +208,8 @@ SHAPES = {
 
 
 def some_ends(shapes, timing, each):
-    """(shape, ending, timing): so many ends of a step for each shape, each end as often as another; or,
-    for `make test-all`, all of them."""
+    """Returns (shape, ending, timing), with `each` endings of a step per shape, each as often as any other. For
+    `make test-all` it returns all of them."""
     if os.environ.get("TPROF_TEST_ALL"):
         each = len(ENDINGS)
     first = TIMINGS.index(timing)
@@ -219,7 +220,7 @@ def some_ends(shapes, timing, each):
     ]
 
 
-# Steps of the shapes whose steps take a tenth of a second.
+# Number of steps for shapes whose steps take a tenth of a second.
 LONG_STEPS = {"light_second_stream": 8, "other_stream_first": 12}
 
 
@@ -231,9 +232,9 @@ def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
     name, expected = SHAPES[shape]
     calls = by_name(truths(schedule, run.ranks()))[name]
     if expected is not None:
-        # Of most calls: a machine without a core for the host makes some worse.
+        # Most calls have this share: a machine without a core for the host makes some worse.
         assert statistics.median(c.exposed / c.took for c in calls) == pytest.approx(expected, abs=0.05)
-    # A few calls: it may be that none is among the sampled ones, or that no pair of events was left.
+    # With few calls, none may be among the sampled ones, or there may be no pair of events left.
     some_only = ":" in timing or shape == "queued_ahead"
     always_known = SHAPES[shape][0] if "nccl" in SHAPES[shape][0] or ":" not in timing else None
     may_be_unknown = {name for name in printed(run.traces) if some_only and name != always_known}
@@ -256,8 +257,8 @@ SCHEDULE = """\
 
 
 def test_the_truth_is_the_definition(tmp_path):
-    """A kernel until 1000, a graph from 1500 to 2200, its stream's copy from 2300 to 2400; what the graph
-    executed is its own, and another device's kernel hides nothing."""
+    """A kernel runs until 1000, a graph from 1500 to 2200, its stream's copy from 2300 to 2400. Calls that the
+    graph executes are its own, and another device's kernel hides nothing."""
     path = tmp_path / "schedule-1"
     path.write_text(SCHEDULE)
     ran = device_truth.work_of(path)
@@ -271,7 +272,7 @@ def test_the_truth_is_the_definition(tmp_path):
     ]
 
 
-# More of what training looks like.
+# More shapes of training.
 MORE = (
     "fsdp2", "accumulation", "cpu_bound", "tensor_parallel", "tensor_parallel_beside", "zero3", "pipeline", "experts",
     "graphs", "graphs_with_calls", "two_devices", "two_threads", "evaluation", "loader", "clipping", "tiny_kernels",
@@ -302,7 +303,7 @@ def test_of_other_shapes_too(shape, ending, timing, tmp_path):
 @pytest.mark.parametrize("every", [1, 3, 6, 7])
 @pytest.mark.parametrize("shape", ["partly_hidden", "in_time", "fsdp2", "evaluation", "many_waits"])
 def test_a_host_that_is_away_between_a_mark_and_its_launch_makes_no_wrong_time(shape, every, tmp_path):
-    """What is then not known is not printed; what is printed is right."""
+    """Times that are then unknown are not printed; those that are printed are right."""
     run, schedule = play(tmp_path, shape, "item", "events", 20, STANDIN_SLOW_LAUNCH=f"2000:{every}")
     assert differences(run, schedule, printed(run.traces).keys()) == []
 
@@ -328,7 +329,7 @@ TRAINED = (
 
 @pytest.mark.parametrize("kind, end", TRAINED)
 def test_unmodified_pytorch(torch, kind, end, tmp_path):
-    """Kernels so long that the device, not the host, is what holds up a step."""
+    """Kernels are so long that the device, not the host, holds up a step."""
     run, schedule = trained(
         tmp_path, "trained.py", "events", arguments=(kind, end, "--steps", "4"),
         STANDIN_LATENCY_US="3000", STANDIN_KERNEL_US="1500",
@@ -338,8 +339,8 @@ def test_unmodified_pytorch(torch, kind, end, tmp_path):
 
 @pytest.mark.parametrize("timing", TIMINGS)
 def test_fsdp2(torch, timing, tmp_path):
-    """Each step ends with .item(); reduce-scatters have a stream of their own, and one communicator with the
-    all-gathers."""
+    """Each step ends with .item(). Reduce-scatters have a stream of their own, and share a communicator with
+    the all-gathers."""
     run, schedule = trained(
         tmp_path, "fsdp2.py", timing, arguments=("--steps", "8"), STANDIN_LATENCY_US="3000", STANDIN_KERNEL_US="300"
     )

@@ -1,4 +1,4 @@
-"""FSDP's collectives against the numbers that follow from the model's shapes."""
+"""Compares FSDP's collectives with the numbers that follow from the model's shapes."""
 
 import collections
 import math
@@ -54,7 +54,7 @@ def test_every_all_gather_and_reduce_scatter_has_the_formulas_size(name, pair_of
 
 @pytest.mark.parametrize("name", FSDP)
 def test_tally_has_the_formulas_totals(name, pair_of):
-    """Without the preload, where there is such a run."""
+    """Uses the run without the preload, where there is one."""
     gathers, scatters, dtype, ranks = expected(name)
     pair = pair_of(name)
     for tally in (pair.plain or pair.traced).tallies().values():

@@ -1,4 +1,4 @@
-"""scripts/gpu-check, the command for a machine with GPUs: what it expects is what its clients do."""
+"""scripts/gpu-check, the command for a machine with GPUs, expects what its clients do."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""CUDA graphs in every situation: what is counted as captured and as replayed is the stand-in's, or
-what differs is said."""
+"""CUDA graphs in every situation: captured and replayed counts are those of the stand-in, or the
+file says that they differ."""
 
 import collections
 import functools
@@ -13,7 +13,8 @@ from lib.tool import tprof
 
 CLIENT = BUILD / "graphs"
 
-# What launches moved, by the client's text: (bucket, calls, bytes). 16 floats are 64 B.
+# The calls and bytes that launches executed, by the client's source: (bucket, calls, bytes). 16
+# floats are 64 B.
 RAN = {
     "capture_and_launch": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
     "several_streams": {("H2D", 9, 2100), ("D2H", 3, 900), ("ALLGATHER", 3, 192)},
@@ -83,8 +84,9 @@ RAN = {
     "killed": {("H2D", 5, 500), ("ALLGATHER", 5, 320)},
 }
 
-# Where it is not what was counted: why, and what was. A change by hand in an executable is not
-# followed; all-gathers whose capture was not seen (in clones and child graphs) are not counted.
+# Situations in which something else is counted: why, and what is counted. A change by hand in an
+# executable is not followed. All-gathers whose capture was not seen (in clones and child graphs)
+# are not counted.
 EDITED, UNKNOWN = "graph_edited", "graph_unknown"
 SAID = {
     "captured_again": ({EDITED}, {("H2D", 6, 1400), ("ALLGATHER", 6, 2 * 64 + 4 * 128)}),
@@ -118,7 +120,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def run_of(tmp_path_factory):
-    """situation -> what its run left: the ledger's rows and the tally by mode, the footer."""
+    """Returns get(situation), which gives the ledger's rows and the tally by mode, and the rank file."""
 
     @functools.cache
     def get(situation: str) -> tuple[dict, dict, rankfile.RankFile]:

@@ -1,4 +1,4 @@
-"""What a program can see of itself is the same with the preload: a native one, and FSDP2."""
+"""A program sees the same of itself with the preload: a native one, and FSDP2."""
 
 import pathlib
 import shutil
@@ -21,7 +21,7 @@ def node():
 
 @pytest.fixture
 def twice(tmp_path, node):
-    """twice("walk") -> the run without and the run with the preload."""
+    """Returns a function: twice("walk") gives the run without and the run with the preload."""
 
     def run(*arguments, **variables):
         command = [str(GUEST), *map(str, arguments)]
@@ -36,7 +36,8 @@ def twice(tmp_path, node):
 
 @pytest.fixture
 def left_rings(node, tmp_path):
-    """So many that who starts there is at them for a while: of processes whose traces are gone."""
+    """Leaves so many ring files that a process that starts there is busy with them for a while.
+    They are of processes whose traces are gone."""
     killed = runs.run(tmp_path / "killed", runs.client("end", "kill"), TPROF_RING_DIR=str(node))
     assert killed.code < 0
     (ring,) = node.iterdir()
@@ -51,7 +52,7 @@ def figures(run):
 
 
 def test_calls_and_what_surrounds_them_are_as_without_us(twice):
-    """Last error, errno and rounding after every call; signals, files, limits, memory, streams."""
+    """Compares last error, errno and rounding after every call; signals, files, limits, memory, streams."""
     plain, traced = twice("walk")
     assert (plain.code, traced.code) == (7, 7)
     assert (traced.stderr, plain.stderr) == (plain.stderr, "guest: a line of its own\n")
@@ -74,7 +75,8 @@ def test_one_thread_and_two_or_three_files_are_ours(twice):
     _, traced = twice("walk")
     ours = sight.of(traced)
     states = ("after the first calls", "with threads", "after the graph", "at the end")
-    # All signals but those that nobody can hold back; every core; nice.
+    # The thread blocks all signals but those that nobody can block, may use every core, and is
+    # nice.
     about = "thread: tprof blocked fffffffe7ffbfeff pending 0000000000000000 cores"
     assert len(ours.threads) == len(states)
     for state, line in zip(states, ours.threads, strict=True):
@@ -106,16 +108,16 @@ def test_children_get_the_same_environment_and_files(twice):
 
 
 def test_children_forked_while_we_write_can_do_everything(twice):
-    """And have none of their parent's trace files."""
+    """The children have none of their parent's trace files."""
     plain, traced = twice("forks", 90, LD_LIBRARY_PATH=INSTANT)
     assert traced.stdout == plain.stdout == "90 children left well\n"
     assert traced.stderr == ""
-    # The parent's, and those of the children that called.
+    # The parent has a file, and so have the children that made calls.
     assert len(list(traced.traces.glob("*.json"))) >= 31
 
 
 def test_children_forked_while_we_start_can_do_everything(twice):
-    """No lock that nobody holds any more, no half-made session."""
+    """They find no lock that nobody holds any more, and no half-made session."""
     plain, traced = twice("forkstart", 60, LD_LIBRARY_PATH=INSTANT)
     assert traced.stdout == plain.stdout == "60 children left well\n"
     assert traced.stderr == ""
@@ -134,7 +136,7 @@ def test_every_end_is_the_same_to_whoever_waits(how, twice):
 
 @pytest.mark.parametrize("threads", [1, 8])
 def test_use_of_the_machine_is_bounded(threads, twice):
-    """Bounds of README, "What it costs", with room for what the system does besides."""
+    """Checks the bounds of README, "What it costs", with room for what the system does besides."""
     plain, traced = twice("usage", threads, 50_000, LD_LIBRARY_PATH=INSTANT)
     before, after = figures(plain), figures(traced)
     more = {name: after[name] - before[name] for name in before}

@@ -1,4 +1,4 @@
-"""Who a rank file says it is, and which libraries served it."""
+"""The header of a rank file names its rank and its run, and the libraries that served it."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Ranks of a healthy job end in ways of their own: each file is closed and exact, and nobody is said
-to have been killed."""
+"""Ranks of a healthy job end in ways of their own: each file is closed and exact, and no rank is
+said to have been killed."""
 
 import pytest
 from lib import figures

@@ -1,4 +1,4 @@
-"""Beside unmodified PyTorch's own profiler (Kineto), a client of CUPTI, in the same run."""
+"""The library runs beside unmodified PyTorch's own profiler (Kineto), a client of CUPTI."""
 
 import collections
 import json
@@ -9,7 +9,7 @@ from lib.rankfile import parsed, untimed
 from lib.tool import tprof
 
 STEPS, BLOCKS = 4, 2
-# FSDP2: each unit once forward, all but the root again backward; each unit reduced once.
+# FSDP2 gathers each unit once forward, and all but the root again backward; it reduces each unit once.
 GATHERS, SCATTERS = STEPS * (2 * BLOCKS + 1), STEPS * (BLOCKS + 1)
 
 
@@ -19,8 +19,8 @@ def kernels(path):
 
 
 def merged_beside(traces, folder):
-    """Rank -> how many of our all-gathers, where one axis has both, lie within c10d's own mark of one, or
-    no further outside of it than the profiler's clock may be wrong."""
+    """Merges both traces, and returns for each rank how many of our all-gathers lie within c10d's own
+    mark of one. They may lie outside of it by as much as the profiler's clock may be wrong."""
     kinetos = folder / "kineto-*.json"
     done = tprof("merge", traces, "-o", folder / "both.json", "--with", kinetos)
     assert done.returncode == 0, done.stderr
@@ -48,10 +48,11 @@ def test_pytorchs_profiler_has_all_that_ran_and_ours_times_what_it_may(torch, ti
             timed[row["name"]] += row["device_timed"]
         seen = timed["ncclAllGather"] + timed["ncclReduceScatter"]
         if timing == "events":
-            # In the window that the program opens around the same steps.
+            # Calls are timed in the window that the program opens around the same steps.
             assert 0 <= GATHERS + SCATTERS - seen <= untimed(file)
         else:
-            # Until the profiler takes CUPTI: two steps before it, as far as they were read.
+            # Calls are timed until the profiler takes CUPTI: those of two steps before it, as far as they
+            # were read.
             assert seen <= 2 * (GATHERS + SCATTERS) // STEPS
     beside = merged_beside(done.traces, tmp_path)
     if timing == "events":

@@ -1,4 +1,4 @@
-"""Units and buckets of real frameworks: as many as the model has, each with its parameters' size and its calls."""
+"""Real frameworks have as many units and buckets as the model, each with its parameters' size and its calls."""
 
 import math
 
@@ -11,7 +11,7 @@ from test_fsdp_formulas import FSDP, REPLICATED
 
 
 def calls(ranks, passes, **each):
-    """Of a unit, over all ranks and passes."""
+    """Returns the calls of a unit, over all ranks and passes."""
     return {op: ranks * passes * each.get(op, 0) for op in OPS}
 
 
@@ -31,7 +31,7 @@ def test_units_are_the_models_modules(name, pair_of):
 
 
 def test_zero3_gathers_the_parameters_of_each_module_together(pair_of):
-    """Of each module that has parameters itself; its gradients are one bucket for all of them."""
+    """Each module that has parameters of its own is a unit; all gradients are one bucket."""
     layers = layers_of(pair_of("zero3-2").traced.traces)
     model = formulas.Model()
     shapes = [model.root()[:2], *[model.block()[:2], model.block()[2:]] * formulas.DEPTH, model.root()[2:]]

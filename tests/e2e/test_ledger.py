@@ -1,4 +1,4 @@
-"""Calls, count, elements and bytes of real training runs against the stand-in's own tally."""
+"""Compares calls, count, elements and bytes of real training runs with the stand-in's own tally."""
 
 import collections
 

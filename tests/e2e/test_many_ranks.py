@@ -10,7 +10,7 @@ from lib.tool import told
 
 STEPS = 5
 
-# processes, arguments; ranks
+# name -> (processes, arguments, ranks)
 SHAPES = {
     "one thread of four": (1, ("--devices", "4"), 4),
     "InitAll": (1, ("--devices", "4", "--all", "1"), 4),
@@ -86,6 +86,6 @@ def test_the_rank_that_differs_is_named(tmp_path, shape):
     code, found = told("check", folder / "traces")
     (finding,) = [f for f in found["findings"] if f["kind"] == "mismatch"]
     assert code == 1
-    # Two collectives a step on the world: the reduce-scatter of the third is number 5.
+    # Each step makes two collectives on the world: the reduce-scatter of the third is number 5.
     assert (finding["ranks"], finding["seq"], finding["function"]) == ([2], 5, "ncclReduceScatter")
     assert "rank 2 (device 2 of pid " in finding["text"]

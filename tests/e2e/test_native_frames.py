@@ -1,4 +1,4 @@
-"""The native frames of TPROF_CALLSITE=native, against what the program says of where it stands."""
+"""Compares the native frames of TPROF_CALLSITE=native with where the program says that it stands."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ PLAIN, THREAD, DEEP, REALIGNED, SIZED, PLUGIN, UNLOADED = range(11, 18)  # count
 
 
 def run(folder):
-    """Of copies, which may be changed behind it."""
+    """Runs copies of the program and its plugin, which may be changed afterwards."""
     program = pathlib.Path(shutil.copy(BUILD / "stacks", folder))
     plugin = pathlib.Path(shutil.copy(BUILD / "libstacks_plugin.so", folder))
     done = start([program, plugin, DEPTH], folder, TPROF_CALLSITE="native")
@@ -36,7 +36,7 @@ def ran(tmp_path_factory):
 
 
 def printed(done):
-    """Count of each call -> the functions and lines that it came from, as the program knows them."""
+    """Returns count of each call -> the functions and lines that it came from, as the program knows them."""
     return {
         int(count): [(place.split(":")[0], int(place.split(":")[1])) for place in places]
         for count, *places in map(str.split, done.stdout.splitlines())
@@ -44,14 +44,14 @@ def printed(done):
 
 
 def sites(done):
-    """Count of each call -> its row of the summary."""
+    """Returns count of each call -> its row of the summary."""
     report = told("summary", done.traces, "--by", "site")[1]
     assert SCHEMA.is_valid(report)
     return {row["count"] // row["calls"]: row for row in report["sites"]}
 
 
 def places(row):
-    """Function, without its namespace, and line: of the files of the client."""
+    """Returns function, without its namespace, and line of each place in the client's files."""
     all_places = [place for frame in row["native"] for place in frame["places"]]
     return [
         (place["function"].split("::")[-1], place["line"])
@@ -155,12 +155,12 @@ def test_other_objects_at_the_path_give_no_names(tmp_path):
     def frames_of(count, path):
         return [frame for frame in sites(done)[count]["native"] if frame["object"] == path.name]
 
-    # Without symbols: the functions of such a program have no name that it exports.
+    # A stripped program has no symbols, and exports no names for its functions.
     subprocess.run(["strip", program], check=True)
     assert all(frame["places"] == [] for frame in frames_of(PLAIN, program))
     build_id = bytes.fromhex(build_id_of(plugin))
     other = plugin.read_bytes().replace(build_id, bytes(byte ^ 1 for byte in build_id))
-    plugin.unlink()  # what is mapped keeps its file
+    plugin.unlink()  # a mapped file stays
     plugin.write_bytes(other)
     assert len(frames_of(PLUGIN, plugin)) == 2 and all(f["places"] == [] for f in frames_of(PLUGIN, plugin))
     plugin.unlink()

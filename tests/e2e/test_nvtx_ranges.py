@@ -1,4 +1,4 @@
-"""NVTX ranges of PyTorch (torch.cuda.nvtx) around an FSDP2 step: in the rank files to the count."""
+"""NVTX ranges of PyTorch (torch.cuda.nvtx) around an FSDP2 step are in the rank files, and counted exactly."""
 
 import collections
 import json
@@ -71,7 +71,7 @@ def test_summary_by_range_has_each_name_as_often_as_it_was_made(run):
 
 
 def test_the_phase_of_a_call_is_that_of_the_range_around_it(run):
-    """On threads of autograd it is what the ledger says; elsewhere the ranges of the loop do."""
+    """On autograd's threads the ledger tells the phase; elsewhere the ranges of the loop do."""
     report = told("summary", run.traces, "--by", "phase")[1]
     assert_adds_up(report)
     expected = collections.Counter()

@@ -1,4 +1,4 @@
-"""The frameworks' own profilers in the same run, beside our counts."""
+"""Compares the frameworks' own profilers with our counts, in the same run."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ CHECKPOINT_UNITS, CHECKPOINT_STEPS = 5, 3  # fsdp1_checkpoint.py: one parameter 
 
 
 def printed(run, what: str) -> list[dict]:
-    """What each rank printed after `what:`."""
+    """Returns what each rank printed after `what:`."""
     return [json.loads(line.split(what + ": ", 1)[1]) for line in run.lines() if what in line]
 
 

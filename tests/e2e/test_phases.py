@@ -1,4 +1,4 @@
-"""Backward and the rest, from the ledger alone, against the numbers that follow from the model."""
+"""Compares backward and the rest, from the ledger alone, with the numbers that follow from the model."""
 
 import collections
 
@@ -12,7 +12,7 @@ from test_steps import assert_adds_up
 
 
 def rows_of(file: RankFile, thread: str | None, function: str, dtype: str) -> tuple[int, int]:
-    """Calls and the sum of their counts, of this kind of thread."""
+    """Returns the number of calls and the sum of their counts, for this kind of thread."""
     rows = [
         row
         for row in file.ledger_rows()
@@ -47,7 +47,7 @@ def test_phases_of_the_summary_are_those_of_the_threads_that_have_the_lines(name
                 expected["backward" if backward else "rest"][event["cat"]] += 1
     phases = told("summary", run.traces)[1]["phases"]
     assert not phases["unknown"]
-    # DeepSpeed reduces its last bucket behind the backward pass, on the thread that asked for it.
+    # DeepSpeed reduces its last bucket after the backward pass, on the thread that asked for it.
     reduced = expected["backward" if name == "fsdp2-2" else "rest"]["RESHARDING"]
     assert reduced > 0 and expected["backward"]["ALLGATHER"] > 0 and expected["rest"]["ALLGATHER"] > 0
     for phase, calls in expected.items():
@@ -58,7 +58,7 @@ def test_phases_of_the_summary_are_those_of_the_threads_that_have_the_lines(name
 
 @pytest.mark.parametrize("name", FSDP)
 def test_what_comes_before_the_backward_pass_of_a_step_is_forward(name, pair_of):
-    """By the order of calls where the steps are known; what is told and what is left add up to the ledger."""
+    """Where steps are known, the order of calls tells the phase. Calls with and without one add up to the ledger."""
     run = pair_of(name).traced
     report = told("summary", run.traces, "--by", "phase")[1]
     assert_adds_up(report)
@@ -68,7 +68,7 @@ def test_what_comes_before_the_backward_pass_of_a_step_is_forward(name, pair_of)
     root, block = shard(model.root(), shards), shard(model.block(), shards)
     (forward,) = [row for row in gathers if row["phase"] == "forward"]
     assert forward["told_by"] == "order"
-    # FSDP1's first step is longer than the others; what is not told is left.
+    # FSDP1's first step is longer than the others, so its calls may have no phase.
     passes, of_a_part = divmod(forward["calls"], ranks * (formulas.DEPTH + 1))
     assert of_a_part == 0 and passes in ((STEPS,) if name.startswith("fsdp2") else (STEPS - 1, STEPS))
     assert forward["count"] == ranks * passes * (formulas.DEPTH * block + root)

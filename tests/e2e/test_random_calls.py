@@ -1,4 +1,4 @@
-"""Programs that nobody thought of: what a seed chose, against what the libraries were asked for."""
+"""Random programs: compares their traces with what a seed chose and the libraries were asked for."""
 
 import pytest
 from lib import random_calls, random_pipeline

@@ -1,4 +1,4 @@
-"""On NVIDIA's own libraries every wrapped call returns what it returns without us."""
+"""With NVIDIA's own libraries, every wrapped call returns what it returns without us."""
 
 import collections
 import subprocess
@@ -15,7 +15,7 @@ CANNOT_BE_CALLED = {"ncclCommShrink"}
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """The program that calls everything, without and with the preload."""
+    """Runs the program that calls everything, without and with the preload."""
     libraries = cuda.library_path()
     if libraries is None:
         pytest.skip(f"no {' and '.join(cuda.SONAMES)} of NVIDIA's on this machine")

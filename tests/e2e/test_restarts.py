@@ -13,7 +13,7 @@ RANKS = 2
 
 def test_elastic_restart(tmp_path):
     command = [*agent(RANKS), "--max-restarts=1", "--monitor-interval=0.1", str(CLIENTS / "restarted.py")]
-    # Else the restarted ranks share a store with the dead ones and may read their NCCL id, and wait
+    # Otherwise the restarted ranks share a store with the dead ones, may read their NCCL id, and wait
     # for them forever, traced or not: https://github.com/pytorch/pytorch/issues/135712.
     own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     traced = start(command, tmp_path / "run", **own_store)
@@ -24,7 +24,7 @@ def test_elastic_restart(tmp_path):
     left = rankfile.rings(traced.traces)
     assert sorted(left) == list(range(RANKS)), "of the killed ones only"
 
-    # The last attempt is what is meant, also by the command that is printed as the next one.
+    # The last attempt is the default, also for the command that is printed as the next one.
     beside = "2 attempts of one run are here and this is the last to start"
     for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "all.json"]):
         last = tprof(*command, traced.traces)
@@ -55,7 +55,7 @@ def test_elastic_restart(tmp_path):
 
 
 def test_jobs_that_only_copy_are_told_apart(tmp_path):
-    """Neither a communicator nor a run id connects their ranks: who started them does."""
+    """Neither a communicator nor a run id connects their ranks, but their launcher does."""
     command = [sys.executable, "-m", "torch.distributed.run", "--master-port=0"]
     command += [f"--nproc_per_node={RANKS}", str(CLIENTS / "single_gpu.py")]
     for run in range(2):

@@ -1,4 +1,4 @@
-"""What communicators are for, guessed from what real frameworks sent on them."""
+"""The tool guesses what communicators are for from what real frameworks sent on them."""
 
 import pytest
 from lib.tool import told
@@ -7,7 +7,7 @@ EXPECTED = {
     "fsdp2-4-hsdp": {"shard", "replicate"},
     "ddp-2": {"data"},
     "zero3-2": {"shard"},
-    "collectives-2": set(),  # of everything something, and no backward pass
+    "collectives-2": set(),  # some of everything, and no backward pass
 }
 
 

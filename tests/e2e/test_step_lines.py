@@ -14,7 +14,7 @@ from lib.tool import not_as_the_contract_says, told, tprof
 
 STEPS = 6
 RANKS = 2
-# Of one FSDP2 step on one rank: four blocks and the root.
+# Calls of one FSDP2 step on one rank: four blocks and the root.
 GATHERS, SCATTERS = 9, 5
 MARKED_BY_NORM = {"TPROF_STEP": "call:ncclAllReduce@20", "TPROF_EVENTS": "off"}
 
@@ -39,7 +39,7 @@ def by_key(rows):
 
 
 def outside(file):
-    """The calls that the ledger has and no step: by no key less than nothing."""
+    """Returns the calls that the ledger has and no step has; no figure may be negative."""
     rest = by_key(file.ledger_rows())
     rest.subtract(by_key(row for step in steps_of(file) for row in step["rows"]))
     assert min(rest.values()) >= 0
@@ -63,7 +63,7 @@ def test_numbered_ranges_give_each_step_its_exact_counts(torch, tmp_path, events
         for step in steps:
             found = calls_of(step["rows"])
             assert "lost" not in step and found["ncclReduceScatter"] == 2 * SCATTERS
-            # Behind an evaluation the root is still gathered.
+            # After an evaluation the root is still gathered.
             assert 2 * GATHERS - found["ncclAllGather"] == (step["step"] in (2, 4))
         tally = returned(done.tallies()[file.header["pid"]])
         in_steps = calls_of(row for step in steps for row in step["rows"])
@@ -96,7 +96,7 @@ def test_a_call_ends_each_step(torch, tmp_path):
     assert "Totals of steps 2- over 2 processes\n" in text
 
 
-# What a step of each loop reduces and gathers, wherever an evaluation gathers more.
+# A step of each loop makes these reductions and gathers; an evaluation adds gathers.
 REPEATING = {
     "fsdp2": (("--accumulate", "4", "--no-sync", "--eval-every", "3"), {"ncclReduceScatter": SCATTERS}, 36),
     "ddp": (("--eval-every", "2"), {"ncclAllReduce": 5}, 0),
@@ -114,9 +114,9 @@ def test_steps_that_nobody_marks_are_found_while_the_program_runs(torch, tmp_pat
     for file in done.ranks():
         assert not_as_the_contract_says(line for line in lines_of(file.path)) == []
         steps = steps_of(file)
-        # Some go by until it is clear what repeats.
+        # Some steps go by until it is clear what repeats.
         assert made - 12 <= len(steps) < made and all(step["found"] == "period" for step in steps)
-        # Those that went by are counted, but for a first one that is not like the others.
+        # Steps that went by are counted, except for a first one that is not like the others.
         last = steps[-1]["step"]
         assert last in ((made,) if kind == "fsdp2" else (made - 1, made))
         assert [step["step"] for step in steps] == list(range(last - len(steps) + 1, last + 1))

@@ -1,5 +1,5 @@
-"""Jobs as people write them, near those that steps are easily found of: as many steps as the loop made, or
-that they are not known."""
+"""Jobs as people write them, close to those whose steps are easily found. The tool finds as many steps as the
+loop made, or says that it does not know them."""
 
 import collections
 import os
@@ -14,7 +14,7 @@ from lib.runs import until
 from lib.tool import merged, not_as_the_contract_says, told, tprof
 
 BY_RANGE = {"NVTX_INJECTION64_PATH": str(LIBTPROF)}
-SCATTERS = 5  # of a step on one rank: four blocks and the root
+SCATTERS = 5  # per step on one rank: four blocks and the root
 
 
 def run(folder, kind, *arguments, ranks=2, **env):
@@ -29,7 +29,7 @@ def steps_of(run, *more):
 
 @pytest.mark.parametrize("mark", ["auto", "off"])
 def test_numbers_that_begin_again_with_each_epoch_are_steps_of_their_own(torch, tmp_path, mark):
-    """By the lines that the writer has for marked steps, and by the ranges alone."""
+    """Covers the lines that the writer has for marked steps, and the ranges alone."""
     done = run(tmp_path, "fsdp2", "--steps", 30, "--epoch", 5, "--ranges", "step ", TPROF_STEP=mark, **BY_RANGE)
     report = steps_of(done)
     assert (report["steps_found"], report["steps_counted_on"], report["steps_unknown"]) == ("mark", True, [])
@@ -99,7 +99,7 @@ def test_what_a_schedule_let_go_by_is_said(torch, tmp_path):
 
 
 def test_gradients_of_zero3_are_gradients_where_every_rank_keeps_the_parameters(torch, tmp_path):
-    """What autograd's threads gather in the first step only: gradients are reduced behind the backward pass."""
+    """Autograd's threads gather in the first step only, and gradients are reduced after the backward pass."""
     layers = layers_of(run(tmp_path, "zero3", "--steps", 14).traces)
     (group,) = layers["groups"]
     scattered = sum(row["scattered"]["calls"] for row in group["rows"] if row["scattered"])

@@ -1,4 +1,4 @@
-"""Steps of real training loops: as many as the loop made, each where the loop's own range says it is."""
+"""The tool finds as many steps as a real training loop made, each where the loop's own range says it is."""
 
 import bisect
 import collections
@@ -14,7 +14,7 @@ STEPS = 6
 ACCUMULATED = ("--accumulate", "4")
 LAST_ONLY = (*ACCUMULATED, "--no-sync")
 
-# case -> (arguments of loops.py, found of each step, told to be whole)
+# case -> (arguments of loops.py, steps found per step of the loop, whether they are said to be whole)
 LOOPS = {
     "fsdp2": (("fsdp2", "--clip"), 1, False),
     "fsdp2-every-micro-batch": (("fsdp2", *ACCUMULATED, "--clip"), 4, False),
@@ -29,7 +29,7 @@ LOOPS = {
 
 
 def ranges_of(file, name):
-    """From when to when each lasted, in nanoseconds of CLOCK_REALTIME, by number."""
+    """Returns when each began and ended, in nanoseconds of CLOCK_REALTIME, by number."""
     base = file.header["base_time_ns"]
     return {
         int(x["name"].removeprefix(name)): (
@@ -42,7 +42,7 @@ def ranges_of(file, name):
 
 
 def loop(folder, *arguments, ranges="pass "):
-    # No name that is known for steps: the ranges are the truth here, and no mark.
+    # The ranges have no name that is known for steps: they are the truth here, and no mark.
     command = launch.without_agent("loops.py", 2, (*arguments, "--ranges", ranges))
     run = launch.start(command, folder, NVTX_INJECTION64_PATH=str(LIBTPROF))
     assert run.code == 0, run.stderr
@@ -65,7 +65,7 @@ def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
     for i, step in enumerate(report["steps"]):
         n = bisect.bisect(begun, step["ts"]) - 1
         assert n == i // of_each, "a step begins in another"
-        # The first operation of a loop's pass begins its step: nothing of it is in the one before.
+        # The first operation of a loop's pass begins its step, so no part of it is in the step before.
         assert i % of_each or step["ts"] < ended[n]
 
 
@@ -74,7 +74,7 @@ def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
 
 
 def check_phases(name, run):
-    """What the forward pass gathers follows from the model: the root's parameters and each block's, but
+    """The gathers of the forward pass follow from the model: the root's parameters and each block's, but
     not the root's again where an evaluation has left them gathered."""
     report = told("summary", run.traces, "--by", "phase")[1]
     assert_adds_up(report)
@@ -94,7 +94,7 @@ def check_phases(name, run):
     before_a_step = (STEPS - 1) // every
     units = formulas.DEPTH + 1
     assert rest["forward", "ALLGATHER"] == 2 * (passes * units - before_a_step)
-    # Of two batches, the root's parameters once.
+    # An evaluation has two batches, and gathers the root's parameters once.
     assert rest.get(("other", "ALLGATHER"), 0) == 2 * evaluations * (2 * units - 1)
     assert rest["load", "H2D"] <= 2 * passes
     if "--clip" in arguments and LOOPS[name][1] == 1:
@@ -122,7 +122,7 @@ def check_layers(name, run):
     else:
         model, shard = formulas.Model(), formulas.shard_flat if name.startswith("fsdp1") else formulas.shard_by_rows
         scattered = 2 * STEPS if "--no-sync" in arguments else passes
-        kept = 2 * ((STEPS - 1) // 2) if "--eval-every" in arguments else 0  # the root, by an evaluation before a step
+        kept = 2 * ((STEPS - 1) // 2) if "--eval-every" in arguments else 0  # roots that an evaluation left gathered
         root = made | {"forward": passes - kept, "scattered": scattered}
         block = made | {"forward": passes, "backward": passes, "scattered": scattered}
         units = [(shard(model.root(), 2), root), *[(shard(model.block(), 2), block)] * formulas.DEPTH]
@@ -137,7 +137,7 @@ def calls_of(report):
 
 
 def assert_adds_up(report):
-    """The split of what no autograd thread called is all of it, exactly."""
+    """Asserts that the rows of the calls outside autograd's threads make up exactly all of these calls."""
     for figure in ("calls", "count", "elements", "bytes", "host_ns"):
         expected, found = collections.Counter(), collections.Counter()
         for phase in ("rest", "unknown"):
@@ -155,7 +155,7 @@ def test_marks_of_the_program_go_before_what_repeats(torch, tmp_path):
     assert [step["step"] for step in report["steps"]] == list(range(STEPS))
     for step in report["steps"]:
         assert step["buckets"]["RESHARDING"]["calls"] == 2 * 4 * 5
-    # What is late or slow is in the step whose range its call was made in.
+    # A late or slow call is in the step in whose range it was made.
     late = told("summary", run.traces, "--by", "rank")[1]["lateness"]["worst"]
     slow = told("summary", run.traces, "--top", "40")[1]["slowest"]["calls"]
     said = [(call["rank"], call["seq"], call["step"]) for call in [*late, *slow] if call["seq"] is not None]

@@ -11,7 +11,7 @@ def test_sigterm_to_tprof_run_leaves_a_closed_file_of_every_rank(tmp_path):
     training = launch.torchrun("diverge.py", RANKS, ("--what", "nothing", "--steps", "1000000"))
     command = [TPROF, "run", "--out", traces, "--", *training]
     with launch.running(command, tmp_path, preload=False, TPROF_OUTPUT_DIR=None) as run:
-        # Until every rank is in its loop: some hundred lines.
+        # Waits until every rank is in its loop, which is after some hundred lines.
         runs.until(lambda: len([f for f in traces.glob("*.json") if f.stat().st_size > 100_000]) == RANKS)
         run.terminate()
         _, stderr = run.communicate(timeout=launch.TIME_LIMIT_S)

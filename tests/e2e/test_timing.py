@@ -1,4 +1,5 @@
-"""TPROF_TIMING=events: device time of calls, against the stand-in's own schedule, and what it leaves as it was."""
+"""TPROF_TIMING=events: compares calls' device times with the stand-in's own schedule, and checks what must not
+change."""
 
 import dataclasses
 import json
@@ -31,7 +32,7 @@ def test_every_call_is_timed_and_takes_as_long_as_the_device_was_told_to(tmp_pat
             assert row["device_bytes"] == row["bytes"], row
             assert row["device_ns"] >= row["calls"] * LATENCY_US * 1000, row
             assert row["device_ns"] / row["calls"] <= row["device_ns_max"] <= row["device_ns"], row
-        # What the calls of a stream took is no longer than the job was.
+        # The calls of a stream took no longer than the job.
         streams = {event["args"].get("stream", 0) for event in file.events}
         assert sum(row["device_ns"] for row in rows) <= len(streams) * file.ledgers[-1]["ts"] * 1000
         assert untimed(file) == 0
@@ -67,7 +68,7 @@ def test_with_one_queue_to_the_device_nothing_is_timed_and_that_is_said_once(tmp
 
 @pytest.mark.parametrize("timing, seed", [("events", n) for n in range(1, 13)] + [("cupti", n) for n in range(1, 5)])
 def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(timing, seed, tmp_path):
-    """Groups, captures, refused calls, batches and several devices among them."""
+    """The programs have groups, captures, refused calls, batches and several devices."""
     plan = random_calls.plan(seed)
     plan = dataclasses.replace(plan, settings=plan.settings | {"TPROF_TIMING": timing})
     played = random_calls.play(plan, tmp_path / "run")
@@ -90,7 +91,7 @@ def test_summary_gives_bandwidths_by_nccl_tests_formulas(tmp_path):
         assert op["device_ns"] == sum(row["device_ns"] for row in mine)
         algbw = sum(row["bytes"] for row in mine) / op["device_ns"]
         assert op["algbw_GBps"] == pytest.approx(algbw)
-        # Of all-gather and reduce-scatter: (n - 1) / n.
+        # The factor of all-gather and reduce-scatter is (n - 1) / n.
         expected = algbw / 2 if op["name"].startswith("nccl") else None
         assert op["busbw_GBps"] == (pytest.approx(expected) if expected else None)
 
@@ -125,7 +126,7 @@ def test_lines_are_the_schemas_and_anonymize_keeps_the_times(tmp_path):
 
 
 def test_a_device_that_hangs_holds_up_neither_the_trace_nor_the_other_counts(tmp_path):
-    """The rank's own end is a kill: what it called is in the ledger, timed or not."""
+    """The ranks end by a kill; their calls are in the ledger, timed or not."""
     run = trainer(
         tmp_path, 128 + 9, TPROF_TIMING="events",
         STANDIN_HANG_DEVICE="0:ncclReduceScatter:20", STANDIN_DIE="1:ncclReduceScatter:20",
@@ -159,7 +160,7 @@ def test_each_timed_call_has_its_time_on_the_lane_of_its_stream_behind_the_call(
             lane.sort(key=lambda line: line["ts"])
             for one, next_one in zip(lane, lane[1:]):
                 assert next_one["ts"] >= one["ts"] + one["dur"] - 2 * error_us
-        # The call that it is the time of: of that thread, at that moment.
+        # Each time belongs to a call of this name, by this thread, at this moment.
         calls = {(e["name"], e["tid"], round(e["ts"] * 1000)) for e in file.events}
         for line in times:
             args = line["args"]

@@ -1,4 +1,4 @@
-"""tprof run --with-torch-profiler with unmodified PyTorch: its profiler, of which the program says nothing."""
+"""tprof run --with-torch-profiler switches on unmodified PyTorch's profiler, which the program does not mention."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def test_pytorch_traces_the_steps_that_are_asked_for_on_one_axis_with_its_collec
         lines = json.load(file)
     marks = [line["name"] for line in lines if line.get("cat") == "OTHER,user_annotation"]
     steps = [int(name.split()[-1]) for name in marks if name.startswith("my step ")]
-    # From 20 on, or later where PyTorch came to ask later; its own thread ends the trace, and may be late.
+    # The trace begins with step 20, or later if PyTorch asked later; its own thread ends it, and may be late.
     assert len(steps) >= 3 and steps == list(range(steps[0], steps[0] + len(steps))) and steps[0] >= 20
     (clock,) = [line["args"] for line in lines if line["name"] == "tprof_other"]
     assert clock["collectives"] == len([line for line in lines if line["name"] == "record_param_comms"]) > 0

@@ -4,7 +4,7 @@ from lib import figures
 
 
 def what_was_asked(tallies: list[dict]) -> list[list]:
-    """The calls of all processes, without what differs between two runs (pids, thread ids)."""
+    """Returns the calls of all processes, without what differs between two runs (pids, thread ids)."""
     tables = (sorted(figures.of_tally(tally).items(), key=str) for tally in tallies)
     return sorted(tables, key=str)
 

@@ -1,4 +1,4 @@
-"""Files that windows have of their own (TPROF_WINDOW_FILES), of a program whose steps are known:
+"""Windows have files of their own (TPROF_WINDOW_FILES). The steps of the program here are known:
 with B blocks a step gathers 1 + 2 B times and scatters 1 + B times, and copies once each way."""
 
 import collections
@@ -42,14 +42,14 @@ def trained(folder, **settings):
 
 
 def read_whole(path):
-    """The lines of a window's file, as any reader of JSON has them."""
+    """Returns the lines of a window's file, as any reader of JSON has them."""
     lines = json.loads(path.read_text())
     assert not_as_the_contract_says(lines_of(path)) == []
     return lines
 
 
 def put_together(traces, to):
-    """What the library would have written without windows' files, by the contract's page."""
+    """Writes what the library would have written without windows' files, by the contract's page."""
     to.mkdir()
     for file in rankfile.read_folder(traces):
         lines = file.path.read_text().splitlines(keepends=True)
@@ -93,7 +93,7 @@ def test_lines_of_each_window_are_in_a_file_of_its_own(tmp_path):
             of_calls = calls(lines)
             assert collections.Counter(call["name"] for call in of_calls) == STEP + STEP
             assert lines[-1]["args"] | {"file": name} == said[name] and said[name]["lines"] == len(of_calls)
-            # What its lines name is in it.
+            # The file has the communicators, streams and threads that its lines name.
             assert {call["args"]["comm"] for call in of_calls if "comm" in call["args"]} <= {
                 comm["comm"] for comm in named(lines, "tprof_comm")
             }
@@ -146,7 +146,7 @@ def test_the_user_deletes_some_and_keeps_others_without_their_rank_file(tmp_path
     (missing,) = [p for p in report["findings"] if p["kind"] == "missing_windows"]
     assert f"{RANKS} of {RANKS * 3} files of windows are not here" in missing["text"]
     assert worse_than_notes(traces) == []
-    # What was kept is a trace of what it has.
+    # The files that were kept are a trace of their own lines.
     code, report = told("summary", alone)
     assert code == 0 and [p["kind"] for p in report["findings"] if p["severity"] != "note"] == []
     for bucket in ("ALLGATHER", "RESHARDING", "H2D", "D2H"):
@@ -156,7 +156,7 @@ def test_the_user_deletes_some_and_keeps_others_without_their_rank_file(tmp_path
     assert step_5["ALLGATHER"]["calls"] == RANKS * STEP["ncclAllGather"]
     assert tprof("check", alone).returncode == 2
     assert calls(merged(alone, tmp_path / "alone.json"))
-    # And what was made of the others says what they lacked.
+    # Traces that are made of the other files say what these lacked.
     copies = tmp_path / "anonymous"
     assert tprof("anonymize", traces, "-o", copies).returncode == 0
     merged(traces, tmp_path / "merged.json")
@@ -212,7 +212,7 @@ def test_the_quota_is_each_files(tmp_path):
 
 
 def test_recover_leaves_a_windows_file_and_what_its_process_needs(tmp_path):
-    """Given that file alone it has nothing to recover, and no right to the ring file."""
+    """Given that file alone, the command has nothing to recover, and must leave the ring file alone."""
     traces = tmp_path / "traces"
     settings = WINDOWS | {"TPROF_RING_DIR": str(traces), "TPROF_SCHEDULE": "skip_first=1,wait=97,active=2"}
     with launch.running(trainer(10**7), tmp_path, **settings) as process:

@@ -1,4 +1,4 @@
-"""Windows (TPROF_SCHEDULE): lines and device times of chosen steps, the counts of all."""
+"""Windows (TPROF_SCHEDULE) give lines and device times of chosen steps, and the counts of all."""
 
 import collections
 import os
@@ -66,8 +66,8 @@ def test_lines_are_those_of_active_steps_and_the_counts_those_of_all(torch, tmp_
         assert not_as_the_contract_says(lines_of(file.path)) == []
         windows = spans(file, "tprof_window")
         assert [(w["first_step"], w["last_step"]) for *_, w in windows] == ACTIVE
-        # Other profilers are switched on behind a window's beginning and off behind its end; a window
-        # that ends before anybody came to it has none.
+        # Other profilers are switched on after a window's beginning and off after its end. A window that
+        # ends before they are switched on has none.
         log = (tmp_path / "schedule" / f"schedule-{file.header['pid']}").read_text().splitlines()
         switched = [(line.split()[1], int(line.split()[2])) for line in log if "Profiler" in line]
         pairs = [(on, off) for (_, on), (_, off) in zip(switched[::2], switched[1::2])]
@@ -104,7 +104,7 @@ def test_lines_are_those_of_active_steps_and_the_counts_those_of_all(torch, tmp_
         assert set(file.footer["dropped"]) == {"window"}
         assert len(lines) + file.footer["dropped"]["window"] == counted
         # A warm-up is timed too, but its times have no line. Timing follows the steps within 20 ms where
-        # there is a core for it: in each window, calls have times from the first one that has one.
+        # there is a core for it: once a call in a window has a time, all later ones have one, too.
         def of_scatter(event):
             return (event["args"]["comm"], event["args"]["seq"]) if event["name"] == "ncclReduceScatter" else None
 
@@ -135,7 +135,7 @@ def test_without_marks_windows_go_by_what_repeats_each_in_a_file_of_its_own(torc
                 (window,) = within(event["ts"], found)
                 assert name == f"{file.path.stem}.step-{window['first_step']}.json" == window["file"]
                 per_window[window["first_step"], event["name"]] += 1
-        # FSDP2's formulas: five reductions a step, nine gathers.
+        # By FSDP2's formulas a step has five reductions and nine gathers.
         scatters, gathers = ([per_window[w["first_step"], name] for *_, w in found]
                              for name in ("ncclReduceScatter", "ncclAllGather"))  # fmt: skip
         assert (scatters, gathers) == ([10, 10], [18, 18])

@@ -87,7 +87,7 @@ class Caller {
     }
   }
 
-  // Every kind once, then whatever comes: the order differs between threads.
+  // Makes every kind once, then random ones: the order differs between threads.
   void rounds(std::uint64_t n) {
     for (; n != 0; --n, ++rounds_) {
       random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -145,7 +145,7 @@ class Caller {
     }
   }
 
-  // A group with a refused call: none of it is executed.
+  // Makes a group with a refused call: none of its calls is executed.
   void lost_group() {
     ncclGroupStart();
     issue(lost_reduce, [&](std::size_t n) {

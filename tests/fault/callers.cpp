@@ -1,6 +1,6 @@
-// Many libraries that call NCCL, as the extensions of a framework do: a thread for each plugin, all
-// of which call through all plugins, first at once and then again. Says how often libtprof.so
-// opened a library again, and how many of its handles are open.
+// Many libraries call NCCL, as the extensions of a framework do. There is a thread for each plugin,
+// and all threads call through all plugins, twice. Prints how often libtprof.so opened a library
+// the second time, and how many of its handles are open.
 //
 //   callers PLUGIN...
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ void call_through_all(const std::vector<Reduce>& reduce) {
   for (std::size_t own = 0; own < reduce.size(); ++own) {
     threads.emplace_back([&, own] {
       all_here.arrive_and_wait();
-      // Two threads at a time begin with the same one.
+      // Two threads at a time begin with the same plugin.
       for (std::size_t i = 0; i < reduce.size(); ++i) reduce[(own / 2 + i) % reduce.size()](2);
     });
   }

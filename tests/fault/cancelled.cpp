@@ -1,12 +1,11 @@
-// Threads that are cancelled while they call, before the rest of the program goes on calling. Says
-// how many all-gathers of 8 float32 it made.
+// Cancels threads while they call, before the rest of the program goes on calling. Prints how many
+// all-gathers of 8 float32 it made.
 //
 //   cancelled MODE N
-//   MODE: waiting  N threads, each cancelled before its call: that is no cancellation point, and
-//   the
-//                  first is the first of the process
+//   MODE: waiting  N threads, each cancelled before its call, which is no cancellation point; the
+//                  first call is the first of the process
 //         anywhere N threads, cancelled wherever they are in calls that need no memory of the
-//         library
+//                  library
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -70,7 +69,8 @@ void cancel_one(void* (*thread_function)(void*), int patience) {
   for (int i = 0; i < patience; ++i) asm volatile("");
   require(pthread_cancel(thread) == 0);
   g_cancelled = true;
-  // Not what it returned: some versions of glibc forget it where pthread_setcancelstate cancels.
+  // The thread's result is not checked: some versions of glibc forget it where
+  // pthread_setcancelstate cancels.
   require(pthread_join(thread, nullptr) == 0);
 }
 

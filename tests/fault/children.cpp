@@ -1,4 +1,4 @@
-// Children of a process that is traced: each way to make one.
+// Makes a child of a traced process in each possible way.
 #include <sched.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ constexpr char kSelf[] = "/proc/self/exe";
 char* const kCalls[] = {const_cast<char*>("fault_client"), const_cast<char*>("calls"),
                         const_cast<char*>("50"), const_cast<char*>("1"), nullptr};
 
-// fork() without the handlers of pthread_atfork: what Go, some sandboxes and checkpointers do.
+// Forks without the handlers of pthread_atfork, as Go, some sandboxes and checkpointers do.
 pid_t bare_fork() {
   return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
 }
@@ -54,7 +54,7 @@ pid_t start(std::string_view how) {
   }
   if (how == "bare-silent") std::exit(5);  // runs exit handlers, ours too
   if (how == "destroys") {
-    // What PyTorch's exit handlers do with what they have of their parent.
+    // Does what PyTorch's exit handlers do with what they inherited from the parent.
     ncclGroupStart();
     ncclCommAbort(g_parents[0]);
     ncclGroupEnd();
@@ -80,7 +80,7 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Behind our back, as a server goes: the process goes on in a child, its parent leaves by _exit.
+// Goes on in a child while the parent leaves by _exit, as a server does, without our notice.
 int as_daemon() {
   Caller before(new_communicator(), 1);
   before.rounds(100);

@@ -2,19 +2,22 @@
 // of resources, forked or left by its threads.
 //
 //   fault_client [LIMIT...] MODE
-//   LIMIT: --fsize BYTES   no file may grow larger        --as BYTES   of new address space
+//   LIMIT: --fsize BYTES   no file may grow larger
+//          --as BYTES      only so much new address space
 //          --fds N         only N more files can be opened
 //          --refuse CALL   the system call of this number fails with EPERM
 //   MODE:  storm PAUSE_US        four threads call until the process is killed, with a pause after
-//                                every 50 rounds; says "ready"
-//          calls ROUNDS THREADS  then says how many calls returned and exits with 7; all threads
-//                                live at the same time
+//                                every 50 rounds; prints "ready"
+//          calls ROUNDS THREADS  all threads live at the same time; then it prints how many calls
+//                                returned, and exits with 7
 //          late ROUNDS COMMS [stay]  calls, makes that many communicators with a call on each, and
 //                                calls as often again on the last; exits with 7, or stays
 //          leave HOW             exits with 3, by return, _exit or execv, while four threads go on
-//          calling child HOW             a child calls too: see children.cpp end HOW [WHERE] 200
-//          calls, then an end: see ends.cpp threads N             N threads one after the other,
-//          three rounds each room BYTES            takes that much memory between its calls
+//                                calling
+//          child HOW             a child calls too: see children.cpp
+//          end HOW [WHERE]       calls, then an end: see ends.cpp
+//          threads N             N threads one after the other, three rounds each
+//          room BYTES            takes that much memory between its calls
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -46,7 +49,7 @@ using fault::new_communicator;
 
 constexpr int kThreads = 4;
 
-// Made by one thread before the others begin, so that their numbers are known.
+// Makes the communicators on one thread before the others begin, so that their numbers are known.
 std::vector<ncclComm_t> communicators(int n) {
   std::vector<ncclComm_t> made;
   made.reserve(static_cast<std::size_t>(n));
@@ -54,7 +57,7 @@ std::vector<ncclComm_t> communicators(int n) {
   return made;
 }
 
-// Four threads that call for ever; returns when each has made every kind of call.
+// Starts four threads that call for ever; returns when each has made every kind of call.
 void begin_storm(useconds_t pause_us) {
   static std::latch ready(kThreads);
   std::uint64_t seed = 0;
@@ -150,7 +153,7 @@ rlim_t address_space_in_use() {
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-// As a container's profile does with calls that it does not know.
+// Refuses a system call, as a container's profile does with calls that it does not know.
 void refuse(std::uint32_t call) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,5 +1,5 @@
-// What `loading` opens: a library that is at work before it is loaded, as plugins that register
-// themselves are.
+// The library that `loading` opens. It works before it is loaded, as plugins that register
+// themselves do.
 extern "C" void while_loading();
 
 [[gnu::constructor]] static void work() {

@@ -1,4 +1,4 @@
-// Preloaded behind libtprof.so: counts how often that asks the loader to open and to close.
+// Preloaded behind libtprof.so: counts how often libtprof.so asks the loader to open and to close.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What the client itself counts around every call, in a mapped file that outlives a SIGKILL: the
-// program's side of "entered >= traced >= returned". Read by runs.py.
+// Counts that the client itself keeps around every call, in a mapped file that outlives a SIGKILL.
+// They are the program's side of "entered >= traced >= returned". counted.py reads the file.
 #pragma once
 
 #include <atomic>
@@ -40,10 +40,10 @@ struct ThreadCounts {
   Counts call[kCalls];
 };
 
-// A place for the calling thread's counts; a forked child begins a file of its own.
+// Returns a place for the calling thread's counts; a forked child begins a file of its own.
 ThreadCounts& thread_counts();
 
-// Creates the file now, before limits are set that would not let it be made.
+// Creates the file now, before limits are set that would prevent it.
 void open_counts();
 
 }  // namespace fault

@@ -1,4 +1,4 @@
-// How a traced process ends, after 150 rounds on two threads, one of which lives on.
+// Ends a traced process in many ways, after 150 rounds on two threads, one of which lives on.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 namespace fault {
 namespace {
 
-// Each of libc's functions that execute another program: a shell that exits with 3.
+// Executes a shell that exits with 3, by each of libc's functions that execute another program.
 [[noreturn]] void execute(std::string_view how) {
   constexpr char kShell[] = "/bin/sh";
   char name[] = "sh";
@@ -45,7 +45,7 @@ namespace {
   fail("executing a shell");
 }
 
-// None of these can be executed: the program goes on.
+// Tries programs that can't be executed, and goes on.
 void execute_in_vain() {
   char name[] = "nothing";
   char* const arguments[] = {name, nullptr};
@@ -55,7 +55,7 @@ void execute_in_vain() {
   }
 }
 
-// This one looks as if it could.
+// Tries a file that looks as if it could be executed.
 void execute_rubbish() {
   constexpr char kFile[] = "rubbish";
   const int fd = open(kFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0777);
@@ -68,7 +68,7 @@ void execute_rubbish() {
   }
 }
 
-// Shares our memory until it ends, and ends by the functions that would end us.
+// Makes a child that shares our memory until it ends, and ends by the functions that would end us.
 void child_in_our_memory() {
   // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): what is to be tried
   const pid_t child = vfork();
@@ -93,14 +93,14 @@ void child_in_our_memory() {
   if (how == "term" || how.starts_with("handled")) raise(SIGTERM);
   if (how == "kill") raise(SIGKILL);
   if (how == "becomes cat") {
-    // Past libc's functions, as a program without them would.
+    // Goes past libc's functions, as a program without them would.
     const char* const arguments[] = {"cat", nullptr};
     syscall(SYS_execve, "/bin/cat", arguments, environ);
   }
   fail("ending");
 }
 
-// As a program that saves a checkpoint when the scheduler warns it.
+// Exits in the handler, like a program that saves a checkpoint when the scheduler warns it.
 void exit_in_handler(int) {
   std::exit(4);
 }
@@ -110,7 +110,7 @@ void leave_in_handler(int) {
 void quit_in_handler(int) {
   std::quick_exit(4);
 }
-// ... and is not done when the scheduler loses patience.
+// Never returns, like a program that is not done when the scheduler loses patience.
 void never_return(int) {
   constexpr char kText[] = "terminating\n";
   if (write(STDOUT_FILENO, kText, sizeof kText - 1) < 0) _exit(99);
@@ -129,14 +129,14 @@ struct CallsWhenDestroyed {
 };
 CallsWhenDestroyed g_static;
 
-// The clocks of trouble.cpp.
+// Steps one of the clocks of trouble.cpp.
 void step_clock(const char* variable, std::int64_t ns) {
   void* step = dlsym(RTLD_DEFAULT, variable);
   if (step == nullptr) fail("finding trouble.cpp's clock");
   static_cast<std::atomic<std::int64_t>*>(step)->store(ns);
 }
 
-// As frameworks do with the thread that launches kernels.
+// Pins the thread, as frameworks do with the one that launches kernels.
 void pin_to_the_last_core() {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -147,7 +147,7 @@ void pin_to_the_last_core() {
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) fail("pinning");
 }
 
-// Until the snapshot of this generation is whole.
+// Waits until the snapshot of this generation is whole.
 void wait_for_snapshot(std::uint64_t generation) {
   for (;; usleep(1000)) {
     for (const auto& file : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
@@ -163,7 +163,7 @@ void wait_for_snapshot(std::uint64_t generation) {
   }
 }
 
-// One of two threads that have made calls stays where it is.
+// Starts a second thread, which makes calls and then stays where it is.
 void park_a_thread() {
   static std::latch called(1);
   std::thread([] {
@@ -187,7 +187,7 @@ int end(std::string_view how, std::string_view where) {
   caller.rounds(100);
   park_a_thread();
   if (where == "step") {
-    // By an hour, as an administrator does, or a first answer of NTP.
+    // The step is an hour, as after an administrator's change or a first answer of NTP.
     step_clock("trouble_realtime_step_ns", 3'600'000'000'000);
     caller.rounds(50);
   }
@@ -201,7 +201,8 @@ int end(std::string_view how, std::string_view where) {
     }
   }
   if (where == "closed") {
-    // As one that becomes a daemon in place; the next file gets the number of one of ours.
+    // Closes all descriptors, as a process that becomes a daemon in place does. The next file gets
+    // the number of one of ours.
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     for (int fd = 3; fd < 100; ++fd) {
       if (open("own-file", O_RDWR | O_CREAT, 0666) < 0) fail("open");
@@ -210,7 +211,7 @@ int end(std::string_view how, std::string_view where) {
     const pid_t child = fork();
     if (child == 0) {
       for (int fd = 3; fd < 100; ++fd) {
-        if (fcntl(fd, F_GETFD) < 0) _exit(1);  // the child gave back what is not ours any more
+        if (fcntl(fd, F_GETFD) < 0) _exit(1);  // the child closed what is no longer ours
       }
       _exit(0);
     }

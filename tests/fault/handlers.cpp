@@ -1,9 +1,9 @@
-// Calls from a signal handler that comes after every single instruction of a program and of what it
-// calls: the parent puts the signal there, and where signals are held back it comes when they are
-// let through. Says what was called:
+// Makes calls from a signal handler, after every single instruction of a program and of what it
+// calls. The parent sends the signal there; where signals are blocked, it comes when they are let
+// through. Prints what was called:
 //
-//   gathers, copies: made by the handler     outside: of the copies, those that interrupted the
-//   program's own code
+//   gathers, copies: made by the handler
+//   outside: of the copies, those that interrupted the program's own code
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <sys/auxv.h>
@@ -25,7 +25,7 @@ extern "C" const char etext[];
 
 namespace {
 
-// Of the child, which the parent sees.
+// The child's counts, which the parent sees.
 struct Shared {
   std::atomic<unsigned long> gathers, copies, outside;
 };
@@ -40,7 +40,7 @@ void handler(int /*signal*/, siginfo_t* /*info*/, void* context) {
       static_cast<unsigned long>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
   const auto begin = reinterpret_cast<unsigned long>(__executable_start);
   if (at >= begin && at < reinterpret_cast<unsigned long>(etext)) ++g_shared->outside;
-  // In a group they wait for its end, which goes through all of them.
+  // In a group the gathers wait for its end, which goes through all of them.
   if (!g_in_group || g_shared->copies % 16 == 0) {
     ++g_shared->gathers;
     ncclAllGather(g_data, g_data, 3, ncclInt8, g_comm, nullptr);
@@ -118,8 +118,8 @@ int main() {
     return 77;
   }
   bool well = stopped_by(status, SIGSTOP);
-  // The kernel's clock begins again when its time has changed meanwhile: handlers in there would
-  // take it that long again and again.
+  // The kernel's clock code begins again when its time has changed meanwhile. Handlers in there
+  // take so long that it would do so again and again.
   const unsigned long clock = getauxval(AT_SYSINFO_EHDR);
   constexpr unsigned long kClockBytes = 8192;
   while (well) {
@@ -127,12 +127,12 @@ int main() {
       well = stopped_by(status = go_on(pid, PTRACE_SINGLESTEP, 0), SIGTRAP);
       continue;
     }
-    // To the handler's end. Where the signal is held back it comes, and stops the child, later.
+    // Runs to the handler's end. A signal that is blocked comes later, and stops the child then.
     do {
       status = go_on(pid, PTRACE_CONT, SIGUSR1);
     } while (stopped_by(status, SIGUSR1));
-    if (stopped_by(status, SIGSTOP)) break;  // the program's
-    // Into and out of sigreturn, and one instruction on.
+    if (stopped_by(status, SIGSTOP)) break;  // this is the program's own stop
+    // Steps into and out of sigreturn, and one instruction on.
     for (const auto how : {PTRACE_SYSCALL, PTRACE_SYSCALL, PTRACE_SINGLESTEP}) {
       well = well && stopped_by(status, SIGTRAP);
       if (well) status = go_on(pid, how, 0);

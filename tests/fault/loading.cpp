@@ -1,6 +1,6 @@
-// The first call of a process comes from the constructor of a library that it opens, and from a
-// thread beside it that waits for the loader meanwhile. That process is a child: what is behind the
-// wrapper it knows from its parent, so nothing but the start of tracing asks the loader.
+// Makes the first call of a process from the constructor of a library that it opens, and from a
+// thread beside it that waits for the loader meanwhile. The process is a child that inherits from
+// its parent where the wrapped function is, so only the start of tracing asks the loader.
 //
 //   loading LIBRARY
 #include <dlfcn.h>

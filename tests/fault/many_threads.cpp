@@ -1,16 +1,16 @@
-// Threads in numbers, short ones, and ones that call where few expect it. Says how many calls it
-// made; each is an all-gather of 8 float32 on one communicator that all threads share.
+// Runs threads in numbers: short ones, and ones that call where few expect it. Prints how many
+// calls it made; each is an all-gather of 8 float32 on one communicator that all threads share.
 //
 //   many_threads MODE N
 //   MODE: shared     16 threads at once, N calls each
-//         short      N threads, 16 at a time, one call each; then says how large the ring file is
+//         short      N threads, 16 at a time, one call each; prints how large the ring file is
 //         destructor N threads that call in destructors of keys made before and after our own
-//         alive      N threads at once, one call each; says how much of the ring is resident
+//         alive      N threads at once, one call each; prints how much of the ring is resident
 //         exit       N threads that end between ncclGroupStart and ncclGroupEnd, two calls each
-//         groups     N threads one by one, a group of two calls each; says how many pages grew
-//         ahead      one, N calls; says by how much the ring file grew until the writer had seen
-//                    them, or 10 s were over
-//         turns      N threads one by one, 3,000 calls each of a count of its own, from 1 on
+//         groups     N threads one by one, a group of two calls each; prints how many pages grew
+//         ahead      one thread, N calls; prints by how much the ring file grew until the writer
+//                    had seen them, or 10 s were over
+//         turns      N threads one by one, 3,000 calls each, of a count that grows from 1 on
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -84,14 +84,14 @@ void one_after_the_other(int threads, void* (*f)(void*)) {
   }
 }
 
-// Of the address space.
+// Returns the pages of the address space.
 long pages() {
   long n = 0;
   std::ifstream("/proc/self/statm") >> n;
   return n;
 }
 
-// Of the ring file; zeros where there is none.
+// Returns the status of the ring file; zeros where there is none.
 struct stat ring_file() {
   struct stat file {};
   for (const auto& entry : std::filesystem::directory_iterator(std::getenv("TPROF_OUTPUT_DIR"))) {
@@ -100,12 +100,12 @@ struct stat ring_file() {
   return file;
 }
 
-// KiB that it really takes.
+// Returns the KiB that the ring file really takes.
 long ring_taken() {
   return ring_file().st_blocks / 2;
 }
 
-// KiB of mappings of ring files that are in memory.
+// Returns the KiB of ring file mappings that are in memory.
 unsigned long resident() {
   std::ifstream maps("/proc/self/smaps");
   unsigned long sum = 0;

@@ -1,4 +1,4 @@
-// What the client can do besides calling: each in a file of its own.
+// Modes of the client besides calling, each in a file of its own.
 #pragma once
 
 #include <string_view>

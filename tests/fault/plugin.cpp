@@ -1,4 +1,4 @@
-// What `unloading` opens: linked to NCCL, and closed again with it.
+// The plugin that `unloading` opens: it is linked to NCCL, and closed again together with it.
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -7,7 +7,7 @@ extern "C" {
 int plugin_all_reduces(int n);
 const void* plugin_library();
 
-// How many succeeded.
+// Returns how many calls succeeded.
 int plugin_all_reduces(int n) {
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
@@ -22,7 +22,7 @@ int plugin_all_reduces(int n) {
   return done;
 }
 
-// Where NCCL itself is, whoever stands before it.
+// Returns where NCCL itself is, whoever stands before it.
 const void* plugin_library() {
   void* nccl = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
   Dl_info info{};

@@ -1,4 +1,4 @@
-// What a killed process left, thread by thread, through interpose/format alone:
+// Prints what a killed process left of each thread, by interpose/format and interpose/lines alone:
 //
 //   ring_dump RING_FILE RANK_FILE LINES
 //
@@ -27,7 +27,7 @@ std::vector<char> read(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The lines since the last commit.
+// Writes the lines since the last commit.
 void replay(const View& view, Progress& progress, std::ofstream& out) {
   Drain drain(view);
   Text text;

@@ -1,4 +1,4 @@
-"""What `make test` tries a little of, for longer: prints counts and the seed, exits 1 on a failure.
+"""Tries for longer what `make test` tries a little of: prints counts and the seed, exits 1 on a failure.
 
     scripts/soak [--kills 1000] [--calls 10000000] [--restarts 200] [--programs 1000] [--seed N]
 """
@@ -21,7 +21,7 @@ from lib.build import INSTANT, REPO, STANDIN
 
 
 def kills(folder: pathlib.Path, n: int, random_: random.Random) -> str:
-    """SIGKILL at random records: half on the stand-in, the rest where writes and rings are busy."""
+    """Kills at random moments: half on the stand-in, the rest where writes and rings are busy."""
     ways = (
         {"libraries": STANDIN},
         {"libraries": INSTANT, "TPROF_RING": "64"},
@@ -46,7 +46,7 @@ def kills(folder: pathlib.Path, n: int, random_: random.Random) -> str:
 
 
 def smallest_ring(folder: pathlib.Path, n: int, _: random.Random) -> str:
-    """At least so many calls on two threads, whose rings hold 64."""
+    """Makes at least n calls on two threads, whose rings hold 64 records."""
     rounds = n // 2
     traced = runs.run(folder, runs.client("calls", rounds, 2), TPROF_RING="64")
     assert (traced.code, traced.stderr) == (7, ""), traced.stderr
@@ -60,7 +60,7 @@ def smallest_ring(folder: pathlib.Path, n: int, _: random.Random) -> str:
 
 
 def restarts(folder: pathlib.Path, n: int, random_: random.Random) -> str:
-    """One rank after the other in one folder, each killed; the last one ends by itself."""
+    """Runs one rank after the other in one folder and kills each; the last one ends by itself."""
     for _ in range(n):
         with runs.standing(folder, runs.client("storm", 100), RANK="3", WORLD_SIZE="4"):
             time.sleep(random_.uniform(0, 0.02))
@@ -83,7 +83,7 @@ def restarts(folder: pathlib.Path, n: int, random_: random.Random) -> str:
 
 
 def random_programs(folder: pathlib.Path, n: int, random_: random.Random) -> str:
-    """Those of so many seeds, a quarter of them with one rank that makes one call differently."""
+    """Plays the programs of n seeds, a quarter of them with one rank that makes one call differently."""
     first = random_.randrange(1 << 20)
     player = [sys.executable, REPO / "tests/e2e/random_programs.py"]
     for count, how in ((n - n // 4, []), (n // 4, ["--odd"])):

@@ -1,7 +1,7 @@
-"""However a process ends: every call that returned is counted once, every open one is told.
+"""However a process ends, every call that returned is counted once, and every open one is reported.
 
-Where exit handlers run the library closes the file itself; else the ring file stays behind, and
-`tprof recover` closes it. The program's own counts say what must be there.
+Where exit handlers run, the library closes the file itself. Otherwise the ring file stays behind,
+and `tprof recover` closes it. The program's own counts say what must be there.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from lib.tool import merged, told, tprof
 @dataclasses.dataclass(frozen=True)
 class End:
     code: int
-    closes: bool  # by itself
+    closes: bool  # the library closes the file itself
 
 
 ENDS = {
@@ -71,8 +71,8 @@ def test_end(how, tmp_path):
     assert runs.footer(lines)["dropped"] == {}
 
 
-# "return" and "late": static destructors and an atexit handler that was registered first of all
-# handlers make calls after the file was closed.
+# "return" with "late": static destructors, and an atexit handler that was registered before all
+# others, make calls after the file was closed.
 @pytest.mark.parametrize("how", ["return", "exit", "handled", "quick_exit"])
 def test_calls_after_the_file_was_closed(how, tmp_path):
     traced = runs.run(tmp_path, runs.client("end", how, "late"))
@@ -83,7 +83,7 @@ def test_calls_after_the_file_was_closed(how, tmp_path):
 
 @pytest.mark.parametrize("how", ENDS)
 def test_end_inside_a_group(how, tmp_path):
-    """None of its calls was issued: they are unfinished."""
+    """None of the group's calls was issued, so they are unfinished."""
     traced = runs.run(tmp_path, runs.client("end", how, "group"))
     assert traced.code == ENDS[how].code
     check(traced, ENDS[how].closes, unfinished=GROUP_CALLS)
@@ -98,7 +98,7 @@ def test_end_inside_a_group_that_fills_the_ring(how, tmp_path):
 
 
 def test_a_program_that_closes_all_descriptors(tmp_path, monkeypatch):
-    """Its own next file gets our number: nothing of ours is written there, and no count is lost."""
+    """The program's next file gets our number: nothing of ours is written there, and no count is lost."""
     monkeypatch.chdir(tmp_path)
     traced = runs.run(tmp_path, runs.client("end", "return", "closed"))
     assert traced.code == 6 and (tmp_path / "own-file").stat().st_size == 0
@@ -109,7 +109,7 @@ def test_a_program_that_closes_all_descriptors(tmp_path, monkeypatch):
 @pytest.mark.parametrize("how", ["return", "kill", "_exit", "execv"])
 @pytest.mark.parametrize("what", ["executed in vain", "vfork"])
 def test_what_is_no_end_changes_nothing(what, how, tmp_path):
-    """A child that shares our memory and ends, a program that can't be executed: the file goes on."""
+    """The file goes on after a child that shares our memory and ends, or a program that can't be executed."""
     traced = runs.run(tmp_path, runs.client("end", how, what))
     assert (traced.code, traced.stderr) == (ENDS[how].code, "")
     check(traced, ENDS[how].closes)
@@ -117,7 +117,7 @@ def test_what_is_no_end_changes_nothing(what, how, tmp_path):
 
 @pytest.mark.parametrize("how", ["return", "_exit", "quick_exit", "execv"])
 def test_a_program_that_looked_executable(how, tmp_path, monkeypatch):
-    """Its file was closed already, three times; it goes on, and is closed again."""
+    """The file was already closed three times; the program goes on, and it is closed again."""
     monkeypatch.chdir(tmp_path)
     traced = runs.run(tmp_path, runs.client("end", how, "executed rubbish"))
     assert traced.code == ENDS[how].code
@@ -141,12 +141,12 @@ STATX, FSTATAT = {"x86_64": ("332", "262"), "aarch64": ("291", "79")}[platform.m
 def test_a_program_that_closes_all_descriptors_where_no_one_may_ask_whose_they_are(
     refused, tmp_path, monkeypatch
 ):
-    """Containers whose profile is older than statx refuse it. What is not known is not ours."""
+    """A container whose profile is older than statx refuses it. A descriptor that is not known is not ours."""
     monkeypatch.chdir(tmp_path)
     limits = [argument for call in refused for argument in ("--refuse", call)]
     traced = runs.run(tmp_path, runs.client(*limits, "end", "return", "closed"))
     assert traced.code == 6 and (tmp_path / "own-file").stat().st_size == 0
-    assert len(traced.complaints()) == len(refused)  # also that there is no ring file
+    assert len(traced.complaints()) == len(refused)  # one more says that there is no ring file
     if refused == [STATX]:
         check(traced, closes=False)
 
@@ -195,7 +195,7 @@ def test_a_call_that_returns_after_all(tmp_path):
     ("handled by quick_exit", [signal.SIGTERM], 4),
 ])
 def test_hang_inside_a_call(how, signals, code, tmp_path):
-    """The library never returns: the call is told, as begun and unfinished."""
+    """The library never returns, so the call is reported as begun and unfinished."""
     client = Waiting(tmp_path, how, "call", INSTANT_GATE=LAST_ALL_REDUCE)
     assert client.says() == "inside"
     for number in signals:
@@ -218,7 +218,7 @@ def test_a_running_process_that_hangs_shows_its_call(tmp_path):
 
 
 def test_a_process_that_became_another_program_does_not_run_any_more(tmp_path):
-    """It has the pid still, and the time of its start."""
+    """The process still has the pid, and the time of its start."""
     client = Waiting(tmp_path, "becomes cat")
     client.process.stdin.write("cat\n")
     client.process.stdin.flush()
@@ -230,7 +230,7 @@ def test_a_process_that_became_another_program_does_not_run_any_more(tmp_path):
 
 
 def writers_cores(process: subprocess.Popen) -> set[int]:
-    """On which the library's thread may run, once it has settled: then it has its name."""
+    """Returns the cores on which the library's thread may run, once it has settled: then it has its name."""
     until = time.monotonic() + runs.TIME_LIMIT_S
     while time.monotonic() < until:
         for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
@@ -243,7 +243,8 @@ def writers_cores(process: subprocess.Popen) -> set[int]:
 @pytest.mark.parametrize("where", ["", "pinned"])
 @pytest.mark.parametrize("bound", [False, True])
 def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path, monkeypatch):
-    """Not more, as Slurm binds tasks; nor only that to which the program pins its own thread."""
+    """The thread has the launcher's cores and no more, as Slurm binds tasks, also if the program
+    pins its own thread."""
     cores = set(sorted(os.sched_getaffinity(0))[: 1 if bound else 2])
     all_of_ours = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
@@ -258,7 +259,7 @@ def test_the_writer_has_the_cores_that_the_launcher_gave(where, bound, tmp_path,
 
 
 def test_a_scheduler_that_warns_and_then_kills(tmp_path):
-    """Slurm's SIGTERM, a handler that is not done in time, SIGKILL."""
+    """Slurm sends SIGTERM, the handler is not done in time, and SIGKILL follows."""
     client = Waiting(tmp_path, "stubborn", "")
     assert client.says() == "ready"
     client.process.terminate()
@@ -280,7 +281,7 @@ def test_stopped_and_continued(tmp_path):
 
 
 def test_the_wall_clock_is_set(tmp_path):
-    """Times are of the monotonic clock; the anchors tell of the step."""
+    """Times are on the monotonic clock, and the anchors tell of the step."""
     hour = 3_600_000_000_000
     started = time.monotonic_ns()
     traced = runs.run(tmp_path, runs.client("end", "return", "step"), TROUBLE="clock")
@@ -295,7 +296,7 @@ def test_the_wall_clock_is_set(tmp_path):
 
 
 def test_the_host_dies(tmp_path):
-    """The ring file is gone: the last ledger line is the answer, and the reader says until when."""
+    """The ring file is gone: the last ledger line is the answer, and the reader says until when it is true."""
     client = Waiting(tmp_path, "wait", "11 s later", TROUBLE="clock")
     assert client.says() == "ready"
     (rank_file,) = (tmp_path / "traces").glob("*.json")
@@ -314,9 +315,9 @@ def test_the_host_dies(tmp_path):
     assert "exact until" in tprof("summary", traced.traces).stdout
 
 
-# Every moment of a short life, one process each, until there is none left to be killed at.
+# Kills one process at every moment of a short life, until no moment is left.
 def test_killed_at_every_moment_of_its_files_lives(tmp_path):
-    """While starting, inside a write, while closing: the file is readable, nothing is there twice."""
+    """The kill comes while starting, inside a write or while closing: the file is readable, nothing is there twice."""
     for moment in range(1, 1000):
         folder = tmp_path / str(moment)
         traced = runs.run(folder, runs.client("end", "return"), TROUBLE=f"kill:{moment}")

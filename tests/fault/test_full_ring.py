@@ -18,7 +18,7 @@ def test_a_million_calls_through_the_smallest_ring(tmp_path):
 
 
 def test_a_step_from_which_calls_are_missing_says_so(tmp_path):
-    """What is missing shows in the numbers of the collectives that have lines."""
+    """Missing calls show in the numbers of the collectives that have lines."""
     steps = {"TPROF_RING": "64", "TPROF_STEP": "call:ncclReduceScatter@512"}
     traced = runs.run(tmp_path, runs.client("calls", 1_000_000, 1), **steps)
     lines = traced.only_rank_file()
@@ -42,7 +42,7 @@ def test_a_step_from_which_calls_are_missing_says_so(tmp_path):
 
 
 def test_more_threads_than_areas(tmp_path):
-    """1,100 at once, 1,024 areas: the others share one without a ring, and none is left out."""
+    """There are 1,100 threads at once and 1,024 areas: the others share one without a ring, and none is left out."""
     traced = runs.run(tmp_path, runs.client("calls", 12, 1100), TPROF_RING="64")
     assert (traced.code, traced.stderr) == (7, "")
     (counts,) = traced.counted()

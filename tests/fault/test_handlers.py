@@ -1,4 +1,4 @@
-"""Calls from signal handlers: one after every instruction of a program that makes calls itself."""
+"""A signal handler makes a call after every instruction of a program that makes calls itself."""
 
 import collections
 import json
@@ -9,7 +9,7 @@ import pytest
 from lib.build import BUILD, LIBTPROF
 
 PROGRAM = BUILD / "handlers"
-# (function, bytes): what the program itself calls, and what the handler does.
+# (function, bytes) of what the program itself calls, and of what the handler does.
 OWN = {
     ("ncclAllReduce", 16): 2,
     ("cudaMemcpyAsync", 32): 1,
@@ -48,8 +48,8 @@ def test_a_handler_after_any_instruction_costs_the_program_no_call_and_its_own_a
     assert counted == OWN
     assert +failed == {"ncclBroadcast": 1}
 
-    # What came while the program was in its own code is counted, also within its open group; what
-    # came while it was in a recorded call may not be, and then that is said.
+    # Calls that came while the program was in its own code are counted, also within its open group.
+    # Those that came inside a recorded call may not be, and then the trace says so.
     assert made["outside"] <= of_handler[COPIES] < made["copies"]
     assert 0 < of_handler[GATHERS] < made["gathers"]
     assert {"path": str(PROGRAM), "kind": "nested"} in last["tprof_footer"]["coverage"]["unseen"]

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments: what the trace says lies between what the program knows.
+"""SIGKILL at random moments: what the trace says lies between the counts of the program and of the stand-in.
 
 For every thread and kind of call, at whatever instruction the process died:
 
@@ -72,7 +72,7 @@ def key(call: dict) -> tuple[str, str, str]:
 
 
 def traced(thread: dict) -> collections.Counter:
-    """(bucket, function, dtype) -> calls that the ledger holds, accepted or refused."""
+    """Returns (bucket, function, dtype) -> calls that the ledger holds, accepted or refused."""
     return collections.Counter({key(r): r["calls"] + r["failed"] for r in thread["rows"]})
 
 
@@ -130,7 +130,7 @@ def check_lines(remains: Remains) -> None:
 
 
 def check_seq(calls: list[dict], gapless: bool) -> None:
-    """Refused calls are left out: the library never issued them, their number is given again."""
+    """Leaves out refused calls: the library never issued them, and their number is given again."""
     seqs = collections.defaultdict(list)
     for call in calls:
         args = call["args"]
@@ -155,7 +155,7 @@ def check_tool(remains: Remains, folder: pathlib.Path) -> None:
     assert sorted(events) == sorted(ours)
 
     _, report = told("summary", remains.traces)
-    # Nobody was in the middle of anything: the counts are whole, and that it was killed is a note.
+    # If no call was open, the counts are whole, and the kill is only a note.
     assert report["complete"] == (not any(thread["open"] for thread in remains.threads.values()))
     calls = collections.Counter()
     for thread in remains.threads.values():
@@ -175,7 +175,7 @@ def test_kill_on_the_stand_in(n, tmp_path):
         check_tool(remains, tmp_path)
 
 
-# Calls that cost nothing: the ring of the smallest size is full most of the time.
+# The calls cost nothing, so the ring of the smallest size is full most of the time.
 @pytest.mark.parametrize("n", range(KILLS // 5))
 def test_kill_with_full_rings(n, tmp_path):
     delay = random.Random(KILLS + n).uniform(0, 0.04)
@@ -184,7 +184,7 @@ def test_kill_with_full_rings(n, tmp_path):
     check_lines(remains)
 
 
-# The pauses leave time to the writer, which is at work nearly always: some writes are cut.
+# The pauses leave time to the writer, so it is at work nearly always and some writes are cut.
 @pytest.mark.parametrize("n", range(KILLS // 10))
 def test_kill_while_lines_are_written(n, tmp_path):
     delay = random.Random(2 * KILLS + n).uniform(0, 0.15)

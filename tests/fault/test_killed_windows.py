@@ -1,6 +1,6 @@
-"""Files that windows have of their own (TPROF_WINDOW_FILES), of processes that are killed and starved.
+"""The windows' own files (TPROF_WINDOW_FILES) of processes that are killed and starved.
 
-A step ends with each reduce-scatter, of which a program makes one in nine calls.
+A step ends with each reduce-scatter, which is one in nine of the program's calls.
 """
 
 import itertools
@@ -21,7 +21,7 @@ def calls_in(lines):
 
 
 def check_whole(traced: runs.Run) -> None:
-    """Each call that the ledger holds has a line, in one file, or is counted as without."""
+    """Each call that the ledger holds has a line in one file, or is counted as having none."""
     (rank_file,) = (path for path in traced.traces.iterdir() if not rankfile.is_window(path))
     lines = runs.closed(rank_file)
     files = rankfile.windows_of(rank_file)
@@ -45,9 +45,9 @@ def check_whole(traced: runs.Run) -> None:
     assert footer.get("windows", {"files": 0, "lines": 0}) == written
 
 
-# Five moments lie between two kills, and all of them do in as many runs.
+# Kills at every seventh moment.
 def test_killed_while_windows_files_are_written(tmp_path):
-    """Recovery loses no line, and writes none twice: also where a file has its name already."""
+    """Recovery loses no line and writes none twice, also where a file already has its name."""
     with_files = 0
     for moment in itertools.count(1, 7):
         folder = tmp_path / str(moment)
@@ -90,7 +90,7 @@ def test_without_a_schedule_there_is_nothing_to_do(on, tmp_path):
 
 
 def test_without_its_ring_file_what_windows_files_have_is_known_all_the_same(tmp_path):
-    """Known by the snapshot beside the rank file: recovered from that, the file ends and has its name."""
+    """The snapshot beside the rank file has it: recovery from that ends the file and gives it its name."""
     places = {"TROUBLE": "places", "PLACES": "output=nfs shm=tmpfs", "TPROF_RING_DIR": "", "INSTANT_GATE": "300"}
     settings = STEPS | {"TPROF_STEP": "call:ncclReduceScatter@512", "TPROF_SCHEDULE": "wait=20,active=200"}
     traces = tmp_path / "traces"

@@ -1,5 +1,5 @@
-"""Communicators that are made late: their lines come again behind the ledger, so that the two ends
-of a file tell all."""
+"""The lines of communicators that are made late come again behind the ledger, so that the two ends
+of a file tell everything."""
 
 import json
 import pathlib
@@ -9,19 +9,19 @@ import pytest
 from lib import runs
 from lib.tool import tprof
 
-EDGE = 1 << 16  # what a reader takes of each end
+EDGE = 1 << 16  # what a reader takes from each end
 ROUNDS, COMMS = 1500, 5
 
 
 def late(tmp_path, **env: str) -> pathlib.Path:
-    """The file of a client that made communicators in the middle of its life."""
+    """Returns the file of a client that made communicators in the middle of its life."""
     runs.run(tmp_path, runs.client("late", ROUNDS, COMMS), **env)
     (file,) = (tmp_path / "traces").glob("*.json")
     return file
 
 
 def killed_late(tmp_path, comms: int = COMMS, **env: str) -> pathlib.Path:
-    """The same, of one that was killed when the late communicators had their lines."""
+    """Returns the file of a client that was killed once the late communicators had their lines."""
     begun = f'{{"comm":{1 + comms},"seq":'.encode()
 
     def with_lines() -> list[pathlib.Path]:
@@ -44,7 +44,7 @@ def summary(folder: pathlib.Path) -> str:
 
 
 def wipe(file: pathlib.Path, end: int) -> None:
-    """From the edge on to `end` nothing is a line any more."""
+    """Overwrites everything from the edge to `end`, so that no line is left there."""
     with file.open("r+b") as f:
         f.seek(EDGE)
         f.write(bytes(end - EDGE))
@@ -98,7 +98,7 @@ def test_a_recovered_file_ends_as_the_process_would_have_ended_it(tmp_path):
 
 
 def test_room_is_kept_on_the_disk_for_what_ends_the_file(tmp_path):
-    """Two thousand communicators take more than what is kept for all else."""
+    """Two thousand communicators take more room than is kept for everything else."""
     file = killed_late(tmp_path, comms=1999)
     size, blocks = file.stat().st_size, file.stat().st_blocks * 512
     runs.recover(file.parent)

@@ -1,5 +1,5 @@
-"""Ring files that killed processes left in the node's memory: a process that starts there later moves
-each beside its rank file, and nothing of it is lost."""
+"""Killed processes leave ring files in the node's memory. A process that starts there later moves each beside its rank
+file, and nothing of it is lost."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import pytest
 from lib import runs
 
 CALLS = runs.client("calls", 400, 1)
-PID_NAMESPACE_AT = 76  # in a ring file
+PID_NAMESPACE_AT = 76  # the offset in a ring file
 ENTERED = {"INSTANT_GATE": "3"}
 
 
@@ -24,7 +24,7 @@ def node(tmp_path) -> pathlib.Path:
 
 
 def killed(tmp_path, node, hours: int = 2, name: str = "old", **env: str) -> tuple[runs.Run, pathlib.Path]:
-    """So long ago; and its ring file."""
+    """Returns a run that was killed that many hours ago, and its ring file."""
     before = set(node.iterdir())
     then = {"TPROF_RING_DIR": str(node), "TROUBLE": f"hours:{hours}", **env}
     old = runs.run(tmp_path / name, runs.client("end", "kill"), **then)
@@ -35,14 +35,14 @@ def killed(tmp_path, node, hours: int = 2, name: str = "old", **env: str) -> tup
 
 @contextlib.contextmanager
 def another(tmp_path, node, **env: str):
-    """A process that starts on the node."""
+    """Runs a process that starts on the node."""
     env = {"TPROF_RING_DIR": str(node), **ENTERED, **env}
     with runs.standing(tmp_path / "new", CALLS, "inside", **env) as process:
         yield process
 
 
 def has_looked(process) -> bool:
-    """Its thread for that is gone, having been there: see decoy()."""
+    """True if the process's thread for that is gone; look() makes sure that it was there."""
     try:
         tasks = [*pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
         return all((task / "comm").read_text() != "tprof-left\n" for task in tasks)
@@ -51,7 +51,7 @@ def has_looked(process) -> bool:
 
 
 def look(tmp_path, node) -> None:
-    """Another process starts, and has been through all that is there."""
+    """Starts another process, and waits until it has been through all that is there."""
     _, decoy = killed(tmp_path, node, name="decoy")
     with another(tmp_path, node) as process:
         runs.until(lambda: not decoy.exists())
@@ -90,7 +90,7 @@ def test_one_without_its_rank_file_is_kept_for_a_day(rank_file, hours, tmp_path,
 
 
 def test_one_whose_rank_file_is_whole_goes(tmp_path, node):
-    """Its process died between the end of the file and the removal of the ring."""
+    """The process died between the end of the file and the removal of the ring."""
     old, ring = killed(tmp_path, node)
     kept = ring.read_bytes()
     runs.recover(old.traces)
@@ -104,8 +104,8 @@ def test_one_whose_rank_file_is_whole_goes(tmp_path, node):
 @pytest.mark.parametrize("descriptors", ["open", "closed"])
 @pytest.mark.parametrize("namespace", ["this", "another"])
 def test_one_of_a_process_that_lives_is_not_touched(namespace, descriptors, tmp_path, node):
-    """It holds a lock on the file; or has closed all its descriptors, and the lock with them."""
-    # As if it were silent for long, but where only that could tell that it lives.
+    """The process holds a lock on the file, or has closed all its descriptors and the lock with them."""
+    # It seems silent for long, except where only that could tell that it lives.
     hours = 0 if namespace == "another" and descriptors == "closed" else 30
     env = {"TPROF_RING_DIR": str(node), "TROUBLE": f"hours:{hours}"}
     where = ["closed"] if descriptors == "closed" else []
@@ -167,7 +167,7 @@ def test_one_that_has_no_room_beside_its_rank_file_stays(tmp_path, node, small_d
 
 
 def test_killed_at_every_moment_of_a_move_nothing_is_lost(tmp_path, node):
-    """The rank file is below the folder of who moves, so that its moments are among the killer's."""
+    """The rank file is below the folder of the process that moves it, so that its moments are among the killer's."""
     out = tmp_path / "out"
     old, ring = killed(tmp_path, node, TPROF_OUTPUT_DIR=str(out / "old"))
     (counts,) = old.counted()
@@ -215,7 +215,7 @@ def test_recovery_takes_both_where_both_are_there(tmp_path, node):
 
 
 def test_a_ring_beside_of_a_process_of_the_same_number_is_not_taken(tmp_path, node):
-    """A container gives the same numbers again: what its process left is not the next one's."""
+    """A container gives the same pids again: what one process left is not the next one's."""
     old, ring = killed(tmp_path, node)
     stranger, other_ring = killed(tmp_path, node, name="stranger")
     (rank_file,) = old.traces.glob("*.json")

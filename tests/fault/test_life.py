@@ -12,7 +12,7 @@ def by_pid(folder: pathlib.Path) -> dict[int, dict]:
 
 
 def check_each_process(traced: runs.Run, processes: int) -> None:
-    """Each has one file, which holds its own calls and no others."""
+    """Each process has one file, which holds its own calls and no others."""
     files = {runs.named(lines, "tprof_header")[0]["pid"]: lines for lines in traced.rank_files()}
     counts = by_pid(traced.counts)
     assert len(traced.rank_files()) == len(files) == processes and set(files) == set(counts)
@@ -21,7 +21,7 @@ def check_each_process(traced: runs.Run, processes: int) -> None:
         assert runs.footer(lines)["dropped"] == {}
 
 
-# How the child is made -> how it ends: by itself, or as the program that it executes.
+# How the child is made -> its exit code, its own or that of the program that it executes.
 CHILDREN = {"fork": 5, "_exit": 5, "bare": 5, "grandchild": 5, "exec": 7, "vfork": 7, "spawn": 7}
 
 
@@ -34,8 +34,8 @@ def test_child(how, tmp_path):
 
 
 def test_a_child_tells_of_whom_it_was_forked(tmp_path):
-    """Its file is told from that of a restart or of another job; a program that was executed is
-    nobody's child."""
+    """The child's file can be told from that of a restart or of another job. A program that was
+    executed is nobody's child."""
     for how, forked in (("fork", True), ("grandchild", True), ("spawn", False)):
         traced = runs.run(tmp_path / how, runs.client("child", how), RANK="0", WORLD_SIZE="1")
         headers = [runs.named(lines, "tprof_header")[0] for lines in traced.rank_files()]
@@ -46,14 +46,14 @@ def test_a_child_tells_of_whom_it_was_forked(tmp_path):
 
 
 def test_a_child_that_only_destroys_what_its_parent_made_leaves_no_file(tmp_path):
-    """As the exit handlers of PyTorch do in a child that was forked from a trainer."""
+    """The exit handlers of PyTorch do so in a child that was forked from a trainer."""
     traced = runs.run(tmp_path, runs.client("child", "destroys"))
     assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
     check_each_process(traced, processes=1)
 
 
 def test_bare_fork_that_makes_no_call_leaves_the_parent_alone(tmp_path):
-    """Its exit handlers run, ours too, and no handler of pthread_atfork has told us of the fork."""
+    """The child's exit handlers run, ours too, and no handler of pthread_atfork has told us of the fork."""
     traced = runs.run(tmp_path, runs.client("child", "bare-silent"))
     assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
     check_each_process(traced, processes=1)
@@ -88,7 +88,7 @@ def test_two_thousand_short_threads(tmp_path):
     (counts,) = traced.counted()
     lines = traced.only_rank_file()
     runs.assert_exact(lines, counts)
-    # There are areas for 1,023; without one of its own a thread would have no line.
+    # There are areas for 1,023 threads; without one of its own a thread would have no line.
     assert runs.footer(lines)["dropped"] == {}
     (process,) = traced.counts.iterdir()
     threads = {tid for tid, _ in counted.read(process)}
@@ -106,7 +106,7 @@ def test_nccl_is_closed_and_opened_again(tmp_path):
 
 
 def test_calls_of_a_librarys_constructor_while_another_thread_starts_tracing(tmp_path):
-    """The constructor has the loader's lock, for which the other thread waits."""
+    """The constructor holds the loader's lock, for which the other thread waits."""
     command = [str(BUILD / "loading"), str(BUILD / "libfault_constructor.so")]
     traced = runs.run(tmp_path, command)
     assert (traced.outcome(), traced.stderr) == ((0, "child exited with 5\n"), "")
@@ -116,7 +116,7 @@ def test_calls_of_a_librarys_constructor_while_another_thread_starts_tracing(tmp
 
 
 def test_two_jobs_in_one_folder(tmp_path):
-    """At the same time and with the same ranks: the later one's files get other names."""
+    """The jobs run at the same time and with the same ranks: the later one's files get other names."""
     rank = {"RANK": "0", "WORLD_SIZE": "1", "INSTANT_GATE": "9"}
     calls = runs.client("calls", 500, 2)
     with (

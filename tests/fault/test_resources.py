@@ -1,7 +1,7 @@
-"""Whatever the tracer cannot have, the program does not notice, and what is said is true.
+"""Whatever the tracer cannot have, the program does not notice, and what the tracer says is true.
 
-In every case: exit code and output as without the preload, at most one line on standard error, and
-a trace that is there is exact.
+In every case the exit code and output are as without the preload, there is at most one line on
+standard error, and a trace that is there is exact.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ CALLS = runs.client("calls", 400, 2)
 
 
 def compare(tmp_path, command, complaints: int | None = None, **env: str) -> runs.Run:
-    """Runs a command without and with the preload; `complaints`: how many lines are expected."""
+    """Runs a command without and with the preload; `complaints` is the number of lines expected."""
     plain = runs.run(tmp_path / "plain", command, preload=False)
     traced = runs.run(tmp_path / "traced", command, **env)
     assert plain.outcome() == (7, plain.stdout) and plain.stderr == ""
@@ -62,7 +62,7 @@ def test_output_directory_below_a_file(tmp_path):
 def test_read_only_output_directory(tmp_path):
     folder = tmp_path / "read-only"
     folder.mkdir(mode=0o555)
-    # Root may write everywhere: without capabilities it may not.
+    # Root may write everywhere, but not without capabilities.
     as_anyone = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
     traced = compare(tmp_path, [*as_anyone, *CALLS], complaints=1, TPROF_OUTPUT_DIR=str(folder))
     assert str(folder) in traced.stderr and "Permission denied" in traced.stderr
@@ -85,7 +85,7 @@ def test_disk_without_room_for_the_ring(tmp_path, small_disk):
     runs.assert_exact(runs.closed(rank_file), counts)
 
 
-# From "the head of the ring does not fit" to "both rings do". The lines of 36,000 calls never fit.
+# The sizes go from "the head of the ring does not fit" to "both rings do". The lines of 36,000 calls never fit.
 @pytest.mark.parametrize("size", ["64k", "68k", "80k", "96k", "160k", "256k", "512k", "1m", "2m", "4m"])
 def test_disk_that_fills_up(size, tmp_path, small_disk):
     disk = small_disk(size)
@@ -96,7 +96,7 @@ def test_disk_that_fills_up(size, tmp_path, small_disk):
     lines = runs.closed(rank_file)
     runs.assert_exact(lines, counts)
     dropped = runs.footer(lines)["dropped"]
-    # By the ring or by the disk; whole rings keep 16,384 records each for the disk to refuse.
+    # The ring or the disk drops lines; whole rings keep 16,384 records each for the disk to refuse.
     assert dropped and (size != "4m" or "write_error" in dropped)
 
 
@@ -117,19 +117,19 @@ def counts_of(tmp_path) -> dict:
 
 
 def test_disk_full_and_free_again(tmp_path, small_disk):
-    """What came while it was full is counted as dropped; what comes later has its lines."""
+    """Lines that came while it was full are counted as dropped; later calls have their lines."""
     disk = small_disk("8m")
     command = runs.client("calls", 12000, 1)
     gates = {"INSTANT_GATE": "1400,2300", "TPROF_OUTPUT_DIR": str(disk)}
     with runs.standing(tmp_path, command, "inside", **gates) as process:
-        # The ring has grown, and is empty: what is drained at a time is less than it holds.
+        # The ring has grown and is empty: what is drained at a time is less than it holds.
         (rank_file,) = disk.glob("*.json")
         runs.until(lambda: rank_file.read_bytes().count(b"\n") >= 10_000)
         filler = fill(disk)
         process.stdin.write("x")
         process.stdin.flush()
         assert process.stdout.readline() == "inside\n"
-        # 6,000 records later, more than there are blocks for.
+        # This is 6,000 records later, more than there are blocks for.
         complaint = process.stderr.readline()
         assert "cannot write the trace" in complaint and "No space left" in complaint
         filler.unlink()
@@ -192,7 +192,7 @@ def test_removed_while_we_write(what, tmp_path):
 
 
 def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_comes_back(tmp_path):
-    """With all that its process had said, though it is killed then."""
+    """The new file has all that the process had written, though the process is then killed."""
     traces, node = tmp_path / "traces", tmp_path / "node"
     node.mkdir()
     command = runs.client("calls", 9000, 1)
@@ -202,7 +202,7 @@ def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_com
         said = process.stderr.readline()
         assert "the trace is lost, unless its folder is made again" in said and str(traces) in said
         traces.mkdir()
-        # The snapshot too: what is known where the ring file is not to be seen.
+        # The snapshot comes back too: it has what is known where the ring file can't be seen.
         runs.until(lambda: list(traces.glob(".*.snapshot")))
         process.kill()
         assert process.stderr.read() == ""
@@ -235,7 +235,7 @@ def test_file_size_limit_below_the_ring(limit, tmp_path):
 
 
 def test_file_size_limit_below_the_lines(tmp_path):
-    """The ring fits, the lines of 30,000 calls do not: no SIGXFSZ, and the ledger is whole."""
+    """The ring fits, but the lines of 30,000 calls do not: there is no SIGXFSZ, and the ledger is whole."""
     limit = 7_000_000
     command = runs.client("--fsize", limit, "calls", 15000, 2)
     traced = compare(tmp_path, command, complaints=1, TPROF_RING="32768")  # every call has a record
@@ -245,7 +245,7 @@ def test_file_size_limit_below_the_lines(tmp_path):
     assert runs.footer(traced.only_rank_file())["dropped"]["write_error"] > 0
 
 
-# From "not even the head of the ring" to "rather little".
+# The limits go from "not even the head of the ring" to "rather little".
 @pytest.mark.parametrize("megabytes", [40, 96, 512, 3000])
 def test_address_space_limit(megabytes, tmp_path):
     traced = compare(tmp_path, limited("--as", megabytes << 20))
@@ -255,7 +255,7 @@ def test_address_space_limit(megabytes, tmp_path):
         assert traced.complaints()
 
 
-# Sites limit memory by ulimit -v: what the tracer reserves must not be missing to the program.
+# Sites limit memory by ulimit -v: the program must not lack what the tracer reserves.
 @pytest.mark.parametrize("gigabytes", [1, 2, 5, 20])
 def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path):
     limit = gigabytes << 30
@@ -266,7 +266,7 @@ def test_address_space_limit_leaves_the_program_its_room(gigabytes, tmp_path):
 
 @pytest.mark.parametrize("free", [0, 1, 2, 3])
 def test_no_file_descriptors_left(free, tmp_path):
-    # One for the rank file, one for the ring file; without the latter a kill loses something.
+    # The rank file and the ring file need one each; without the ring file a kill loses something.
     traced = compare(tmp_path, limited("--fds", free), complaints=0 if free > 1 else 1)
     if free > 0:
         assert_exact(traced)

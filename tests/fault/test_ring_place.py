@@ -1,5 +1,5 @@
-"""Where the ring file lies, and that it leaves room to others. Of which file systems the folders are
-is simulated, so that no machine's decide."""
+"""The place of the ring file, and the room that it leaves to others. The folders' file systems are simulated, so that
+no machine's own decide."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ CALLS = runs.client("calls", 20, 1)
 
 
 def traced(tmp_path, places: str, **env: str) -> tuple[pathlib.Path | None, str]:
-    """The folder that the ring file was in, and what was said."""
+    """Returns the folder that the ring file was in, and what was said."""
     (tmp_path / "node").mkdir(exist_ok=True)
     variables = {"TPROF_RING_DIR": "", "TMPDIR": str(tmp_path / "node"), **env}
     done = runs.run(tmp_path, CALLS, TROUBLE="places", PLACES=places, **variables)
@@ -66,7 +66,7 @@ def test_a_choice_that_cannot_be_is_said_once(chosen, said, tmp_path):
 
 
 def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path):
-    """There was room when it was made, and none when the threads came."""
+    """There was room when the file was made, and none when the threads came."""
     done = runs.run(
         tmp_path,
         runs.client("end", "kill"),
@@ -88,7 +88,7 @@ def test_it_does_not_grow_where_others_would_miss_the_room(tmp_path):
 @pytest.mark.parametrize("folder", ["there", "gone"])
 @pytest.mark.parametrize("hours", [23, 25])
 def test_run_gives_back_what_others_forgot_for_a_day(folder, hours, tmp_path):
-    """The ring file of a dead process of another folder; its counts go where they belong first."""
+    """Removes the ring file of a dead process of another folder, after its counts went where they belong."""
     node = tmp_path / "node"
     node.mkdir()
     then = {"TPROF_RING_DIR": str(node), "TROUBLE": f"hours:{hours}"}

@@ -1,5 +1,5 @@
-"""What is known of a process whose ring file is not to be seen: the node's temporary folder, memory
-that died with it, a container that is gone."""
+"""The snapshot tells of a process whose ring file can't be seen: in the node's temporary folder, in
+memory that died with it, in a container that is gone."""
 
 import contextlib
 import pathlib
@@ -26,8 +26,7 @@ def entries(snapshot: pathlib.Path) -> list[tuple]:
 
 @contextlib.contextmanager
 def standing(tmp_path, trouble: str, **env: str):
-    """A client that stands in a call, and its first snapshot is written. Its ring file is not beside
-    the rank file."""
+    """Yields a client that stands in a call and has a first snapshot, with its ring file not beside the rank file."""
     variables = {"INSTANT_GATE": GATE, "TROUBLE": "places", "PLACES": PLACES[trouble], "TPROF_RING_DIR": "", **env}
     with runs.standing(tmp_path, runs.client("calls", 9000, 1), "inside", **variables) as process:
         (snapshot,) = (tmp_path / "traces").glob(".*.snapshot")
@@ -62,10 +61,10 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
     assert plain.returncode == 1 and "--force" in plain.stdout and header["host"] in plain.stdout
     forced = tprof("recover", "--force", traces)
     assert "as of then" in forced.stdout
-    (file,) = traces.iterdir()  # and the snapshot is gone
+    (file,) = traces.iterdir()  # the snapshot is gone
     (counts,) = (tmp_path / "counts").iterdir()
     lines = runs.closed(file)
-    # What stood is unfinished by its line, and not by the ledger of a process that lived.
+    # The open call is unfinished by its line, not by the ledger, which is of a process that lived.
     expected = {k: v[:3] for k, v in runs.expected_ledger(counted.totals(counts)).items()}
     assert {k: v[:3] for k, v in runs.ledger(lines).items()} == expected
     assert [line["name"] for line in lines if line["ph"] == "B"] == ["ncclAllReduce"]
@@ -105,13 +104,13 @@ def test_a_snapshot_that_is_not_whole_or_of_another_is_none(tmp_path):
         snapshot.write_bytes(data)
         kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
         assert "lost" in kinds and "snapshot" not in kinds, what
-    # The newer one torn: the older one holds.
+    # If the newer entry is torn, the older one holds.
     other = (generation + 1) % 2 * 512
     newer = struct.pack("<8s7Q", b"tprofsn1", generation + 1, base, cut, offset, length, 1, own_sum)
     snapshot.write_bytes(whole[:other] + newer + whole[other + 64 :])
     kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
     assert "snapshot" in kinds
-    # Of a process before it, whose rank file had the same name.
+    # A snapshot of an earlier process, whose rank file had the same name, does not count.
     stranger = whole[:at] + whole[at : at + 16] + struct.pack("<Q", base + 1) + whole[at + 24 :]
     snapshot.write_bytes(stranger)
     kinds = {f["kind"] for f in told("check", traces)[1]["findings"]}
@@ -123,7 +122,7 @@ MOMENTS = 3  # before, within and after each
 
 
 def known(traces: pathlib.Path) -> dict | None:
-    """Bucket -> calls and elements, without the ring; None where nothing is."""
+    """Returns bucket -> calls, elements and bytes, as known without the ring; None where nothing is known."""
     summary = told("summary", traces)[1]
     buckets = summary["buckets"].items()
     found = {k: (b["calls"], b["elements"], b["bytes"]) for k, b in buckets if b and b["calls"]}
@@ -131,7 +130,7 @@ def known(traces: pathlib.Path) -> dict | None:
 
 
 def test_killed_at_every_moment_of_a_snapshots_writes(tmp_path):
-    """What is known then is exactly what the last whole one said."""
+    """Exactly what the last whole snapshot said is known then."""
 
     def killed(name: str, snapshots: int, trouble: str) -> dict | None:
         folder = tmp_path / name

@@ -1,4 +1,4 @@
-"""Threads in numbers: the ledger is exact, areas are used again, and memory stays bounded."""
+"""Threads in numbers: the ledger is exact, areas are reused, and memory stays bounded."""
 
 from lib import runs
 from lib.build import BUILD
@@ -27,7 +27,7 @@ def assert_all_counted(lines, calls):
 
 
 def test_sixteen_threads_on_one_communicator(tmp_path):
-    """Also with rings so small that most calls find them full."""
+    """Runs also with rings so small that most calls find them full."""
     for ring in ("16384", "64"):
         lines, said = run(tmp_path / ring, "shared", 2000, TPROF_RING=ring)
         assert said["calls"] == 16 * 2000
@@ -39,8 +39,8 @@ def test_ten_thousand_short_threads_use_the_areas_of_those_that_ended(tmp_path):
     assert said["calls"] == 10_000
     assert_all_counted(lines, said["calls"])
     assert runs.footer(lines)["dropped"] == {}
-    # 1 MiB a thread that was there at the same time, as the README says, and 4 MiB besides; a
-    # thread that has been joined may still be giving its area back.
+    # The ring file has 1 MiB for each thread that was there at the same time, as the README says,
+    # and 4 MiB besides. A thread that has been joined may still be giving its area back.
     assert 0 < said["ring"] < (4 + 2 * 16) * 1.1 * 2**20
 
 
@@ -53,21 +53,21 @@ def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path):
 
 
 def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path):
-    """To make room takes the kernel up to half a millisecond: not in a call of the program."""
+    """The kernel takes up to half a millisecond to make room, which must not be in a call of the program."""
     lines, said = run(tmp_path, "ahead", 600)  # of the first 1,024
     assert_all_counted(lines, said["calls"])
     assert 64 <= said["grew"] < 128
 
 
 def test_calls_in_the_destructors_of_a_thread(tmp_path):
-    """Of keys that are older and younger than ours: before and after its area is given back."""
+    """The keys are older and younger than ours, so calls come before and after the thread's area is given back."""
     lines, said = run(tmp_path, "destructor", 200)
     assert said["calls"] == 3 * 200
     assert_all_counted(lines, said["calls"])
 
 
 def test_threads_that_end_within_a_group(tmp_path):
-    """What they issued is neither executed nor forgotten."""
+    """The calls that they issued are neither executed nor forgotten."""
     lines, said = run(tmp_path, "exit", 10)
     assert said["calls"] == 2 * 10 + 1
     assert runs.ledger(lines) == {GATHER: (1, 8, 0, 20)}
@@ -76,11 +76,11 @@ def test_threads_that_end_within_a_group(tmp_path):
 def test_a_thread_that_used_a_group_leaves_no_memory_behind(tmp_path):
     lines, said = run(tmp_path, "groups", 2100)
     assert runs.ledger(lines) == {GATHER: (2 * 2100, 2 * 2100 * 8, 0, 0)}
-    assert said["pages"] < 2000 / 2  # it was one each
+    assert said["pages"] < 2000 / 2  # it used to be one each
 
 
 def test_a_call_is_no_cancellation_point_and_a_cancelled_thread_leaves_no_lock(tmp_path):
-    """Nor where the call is the first of its thread, or of the process: files are made in it."""
+    """This holds also where the call is the first of its thread or of the process, which makes files."""
     lines, said = run(tmp_path, "waiting", 20, CANCELLED)
     assert said["calls"] == 2 * 20
     assert_all_counted(lines, said["calls"])
@@ -98,7 +98,7 @@ def test_lines_are_of_the_thread_that_made_the_call_also_where_the_one_before_le
     lines, said = run(tmp_path, "turns", 60, TPROF_RING="64")
     dropped = runs.footer(lines)["dropped"]
     assert said["calls"] == 60 * 3000 == len(runs.events(lines)) + dropped["ring"]
-    threads: dict[int, set[int]] = {}  # of each count
+    threads: dict[int, set[int]] = {}  # count -> thread ids
     for event in runs.events(lines):
         threads.setdefault(event["args"]["count"], set()).add(event["tid"])
     assert len(threads) > 1 and all(len(tids) == 1 for tids in threads.values())

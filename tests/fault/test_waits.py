@@ -1,5 +1,5 @@
 """A thread of the program waits neither for a disk nor for a thread of ours that others keep from
-running; and ours sleep when nothing is to come."""
+running. Our threads sleep when nothing is to come."""
 
 import pathlib
 
@@ -46,7 +46,7 @@ def naps(file: pathlib.Path) -> list[int]:
 
 
 def longest_of(file: pathlib.Path, since: int) -> int:
-    """Of the next ten; none: there were not so many yet."""
+    """Returns the longest of the next ten naps, 0 if there were not so many yet."""
     those = naps(file)[since : since + 10]
     return max(those) if len(those) == 10 else 0
 

@@ -2,23 +2,23 @@
 // while it is asked. Only calls about files below TPROF_OUTPUT_DIR are touched.
 //
 //   TROUBLE=kill:N         SIGKILL at the N-th moment: before, in the middle of and after each call
-//   TROUBLE=snapshot:N     the same of the writes to the snapshot alone
-//   TROUBLE=map            no shared mapping of a file, as on some network file systems
-//   TROUBLE=map,fallocate  nor a way to allocate blocks
+//   TROUBLE=snapshot:N     the same for the writes to the snapshot alone
+//   TROUBLE=map            a file can't be mapped shared, as on some network file systems
+//   TROUBLE=map,fallocate  nor can its blocks be allocated
 //   TROUBLE=signals        a profiler's signals come all the time: fallocate, which they interrupt,
-//                          never succeeds while they are not held back
-//   TROUBLE=stall          no write returns, but the first: a file server that is gone
-//   TROUBLE=stall:TEXT     no write of this text does; the file STALLED is made before one stands
+//                          never succeeds while they are not blocked
+//   TROUBLE=stall          only the first write returns, as with a file server that is gone
+//   TROUBLE=stall:TEXT     no write of this text returns; STALLED names a file that is made before
+//                          one stands
 //   TROUBLE=nice           the writer's thread never gets blocks for a file: others take its core
 //   TROUBLE=naps           how long the writer's thread means to sleep goes to the file NAPS, in ms
-//   TROUBLE=places         where PLACES says so ("output=nfs shm=small tmpdir=ext4 tmp=ext4"):
-//   which
-//                          file systems these folders are on: nfs, overlay, ext4, tmpfs (with 8 GiB
+//   TROUBLE=places         PLACES says on which file systems these folders are ("output=nfs
+//                          shm=small tmpdir=ext4 tmp=ext4"): nfs, overlay, ext4, tmpfs (with 8 GiB
 //                          free), small (a tmpfs with less than 1 GiB), filling (with 8 GiB the
 //                          first two times)
 //   TROUBLE=hours:N        the wall clock is that many hours behind
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
-//   TROUBLE=windows        there is no room for windows' files, but for their first lines
+//   TROUBLE=windows        windows' files have room for their first lines only
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
 // CLOCK_MONOTONIC.
@@ -57,7 +57,7 @@ bool wants(std::string_view what) {
   return trouble().find(what) != std::string_view::npos;
 }
 
-// The N of "what:N"; 0 if there is none.
+// Returns the N of "what:N"; 0 if there is none.
 int number_of(std::string_view what) {
   const std::string_view text = trouble();
   return text.starts_with(what) ? std::atoi(text.data() + what.size()) : 0;
@@ -81,7 +81,7 @@ bool ours(int fd) {
   return ours(path_of(fd, path));
 }
 
-// What PLACES says of the folder; empty: nothing.
+// Returns what PLACES says of the folder; empty if it says nothing.
 std::string_view place_of(std::string_view path) {
   const char* places = std::getenv("PLACES");
   const char* temporary = std::getenv("TMPDIR");
@@ -114,7 +114,7 @@ void answer_for(std::string_view path, struct statfs* fs) {
   fs->f_bavail = room ? 8 * kGiB / 4096 : kGiB / 4096 - 1;
 }
 
-// Of a write of TEXT.
+// True if a write of this text does not return.
 bool stalls(std::string_view text) {
   constexpr std::string_view kStall = "stall:";
   if (!trouble().starts_with(kStall)) return false;

@@ -9,7 +9,7 @@
 
 namespace {
 
-// Takes the addresses that the library had, if they are free: it comes back at others.
+// Takes the addresses that the library had, if they are free, so that it comes back at others.
 void occupy(const void* library) {
   static_cast<void>(mmap(const_cast<void*>(library), 4096, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));

@@ -1,4 +1,4 @@
-// What `tprof doctor` reads of programs and libraries: an ELF file of any content.
+// `tprof doctor` reads programs and libraries as ELF files. Here their content is arbitrary.
 #include "doctor/elf.h"
 
 #include "read/error.h"

@@ -1,5 +1,5 @@
-// A compressed trace: text that is compressed here in two pieces, then cut and damaged. Bytes 0-1:
-// where the pieces meet; 2-3: where it is cut; 4-5: which byte is changed, 6: to what.
+// A compressed trace: text that is compressed here in two pieces, then cut and damaged. Bytes 0-1
+// say where the pieces meet, 2-3 how many bytes are cut off, 4-5 which byte changes, and 6 its XOR.
 #include <zlib.h>
 
 #include <algorithm>

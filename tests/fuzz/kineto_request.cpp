@@ -1,5 +1,5 @@
-// What a process says to `tprof run --with-torch-profiler` over its socket: any process of the host
-// may.
+// A message to the socket of `tprof run --with-torch-profiler`. Any process of the host may send
+// one.
 #include "live/kineto.h"
 
 #include "support/fuzz.h"

@@ -1,5 +1,5 @@
-// One line on its way into a merged trace. Where both it and the result are JSON, nothing but pid
-// and times may differ.
+// Edits one line on its way into a merged trace. If the line is JSON, so is the result, and nothing
+// but pid and times may differ.
 #include <nlohmann/json.hpp>
 
 #include "export/line_editor.h"

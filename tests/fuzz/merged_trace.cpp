@@ -1,4 +1,5 @@
-// Rank files of a folder: the input is cut at the byte 0xff. The first may be a merged trace.
+// Rank files of a folder. The input is split at the byte 0xff, and the first part may be a merged
+// trace.
 #include "support/fuzz.h"
 #include "support/tool_run.h"
 

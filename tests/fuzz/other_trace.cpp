@@ -1,5 +1,5 @@
-// Another tool's trace (Chrome's format as JSON, gzipped or not) put beside the rank whose calls it
-// encloses, and beside one that it names itself.
+// Another tool's trace (Chrome's format as JSON, gzipped or not) is put beside rank 0, whose calls
+// it encloses, and beside the rank that it names itself.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 using tprof::fuzz::promise;
 
-// A collective a line, of two ranks, at times and sizes that the corpus marks.
+// Returns the file of one of two ranks: a collective per line, at times and sizes that the corpus
+// marks.
 std::string rank_file(int rank) {
   const std::string pid = std::to_string(rank);
   const auto line = [&](const std::string& name, const std::string& args) {

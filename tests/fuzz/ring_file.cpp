@@ -1,6 +1,7 @@
-// A rank file that ends within the run, and the ring file of the process that was killed: written
-// by libtprof.so's own code, then changed. The input is a list of changes of 12 bytes each, so that
-// a corpus of a few bytes reaches every field, whatever the layout is.
+// A rank file that ends within the run, and the ring file of the process that was killed.
+// libtprof.so's own code writes the ring file, which is then changed. The input is a list of
+// changes of 12 bytes each, so that a corpus of a few bytes reaches every field, whatever the
+// layout is.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,8 +36,8 @@ constexpr const char* kRankFile =
     R"("config":{},"env":{},"ring":".rank.ring"}},
 )";
 
-// A killed process: two threads, two communicators, a graph, calls that are open, some lines
-// written.
+// Returns the ring of a killed process, with two threads, two communicators, open ranges and some
+// lines written.
 std::vector<std::byte> ring_of_a_killed_process() {
   const int fd = memfd_create("ring", MFD_CLOEXEC);
   fuzz::promise(fd >= 0, "a file in memory");
@@ -61,7 +62,7 @@ std::vector<std::byte> ring_of_a_killed_process() {
   test::broadcast(second, world_comm, 3, 1, ncclInternalError);
   test::send(first, pair, 9, 1);
   test::all_reduce(first, world_comm, 5, ncclFloat32, ncclSum, [&] {
-    // Still inside the call: what the file holds now is what a kill would leave.
+    // This is NCCL's part of the call.
     return ncclSuccess;
   });
   {
@@ -88,11 +89,11 @@ std::vector<std::byte> ring_of_a_killed_process() {
   return bytes;
 }
 
-// Where the parts of the file are that changes are made to.
+// A part of the file to which changes are made.
 struct Place {
   std::size_t offset;
-  std::size_t size;   // of one of them
-  std::size_t count;  // one behind the other
+  std::size_t size;   // bytes of one element
+  std::size_t count;  // consecutive elements
 };
 
 std::vector<Place> places(const std::vector<std::byte>& file) {
@@ -123,10 +124,10 @@ std::vector<Place> places(const std::vector<std::byte>& file) {
 }
 
 struct Change {
-  std::uint8_t place;  // of places(), or: change the file's size
-  std::uint8_t which;  // of the things there
-  std::uint8_t field;  // its word
-  std::uint8_t value;  // of kValues, or `raw`
+  std::uint8_t place;  // index into places(), or kResize
+  std::uint8_t which;  // which element there
+  std::uint8_t field;  // width and index of the changed part
+  std::uint8_t value;  // index into the values of apply(), some of which are `raw`
   std::uint64_t raw;
 };
 constexpr std::uint8_t kResize = 0xff;
@@ -157,14 +158,14 @@ void apply(std::vector<std::byte>& file, const std::vector<Place>& all, const Ch
   }
   const Place& place = all[c.place % all.size()];
   if (place.count == 0) return;
-  // Bytes, half words and words.
+  // The width is 1, 2, 4 or 8 bytes.
   const std::size_t width = std::size_t{1} << (c.field >> 6);
   const std::size_t field = (c.field & 63) * width % place.size;
   const std::size_t at = place.offset + c.which % place.count * place.size + field;
   if (at + width <= file.size()) std::memcpy(file.data() + at, &value, width);
 }
 
-// The file that recover makes holds what the two held together, and nothing is left to recover.
+// The file that recover makes has the totals of the two files, and can be recovered again.
 void recovered_is_what_was_read(const std::string& file) {
   const fuzz::Outcome before = fuzz::run_tool({"summary", file, "--json"});
   const fuzz::Outcome done = fuzz::run_tool({"recover", file, "--force"});

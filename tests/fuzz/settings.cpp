@@ -1,4 +1,4 @@
-// libtprof.so's settings: the first byte says which, the rest is the value.
+// libtprof.so's settings. The first byte chooses one, and the rest is its value.
 #include <cstdlib>
 #include <string>
 

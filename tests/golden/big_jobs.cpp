@@ -1,23 +1,23 @@
 // Writes the rank files of big jobs in seconds, as the contract describes them, for benchmarks and
-// tests of the tool's size.
+// tests of the tool with big input.
 //
 //   big_jobs DIR RANKS LINES KIND [GROUPS_AT]
 //
-// RANKS files of LINES calls each, of a job with 8 ranks a node that uses its world, a group per
-// node and a group per place on the node. The groups are born before the call GROUPS_AT (default:
-// in the middle, as real ones are: behind the first 64 KiB of a long file). Behind the ledger that
-// ends a file all communicators stand again. KIND:
+// There are RANKS files of LINES calls each. The job has 8 ranks per node, and uses its world, a
+// group per node and a group per place on the node. The groups are created before the call
+// GROUPS_AT. Its default is the middle: like real ones, they then come after the first 64 KiB of a
+// long file. All communicators are listed again after the ledger that ends a file. KIND:
 //
-//   closed       all did the same and closed
+//   closed       all ranks did the same and closed
 //   killed       killed together at a time limit, a few calls apart, recovered from their rings
-//   lost         the same, but the hosts died with the rings: there is the last interval's ledger
-//   hung         one rank (RANKS / 3) does not come to a collective of the world; the others stand
+//   lost         the same, but the hosts died with the rings: the last interval's ledger remains
+//   hung         one rank (RANKS / 3) does not come to a collective of the world; the others wait
 //                in it for a minute, then all are killed and recovered
 //   sizes        from the middle on each rank gathers on the world with a count of its own; closed
 //   group_sizes  the same on every group of a node
 //
-// Prints what a reader should find, as JSON. Shares nothing with the tool or the library: it is the
-// other side of their tests.
+// Prints what a reader should find, as JSON. It shares nothing with the tool or the library, since
+// it is there to test them.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -42,7 +42,7 @@ constexpr std::int64_t kBase = 1763683200000000000;  // 2025-11-21 00:00:00 UTC
 constexpr int kRanksPerNode = 8;
 constexpr std::uint64_t kCallEveryNs = 20'000;
 constexpr std::uint64_t kHungNs = 60'000'000'000;
-constexpr int kLedgers = 3;  // of intervals, evenly over the lines
+constexpr int kLedgers = 3;  // interval ledgers, evenly over the lines
 
 enum class Kind { closed, killed, lost, hung, sizes, group_sizes };
 constexpr std::string_view kKinds[] = {"closed", "killed", "lost", "hung", "sizes", "group_sizes"};
@@ -54,15 +54,15 @@ struct Call {
   const char* bucket;
   const char* dtype;
   std::uint64_t element_size;
-  std::uint64_t count;  // of the API; copies: bytes
+  std::uint64_t count;  // the API's count; copies: bytes
   bool times_ranks;     // elements = count x ranks
   Group group;
   int dtype_number;      // ncclDataType_t
-  int reduction_number;  // the contract's
+  int reduction_number;  // the contract's number
   const char* reduction;
 };
 
-// One step. No two of them share a row of the ledger, also not where the groups' are the world's.
+// One step. No two calls share a ledger row, even while the world stands in for the groups.
 constexpr Call kStep[] = {
     {"cudaMemcpyAsync", "H2D", "byte", 1, 2048, false, kCopy, 0, 0, nullptr},
     {"ncclAllGather", "ALLGATHER", "float32", 4, 4160, true, kWorld, 7, 0, nullptr},
@@ -145,7 +145,7 @@ struct Job {
   Kind kind;
   int groups_at;
 
-  // The call that one rank does not come to: of the world, late in the file.
+  // The call that one rank does not come to: one of the world's, late in the file.
   int missed_line() const {
     int line = lines * 9 / 10;
     while (kStep[line % kStepCalls].group != kWorld) ++line;
@@ -249,7 +249,7 @@ class RankFile {
     const int which = line % kStepCalls;
     const Call& c = kStep[which];
     const Group g = c.group > kWorld && !born_ ? kWorld : c.group;
-    // Between 2 and 18 microseconds, the same in every run.
+    // A call takes between 2 and 18 microseconds, the same in every run.
     const std::uint64_t ns =
         2000 +
         (mix64(static_cast<std::uint64_t>(rank_) * 7919 + static_cast<std::uint64_t>(line)) >> 50);
@@ -377,7 +377,7 @@ class RankFile {
   bool born_ = false;
   Text text_;
   std::uint64_t now_ = 0;
-  std::map<int, Amounts> rows_[kStepCalls][kGroups];  // by the class of the size
+  std::map<int, Amounts> rows_[kStepCalls][kGroups];  // by bytes_class
   std::uint64_t seq_[kGroups] = {};
   std::uint64_t signature_[kGroups] = {};
   std::vector<std::uint64_t> marks_[kGroups];

@@ -4,8 +4,8 @@
 //   clock_jobs DIR HOSTS RANKS_PER_HOST COLLECTIVES SEED device|host [RANK AT SLEEP_NS]...
 //
 // `device`: collectives were timed on the device; `host`: only calls are seen, which return at
-// once. RANK sleeps before collective AT. `came` and `left` of the truth: by collective, of each
-// rank, true nanoseconds.
+// once. RANK sleeps before collective AT. The truth has `came` and `left` by collective and rank,
+// in true nanoseconds.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -25,9 +25,9 @@ using tprof::test::SimulatedJob;
 
 constexpr std::int64_t kWall = 1763683200000000000;  // 2025-11-21 00:00:00 UTC at true time 0
 constexpr std::uint64_t kCount = 1024;               // float32, summed
-constexpr double kAhead = 200e3;  // ns by which hosts call before their devices come to it
+constexpr double kAhead = 200e3;  // ns from a host's call to its start on the device
 
-// Of an all-reduce, by the contract's formula.
+// Returns an all-reduce's part of the signature, by the contract's formula.
 std::uint64_t mix(std::uint64_t seq) {
   constexpr std::uint64_t kName = tprof::test::fnv1a("ncclAllReduce");
   const std::uint64_t float32_sum = std::uint64_t{7} << 40 ^ std::uint64_t{1} << 48;

@@ -1,5 +1,5 @@
-// The hashes of the contract's signatures, written down from its page: the other side of the tool's
-// own.
+// The hashes of the contract's signatures, written from its page to check the tool's own code
+// against.
 #pragma once
 
 #include <cstdint>

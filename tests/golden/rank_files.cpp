@@ -3,9 +3,9 @@
 //
 //   rank_files DIR RANKS LINES [UNCLOSED_RANK]
 //
-// RANKS files of LINES event lines each; the one of UNCLOSED_RANK ends without ledger and footer,
-// as after a lost host. Prints what the files hold, by bucket, as JSON. Shares nothing with the
-// tool or the library: it is the other side of their tests.
+// There are RANKS files of LINES event lines each. The file of UNCLOSED_RANK ends without ledger
+// and footer, as after a lost host. Prints the contents of the files, by bucket, as JSON. It shares
+// nothing with the tool or the library, since it is there to test them.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -26,13 +26,13 @@ struct Call {
   const char* bucket;
   const char* dtype;
   std::uint64_t element_size;
-  std::uint64_t count;  // of the API; copies: bytes
+  std::uint64_t count;  // the API's count; copies: bytes
   bool times_ranks;     // elements = count x ranks
   bool copy;
 };
 
-// One step of a small FSDP2 job, in the order in which PyTorch issues it. No two of them share a
-// row of the ledger.
+// One step of a small FSDP2 job, in the order in which PyTorch issues it. No two calls share a row
+// of the ledger.
 constexpr Call kStep[] = {
     {"cudaMemcpyAsync", "H2D", "byte", 1, 2048, false, true},
     {"ncclAllGather", "ALLGATHER", "float32", 4, 4160, true, false},

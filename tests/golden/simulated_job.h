@@ -1,6 +1,6 @@
-// A job whose clocks are known: ranks compute, come to a collective, wait for the last and leave,
-// in true time; what is seen of it is what the clocks of their hosts showed. The other side of the
-// tests of align/: nothing here is worked out from what is seen.
+// A job whose clocks are known. In true time, ranks compute, come to a collective, wait for the
+// last one and leave. Its traces have the times that the hosts' clocks showed. The tests of align/
+// compare with the truth here, none of which is derived from those times.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tprof::test {
 
-// What a host's clock shows over true time, ns.
+// A host's clock as a function of true time, in ns.
 struct TrueClock {
   struct Change {
     double at = 0;  // true time
@@ -20,8 +20,8 @@ struct TrueClock {
     double step = 0;
   };
   double offset = 0;
-  double drift = 0;               // 1e-6: a microsecond a second
-  std::vector<Change> changes{};  // in their order
+  double drift = 0;               // 1e-6: a microsecond per second
+  std::vector<Change> changes{};  // in order of time
 
   std::int64_t shows(double t) const {
     double shown = offset;
@@ -43,15 +43,15 @@ struct SimulatedJob {
   std::size_t hosts = 8;
   std::size_t ranks_per_host = 2;
   std::size_t collectives = 2000;
-  double gap_ns = 30e6;       // of computation between two
-  double skew_ns = 150e3;     // mean by which a rank computes longer than another
-  double transfer_ns = 40e3;  // of a collective once all have come
+  double gap_ns = 30e6;       // computation between two collectives
+  double skew_ns = 150e3;     // mean of a rank's extra computation
+  double transfer_ns = 40e3;  // length of a collective once all have come
   double jitter_ns = 5e3;     // standard deviation of when ranks leave
   double offset_ns = 800e3;   // clocks are off by up to this
   double drift = 5e-6;        // and run wrong by up to this
   std::uint64_t seed = 1;
-  std::vector<TrueClock> clocks{};                // of each host; empty: drawn
-  std::vector<std::vector<std::size_t>> comms{};  // ranks of each; empty: one of all
+  std::vector<TrueClock> clocks{};                // one per host; empty: drawn at random
+  std::vector<std::vector<std::size_t>> comms{};  // ranks of each; empty: one with all
   // How long a rank sleeps before a collective, beyond what it computes.
   std::function<double(std::size_t rank, std::size_t n)> sleeps{};
   std::function<Shape(std::size_t n)> shape{};
@@ -65,7 +65,7 @@ struct SimulatedJob {
   };
   struct Collective {
     std::size_t comm = 0;
-    std::size_t n = 0;  // on that communicator
+    std::size_t n = 0;  // its number on that communicator
     Shape shape = Shape::all;
     std::vector<Call> calls;  // the first is the root's
   };

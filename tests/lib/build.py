@@ -1,10 +1,10 @@
-"""Where the things under test are, and where they were built."""
+"""Paths of the things under test and of the folder they were built in."""
 
 import os
 import pathlib
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = (REPO / os.environ.get("TPROF_BUILD", "build")).resolve()  # as in scripts/: from the top level
+BUILD = (REPO / os.environ.get("TPROF_BUILD", "build")).resolve()  # relative to the top level, as in scripts/
 CLIENTS = REPO / "tests/clients"
 GOLDEN = REPO / "tests/golden"
 LIBTPROF = BUILD / "libtprof.so"

@@ -14,12 +14,12 @@ class Case:
     ranks: int
     args: tuple[str, ...] = ()
     launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
-    compared: bool = True  # runs without the preload, too; the others only for `make test-all`
+    compared: bool = True  # also runs without the preload; the others do so only in `make test-all`
 
 
-STEPS = 7  # as many as it takes to be sure that they are steps, and one more
+STEPS = 7  # one more than it takes to be sure that they are steps
 FSDP = ("--steps", str(STEPS))
-ODD = (*FSDP, "--width", "65", "--hidden", "251")  # padded shards on 2 ranks as on 4
+ODD = (*FSDP, "--width", "65", "--hidden", "251")  # shards are padded on 2 ranks and on 4
 
 CASES = {
     "fsdp1-2": Case("fsdp1.py", 2, FSDP),
@@ -58,7 +58,7 @@ COMPARED = [name for name, case in CASES.items() if case.compared or os.environ.
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """The same program without (None: where that is not compared) and with the preload."""
+    """The same program without and with the preload; `plain` is None if the case is not compared."""
 
     plain: Run | None
     traced: Run
@@ -69,5 +69,5 @@ def make_pair(name: str, folder: pathlib.Path) -> Pair:
     command = case.launcher(case.script, case.ranks, case.args)
     if name not in COMPARED:
         return Pair(None, start(command, folder / "traced"))
-    command = list(command)  # from the first instruction on
+    command = list(command)  # a plain list is started, not forked: compared from the first instruction on
     return Pair(start(command, folder / "plain", preload=False), start(command, folder / "traced"))

@@ -1,4 +1,4 @@
-"""Jobs whose clocks are known (tests/golden/clock_jobs.cpp), and how far a merged trace is off."""
+"""Makes jobs whose clocks are known (tests/golden/clock_jobs.cpp), and tells how far a merged trace is off."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ def clock_job(
     folder: pathlib.Path, hosts: int, ranks_per_host: int, collectives: int,
     seen: str = "device", sleeps: Iterable[tuple[int, int, int]] = (), seed: int = 1,
 ) -> dict:  # fmt: skip
-    """Writes the rank files: the truth. `sleeps`: rank, before which collective, ns."""
+    """Writes the rank files and returns the truth. `sleeps`: (rank, before which collective, ns)."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [BUILD / "clock_jobs", folder, hosts, ranks_per_host, collectives, seed, seen]
     command += [number for sleep in sleeps for number in sleep]
@@ -27,7 +27,7 @@ def nanoseconds(micros: str) -> int:
 
 
 def left(merged: pathlib.Path) -> list[dict[int, int]]:
-    """When each rank had left each collective, on the axis of the trace."""
+    """Returns when each rank had left each collective, on the time axis of the trace."""
     found = []
     for line in lines_of(merged):
         if '"cat":"DEVICE"' not in line:
@@ -42,7 +42,7 @@ def left(merged: pathlib.Path) -> list[dict[int, int]]:
 
 
 def errors(merged: pathlib.Path, truth: dict, ranks_per_host: int) -> list[float]:
-    """By how much the clock of each host is off against the first host's, at each collective."""
+    """Returns how far each host's clock is off from the first host's, at each collective."""
     off = []
     for seen, true in zip(left(merged), truth["left"], strict=True):
         distance = [seen[rank] - true[rank] for rank in sorted(seen)]

@@ -1,4 +1,4 @@
-"""A client that makes calls when the test says so, and what `tprof ctl` tells it."""
+"""A client that makes calls when the test says so, and that `tprof ctl` can steer."""
 
 import contextlib
 import json
@@ -48,7 +48,7 @@ class Job:
         return self.traces / header["ring"]
 
     def counted(self, name: str) -> int:
-        """By the stand-in."""
+        """Returns how many calls of `name` the stand-in has counted."""
         (process,) = tally.read_all(self.folder / "tally")
         return sum(row["entered"] for row in process["rows"] if row["function"] == name)
 

@@ -1,4 +1,4 @@
-"""What the client counted itself, per thread and kind of call: the layout of counts.h."""
+"""Reads the client's own counts per thread and kind of call (layout: counts.h)."""
 
 import pathlib
 import re
@@ -23,7 +23,7 @@ _THREAD = struct.Struct(f"<Q{3 * len(KINDS)}Q")
 
 
 def bucket(kind: str) -> str:
-    """By the contract's table."""
+    """Returns the kind's bucket, by the contract's table."""
     return {
         "ncclAllGather": "ALLGATHER",
         "ncclReduceScatter": "RESHARDING",
@@ -35,13 +35,13 @@ def bucket(kind: str) -> str:
 
 
 def key(kind: str) -> tuple[str, str, str]:
-    """(bucket, function, dtype): how a trace names the kind."""
+    """Returns (bucket, function, dtype), as a trace names the kind."""
     function, dtype, _ = KINDS[kind]
     return bucket(kind), function, dtype
 
 
 def read(path: pathlib.Path) -> list[tuple[int, dict[str, tuple[int, int, int]]]]:
-    """One (thread id, {kind: (entered, returned, failed)}) per thread, in order of their start."""
+    """Returns one (thread id, {kind: (entered, returned, failed)}) per thread, in order of their start."""
     data = path.read_bytes()
     _, threads = _HEAD.unpack_from(data)
     result = []
@@ -54,6 +54,6 @@ def read(path: pathlib.Path) -> list[tuple[int, dict[str, tuple[int, int, int]]]
 
 
 def totals(path: pathlib.Path) -> dict[str, tuple[int, int, int]]:
-    """Over all threads of a process."""
+    """Returns the sums over all threads of a process."""
     threads = [dict.fromkeys(KINDS, (0, 0, 0)), *(counts for _, counts in read(path))]
     return {kind: tuple(map(sum, zip(*(t[kind] for t in threads)))) for kind in KINDS}

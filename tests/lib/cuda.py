@@ -16,13 +16,13 @@ def _places() -> list[pathlib.Path]:
 
 
 def libraries() -> list[pathlib.Path]:
-    """Those of SONAMES that are on this machine."""
+    """Returns those of SONAMES that are on this machine."""
     found = [next((p / name for p in _places() if (p / name).exists()), None) for name in SONAMES]
     return [path for path in found if path is not None]
 
 
 def library_path() -> str | None:
-    """For LD_LIBRARY_PATH, or None where one of the libraries is missing."""
+    """Returns the value for LD_LIBRARY_PATH, or None if one of the libraries is missing."""
     found = libraries()
     if len(found) < len(SONAMES):
         return None

@@ -1,10 +1,10 @@
-"""What device and exposed time are, computed from the stand-in's own record of what ran on its devices
-(STANDIN_SCHEDULE, tests/standin/engine/schedule.h), by definition:
+"""Computes device and exposed time by definition, from the stand-in's own record of what ran on its devices
+(STANDIN_SCHEDULE, tests/standin/engine/schedule.h):
 
-- the device time of a call is the time in which it ran on its device. What its stream waits for before is
-  not in it, nor what NCCL orders before it: calls of one communicator run one after the other;
-- its exposed time (HTA's) is the part of that in which no computation of the same device ran: no kernel and
-  no graph of the program, no copy on a stream that computes."""
+- The device time of a call is the time during which it ran on its device. It excludes the time for which its
+  stream waited before, and for which NCCL held it back: calls of one communicator run one after the other.
+- Its exposed time (as HTA defines it) is the part of that during which no computation ran on the same device:
+  no kernel or graph of the program, and no copy on a stream that computes."""
 
 import dataclasses
 import pathlib
@@ -14,13 +14,13 @@ import pathlib
 class Work:
     stream: int
     what: str
-    reached: int  # ns of CLOCK_MONOTONIC, as the other two
+    reached: int  # ns of CLOCK_MONOTONIC, like the next two
     began: int
     ended: int
     device: int
     calls: int
     in_graph: bool
-    way: str  # of a copy: H2D, …
+    way: str  # a copy's direction: H2D, …
 
     @property
     def took(self) -> int:
@@ -33,8 +33,8 @@ class Call:
 
     work: Work
     exposed: int  # ns
-    # For how long the host was away between an event right before the call and it, or between its end and an
-    # event right behind: a pair of events has that in its time.
+    # Time for which the host was away between an event right before the call and the call itself, and
+    # between the call's end and an event right after it. A pair of events measures this as well.
     host_ns: int
     computes: bool  # a copy on a stream that computes: it is computation, and nobody asks what of it was exposed
 
@@ -71,7 +71,7 @@ def union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def computation(ran: list[Work], device: int) -> list[tuple[int, int]]:
-    """When computation ran on a device: spans in order that do not touch."""
+    """Returns when computation ran on a device, as sorted spans that do not touch."""
     here = [work for work in ran if work.device == device]
     computes = {work.stream for work in here if work.what in ("kernel", "graph") and not work.in_graph}
     return union(
@@ -88,7 +88,7 @@ def covered(start: int, end: int, spans: list[tuple[int, int]]) -> int:
 
 
 def calls_of(ran: list[Work]) -> list[Call]:
-    """In order of their beginning. What a graph executes is the graph's."""
+    """Returns the calls in order of their beginning, without those that a graph executes."""
     spans = {device: computation(ran, device) for device in {work.device for work in ran}}
     computing = {(work.device, work.stream) for work in ran if work.what in ("kernel", "graph") and not work.in_graph}
     away = host_away(ran)
@@ -96,7 +96,7 @@ def calls_of(ran: list[Work]) -> list[Call]:
     for work in ran:
         if work.calls == 0 or work.in_graph:
             continue
-        # Only what can overlap: a run has thousands of spans.
+        # Looks only at spans that can overlap: a run has thousands.
         hidden = covered(work.began, work.ended, overlapping(spans[work.device], work.began, work.ended))
         computes = is_copy(work) and (work.device, work.stream) in computing
         calls.append(Call(work, work.took - hidden, away[id(work)], computes))
@@ -104,7 +104,7 @@ def calls_of(ran: list[Work]) -> list[Call]:
 
 
 def host_away(ran: list[Work]) -> dict[int, int]:
-    """id of a work -> ns."""
+    """Returns Call.host_ns by the id() of each work."""
     streams: dict[int, list[Work]] = {}
     for work in ran:
         streams.setdefault(work.stream, []).append(work)

@@ -37,7 +37,7 @@ def kinds(report):
 
 
 def only(report, kind, severity):
-    """The one finding, which is that."""
+    """Returns the only finding, which must be of this kind and severity."""
     (finding,) = report["findings"]
     assert (finding["kind"], finding["severity"]) == (kind, severity), finding
     return finding

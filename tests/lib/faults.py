@@ -8,12 +8,12 @@ import dataclasses
 
 from lib import jobs
 
-RANK = {2: 1, 8: 5, 512: 300}  # of a job of this size, the one that a fault is planted in
+RANK = {2: 1, 8: 5, 512: 300}  # job size -> the rank that a fault is planted in
 SIZES = RANK.keys()
 
 
 def first_difference(mine, others):
-    """Number of the first collective that is not the same, and both sides (None: no more)."""
+    """Returns the number of the first collective that differs, and both sides' calls (None: no more calls)."""
     for seq in range(max(len(mine), len(others))):
         a = mine[seq].call if seq < len(mine) else None
         b = others[seq].call if seq < len(others) else None
@@ -23,7 +23,7 @@ def first_difference(mine, others):
 
 
 def index_of(job, rank, comm, place):
-    """Index in the rank's operations."""
+    """Returns the operation's index in the rank's list."""
     op = job.collectives(rank, comm)[place]
     return next(i for i, other in enumerate(job.ranks[rank].ops) if other is op)
 
@@ -87,7 +87,7 @@ def plant_order(job, rank, comm, place):
 
 
 def pin(job, comm):
-    """The same job with calls that have a root and a reduction at the places() of `comm`."""
+    """Returns the same job with calls that have a root and a reduction at the places() of `comm`."""
     job = job.copy()
     for at in places(job, job.comms[comm][0], comm).values():
         for rank in job.comms[comm]:
@@ -99,8 +99,8 @@ def pin(job, comm):
 
 
 def pinned_job(ranks, folder):
-    """A healthy job of 2, 8 or 512 ranks with its files."""
-    # 512 ranks have two communicators only, so that they are quickly made.
+    """Makes a healthy job of 2, 8 or 512 ranks and writes its files."""
+    # With 512 ranks there are only two communicators, so that the job is quickly made.
     comms = {2: [[0, 1]], 8: None, 512: [list(range(512)), list(range(256, 512))]}
     operations = {2: 40, 8: 80, 512: 24}
     job = pin(jobs.healthy(ranks, operations[ranks], 7, comms[ranks]), 0)
@@ -120,7 +120,7 @@ DIFFERENT = {
 
 
 def places(job, rank, comm):
-    """First, middle and last."""
+    """Returns the numbers of the rank's first, middle and last collective on the communicator."""
     n = len(job.collectives(rank, comm))
     return {"first": 0, "middle": n // 2, "last": n - 1}
 
@@ -129,8 +129,9 @@ def places(job, rank, comm):
 
 
 def _stop_others(job, rank, op, inside):
-    """Nobody gets past `op` without `rank`: its members wait in it, the rest as soon as they need
-    one who waits. `inside`: they wait in the call, else it returned and they wait behind it."""
+    """Stops the other ranks, since nobody gets past `op` without `rank`. Members of its communicator
+    wait at `op`; the rest stop as soon as they need a rank that waits. `inside`: members wait in the
+    call; otherwise it returned and they wait after it."""
     waiting = {rank}
     for other in job.comms[op.comm]:
         if other != rank:
@@ -152,7 +153,7 @@ def _stop_others(job, rank, op, inside):
 
 
 def plant_killed(job, rank, comm, place, others_go_on=False, inside=False):
-    """The rank is killed before the call; 6 s later the others are, or have come to their end."""
+    """The rank is killed before the call; 6 s later the others are killed too, or have come to their end."""
     op = job.collectives(rank, comm)[place]
     i = index_of(job, rank, comm, place)
     job = job.copy()
@@ -181,7 +182,7 @@ def plant_hung(job, rank, comm, place, others_inside=False):
 
 
 def plant_different_inside(job, rank, comm, place, how, others_inside=True):
-    """The rank stands in another call than the others, whose call did not return either."""
+    """The rank is in a different call from the others, whose call did not return either."""
     job, op = plant_hung(job, rank, comm, place, others_inside)
     change = {
         "count": {"count": op.count + 1},
@@ -199,7 +200,7 @@ def plant_elsewhere(job, rank, comm, place):
 
 
 def plant_left(job, rank, comm, place):
-    """The rank leaves in order before the call (an exception), the others are killed in it."""
+    """The rank exits in good order before the call (an exception); the others are killed in it."""
     job, op = plant_killed(job, rank, comm, place, inside=True)
     job.ranks[rank].end = "closed"
     return job, op

@@ -9,7 +9,7 @@ FIGURES = ("calls", "count", "elements", "bytes", "failed")
 COPIES = {"H2D", "D2H", "D2D", "H2H", "MANAGED"}
 
 SIZE = {
-    "unknown": 0,  # of a type that NCCL has not: such a call is refused
+    "unknown": 0,  # a type that NCCL does not have: such a call is refused
     "int8": 1, "uint8": 1, "float8e4m3": 1, "float8e5m2": 1, "byte": 1,
     "float16": 2, "bfloat16": 2,
     "int32": 4, "uint32": 4, "float32": 4,
@@ -30,7 +30,7 @@ BUCKET = {
     "ncclScatter": "OTHER_COLL",
 }
 
-# Their API count is one rank's part of the message; the others' is the whole message.
+# The API count of these is one rank's part of the message; that of all others is the whole message.
 COUNT_IS_PER_RANK = {
     "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll", "ncclGather", "ncclScatter",
 }  # fmt: skip
@@ -43,7 +43,7 @@ def _add(table: dict, key: tuple, **figures: int) -> None:
 
 
 def of_tally(tally: dict, place=lambda row: row["comm"]) -> dict[tuple, dict[str, int]]:
-    """(bucket, function, dtype, communicator's ordinal, mode) -> figures."""
+    """Returns (bucket, function, dtype, communicator's ordinal, mode) -> figures."""
     nranks = {comm["ordinal"]: comm["nranks"] for comm in tally["comms"]}
     nranks[None] = 1
     table: dict = {}
@@ -73,7 +73,7 @@ def of_tally(tally: dict, place=lambda row: row["comm"]) -> dict[tuple, dict[str
 
 
 def of_ledger(file: RankFile, place=None) -> dict[tuple, dict[str, int]]:
-    """The same of a rank file; its communicators are numbered by order of creation."""
+    """Does the same for a rank file, whose communicators are numbered in order of creation."""
     ordinal = {comm["comm"]: number for number, comm in enumerate(file.comms, start=1)}
     place = place or (lambda row: ordinal.get(row["comm"]))
     table: dict = {}
@@ -92,7 +92,7 @@ def of_ledger(file: RankFile, place=None) -> dict[tuple, dict[str, int]]:
 
 
 def of_plain_names(table: dict) -> dict:
-    """The stand-in counts a per-thread twin under the name of the function."""
+    """Merges per-thread twins into their functions: the stand-in counts both under the function's name."""
     merged: dict = {}
     for (bucket, name, *rest), values in table.items():
         plain = re.sub(r"_pt(ds|sz)$", "", name) if name.startswith("cuda") else name
@@ -101,7 +101,7 @@ def of_plain_names(table: dict) -> dict:
 
 
 def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:
-    """The same of the event lines. Captured calls are listed elsewhere, replays are no lines."""
+    """Does the same for the event lines. Skips captured calls, which are listed elsewhere; replays have no lines."""
     ordinal = {comm["comm"]: place for place, comm in enumerate(file.comms, start=1)}
     table: dict = {}
     for event in file.events:
@@ -132,8 +132,9 @@ def of_lines(file: RankFile) -> dict[tuple, dict[str, int]]:
 
 
 def by_member(table: dict, comms: list[dict]) -> dict:
-    """(bucket, function, dtype, size and rank of the communicator's member, mode): for processes of
-    several ranks, whose threads make communicators in any order. Equal members add up."""
+    """Puts the size and rank of the communicator's member in place of its ordinal, and adds up
+    equal members. This is for processes of several ranks, whose threads create communicators in any
+    order."""
     members = {n: (comm["nranks"], comm["rank"]) for n, comm in enumerate(comms, start=1)}
     summed: dict = {}
     for (bucket, function, dtype, comm, mode), values in table.items():
@@ -152,7 +153,7 @@ def sum_of_differences(ours: dict, theirs: dict) -> int:
 
 
 def difference(ours: dict, theirs: dict) -> str:
-    """Empty when both tables hold the same; otherwise one readable line per figure that differs."""
+    """Returns one readable line per figure that differs; empty if both tables hold the same."""
     lines = []
     zero = dict.fromkeys(FIGURES, 0)
     for key in sorted(set(ours) | set(theirs), key=str):
@@ -170,9 +171,10 @@ BY_HAND = r"cudaGraph|cuGraph|cuMemcpy"
 
 
 def as_found(table: dict, all_replayed: bool = False) -> dict:
-    """Copies that are put into a graph by hand are captured nowhere, and replayed under the name of
-    the driver's function that does so. With `all_replayed` likewise all others, on any device: in a
-    clone or a child graph they are found as if they had been put there by hand."""
+    """Changes copies to how they are found in a graph. Copies that are added by hand are not
+    captured, and are replayed under the name of the driver's function that adds them.
+    `all_replayed` treats all other copies likewise, on any device: in a clone or a child graph they
+    look as if they had been added by hand."""
     found: dict = {}
     for (bucket, name, dtype, place, mode), value in table.items():
         if bucket in COPIES and mode == "captured" and re.match(BY_HAND, name):

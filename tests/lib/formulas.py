@@ -1,4 +1,4 @@
-"""What FSDP must ask of NCCL for the model of tests/clients/common.py, from its shapes alone.
+"""Computes what FSDP must ask of NCCL for the model of tests/clients/common.py, from its shapes alone.
 
 Counts are the API's: what one rank sends to an all-gather, or receives from a reduce-scatter.
 """
@@ -40,7 +40,7 @@ def shard_flat(shapes: list[tuple[int, ...]], ranks: int) -> int:
 def gathers_and_scatters(
     root: int, block: int, steps: int, reshard_after_forward: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """count -> calls of all-gather and of reduce-scatter, in the whole run.
+    """Returns count -> calls of all-gathers and of reduce-scatters, for the whole run.
 
     The root keeps its parameters after the forward pass, so it is gathered once a step.
     """

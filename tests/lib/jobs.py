@@ -1,8 +1,8 @@
 """Makes rank files of whole jobs as the contract's page describes them, healthy or with one fault.
 
 A job is a list of operations on communicators, drawn from a seed; each rank's file follows from it.
-Signatures are computed here, by the formula of the page: nothing is shared with the tool or the
-library, so that the files are the other side of their tests.
+Signatures are computed here, by the formula of the page. No code is shared with the tool or the
+library, so that the files test them independently.
 """
 
 import copy
@@ -33,7 +33,7 @@ ROOTED = ("ncclBroadcast", "ncclReduce")
 TIMES_RANKS = ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll")
 COLLECTIVES = [name for name, bucket in BUCKETS.items() if bucket not in ("P2P", "H2D", "D2H")]
 U64 = (1 << 64) - 1
-# Most ranks of a job say the same: what is dear is worked out once (@functools.cache).
+# Most ranks of a job say the same, so costly parts are computed once (@functools.cache).
 json_of = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -53,7 +53,7 @@ def fnv1a(name):
 
 
 def snapshot(base_ns, cut, text):
-    """The file that holds this text, which follows `cut` bytes of a rank file."""
+    """Returns the snapshot file that holds this text, which follows `cut` bytes of a rank file."""
     entry = struct.pack("<8s6Q", b"tprofsn1", 2, base_ns, cut, 4096, len(text), fnv1a(text))
     entry += struct.pack("<Q", fnv1a(entry))
     return entry + bytes(4096 - len(entry)) + text
@@ -68,7 +68,7 @@ def mix(seq, function, count, dtype, root, reduce):
 
 @functools.cache
 def signature(calls):
-    """Signature and marks of collectives, a tuple of (function, count, dtype, root, reduction)."""
+    """Returns signature and marks of collectives, each given as (function, count, dtype, root, reduction)."""
     total, marks = 0, []
     for seq, call in enumerate(calls):
         total = (total + mix(seq, *call)) & U64
@@ -97,30 +97,30 @@ class Op:
 
     @property
     def call(self):
-        """What the signature covers."""
+        """The values that the signature covers."""
         return (self.function, self.count, self.dtype, self.peer, self.reduce)
 
 
 @dataclasses.dataclass
 class Rank:
-    """What one rank does, and what its file holds of it."""
+    """The calls that one rank makes, and how much of them its file holds."""
 
     ops: list
-    order: list  # of its communicators: the first gets number 1
-    # or "recovered" (killed, read from its ring file), "lost" (nothing behind), "snapshot" (known as
-    # of `until` by the snapshot beside its file)
+    order: list  # the rank's communicators; the first gets number 1
+    # or "recovered" (killed, read from its ring file), "lost" (nothing follows its lines),
+    # "snapshot" (known as of `until` by the snapshot beside its file)
     end: str = "closed"
     inside: list = dataclasses.field(default_factory=list)  # calls that never returned
-    lines: bool = True  # TPROF_RANKS leaves it out
-    quota: int | None = None  # event lines after which there are no more
+    lines: bool = True  # False: TPROF_RANKS leaves the rank out
+    quota: int | None = None  # at most this many event lines are written
     dropped: dict = dataclasses.field(default_factory=dict)
-    no_line: set = dataclasses.field(default_factory=set)  # indices of ops without one
-    launches: int = 0  # of a graph that holds its captured calls
-    clock_step_ns: int = 0  # of the wall clock, before the last anchor
-    ledger_error: dict = dataclasses.field(default_factory=dict)  # function: calls too many
+    no_line: set = dataclasses.field(default_factory=set)  # indices of ops without a line
+    launches: int = 0  # of the graph that holds its captured calls
+    clock_step_ns: int = 0  # step of the wall clock before the last anchor
+    ledger_error: dict = dataclasses.field(default_factory=dict)  # function -> calls too many
     until: int | None = None  # where its time ends, as a place in the program
-    clock_ns: int = 0  # by how much its host's wall clock is ahead
-    host: int | None = None  # of eight ranks one
+    clock_ns: int = 0  # how far its host's wall clock is ahead
+    host: int | None = None  # None: one host for every eight ranks
     shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
 
 
@@ -141,14 +141,14 @@ class Job:
         return [op for op in self.ranks[rank].ops if op.comm == comm and op.collective]
 
     def copy(self):
-        """To be changed, list by list; the operations themselves never are."""
+        """Returns a copy whose `ops` and `inside` may be changed; the operations themselves never are."""
         ranks = [copy.copy(rank) for rank in self.ranks]
         for rank in ranks:
             rank.ops, rank.inside = list(rank.ops), list(rank.inside)
         return dataclasses.replace(self, ranks=ranks)
 
     def write(self, folder, base=None):
-        """Files of all ranks. `base`: a folder with the same job; what did not change is linked."""
+        """Writes the files of all ranks. Files that are the same in `base`, a Written, are linked."""
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True)
         for rank in range(self.size):
@@ -186,7 +186,7 @@ def bytes_of(op, nranks):
 
 @functools.cache
 def event_args(op, place, size, unfinished):
-    """JSON. `place`: a copy's device; else the communicator's number and the place in its sequence."""
+    """Returns JSON. `place`: a copy's device; else the communicator's number and the place in its sequence."""
     args = {"unfinished": True} if unfinished else {}
     if op.captured:
         args["captured"] = True
@@ -203,7 +203,7 @@ def event_args(op, place, size, unfinished):
 
 @functools.cache
 def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many, autograd):
-    """JSON. `place`: the communicator's number, or a copy's device."""
+    """Returns JSON. `place`: the communicator's number, or a copy's device."""
     element = DTYPES[dtype][1] if dtype in DTYPES else 1
     copies = BUCKETS[function] in ("H2D", "D2H")
     return json_of({
@@ -307,7 +307,7 @@ class _RankFile:
             key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode, op.autograd)
             row = self.rows.setdefault(key, [0, 0, 0, 0])
             times = self.plan.launches if mode == "replayed" else 1
-            ended = self.plan.end != "snapshot"  # who runs is inside a call for now only
+            ended = self.plan.end != "snapshot"  # a rank that still runs is inside a call only for now
             for i, value in enumerate([0, 0, 0, ended] if unfinished else [1, op.count, size, 0]):
                 row[i] += value * times
         if op.collective and not unfinished:
@@ -352,7 +352,7 @@ class _RankFile:
 
 
 def draw(rng, comm, nranks, at, before=None):
-    """A collective that differs from the one before it on its communicator."""
+    """Draws a collective that differs from the one before it on its communicator."""
     while True:
         function = rng.choice(COLLECTIVES)
         op = Op(
@@ -366,7 +366,7 @@ def draw(rng, comm, nranks, at, before=None):
 
 
 def healthy(ranks, operations, seed, comms=None, point_to_point=True, copies=True):
-    """A job without a fault: `operations` collectives on the world and on what it is split into."""
+    """Makes a job without a fault: `operations` collectives on the world and on the groups it is split into."""
     rng = random.Random(seed)
     if comms is None:
         comms = [list(range(ranks))]
@@ -381,7 +381,7 @@ def healthy(ranks, operations, seed, comms=None, point_to_point=True, copies=Tru
     last = {}
     at = 1
     for n in range(operations):
-        # The world first and last, so that its first and last operation are the job's.
+        # The world goes first and last, so that its first and last operation are the job's.
         comm = 0 if n in (0, operations - 1) else rng.randrange(len(comms))
         last[comm] = draw(rng, comm, len(comms[comm]), at, last.get(comm))
         for rank in comms[comm]:

@@ -16,15 +16,15 @@ from lib.build import CLIENTS, LIBTPROF, STANDIN
 TIME_LIMIT_S = 120
 TORCHRUN_GRACE_S = 40  # after a SIGTERM it waits 30 s for its workers, then kills them
 
-# torchrun looks up the name of its host whenever it records an event, and gloo for each group. Where
-# nobody answers for it, as in a chroot and in many containers, each would wait for 10 s: here no name
-# server is asked at all, as in scripts/demo, and PyTorch does not warn that there was no answer.
+# torchrun looks up its host's name whenever it records an event, and gloo does so for each group. Where
+# nobody answers, as in a chroot and in many containers, each lookup would wait for 10 s. So no name server
+# is asked here, as in scripts/demo, and PyTorch does not warn that there was no answer.
 NO_LOOKUPS = {"RES_OPTIONS": "attempts:0", "GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one launch left behind."""
+    """The outcome of one launch."""
 
     code: int
     stdout: str
@@ -33,12 +33,12 @@ class Run:
     tally: pathlib.Path  # STANDIN_TALLY
 
     def lines(self) -> list[str]:
-        """Standard output without its order: ranks write whenever they get there."""
+        """Returns standard output, sorted: ranks write in any order."""
         return sorted(self.stdout.splitlines())
 
     def words_of_ours(self) -> list[str]:
-        """What the library said. A line may hold the name for another reason: PyTorch's warnings
-        print the path of the checkout."""
+        """Returns the library's messages. Other lines may hold its name too: PyTorch's warnings print the
+        path of the checkout."""
         return [line for line in self.stderr.splitlines() if line.startswith("tprof:")]
 
     def ranks(self) -> list[rankfile.RankFile]:
@@ -49,7 +49,7 @@ class Run:
         return file
 
     def tallies(self) -> dict[int, dict]:
-        """What the stand-in counted, by process id; see lib/tally.py for the fields."""
+        """Returns what the stand-in counted, by process id; see lib/tally.py for the fields."""
         return tally.by_pid(self.tally)
 
     def only_tally(self) -> dict:
@@ -60,7 +60,7 @@ class Run:
 def environment(
     folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
 ) -> dict[str, str]:
-    """`more` goes before all else; None takes a variable away."""
+    """`more` overrides all else; None removes a variable."""
     ours = ("TPROF_", "STANDIN_", "NCCL_", "LD_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     env["LD_LIBRARY_PATH"] = str(libraries)
@@ -80,7 +80,7 @@ def environment(
 def running(
     command: list, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
 ) -> Iterator[subprocess.Popen]:
-    """Starts a command, which is killed at the end with all children that are of its session."""
+    """Starts a command, which is killed at the end with all children in its session."""
     (folder / "tally").mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
         list(map(str, command)),
@@ -125,7 +125,7 @@ def start(command: list, folder: pathlib.Path, *how: object, **more: object) -> 
 def start_forked(
     command: warm.Ranks, folder: pathlib.Path, preload: bool = True, libraries: object = STANDIN, **more: str | None
 ) -> Run | None:
-    """The same by ranks that are forked, where nothing is asked of how they start: see lib/warm.py."""
+    """Does the same with forked ranks, or returns None where that won't do: see lib/warm.py."""
     env = environment(folder, preload, libraries, **more)
     plain = environment(folder, preload)
     if not warm.can_run(env, plain):
@@ -135,7 +135,8 @@ def start_forked(
 
 
 def agent(ranks: int, python: object = sys.executable) -> list[str]:
-    """torchrun. Without an address its ranks would meet at the name of the host, which need not resolve."""
+    """Returns torchrun's command. Without an address its ranks would meet at the host's name, which need
+    not resolve."""
     launcher = [str(python), "-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
     return [*launcher, f"--nproc_per_node={ranks}"]
 
@@ -156,9 +157,9 @@ exit $code
 
 
 def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> warm.Ranks:
-    """The ranks as torchrun starts them, without its agent, which takes 2.4 s of CPU to import
-    PyTorch and would end the others when one fails."""
-    # Each worker of the tests has a port of its own, and none that is given to who asks for any.
+    """Returns the ranks as torchrun starts them, without its agent. The agent takes 2.4 s of CPU to import
+    PyTorch, and would end the others when one fails."""
+    # Each test worker has a port of its own, below those that the kernel hands out.
     job = {
         "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(10000 + os.getpid() % 20000),
         "TORCHELASTIC_RUN_ID": "tests",

@@ -1,4 +1,4 @@
-"""What `tprof summary --by layer` says, in the words of tests."""
+"""Reads the report of `tprof summary --by layer`."""
 
 import collections
 
@@ -14,7 +14,7 @@ def layers_of(folder, *more):
 
 
 def assert_adds_up(report):
-    """Rows and what is left are all calls of the three buckets, exactly."""
+    """Asserts that the rows and what is left over make up exactly all calls of the three buckets."""
     buckets = {"forward": "ALLGATHER", "backward": "ALLGATHER", "scattered": "RESHARDING", "reduced": "ALLREDUCE"}
     for figure in ("calls", "count", "elements", "bytes", "host_ns"):
         found = collections.Counter({row["bucket"]: 0 for row in report["layers"]["left"]})
@@ -29,7 +29,7 @@ def assert_adds_up(report):
 
 
 def rows_of(layers, kind="unit"):
-    """Of the only group of ranks."""
+    """Returns (count, calls by operation) for the rows of the only group of ranks."""
     (group,) = layers["groups"]
     rows = [row for row in group["rows"] if row["kind"] == kind]
     assert [row["place"] for row in rows] == list(range(1, len(rows) + 1))

@@ -12,14 +12,15 @@ from lib.build import BUILD, TPROF
 from lib.runs import until
 
 TRAINER = [BUILD / "native_trainer", "--ranks", "2", "--steps"]
-# Of rank 1 of the job below: these have returned, and the next does not.
+# Reduce-scatters of rank 1 in the job below that return; the next one does not.
 SCATTERS_BEFORE_THE_HANG = 4
 
 
 @contextlib.contextmanager
 def standing_still(folder: pathlib.Path, **settings: str):
-    """A native job whose rank 1 does not come back from a reduce-scatter, and whose rank 0 waits for
-    the loss of that step: by the stand-in's tally nobody calls any more."""
+    """Runs a native job whose rank 1 does not return from a reduce-scatter, and whose rank 0 waits
+    for the loss of that step. Yields as soon as no rank makes further calls, by the stand-in's
+    tally."""
     hang = f"1:ncclReduceScatter:{SCATTERS_BEFORE_THE_HANG + 1}"
     with launch.running([*TRAINER, "50"], folder, STANDIN_HANG=hang, **settings) as job:
         until(lambda: entered(folder, 0, kind="D2H") == 1)
@@ -28,7 +29,7 @@ def standing_still(folder: pathlib.Path, **settings: str):
 
 
 def entered(folder: pathlib.Path, rank: int, **of: str) -> int:
-    """Calls of a kind, or of a function, that a rank has begun."""
+    """Returns how many calls of a kind, or of a function, a rank has begun."""
     ranks = pids(folder / "traces")
     return sum(
         row["entered"]
@@ -40,7 +41,7 @@ def entered(folder: pathlib.Path, rank: int, **of: str) -> int:
 
 @contextlib.contextmanager
 def tool(*arguments: object, **options):
-    """The tool, while it runs; killed at the end if it has not ended."""
+    """Runs the tool, and kills it at the end if it has not ended."""
     with subprocess.Popen(
         [str(TPROF), *map(str, arguments)],
         **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options),
@@ -52,20 +53,20 @@ def tool(*arguments: object, **options):
 
 
 def header(file: pathlib.Path) -> dict | None:
-    """Of a rank file, as soon as it is there."""
+    """Returns the header of a rank file, or None if it is not there yet."""
     lines = file.read_text().split("\n")
     found = [line for line in lines[:-1] if line.startswith('{"name":"tprof_header"')]
     return json.loads(found[0].removesuffix(","))["args"] if found else None
 
 
 def pids(traces: pathlib.Path) -> dict[int, int]:
-    """Process id -> rank, of all whose files have begun."""
+    """Returns process id -> rank for all processes whose files have begun."""
     headers = [header(file) for file in traces.glob("*.json")]
     return {h["pid"]: h["rank"] for h in headers if h}
 
 
 def tallies(folder: pathlib.Path) -> list[dict] | None:
-    """What the stand-in has counted by now; nothing where it wrote while it was read."""
+    """Returns what the stand-in has counted by now, or None if it wrote while it was read."""
     try:
         found = tally.read_all(folder / "tally")
         for process in found:
@@ -76,7 +77,7 @@ def tallies(folder: pathlib.Path) -> list[dict] | None:
 
 
 def counted(folder: pathlib.Path) -> dict[tuple[int, str, str], dict[str, int]]:
-    """(rank, bucket, function) -> calls, elements and bytes, by the stand-in's own tally."""
+    """Returns (rank, bucket, function) -> calls, elements and bytes, by the stand-in's own tally."""
     ranks = pids(folder / "traces")
     total: dict = collections.defaultdict(collections.Counter)
     for process in until(lambda: tallies(folder)):

@@ -1,7 +1,7 @@
 """Training loops as rank files: who calls what in which order, and where each step and micro-batch begins.
 
-What a loop does is written down from what frameworks do (their collectives per step are known), and
-the truth beside it while it is written: nothing of it is looked up in the order of the calls.
+Each loop makes the calls that frameworks make (their collectives per step are known). The truth is
+recorded while the calls are made, and is not derived from their order.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class Loop:
         self.at = 1
         self.steps: list[int] = []  # where each begins
         self.micro_batches: list[int] = []
-        self.autograd = False  # whose thread calls now
+        self.autograd = False  # True: PyTorch's backward thread makes the calls
 
     @contextlib.contextmanager
     def backward(self):
@@ -53,7 +53,7 @@ class Loop:
         self._call("ncclAllReduce", count, comm, "sum")
 
     def send(self, a, b, count, comm=0):
-        """From a rank to another, which are given as ranks of the communicator."""
+        """Sends from `a` to `b`, which are ranks of the communicator."""
         members = self.job.comms[comm]
         for me, other, function in ((a, b, "ncclSend"), (b, a, "ncclRecv")):
             op = jobs.Op(function, self.at, count, comm=comm, dtype="bfloat16", peer=other)
@@ -72,18 +72,18 @@ class Loop:
 
 @dataclasses.dataclass
 class Shape:
-    """What people turn in a loop."""
+    """The options that people change in a loop."""
 
     steps: int = 8
     accumulate: int = 1
-    turns: tuple[int, ...] = ()  # micro-batches of the steps in turn, instead
+    turns: tuple[int, ...] = ()  # micro-batches of each step in turn, instead of `accumulate`
     no_sync: bool = False  # gradients are reduced in the last micro-batch only
     evaluate: int = 0  # every so many steps
     clip: bool = False
     log: int = 0  # every so many steps the loss is reduced and copied back
     layers: int = 6
     root: bool = True  # parameters outside the layers
-    copies: int = 1  # of a batch; 0: data are made on the device
+    copies: int = 1  # per batch; 0: data are made on the device
     prefetch: bool = False  # the next batch comes in between forward and backward
 
     def micro_batches(self, step: int) -> int:
@@ -105,7 +105,7 @@ def draw(rng: random.Random) -> Shape:
 
 
 def between(loop: Loop, shape: Shape, step: int, forward):
-    """What comes behind a step that is of no step's own."""
+    """Makes the calls after a step that belong to no step."""
     if shape.log and (step + 1) % shape.log == 0:
         loop.reduce(1)
         loop.copy("cudaMemcpy", 4)
@@ -117,7 +117,7 @@ def between(loop: Loop, shape: Shape, step: int, forward):
 
 
 def fsdp(shape: Shape, ranks=2, checkpoint=0, head=None) -> Loop:
-    """Each layer's parameters gathered forward and backward, its gradients reduce-scattered."""
+    """Each layer's parameters are gathered in forward and backward, and its gradients reduce-scattered."""
     loop = Loop([list(range(ranks))])
     layer, root = 16544, 4160
     loop.copy("cudaMemcpyAsync", 1 << 22)
@@ -156,7 +156,7 @@ def fsdp(shape: Shape, ranks=2, checkpoint=0, head=None) -> Loop:
 
 
 def ddp(shape: Shape, ranks=2, buckets=(37248, 33088, 33088, 4160)) -> Loop:
-    """Gradients reduced in buckets, which the first backward pass makes anew."""
+    """Gradients are reduced in buckets, which are made anew after the first backward pass."""
     loop = Loop([list(range(ranks))])
     for step in range(shape.steps):
         loop.step()
@@ -192,7 +192,7 @@ def zero3(shape: Shape, ranks=2) -> Loop:
 
 
 def tensor_parallel(shape: Shape, data_parallel=2) -> Loop:
-    """Megatron: activations reduced in every layer within pairs, gradients at the end across them."""
+    """Megatron: activations are reduced in every layer within pairs, gradients at the end across them."""
     pairs = [[2 * n, 2 * n + 1] for n in range(data_parallel)]
     across = [[2 * n + side for n in range(data_parallel)] for side in range(2)]
     loop = Loop([list(range(2 * data_parallel)), *pairs, *across])
@@ -216,7 +216,7 @@ def tensor_parallel(shape: Shape, data_parallel=2) -> Loop:
 
 
 def pipeline(shape: Shape, stages=3) -> Loop:
-    """Each stage twice (data parallel): stages do different things, and reduce different gradients."""
+    """Each stage exists twice (data parallel). Stages do different things, and reduce different gradients."""
     lines = [[replica * stages + s for s in range(stages)] for replica in range(2)]
     across = [[s, stages + s] for s in range(stages)]
     loop = Loop([list(range(2 * stages)), *lines, *across])
@@ -239,7 +239,7 @@ def pipeline(shape: Shape, stages=3) -> Loop:
 
 
 def two_models(shape: Shape, each: int) -> Loop:
-    """Actor, then critic: `each` updates of the one, then as many of the other."""
+    """Each step makes `each` updates of an actor, then as many of a critic."""
     loop = Loop([[0, 1]])
     for _ in range(shape.steps):
         loop.step()

@@ -10,7 +10,7 @@ FILE = struct.Struct(f"<8sq{2 * len(PLACES)}q")
 
 
 def read_all(folder):
-    """{pid: {device, "pinned" or "managed": (bytes now, at most)}}, of what there ever was."""
+    """Returns {pid: {device, "pinned" or "managed": (bytes now, at most)}}, without places never used."""
     return dict(map(read, pathlib.Path(folder).glob("memory-*")))
 
 

@@ -1,4 +1,4 @@
-"""What `scripts/bootstrap test` installs: a test that needs it is skipped without it, and fails in CI."""
+"""Skips tests whose packages (`scripts/bootstrap test` installs them) are missing; in CI it fails them."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ import pytest
 
 
 def why_not(package: str) -> str | None:
-    """Why what needs this Python package can't be tried here; the package itself is not loaded."""
+    """Returns why tests of this Python package can't run here, or None. The package itself is not loaded."""
     if importlib.util.find_spec(package) is not None:
         return None
     return f"{package} is not installed (scripts/bootstrap test does it)"

@@ -1,4 +1,4 @@
-"""What is expensive to make is made once for all workers of a test run (pytest-xdist)."""
+"""Makes expensive things once for all workers of a test run (pytest-xdist)."""
 
 import fcntl
 import pathlib
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def once(shared: pathlib.Path, name: str, make: Callable[[pathlib.Path], object]):
-    """What make(folder) returned to the worker that came first; the others wait for it."""
+    """Returns what make(folder) returned to the worker that came first; the others wait for it."""
     shared.mkdir(exist_ok=True)
     folder, made = shared / name, shared / f"{name}.made"
     with (shared / f"{name}.lock").open("w") as lock:

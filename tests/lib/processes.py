@@ -6,7 +6,7 @@ from lib import jobs
 
 
 def write(job, folder, groups, launcher=False, **options):
-    """A file per group of ranks, as its process writes it. `launcher`: it tells each its number."""
+    """Writes a file per group of ranks, as its process would. `launcher`: it gives each process a number."""
     folder.mkdir(parents=True)
     for number, ranks in enumerate(groups):
         process = _Process(job, ranks, number, len(groups) if launcher else None, **options)

@@ -5,7 +5,7 @@ import sys
 
 
 def interpreters() -> dict[str, pathlib.Path]:
-    """Of each version one, as far as this machine has them."""
+    """Returns one interpreter for each version that this machine has."""
     found = {".".join(map(str, sys.version_info[:2])): pathlib.Path(sys.executable)}
     for python in sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")):
         version = ".".join(python.parts[-3].split(".")[:2])

@@ -1,4 +1,4 @@
-"""Plays the random program of a seed under the preload, and finds what its ledger has wrong."""
+"""Plays the random program of a seed under the preload, and finds what is wrong in its ledger."""
 
 import collections
 import dataclasses
@@ -16,12 +16,12 @@ from lib.tool import tprof
 TURNS = 200
 DEADLY = ("ncclAllReduce", "ncclAllGather", "ncclRecv", "cudaMemcpyAsync", "cudaMemcpyBatchAsync",
           "cudaMemcpy", "cudaMemcpy2D", "cudaMemcpy3D")  # fmt: skip
-TIME_LIMIT_S = 30  # a hundred times what one takes
+TIME_LIMIT_S = 30  # a hundred times what one run takes
 
 
 @dataclasses.dataclass
 class Plan:
-    """What a seed decides besides the calls."""
+    """The things that a seed decides besides the calls."""
 
     seed: int
     turns: int
@@ -71,7 +71,7 @@ def plan(seed: int, turns: int = TURNS) -> Plan:
     if processes == 1 and dice.random() < 0.25:
         options["kill"] = dice.randrange(TURNS)
     elif processes == 1 and options["held"] == 1 and dice.random() < 0.4:
-        # Within a call, whose library never returns from it.
+        # The process dies within a call, from which the library never returns.
         settings["STANDIN_DIE"] = f"0:{dice.choice(DEADLY)}:{dice.randrange(1, 12)}"
     elif processes == 1 and dice.random() < 0.25:
         options["fork-first"] = 1
@@ -79,7 +79,7 @@ def plan(seed: int, turns: int = TURNS) -> Plan:
 
 
 def odd_plan(seed: int, turns: int = TURNS) -> Plan:
-    """All do the same, but for one call of one rank."""
+    """Returns a plan in which all ranks do the same, except for one call of one rank."""
     dice = random.Random(-1 - seed)
     held, processes = dice.choice([(1, 3), (2, 2), (3, 1), (4, 1), (2, 3), (1, 4)])
     options = {"held": held, "threads": 1, "copiers": 0, "refused": 0}
@@ -147,10 +147,11 @@ def play(plan: Plan, folder: pathlib.Path) -> Played:
 
 
 def _members(comms: list[dict], number: str) -> dict[int, tuple]:
-    """Communicators told apart by what both sides know: size, rank, device, name, which one of those.
+    """Tells communicators apart by what both sides know: size, rank, device, name, and which one
+    among equals.
 
-    Their numbers are no order: one that is made behind the program's back may get its own later.
-    Such ones have names."""
+    Their numbers give no order: one that is made behind the program's back may get its number later.
+    Such communicators have names."""
     seen: collections.Counter = collections.Counter()
     members = {}
     for comm in sorted(comms, key=lambda comm: comm[number]):
@@ -161,7 +162,7 @@ def _members(comms: list[dict], number: str) -> dict[int, tuple]:
 
 
 def counted(plan: Plan, tally: dict, place) -> dict[tuple, dict[str, int]]:
-    """What of the tally is to be counted: the driver's copies only if they were asked for."""
+    """Returns the part of the tally that is to be counted: the driver's copies only if they were asked for."""
     table = figures.of_tally(tally, place)
     if plan.settings.get("TPROF_DRIVER") == "1":
         return table
@@ -185,7 +186,7 @@ def _open_in_tally(tally: dict, place) -> collections.Counter:
 
 
 def _in_bytes(ledger: dict) -> dict:
-    """Copies as if an element were a byte."""
+    """Returns the ledger with copies counted as if an element were a byte."""
     table: dict = {}
     for (bucket, name, dtype, *rest), values in ledger.items():
         size = figures.SIZE.get(dtype) or int(dtype.removeprefix("byte") or 1) if dtype != "unknown" else 0
@@ -213,13 +214,13 @@ def ledger_against_tally(played: Played, file: rankfile.RankFile, tally: dict) -
     expected = figures.as_found(counted(played.plan, tally, their_place), all_replayed=True)
     if not played.killed or played.plan.threads() == 1:
         return figures.difference(ledger, expected)
-    # The kill met the other threads anywhere: a call that the library had counted may not be in.
+    # The kill met the other threads anywhere, so a call that the library had counted may be missing.
     more = {k: {n: max(0, v[n] - expected[k][n]) for n in v} for k, v in ledger.items() if k in expected}
     return figures.difference(more | {k: v for k, v in ledger.items() if k not in expected}, {})
 
 
 def faults(played: Played) -> list[str]:
-    """Empty where everything is as it should be."""
+    """Returns what is wrong with the exit codes, the messages or the ledger; empty if nothing is."""
     dies = -1 < played.plan.options.get("kill", -1) < played.plan.turns
     may_die = dies or "STANDIN_DIE" in played.plan.settings
     if (any(played.codes) and not (played.killed and may_die)) or played.stderr or (

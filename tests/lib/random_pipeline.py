@@ -1,4 +1,4 @@
-"""What the tool makes of the trace of a random program, against the tally and the rank files."""
+"""Compares what the tool makes of a random program's trace with the tally and the rank files."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ from lib.tool import not_as_the_contract_says, tprof
 SUMS = ("calls", "elements", "bytes")
 WITH_LINES = {"on": lambda bucket: bucket not in {"D2D", "H2H", "MANAGED"}, "all": lambda _: True}
 def executed(played: Played) -> dict[str, dict[str, int]]:
-    """bucket -> sums over all processes, of what was executed."""
+    """Returns bucket -> sums over all processes, of the calls that were executed."""
     sums: dict = collections.defaultdict(lambda: dict.fromkeys(SUMS, 0))
     for tally in played.tallies().values():
         for (bucket, *_, mode), values in counted(played.plan, tally, lambda _: None).items():
@@ -35,7 +35,7 @@ def wrong_in_summary(played: Played) -> list[str]:
 
 
 def wrong_in_check(played: Played) -> list[str]:
-    """All ranks did the same: nothing is found but what the program was made to do."""
+    """All ranks did the same, so check finds nothing but what the program was made to do."""
     result = tprof("check", "--json", played.traces)
     if result.returncode not in (0, 1):
         return [f"check exits with {result.returncode}: {result.stderr[:500]}"]
@@ -58,7 +58,7 @@ def wrong_in_lines(played: Played) -> list[str]:
         if file.footer["dropped"]:
             continue
         ledger = figures.of_ledger(file)
-        # What was simulated has failed, and has no line.
+        # Simulated calls have failed, and have no line.
         expected = {
             key: values | {"failed": 0}
             for key, values in ledger.items()
@@ -99,7 +99,7 @@ def wrong_in_anonymized(played: Played) -> list[str]:
 
 
 def wrong_about_odd(played: Played) -> list[str]:
-    """One rank made one collective differently: check names it, and where."""
+    """One rank made one collective differently: check names the rank and the place."""
     told = [line.split() for line in played.stdout.splitlines() if line.startswith("odd: ")]
     result = tprof("check", "--json", played.traces)
     findings = [f for f in json.loads(result.stdout)["findings"] if f["kind"] == "mismatch"]
@@ -110,7 +110,7 @@ def wrong_about_odd(played: Played) -> list[str]:
     if result.returncode != 1 or len(findings) != 1:
         return [f"check exits with {result.returncode}: {findings}, expected {told}"]
     (finding,) = findings
-    # Of two nobody can tell which is the odd one.
+    # With two ranks nobody can tell which is the odd one.
     right = finding["ranks"] == [int(rank)] or size == "2"
     right = right and finding["between"][0] <= int(seq) < finding["between"][1]
     if played.plan.settings["TPROF_EVENTS"] == "off":

@@ -7,7 +7,7 @@ import pathlib
 
 
 def accepted(call: dict) -> bool:
-    """Whether the library accepted a call (by the arguments of its line): 7 is ncclInProgress."""
+    """Returns whether the library accepted a call, by the arguments of its line. 7 is ncclInProgress."""
     return call.get("result", 0) in ((0, 7) if "comm" in call else (0,))
 
 
@@ -26,7 +26,7 @@ class RankFile:
         return self.header["rank"]
 
     def ledger_rows(self) -> list[dict]:
-        """The cumulative rows."""
+        """Returns the cumulative rows."""
         return self.ledgers[-1]["rows"] if self.ledgers else []
 
     def signatures(self) -> dict[int, dict]:
@@ -34,7 +34,7 @@ class RankFile:
 
 
 def lines_of(file: pathlib.Path) -> list[str]:
-    """The lines of a trace that hold an object, as text without comma."""
+    """Returns the lines of a trace that hold an object, as text without the comma."""
     lines = pathlib.Path(file).read_text().split("\n")
     return [line.rstrip(",") for line in lines if line not in ("[", "]", "")]
 
@@ -44,18 +44,18 @@ def parsed(file: pathlib.Path) -> list[dict]:
 
 
 def parsed_so_far(file: pathlib.Path) -> list[dict]:
-    """The same of a file that is being written: its whole lines."""
+    """Does the same for a file that is being written, with its complete lines."""
     whole, _, _ = pathlib.Path(file).read_text().rpartition(",\n")
     return [json.loads(line.removesuffix(",")) for line in whole.split("\n")[1:]]
 
 
 def named(lines: list[dict], name: str) -> list[dict]:
-    """The arguments of all lines of this name."""
+    """Returns the arguments of all lines of this name."""
     return [line["args"] for line in lines if line["name"] == name]
 
 
 def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
-    """Rank -> its ring file, of those that are still there."""
+    """Returns rank -> its ring file, for those that are still there."""
     found = {}
     for path in folder.glob("*.json"):
         with path.open() as file:
@@ -67,7 +67,7 @@ def rings(folder: pathlib.Path) -> dict[int, pathlib.Path]:
 
 
 def closed(path: pathlib.Path) -> list[dict]:
-    """The lines of a file that was closed."""
+    """Returns the lines of a file that was closed."""
     lines = path.read_text().splitlines()
     assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"
     return [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
@@ -77,7 +77,7 @@ def read(path: pathlib.Path) -> RankFile:
     body = closed(path)
     headers, footers = named(body, "tprof_header"), named(body, "tprof_footer")
     assert len(headers) == 1, f"{path}: {len(headers)} headers"
-    # Each stands where it was made and again behind the closing ledger.
+    # Each communicator has a line where it was made, and another after the closing ledger.
     comms = {comm["comm"]: comm for comm in named(body, "tprof_comm")}
     if footers:
         closing = max(i for i, line in enumerate(body) if line["name"] == "tprof_ledger")
@@ -95,8 +95,8 @@ def read(path: pathlib.Path) -> RankFile:
 
 
 def read_folder(folder: pathlib.Path) -> list[RankFile]:
-    """All rank files of a run, in order of rank; anything else in the folder, but for windows' files,
-    is an error."""
+    """Returns all rank files of a run, in order of rank. Any other file in the folder is an error,
+    unless it is a window's file."""
     files = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [file.name for file in files if file.suffix != ".json"]
     assert not foreign, f"{folder}: not rank files: {foreign}"
@@ -105,13 +105,13 @@ def read_folder(folder: pathlib.Path) -> list[RankFile]:
 
 
 def is_window(path: pathlib.Path) -> bool:
-    """Whether it is a window's file (TPROF_WINDOW_FILES)."""
+    """Returns whether this is a window's file (TPROF_WINDOW_FILES)."""
     with path.open() as file:
         return any('"tprof_header"' in line and '"window":{' in line for _, line in zip(range(4), file))
 
 
 def windows_of(path: pathlib.Path) -> dict[str, RankFile]:
-    """The windows' files of a rank file that are there, by name, in the order of the windows."""
+    """Returns those windows' files of a rank file that are there, by name, in the order of the windows."""
     found = [read(file) for file in path.parent.glob(f"{path.stem}.*.json") if is_window(file)]
     assert all(file.header["window"]["of"] == path.name for file in found)
     found.sort(key=lambda file: file.header["window"]["number"])
@@ -119,7 +119,7 @@ def windows_of(path: pathlib.Path) -> dict[str, RankFile]:
 
 
 def calls_of(rows: list[dict]) -> collections.Counter:
-    """By function."""
+    """Returns the calls by function."""
     total = collections.Counter()
     for row in rows:
         total[row["name"]] += row["calls"]
@@ -127,5 +127,5 @@ def calls_of(rows: list[dict]) -> collections.Counter:
 
 
 def untimed(file: RankFile) -> int:
-    """Calls that TPROF_TIMING was to time and that have no time."""
+    """Returns the number of calls that TPROF_TIMING was to time and that have no time."""
     return sum(file.footer.get("timing_lost", {}).values())

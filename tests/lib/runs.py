@@ -17,7 +17,7 @@ CLIENT = BUILD / "fault_client"
 RING_DUMP = BUILD / "ring_dump"
 TROUBLE = BUILD / "libfault_trouble.so"
 
-TIME_LIMIT_S = 60  # a client that hangs; the slowest takes a tenth of it
+TIME_LIMIT_S = 60  # limit for a client; the slowest takes a tenth of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,18 +29,18 @@ class Run:
     counts: pathlib.Path
 
     def outcome(self) -> tuple[int, str]:
-        """What a program's caller sees."""
+        """Returns what a program's caller sees."""
         return self.code, self.stdout
 
     def complaints(self) -> list[str]:
         return self.stderr.splitlines()
 
     def counted(self) -> list[dict[str, tuple[int, int, int]]]:
-        """Per process, in order of pid."""
+        """Returns the client's own totals per process, in order of pid."""
         return [counted.totals(path) for path in sorted(self.counts.iterdir())]
 
     def rank_files(self) -> list[list[dict]]:
-        """The lines of each closed rank file; nothing else may lie in the folder."""
+        """Returns the lines of each closed rank file; nothing else may lie in the folder."""
         return [closed(path) for path in sorted(self.traces.iterdir())]
 
     def only_rank_file(self) -> list[dict]:
@@ -54,7 +54,7 @@ def environment(
     for name in ("counts", "tally"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     env = launch.environment(folder, preload, libraries, FAULT_COUNTS=str(folder / "counts"), **more)
-    # Not in /dev/shm: thousands of processes are killed here.
+    # Ring files don't go to /dev/shm, since thousands of processes are killed here.
     env.setdefault("TPROF_RING_DIR", env.get("TPROF_OUTPUT_DIR", str(folder / "traces")))
     if preload and "TROUBLE" in more:
         env["LD_PRELOAD"] = f"{LIBTPROF}:{TROUBLE}"
@@ -89,8 +89,8 @@ def run(
 def standing(
     folder: pathlib.Path, command: list[str], said: str = "ready", **env: object
 ) -> Iterator[subprocess.Popen]:
-    """A client that has said this, killed at the end: "ready", or "inside" at each INSTANT_GATE, where
-    it goes on when it is told."""
+    """Runs a client until it has said `said`, and kills it at the end. It says "ready", or "inside" at
+    each INSTANT_GATE, where it goes on when it is told."""
     with subprocess.Popen(
         command,
         env=environment(folder, **env),
@@ -107,7 +107,7 @@ def standing(
 
 
 def until(what: Callable[[], object]):
-    """What comes about soon, however busy the machine."""
+    """Waits for `what` to return something true, which comes soon, however busy the machine; returns that."""
     deadline = time.monotonic() + TIME_LIMIT_S
     while not (result := what()):
         assert time.monotonic() < deadline
@@ -125,7 +125,7 @@ def events(lines: list[dict]) -> list[dict]:
 
 
 def ledger(lines: list[dict]) -> dict[tuple[str, str, str], tuple[int, int, int, int]]:
-    """(bucket, function, dtype) -> (calls, count, failed, unfinished), of the closing ledger."""
+    """Returns (bucket, function, dtype) -> (calls, count, failed, unfinished), from the closing ledger."""
     table: dict = {}
     for row in named(lines, "tprof_ledger")[-1]["rows"]:
         key = (row["bucket"], row["name"], row["dtype"])
@@ -135,7 +135,7 @@ def ledger(lines: list[dict]) -> dict[tuple[str, str, str], tuple[int, int, int,
 
 
 def expected_ledger(counts: dict[str, tuple[int, int, int]]) -> dict:
-    """The same of what the program counted: what it entered and did not finish is unfinished."""
+    """Returns the same from the program's own counts: calls that it entered and did not finish are unfinished."""
     table = {}
     for kind, (entered, returned, failed) in counts.items():
         if entered:
@@ -169,7 +169,7 @@ def assert_no_line_twice(calls: list[dict]) -> None:
 
 
 def header_of(traces: pathlib.Path) -> dict:
-    """Of the only rank file, whether or not it is closed."""
+    """Returns the header of the only rank file, whether or not it is closed."""
     (file,) = traces.glob("*.json")
     with file.open() as lines:
         header = next(line for line in lines if '"tprof_header"' in line)

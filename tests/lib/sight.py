@@ -1,4 +1,4 @@
-"""What a client said of itself, made comparable between two runs; what of it is the library's."""
+"""Makes a client's report on itself comparable between two runs, and separates what is the library's."""
 
 import dataclasses
 import re
@@ -13,11 +13,11 @@ OF_THE_RUN = re.compile(
 @dataclasses.dataclass(frozen=True)
 class Sight:
     lines: list[str]  # as a program without a tracer would print them
-    threads: list[str]  # of ours
+    threads: list[str]  # the library's
     files: list[str]
 
     def difference(self, other: "Sight") -> list[str]:
-        """Lines of one that the other has not, as often."""
+        """Returns the lines that one has more often than the other."""
         mine, theirs = sorted(self.lines), sorted(other.lines)
         extra = [f"with: {line}" for line in _left_over(mine, theirs)]
         return extra + [f"without: {line}" for line in _left_over(theirs, mine)]
@@ -29,7 +29,7 @@ def _left_over(these: list[str], those: list[str]) -> list[str]:
 
 
 def of(run: Run) -> Sight:
-    """The output of `run`, without the numbers and folders that every run has of its own."""
+    """Returns the output of `run`, without the numbers and folders that differ from run to run."""
     text = run.stdout.replace(str(run.traces.parent), "FOLDER")
     lines, threads, files = [], [], []
     for line in text.splitlines():
@@ -38,6 +38,6 @@ def of(run: Run) -> Sight:
         elif re.search(r"file: .*(FOLDER/traces/|/\.tprof-.*\.ring)", line):
             files.append(line)
         elif not OF_THE_RUN.search(line):
-            # Process ids, ports, inodes and addresses.
+            # Replaces process ids, ports, inodes and addresses.
             lines.append(re.sub(r"(0x[0-9a-f]+|[0-9a-f]*\d[0-9a-f]{3,}(?![0-9a-f]{8}))", "N", line))
     return Sight(lines, threads, files)

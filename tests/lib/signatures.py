@@ -1,4 +1,4 @@
-"""The signature of a communicator's collectives, by the contract's page alone, from event lines."""
+"""Computes the signature of a communicator's collectives from event lines, by the contract's page alone."""
 
 import collections
 
@@ -33,9 +33,10 @@ def _mix(name: str, args: dict) -> int:
 
 
 def wrong(file: RankFile) -> list[str]:
-    """Where the lines are numbered otherwise than by issue, or the ledger signs something else.
+    """Returns where the lines are not numbered in order of issue, or where the ledger's signature
+    differs.
 
-    The file has to have a line for every call."""
+    The file must have a line for every call."""
     collectives, messages = collections.defaultdict(list), collections.defaultdict(list)
     for event in file.events:
         args = event["args"]

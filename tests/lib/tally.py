@@ -23,7 +23,7 @@ MODES = ["direct", "captured", "replayed"]
 
 
 def read(path):
-    """One process: {"pid", "comms": [...], "rows": [...]}."""
+    """Returns one process: {"pid", "comms": [...], "rows": [...]}."""
     data = pathlib.Path(path).read_bytes()
     magic, pid, max_comms, _, _, comms, rows = HEADER.unpack_from(data)
     if magic != b"standin1":
@@ -69,7 +69,7 @@ def read_row(data, offset):
 
 
 def read_all(folder):
-    """All processes of a run, in order of pid."""
+    """Returns all processes of a run, in order of pid."""
     return [read(path) for path in sorted(pathlib.Path(folder).glob("tally-*"),
                                           key=lambda path: int(path.name.split("-")[1]))]
 
@@ -79,7 +79,7 @@ def by_pid(folder):
 
 
 def returned(process):
-    """Calls that returned well, by function."""
+    """Returns the number of calls that returned well, by function."""
     total = collections.Counter()
     for row in process["rows"]:
         total[row["function"]] += row["returned"]

@@ -9,7 +9,7 @@ import jsonschema_rs
 from lib.build import BUILD, GOLDEN, TPROF
 from lib.rankfile import parsed
 
-# Of one line of a rank file or merged trace.
+# The schema of one line of a rank file or merged trace.
 CONTRACT = json.loads((GOLDEN / "line.schema.json").read_text())
 SCHEMA = jsonschema_rs.Draft202012Validator(CONTRACT)
 SUMMARY_SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
@@ -21,21 +21,21 @@ def tprof(*arguments: object, **options) -> subprocess.CompletedProcess:
 
 
 def told(*arguments: object) -> tuple[int, dict]:
-    """Exit status and report of a command."""
+    """Returns exit status and report of a command."""
     done = tprof(*arguments, "--json")
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
 def summary_of(folder: pathlib.Path, *more: object) -> dict:
-    """What `summary` says, in the form that the contract gives it."""
+    """Returns what `summary` says, which must be in the form that the contract gives it."""
     found = told("summary", folder, *more)[1]
     assert [f"{error.instance_path}: {error.message[:200]}" for error in SUMMARY_SCHEMA.iter_errors(found)] == []
     return found
 
 
 def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
-    """What `check` finds, and that its exit status says so."""
+    """Returns what `check` finds that is worse than a note, and asserts that its exit status says so."""
     code, found = told("check", traces, *options)
     worse = [finding for finding in found["findings"] if finding["severity"] != "note"]
     assert code == (1 if worse else 0)
@@ -43,7 +43,7 @@ def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
 
 
 def not_as_the_contract_says(lines: Iterable[str]) -> list[str]:
-    """What the schema has against lines."""
+    """Returns the schema's objections to lines."""
     return [
         f"{error.message[:300]} in {line[:200]}"
         for line in lines
@@ -52,21 +52,21 @@ def not_as_the_contract_says(lines: Iterable[str]) -> list[str]:
 
 
 def merged(traces: pathlib.Path, to: pathlib.Path, *options: str) -> list[dict]:
-    """The lines of the merged trace, which is left at `to`: of all processes, closed or not."""
+    """Returns the lines of the merged trace of all processes, closed or not. Leaves the trace at `to`."""
     done = tprof("merge", traces, "-o", to, *options)
     assert done.returncode == 0, done.stderr
     return parsed(to)
 
 
 def generate(folder: pathlib.Path, ranks: int, lines: int, unclosed: int = -1) -> dict:
-    """Makes the files of a plain job: the totals that they hold."""
+    """Makes the files of a plain job, and returns the totals that they hold."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [BUILD / "rank_files", folder, ranks, lines, unclosed]
     return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))
 
 
 def big_job(folder: pathlib.Path, ranks: int, lines: int, kind: str, *more: object) -> dict:
-    """Makes the files of a job with groups: what is in them (tests/golden/big_jobs.cpp)."""
+    """Makes the files of a job with groups (tests/golden/big_jobs.cpp), and returns what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [BUILD / "big_jobs", folder, ranks, lines, kind, *more]
     return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))

@@ -1,9 +1,9 @@
-"""Ranks of a training script that need no process of their own from the first instruction on: they are forked
-from one that has imported PyTorch, which takes 2 to 5 s of CPU and is most of what such a run costs.
+"""Runs ranks of a training script that need no process of their own from the first instruction on. They are
+forked from a process that has imported PyTorch: that takes 2 to 5 s of CPU, most of what such a run costs.
 
-The library is preloaded there, too, and has not begun a session: settings are read with the first call, in
-the rank. What is about the start of a process (its command line, what is read when a library is loaded,
-transparency) is tested on processes that are started: see can_run().
+The library is preloaded there, too, but has not begun a session: it reads its settings with the first call,
+in the rank. Tests about the start of a process use processes that are started. They are about its command
+line, what is read when a library is loaded, and transparency: see can_run().
 """
 
 import contextlib
@@ -26,7 +26,7 @@ AT_START = ("LD_", "PYTHON", "KINETO_", "TPROF_CALLSITE", "TPROF_DLSYM", "TPROF_
 
 
 class Ranks(list):
-    """The command that starts these ranks; it says what a forked process needs to be them."""
+    """The command that starts these ranks, and what a forked process needs in order to be one of them."""
 
     def __init__(self, command: list, script: pathlib.Path, args: tuple, ranks: list[dict[str, str]]):
         super().__init__(command)
@@ -34,25 +34,25 @@ class Ranks(list):
 
 
 def can_run(env: dict[str, str], plain: dict[str, str]) -> bool:
-    """`plain`: the environment of a run with nothing asked for."""
+    """Returns whether forked ranks will do. `plain`: the environment of a run with nothing asked for."""
     more = {name for name in env.keys() | plain.keys() if env.get(name) != plain.get(name)}
     cupti = env.get("TPROF_TIMING", "").startswith("cupti")
     return not cupti and not any(name.startswith(AT_START) for name in more)
 
 
 class Server:
-    """Ends when nobody holds the other end of its socket any more."""
+    """A process that forks ranks. It ends when nobody holds the other end of its socket any more."""
 
     def __init__(self, env: dict[str, str]):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-u", str(HERE), str(theirs.fileno())]
-        # These are a rank's to know.
+        # Only the ranks may see these variables.
         env = {name: value for name, value in env.items() if not name.startswith(("TPROF_", "STANDIN_"))}
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()
 
     def run(self, command: Ranks, env: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
-        """As the shell that starts them would end: code, standard output and standard error."""
+        """Returns exit code, standard output and standard error, as from the shell that starts these ranks."""
         request = {"script": str(command.script), "args": list(map(str, command.args)), "cwd": os.getcwd()}
         request |= {"env": env, "ranks": command.ranks}
         pipes = [os.pipe() for _ in range(3)]
@@ -68,7 +68,7 @@ class Server:
 
 
 def collected(outputs: list, time_limit_s: float) -> tuple[list[str], bool]:
-    """All that is written until all ends are closed; beyond the limit their writers are killed."""
+    """Returns all that is written until all ends are closed; beyond the limit the writers are killed."""
     deadline = time.monotonic() + time_limit_s
     parts: dict = {output: [] for output in outputs}
     reading, late = list(outputs), False
@@ -99,11 +99,11 @@ def run(command: Ranks, env: dict[str, str], plain: dict[str, str], time_limit_s
     return _servers[preloaded].run(command, env, time_limit_s)
 
 
-# ---- The other side.
+# ---- The process that forks.
 
 
 def serve(number: int) -> dict | None:
-    """Imports, then forks for each request. Gives what to do in a rank; nothing: all is done."""
+    """Imports PyTorch, then forks for each request. Returns the request in a rank, and None when all is done."""
     import torch._dynamo
     import torch.distributed.fsdp
     import torch.distributed.pipelining
@@ -142,7 +142,7 @@ def serve(number: int) -> dict | None:
             return request
         pids.append(pid)
     code = 0
-    for pid in pids:  # as a shell tells it
+    for pid in pids:  # the exit code is the one that a shell would give
         _, status = os.waitpid(pid, 0)
         if status:
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)

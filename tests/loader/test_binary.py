@@ -1,4 +1,4 @@
-"""The binary itself: what it needs, what it offers, and that any process can load it."""
+"""Checks the binary itself: what it needs, what it offers, and that any process can load it."""
 
 import os
 import re
@@ -11,14 +11,14 @@ from lib.build import BUILD, LIBTPROF
 
 # From design.md: the oldest system that must be able to load it.
 OLDEST_GLIBC = (2, 28)
-# How programs take functions by address; jumps to the real ones (hook/dlsym.cpp).
+# Programs take functions by address with these; ours jump to the real ones (hook/dlsym.cpp).
 DYNAMIC_LINKER = {"dlsym", "dlvsym"}
-# What ends a program without its exit handlers, or executes another (hook/libc_ends.cpp).
+# These end a program without its exit handlers, or execute another (hook/libc_ends.cpp).
 LIBC_ENDS = {"_exit", "_Exit", "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe",
              "fexecve"}  # fmt: skip
-# Besides the functions that it stands in front of: by which NVTX's users let it in.
+# Exported besides the functions that the library stands in front of: NVTX loads it through this.
 NVTX_ENTRY = "InitializeInjectionNvtx2"
-API = "tprof_functions_v1"  # of user/tprof.h
+API = "tprof_functions_v1"  # see user/tprof.h
 LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0"} | {
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
@@ -31,7 +31,7 @@ def readelf(*options: str) -> str:
 
 
 def dynamic_symbols() -> list[tuple[str, str, str]]:
-    """(section index, binding, name with its version) of each."""
+    """Returns (section index, binding, name with its version) of each dynamic symbol."""
     fields = [line.split() for line in readelf("--dyn-syms").splitlines()]
     return [(f[6], f[4], f[7]) for f in fields if len(f) >= 8 and f[0].rstrip(":").isdigit()]
 
@@ -52,7 +52,7 @@ def test_needs_no_symbol_of_nccl_or_cuda():
     assert not [name for name in needed if re.match(r"(p?nccl|cu)[A-Z]|cuda[A-Z]", name)]
 
 
-# What TPROF_TIMING=events alone calls: no context, no synchronisation, nothing that is destroyed.
+# Only TPROF_TIMING=events calls these. They make no context, synchronise nothing and destroy nothing.
 FOR_TIMING = {
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -68,7 +68,7 @@ FOR_TIMING = {
 }
 
 
-# What TPROF_CUDA_PROFILER=1 alone calls: in contexts that the program has (an active primary one).
+# Only TPROF_CUDA_PROFILER=1 calls these, in contexts that the program has (an active primary one).
 FOR_PROFILERS = {
     "cuCtxSetCurrent",
     "cuDeviceGetCount",
@@ -81,8 +81,8 @@ FOR_PROFILERS = {
 
 
 def test_it_asks_and_makes_nothing_of_its_own_accord():
-    """What it looks up besides the functions that it stands in front of: questions only. No stream,
-    no event, no context, no synchronisation, nothing that sets the runtime's last error."""
+    """Besides the functions that it stands in front of, it looks up only functions that query. None
+    makes a stream, an event or a context, synchronises, or sets the runtime's last error."""
     listed = rb"since\tncclAllGather\t.*?\0"  # for `tprof coverage`: names that are not looked up
     code = re.sub(listed, b"\0", LIBTPROF.read_bytes(), flags=re.DOTALL)
     # Strings of their own, but for types; whatever bytes that are letters by chance stand before them.
@@ -162,7 +162,7 @@ def test_has_no_writable_code_and_no_executable_stack():
 
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-tools is not installed")
 def test_a_program_linked_to_musl_ends_and_executes_as_ever(tmp_path):
-    """Where libc is another, the functions in front of which the library stands are that one's."""
+    """Where libc is another one, the functions that the library stands in front of are that libc's."""
     (tmp_path / "program.c").write_text(
         "#include <unistd.h>\n"
         "int main(int argc, char** argv) {\n"
@@ -204,7 +204,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_without_a_gpu_notice_nothing(name, tmp_path):
-    """With an empty environment: no file, no thread, no output, the same exit code."""
+    """The environment is empty: there is no file, thread or output of ours, and the exit code is the same."""
     results = []
     for preload in ({}, {"LD_PRELOAD": str(LIBTPROF)}):
         done = subprocess.run(
@@ -216,14 +216,14 @@ def test_programs_without_a_gpu_notice_nothing(name, tmp_path):
 
 
 def test_a_process_that_makes_no_call_touches_little_of_its_memory():
-    """Tables of megabytes stand in it: in every shell and data loader of a job."""
+    """The library has tables of megabytes, and is in every shell and data loader of a job."""
     done = subprocess.run(
         ["cat", "/proc/self/smaps"], env={"LD_PRELOAD": str(LIBTPROF)}, capture_output=True, text=True, check=True
     )
     dirty, end, ours = 0, "", False
     for line in done.stdout.splitlines():
         if mapping := re.match(r"([0-9a-f]+)-([0-9a-f]+) (.{4})", line):
-            # Its zeroed memory has no name, and lies behind the rest of it.
+            # Its zeroed memory has no name, and lies after the rest of it.
             named = line.endswith("/libtprof.so") or (ours and mapping[1] == end and line.endswith(" 0 "))
             ours, end = named and mapping[3] == "rw-p", mapping[2]
         elif ours and line.startswith("Private_Dirty:"):

@@ -1,5 +1,5 @@
-"""What the vendors' libraries export that moves data, and no row of the tables covers: nothing, or it
-stands with its reason in interpose/api/uncovered.h, which `tprof coverage` prints.
+"""Every export of the vendors' libraries that moves data has a row in the tables, or stands with its
+reason in interpose/api/uncovered.h, which `tprof coverage` prints.
 
 A function of a newer header or export list that is in neither fails here by name.
 """
@@ -13,7 +13,7 @@ import pytest
 from lib.build import BUILD, REPO
 from lib.tool import told
 
-EXPORTS = REPO / "tests/standin/symbols"  # of the real libraries
+EXPORTS = REPO / "tests/standin/symbols"  # those of the real libraries
 
 NCCL_MOVES_NO_DATA = {
     "ncclMemAlloc": "allocates",
@@ -46,7 +46,7 @@ NCCL_MOVES_NO_DATA = {
     "ncclDevCommDestroy": "for calls made on the device",
 }
 
-# By their names they move data.
+# Functions with these names move data.
 MOVES = re.compile(r"(cu|cuda)[A-Z]\w*([cC]py|Copy|Prefetch|Decompress)\w*")
 
 
@@ -66,12 +66,12 @@ def left_out(report: dict) -> dict[str, str]:
 
 
 def plain(name: str) -> str:
-    """Without the per-thread twin's suffix and the version's."""
+    """Returns a name without the per-thread twin's suffix and the version's."""
     return re.sub(r"(_v\d)?(_pt(ds|sz))?$", "", name)
 
 
 def header(name: str) -> str:
-    """Without its comments, from where CMake found it for this build."""
+    """Returns a header without its comments, from where CMake found it for this build."""
     cache = (BUILD / "CMakeCache.txt").read_text()
     variable = "TPROF_NCCL_INCLUDE" if name == "nccl.h" else "TPROF_CUDA_INCLUDE"
     folder = re.search(rf"^{variable}:PATH=(.+)$", cache, re.MULTILINE).group(1)

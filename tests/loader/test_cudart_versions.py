@@ -1,5 +1,5 @@
-"""Functions whose arguments are not the same in all versions of CUDA: all arrive, and are counted by
-the version of the library that serves the call; where that is not known, that is said."""
+"""Some functions have different arguments in different versions of CUDA. All arguments arrive, and
+are counted by the version of the library that serves the call; where it is not known, that is said."""
 
 import collections
 import pathlib
@@ -25,7 +25,7 @@ def lines_of(folder: pathlib.Path) -> list[dict]:
 
 
 def counted(lines: list[dict]) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """(bucket, function without the twin's suffix) -> calls, bytes, failed."""
+    """Returns (bucket, function without the twin's suffix) -> calls, bytes, failed."""
     ledger = named(lines, "tprof_ledger")[-1]
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for row in ledger["rows"]:

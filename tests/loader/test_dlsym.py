@@ -1,4 +1,4 @@
-"""The library's own dlsym: as if it were not there, and with TPROF_DLSYM=1 what it gives is wrapped."""
+"""The library's own dlsym acts as if it were not there; with TPROF_DLSYM=1 it gives wrapped functions."""
 
 import os
 import subprocess
@@ -70,7 +70,7 @@ def test_dlsym_answers_as_if_it_were_not_there(tmp_path):
     assert wrapped == without.stdout.replace("of CUDA: /libcudart.so.13 -\n", ours)
 
 
-# As at -O0, where a call that could be a jump is none.
+# Compiled at -O0, a call that could be a jump stays a call.
 CHAINED = """
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ def test_the_next_function_of_another_preload_is_the_one_behind_it(tmp_path):
             assert (done.code, done.stdout, done.stderr) == (0, twice, "")
 
 
-# What other tools do who hook dlsym.
+# Other tools hook dlsym like this.
 HOOK = """
 #include <dlfcn.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ def test_another_hook_of_dlsym_behind_us_is_called(tmp_path):
 
 
 def test_another_hook_of_dlsym_before_us_goes_past_us_and_works(tmp_path):
-    """It asks for the one of a version, which is libc's."""
+    """The hook asks for a dlsym with a version, which is libc's."""
     hook = library(tmp_path / "libhook.so", HOOK, f'-DVERSION="{VERSION}"')
     program = compiled(tmp_path / "takes", TAKES)
     done = run(tmp_path, program, preload=(hook, LIBTPROF), TPROF_DLSYM="1")
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
 
 
 def test_every_library_gets_its_own_calls(tmp_path):
-    """Also where one function is taken from more libraries than can be wrapped."""
+    """This holds also where one function is taken from more libraries than can be wrapped."""
     many = [
         library(tmp_path / f"libnccl-{i}.so", ANSWERS, f"-DANSWER={10 + i}") for i in range(6)
     ]

@@ -1,4 +1,4 @@
-"""TPROF_DRIVER=1: copies through the driver, whoever calls it, against the stand-in's own tally."""
+"""TPROF_DRIVER=1: compares copies through the driver, whoever calls it, with the stand-in's own tally."""
 
 import subprocess
 
@@ -29,7 +29,7 @@ class Run:
         return parsed(file)
 
     def ledger(self, name_of=lambda name: name):
-        """(function, direction, mode) -> [calls, bytes, failed]"""
+        """Returns (function, direction, mode) -> [calls, bytes, failed]."""
         (closing,) = named(self.lines(), "tprof_ledger")
         return added(
             ((name_of(row["name"]), row["bucket"], row["mode"]), row["calls"], row["bytes"], row["failed"])
@@ -37,7 +37,7 @@ class Run:
         )
 
     def counted(self):
-        """The same of what the stand-in was asked for."""
+        """Returns the same of what the stand-in was asked for."""
         return added(
             ((row["function"], row["kind"], row["mode"]), row["returned"], row["bytes"], row["failed"])
             for row in self.tally["rows"]
@@ -104,7 +104,7 @@ def test_what_a_graph_captured_counts_once_and_per_launch(tmp_path, runtime):
     assert run.counted()["cuMemcpyHtoDAsync_v2", "H2D", "replayed"] == [15, 15000, 0]
 
 
-# What launches moved, by the client's text: (calls, bytes) to the device.
+# The (calls, bytes) to the device that launches executed, by the client's source.
 GRAPHS = {
     "own_default_stream": (3, 300),
     "built_and_changed": (9, 3 * 100 + 3 * 200 + 2 * 300 + 500),
@@ -120,7 +120,7 @@ def test_every_situation_of_the_graph_client_has_its_figures():
     assert set(names.split()) == set(GRAPHS)
 
 
-# A change by hand in an executable is not followed, and said: what is counted of these instead.
+# A change by hand in an executable is said, but not followed: this is what is counted instead.
 EDITED = {
     "built_and_changed": (9, 6 * 100 + 3 * 200),
     "disabled_updated_removed": (9, 2 * 100 + 7 * 200),
@@ -129,7 +129,7 @@ EDITED = {
 
 
 def as_found(counted):
-    """Copies by hand are captured nowhere, and replayed under one name."""
+    """Changes copies to how they are found: by hand they are captured nowhere, and replayed under one name."""
     return added(
         (("cuGraphAddMemcpyNode", *key[1:]) if key[0].startswith("cuGraph") else key, *figures)
         for key, figures in counted.items()

@@ -1,4 +1,4 @@
-"""What the library tells of the process that it is in: coverage, other tools, misspelt settings."""
+"""The library tells about the process that it is in: coverage, other tools, misspelt settings."""
 
 import json
 import pathlib
@@ -29,7 +29,7 @@ def noted(entries):
 
 @pytest.fixture
 def plant(tmp_path):
-    """plant("libufo.so.1") -> a library of that name with nothing in it."""
+    """Returns a function: plant("libufo.so.1") makes a library of that name with nothing in it."""
 
     def make(name, folder="planted"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def test_a_killed_process_has_told_it_too(tmp_path, plant):
 
 
 def test_a_driver_without_a_shared_runtime_means_a_static_one(tmp_path, plant):
-    """A program linked with nvcc's default, whose NCCL calls are seen and whose copies are not."""
+    """The program is linked with nvcc's default: its NCCL calls are seen, and its copies are not."""
     driver = plant("libcuda.so.1")
     static = tmp_path / "static"
     source = tmp_path / "static.cpp"
@@ -174,7 +174,7 @@ def test_a_variable_of_our_scripts_is_not_a_misspelt_setting(tmp_path):
 
 
 def test_an_interposer_behind_us_gets_the_calls_that_it_would_get_without_us(tmp_path):
-    """Also those of a caller opened with RTLD_LOCAL, whose own libraries hold the real function."""
+    """It also gets those of a caller opened with RTLD_LOCAL, whose own libraries hold the real function."""
     other, plugin = PLANT / "libplant_interposer.so", PLANT / "libplant_plugin.so"
     without = run(tmp_path, plugin, LD_PRELOAD=str(other))
     behind = run(tmp_path, plugin, LD_PRELOAD=f"{LIBTPROF}:{other}")

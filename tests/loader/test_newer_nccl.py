@@ -1,4 +1,4 @@
-"""Functions that NCCL has and the nccl.h that we were built with may not: passed on, counted."""
+"""Functions that NCCL has and the nccl.h that we were built with may lack are passed on and counted."""
 
 import subprocess
 
@@ -40,7 +40,7 @@ def test_newer_functions_get_all_their_arguments_and_are_counted(tmp_path):
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """The traces of four ranks, of which two were there from the start."""
+    """Returns the traces of four ranks, of which two were there from the start."""
     folder = tmp_path_factory.mktemp("grown")
     for rank, world in ((0, 2), (1, 2), (2, 3), (3, 4)):
         env = {"LD_PRELOAD": str(BUILD / "libtprof.so"), "TPROF_OUTPUT_DIR": str(folder)}
@@ -51,7 +51,7 @@ def grown(tmp_path_factory):
 
 @pytest.mark.parametrize("merged", [False, True], ids=["files", "merged"])
 def test_a_grown_communicator_is_one_to_ranks_that_know_it_by_different_names(grown, merged, tmp_path):
-    """Also what is split from it, and what is grown from that."""
+    """This holds also for the one that is split from it, and for the one that is grown from that."""
     path = grown
     if merged:
         path = tmp_path / "merged.json"

@@ -1,4 +1,4 @@
-"""NCCL's own NVTX ranges as the cross-check: calls that no wrapper saw are told, to the call."""
+"""NCCL's own NVTX ranges are the cross-check: calls that no wrapper saw are told, to the call."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ def calling(text):
 
 
 def missed(folder):
-    """Of each rank file, in order of their processes; None where it is not known."""
+    """Returns the missed calls of each rank file, in order of their processes; None where they are not known."""
     found = []
     for footer in named(merged(folder / "traces", folder / "merged.json"), "tprof_footer"):
         entries = footer["coverage"].get("missed")
@@ -49,7 +49,7 @@ def missed(folder):
 
 
 def vendors():
-    """Folders of the real libraries."""
+    """Returns a folder with the real libraries."""
     for folder in VENDORS:
         if (folder / "libnccl.so.2").exists() and (folder / "libcudart.so.13").exists():
             return str(folder)
@@ -63,7 +63,7 @@ def test_the_real_nccl_tells_of_calls_past_us(tmp_path):
 
 
 def test_the_real_nccl_tells_of_no_call_past_us_where_all_came_through(tmp_path):
-    """Also what NCCL calls of itself: ncclBcast is ncclBroadcast."""
+    """NCCL's own nested calls are not told either: ncclBcast is ncclBroadcast."""
     run(tmp_path, [BUILD / "every_call"], LD_LIBRARY_PATH=vendors())
     assert missed(tmp_path) == [{}]
 
@@ -135,6 +135,6 @@ def test_tprof_run_asks_for_the_ranges_unless_a_tool_of_the_users_does(tmp_path,
 
 
 def test_a_preload_that_was_lost_on_the_way_shows(tmp_path):
-    """A launcher that takes LD_PRELOAD away and leaves the rest: NVTX brings the library in alone."""
+    """A launcher takes LD_PRELOAD away and leaves the rest: NVTX alone brings the library in."""
     run(tmp_path, [BUILD / "tests/loader/ways/ways_linked"], LD_PRELOAD=None)
     assert missed(tmp_path) == [{"ncclAllGather": 2, "ncclAllReduce": 1}]

@@ -1,4 +1,4 @@
-"""Category, colour and payload of the program's NVTX ranges: in its lines and tables as it gave them."""
+"""Category, colour and payload of the program's NVTX ranges are in its lines and tables as it gave them."""
 
 import collections
 import ctypes
@@ -25,7 +25,7 @@ VALUES = [
 
 
 def as_the_program_has_it(kind, value):
-    """None: no payload. NaN stands for all that is no number of JSON's."""
+    """Returns the payload, or None if there is none. NaN stands for all that is no number of JSON's."""
     if kind in (NONE, NEWER):
         return None
     if kind not in REAL:
@@ -48,7 +48,7 @@ def run(folder, script, **variables):
 
 
 def ranges(folder):
-    """Of the merged trace, whether the processes closed or not, and as the schema says."""
+    """Returns the ranges of the merged trace, which must follow the schema, whether the processes closed or not."""
     found = merged(folder / "traces", folder / "merged.json")
     assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
     return [line for line in found if line.get("cat") == "NVTX"]
@@ -59,7 +59,7 @@ def attributes(line):
 
 
 def same(found, made):
-    """A payload that is no number is null; all others are equal to the last bit."""
+    """Returns whether all is equal to the last bit; a payload that is no number is null."""
     made = {key: None if value != value else value for key, value in made.items()}
     return found == made and all(type(found[key]) is not bool for key in found)
 
@@ -70,8 +70,8 @@ def by_range(folder):
     return found["ranges"]
 
 
-# Every way to make a range with every payload; names whose ends lie on both sides of the ends of records, with
-# attributes (16 bytes) and without.
+# Ranges are made in every way and with every payload. Their names end on both sides of the ends of records,
+# with attributes (16 bytes) and without.
 LENGTHS = itertools.cycle([6, 15, 16, 17, 31, 32, 33, 48, 49, 112, 113, 127, 128])
 CATEGORIES = itertools.cycle([0, 1, 2, 0xFFFFFFFF, 1, 0, 0xFFFFFFFF])
 COLORS = itertools.cycle(["", "ff00ff00", "0", "80abcdef"])
@@ -123,12 +123,12 @@ def test_every_range_has_what_its_event_said_to_the_last_bit(folder):
             assert same(attributes(line), expected(domain, *rest)), (line, rest)
 
 
-# Of even numbers always the same, of odd ones not.
+# Even numbers always have the same color or none, odd ones do not.
 COLORS_OF_TWO = ["ff000000", "ff112233", "ff000000", "", "", "ff445566", "ff000000", ""]
 
 
 def test_the_table_has_them_by_name_and_category(tmp_path):
-    """Names and categories that come often, with sums by fractions."""
+    """Names and categories come often, and sums are checked with fractions."""
     script, counts, payloads, colors = [], collections.Counter(), {}, collections.defaultdict(set)
     for n, (kind, value) in enumerate(VALUES * 4):
         name, category, color = f"layer {n % 2}", n % 3, COLORS_OF_TWO[n % 8]
@@ -170,7 +170,7 @@ def test_a_table_of_ranges_without_attributes_has_no_columns_for_them(tmp_path):
 
 
 def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
-    """Also where the file was closed by `tprof recover`."""
+    """This holds also where the file was closed by `tprof recover`."""
     first = {"category": 1, "color": "ff102030", "payload": (INT64, "-7")}
     second = {"category": 2, "payload": (DOUBLE, "0.25")}
     long = "a name that takes more than one record of 32 bytes"
@@ -215,7 +215,7 @@ def test_a_forked_child_has_the_names_of_categories_from_before(tmp_path):
 
 
 def test_events_of_other_sizes_and_versions(tmp_path):
-    """Of one that says that it ends before the payload does nothing is taken but the message."""
+    """Only the message is taken of an event that says that it ends before its payload does."""
     given = {"category": 1, "color": "ff102030", "payload": (UINT64, "3")}
     script = [event("mark", f"{size}", **given, size=size) for size in (0, 16, 31, 32, 48, 96)]
     script += [event("mark", f"version {version}", **given, version=version) for version in (1, 2, 3, 4)]

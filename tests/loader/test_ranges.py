@@ -1,4 +1,4 @@
-"""The program's own NVTX ranges: a line for each, on lanes of their own."""
+"""The program's own NVTX ranges have a line each, on lanes of their own."""
 
 import collections
 import json
@@ -19,7 +19,7 @@ def run(folder, scenario, **variables):
 
 
 def lines(folder):
-    """Of all processes, whether they closed or not, and as the schema says."""
+    """Returns the lines of all processes, whether they closed or not; they must follow the schema."""
     found = merged(folder / "traces", folder / "merged.json")
     assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
     return found
@@ -30,7 +30,7 @@ def ranges(folder):
 
 
 def named(found, phase="X"):
-    """How many there are of each name."""
+    """Returns how many there are of each name."""
     return collections.Counter(line["name"] for line in found if line["ph"] == phase)
 
 
@@ -77,7 +77,7 @@ def test_every_kind_of_range_and_mark_has_its_line(tmp_path):
 
 
 def test_ranges_that_overlap_are_pairs_of_lines(tmp_path):
-    """Of two started, one ended by another thread; of two pushed, the one that was not on top."""
+    """Two started ranges overlap, one of which another thread ends; so do two pushed ones, popped crosswise."""
     run(tmp_path, "overlapping")
     found = ranges(tmp_path)
     pairs = {}
@@ -112,7 +112,7 @@ def test_ranges_of_many_threads_are_there_to_the_last(tmp_path):
 
 @pytest.mark.parametrize("settings", [{}, {"TPROF_RING": "1024"}, {"TPROF_QUOTA": "40KiB"}])
 def test_ranges_without_a_line_are_counted_and_cost_no_call_its_line(tmp_path, settings):
-    """Thousands of names, each new."""
+    """The program makes thousands of names, each new."""
     made = json.loads(run(tmp_path, "flood", **settings).stdout)
     everything = lines(tmp_path)
     found = named([line for line in everything if line.get("cat") == "NVTX"])

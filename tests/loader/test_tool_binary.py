@@ -28,7 +28,7 @@ def test_it_needs_no_library_no_loader_and_no_version_of_glibc():
 
 
 def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
-    """As a package is made: staged in DESTDIR, and moved afterwards."""
+    """This is how a package is made: staged in DESTDIR, and moved afterwards."""
     stage = tmp_path / "stage"
     done = subprocess.run(
         ["cmake", "--install", BUILD, "--prefix", "/opt/tprof", "--strip"],

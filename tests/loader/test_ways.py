@@ -1,4 +1,4 @@
-"""Every way in which a program can reach NCCL and CUDA: calls made, calls counted, what is said.
+"""Tries every way in which a program can reach NCCL and CUDA: calls made, calls counted, what is said.
 
 The rows of ways/README.md are what these tests see: a row that changes fails here, and
 `TPROF_WRITE_WAYS=1 pytest tests/loader/test_ways.py` writes the page anew.
@@ -26,21 +26,21 @@ FOREIGN = REPO / "tests/loader/ways/foreign.py"
 PAGE = REPO / "tests/loader/ways/README.md"
 
 Calls = tuple[int, int]  # collectives, copies
-ONCE = (3, 2)  # what ways/calls.cpp makes
+ONCE = (3, 2)  # made by ways/calls.cpp
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """One row: the command, and what is other than usual about its environment."""
+    """One row: the command, and what is unusual about its environment."""
 
     text: str
     command: tuple = ()
     made: Calls = ONCE
-    counted: Calls | None = None  # all that was made
+    counted: Calls | None = None  # None: all that was made
     env: dict = dataclasses.field(default_factory=dict)
     preload: tuple = (LIBTPROF,)
-    needs: str | None = None  # a library that has to be there, or "cffi"
-    tally: bool = True  # else on the instant libraries: `made` is what the program says it made
+    needs: str | None = None  # a library that has to be there, "cffi", "musl-gcc" or "root"
+    tally: bool = True  # False: on the instant libraries, without a tally; `made` is taken for granted
     output: tuple = (0, "")  # exit code and standard output
 
 
@@ -62,7 +62,7 @@ def before(library: str, **more) -> dict:
 
 JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 HEAPTRACK = "/usr/lib/heaptrack/libheaptrack_preload.so"
-INTO_A_FILE = {"DUMP_HEAPTRACK_OUTPUT": "heaptrack"}  # of its own: heaptrack locks it
+INTO_A_FILE = {"DUMP_HEAPTRACK_OUTPUT": "heaptrack"}  # each run has its own: heaptrack locks it
 TWICE = (6, 4)
 NOTHING = (0, 0)
 TAKEN = {"TPROF_DLSYM": "1"}
@@ -134,7 +134,7 @@ def can_be_loaded(library: str) -> bool:
 
 
 def why_not(needs: str | None) -> str | None:
-    """Why a way can't be gone here."""
+    """Returns why a way can't be tried here, or None."""
     if needs == "musl-gcc" and shutil.which("musl-gcc") is None:
         return "musl-tools is not installed"
     if needs == "root" and os.geteuid() != 0:
@@ -145,7 +145,7 @@ def why_not(needs: str | None) -> str | None:
 
 
 def made_here(way: Way, folder: pathlib.Path) -> list[str]:
-    """The command, with the program that has to be built for it."""
+    """Builds the program that the command needs, and returns the command."""
     if way.command == (MUSL,):
         subprocess.run(["musl-gcc", "-o", folder / "program", PLAIN], check=True, timeout=60)
     elif way.command == (SETUID,):
@@ -168,7 +168,7 @@ def split(calls: dict[str, int]) -> Calls:
 
 
 def tallied(folder: pathlib.Path) -> Calls:
-    """By the stand-in."""
+    """Returns the calls that the stand-in tallied."""
     calls: dict[str, int] = {}
     for process in tally.read_all(folder):
         for row in process["rows"]:
@@ -177,7 +177,7 @@ def tallied(folder: pathlib.Path) -> Calls:
 
 
 def counted(traces: pathlib.Path) -> Calls:
-    """By libtprof.so."""
+    """Returns the calls that libtprof.so counted."""
     calls: dict[str, int] = {}
     for file in traces.iterdir():
         assert file.suffix == ".json", file
@@ -187,7 +187,7 @@ def counted(traces: pathlib.Path) -> Calls:
 
 
 def doctor(env: dict, *about) -> str:
-    """What it finds, or `no file` where nothing was traced."""
+    """Returns what doctor finds, or `no file` where nothing was traced."""
     if not about[0] == "--" and not any(about[0].iterdir()):
         return "no file"
     env = {k: v for k, v in env.items() if k in ("PATH", "LD_LIBRARY_PATH")}
@@ -202,7 +202,7 @@ def measure(way: Way, folder: pathlib.Path) -> list[str]:
         (folder / name).mkdir()
     env = environment(folder, way)
     command = made_here(way, folder)
-    # Who starts a setuid program is somebody else than its owner, or it is no other than others.
+    # Another user than its owner must start a setuid program, or it is like any other.
     user = {"user": "nobody", "cwd": "/"} if way.command == (SETUID,) else {"cwd": folder}
     done = subprocess.run(
         command, env=env, capture_output=True, text=True, check=False, timeout=60, **user
@@ -212,12 +212,12 @@ def measure(way: Way, folder: pathlib.Path) -> list[str]:
     seen = counted(folder / "traces")
     assert made == way.made
     assert seen == (way.made if way.counted is None else way.counted)
-    # tprof itself is a C++ program, which an old libstdc++ keeps from starting; and of Python it
-    # speaks of what is installed, which is none of this test's business.
+    # tprof itself is a C++ program, which an old libstdc++ keeps from starting. Of Python it tells
+    # what is installed, which does not matter here.
     asked = way.tally and command[0] != sys.executable
     before = doctor(env, "--", *command) if asked else ""
     after = doctor({}, folder / "traces")
-    # What is not counted is said.
+    # Calls that are not counted are reported.
     assert seen[0] == made[0] or re.search("missed", after)
     assert seen[1] == made[1] or re.search("(static|uncalled|second)_cudart|dlsym", after)
     plus = lambda calls: f"{calls[0]} + {calls[1]}"
@@ -226,7 +226,7 @@ def measure(way: Way, folder: pathlib.Path) -> list[str]:
 
 @pytest.fixture
 def folder():
-    """One that others may enter: pytest's own are for their owner alone."""
+    """Yields a folder that others may enter: pytest's own are for their owner alone."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
@@ -250,7 +250,7 @@ def test_the_page_has_a_row_for_each_way_and_no_other(page):
 
 
 class Page:
-    """ways/README.md: what it says, and what it is to say."""
+    """ways/README.md: the rows that it has, and those that it should have."""
 
     def __init__(self):
         text = PAGE.read_text() if PAGE.exists() else ""

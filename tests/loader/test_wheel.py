@@ -1,4 +1,4 @@
-"""What scripts/wheel makes (`make wheel`): pip alone installs it, and everything works from there."""
+"""scripts/wheel (`make wheel`) makes a wheel that pip alone installs, and everything works from there."""
 
 import pathlib
 import subprocess

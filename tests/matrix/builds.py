@@ -1,4 +1,4 @@
-"""The library built by each compiler; for aarch64 its unit tests and a program run under qemu."""
+"""Builds the library with each compiler; for aarch64, runs its unit tests and a program under qemu."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def cache_of(build: pathlib.Path) -> str:
 
 
 def headers() -> list[str]:
-    """Those of CUDA and NCCL that the build itself uses."""
+    """Returns the options for the headers of CUDA and NCCL that the build itself uses."""
     entry = r"^(TPROF_(?:CUDA|NCCL)_INCLUDE):PATH=(.+)$"
     found = re.findall(entry, cache_of(BUILD), re.MULTILINE)
     return [f"-D{name}={path}" for name, path in found]
@@ -91,7 +91,7 @@ def native(compiler: str, folder: pathlib.Path) -> Outcome:
 
 
 def aarch64(folder: pathlib.Path) -> Outcome:
-    """Its unit tests, and a program of four threads that says how many calls returned to it."""
+    """Runs its unit tests, and a program of four threads that says how many calls returned to it."""
     build, traces = folder / "build", folder / "traces"
     programs = ("unit_interpose", "session_threads")
     options = (*CROSS, *CROSS_COMPILERS)

@@ -17,7 +17,7 @@ def library_of(venv: pathlib.Path) -> pathlib.Path:
 
 
 def results(stdout: str) -> list[tuple[str, int]]:
-    """What the client printed of NCCL's functions: name and code."""
+    """Returns what the client printed of NCCL's functions: name and code."""
     pairs = (line.split(",")[0].rsplit(" ", 1) for line in stdout.splitlines())
     return [(name, int(code)) for name, code in pairs if name.startswith("nccl")]
 
@@ -29,7 +29,7 @@ def run(row: Row, venv: pathlib.Path, build: pathlib.Path, folder: pathlib.Path)
 def compare(
     library: pathlib.Path, left_out: tuple[str, ...], build: pathlib.Path, folder: pathlib.Path
 ) -> Outcome:
-    """The client that calls everything, without and with the preload."""
+    """Runs the client that calls everything, without and with the preload."""
     runtime = cuda.library_path()
     if runtime is None:
         raise Failed(f"no {' and '.join(cuda.SONAMES)} of NVIDIA's to link the client with")
@@ -54,7 +54,7 @@ def compare(
     for entry in rows:
         counted[entry["name"]] += entry["failed"]
         different += entry["calls"] + entry["count"] + entry["elements"] + entry["bytes"]
-    # What the library refused, of the functions that move data: each once, and nothing else.
+    # Each refused call of a function that moves data is counted once, and nothing else is.
     moving = set(counted) | (set(failed) & DATA)
     different += sum(abs(counted[name] - failed[name]) for name in moving)
     functions = len({name for name, _ in called})

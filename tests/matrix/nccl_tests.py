@@ -1,6 +1,6 @@
-"""nccl-tests' own programs, several ranks in a process, on the stand-in: our ledger against its
-tally and what nccl-tests prints, and every rank of `tprof summary` against the number of calls that
-nccl-tests makes by its options."""
+"""Runs nccl-tests' own programs, several ranks in a process, on the stand-in. Compares our ledger
+with its tally and with what nccl-tests prints, and every rank of `tprof summary` with the number of
+calls that nccl-tests makes by its options."""
 
 import collections
 import dataclasses
@@ -21,7 +21,7 @@ VARIABLE = "NCCL_TESTS"
 
 SIZES = ("-b", "1K", "-e", "16K", "-f", "2")
 DEFAULTS = {"-t": 1, "-g": 1, "-n": 5, "-w": 1, "-m": 1, "-c": 1, "-G": 0, "-N": 1}
-# Each program with each of them.
+# Each program runs with each of these.
 SHAPES = (
     ("-g", "4"),
     ("-t", "2", "-g", "2"),
@@ -42,7 +42,7 @@ SHAPES = (
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What one of its collectives is: functions, and how often each rank calls them."""
+    """One of nccl-tests' programs: its functions, and how often each rank calls them."""
 
     name: str
     functions: tuple[str, ...]
@@ -70,7 +70,7 @@ def folder() -> pathlib.Path | None:
 
 
 def why_not() -> str | None:
-    """Why the row can't be run here; its line in the table stays."""
+    """Returns why the row can't be run here, or None; its line in the table stays."""
     if folder() is None:
         return f"{VARIABLE} names no folder with nccl-tests' programs"
     missing = [p.name for p in PROGRAMS if not (folder() / f"{p.name}_perf").exists()]
@@ -109,9 +109,10 @@ def last_words(launched: Launched) -> str:
 
 
 def executed_per_line(options: dict[str, int]) -> int:
-    """How often a collective is executed for one line of its table (src/common.cu, BenchTime and
-    TimeTest): warming up, then out of place and in place one to begin with, the timed ones, those
-    whose data is checked. All but the warming up again in each cycle."""
+    """Returns how often a collective is executed for one line of its table (src/common.cu,
+    BenchTime and TimeTest). After the warm-up, out of place and in place each run once to begin
+    with, then the timed ones and those whose data is checked. Each cycle repeats all but the
+    warm-up."""
     launches = options["-G"] or 1
     timed = options["-n"] * options["-m"] * launches
     return options["-w"] + options["-N"] * 2 * (1 + timed + options["-c"])
@@ -122,7 +123,7 @@ LINE = re.compile(r"^ +\d+ +(\d+) +\w+ +(?:\w+ +)?-?\d+ ", re.MULTILINE)
 
 
 def expected(program: Program, options: dict[str, int], output: str) -> tuple[int, int]:
-    """Calls of each of the program's functions on a rank, and the sum of their counts."""
+    """Returns the calls of each of the program's functions on a rank, and the sum of their counts."""
     # A cycle prints the whole table again.
     printed = [int(count) for count in LINE.findall(output)]
     counts = printed[: len(printed) // options["-N"]]
@@ -137,7 +138,7 @@ def expected(program: Program, options: dict[str, int], output: str) -> tuple[in
 def compare(
     program: Program, options: dict[str, int], launched: Launched, build: pathlib.Path
 ) -> tuple[int, int]:
-    """Calls that the stand-in counted, and how much is different anywhere."""
+    """Returns the calls that the stand-in counted, and how much is different anywhere."""
     ranks = options["-t"] * options["-g"]
     tally = launched.only_tally()
     file = launched.only_rank()
@@ -161,7 +162,7 @@ def compare(
 
 
 def lanes_differ(ours: dict, ranks: int, traces: pathlib.Path, build: pathlib.Path) -> int:
-    """`summary` and `check` say of each rank of the process what its communicator counted."""
+    """Returns how much `summary` and `check` differ from what each rank's communicator counted."""
     code, summary = tprof(build, "summary", traces)
     differs = code + abs(len(summary["ranks"]) - ranks) + len(summary["findings"])
     named = {(key[0], key[4]) for key in ours if key[4] is not None}

@@ -1,4 +1,4 @@
-"""What a row's runs gave."""
+"""The outcome of a row's runs."""
 
 import dataclasses
 
@@ -12,4 +12,4 @@ class Outcome:
 
 
 class Failed(Exception):
-    """The client did not come to its end, or not as it does without us."""
+    """The client did not come to its end, or ended differently from how it does without us."""

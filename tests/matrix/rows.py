@@ -176,7 +176,7 @@ def named(key: str) -> Row:
 
 
 def selected(names: list[str]) -> list[Row]:
-    """Rows whose client, client==version, or kind is named; "nccl" is short for all of NCCL."""
+    """Returns the rows whose client, client==version, or kind is named; "nccl" is short for all of NCCL."""
 
     def matches(row: Row, name: str) -> bool:
         return name in (row.key, row.client, row.kind, f"{row.client}-{row.version}")

@@ -33,7 +33,7 @@ def run_row(row: Row):
 
 
 def remove(row: Row, to_come: list[Row]) -> None:
-    """What no row that is still to come stands on."""
+    """Removes the environments that no row still to come needs."""
     needed = {other.base for other in to_come}
     for done in (row, *(other for other in ROWS if other.key == row.base)):
         if done.key not in needed:
@@ -41,7 +41,7 @@ def remove(row: Row, to_come: list[Row]) -> None:
 
 
 def without_paths(text: str) -> str:
-    """For the table, which is committed: this machine's folders mean nothing elsewhere."""
+    """Removes this machine's folders from text for the committed table: they mean nothing elsewhere."""
     for path in (str(BUILD), str(venvs.REPO), os.path.expanduser("~")):
         text = text.replace(path + "/", "")
     return " ".join(text.replace("|", "/").split())

@@ -29,7 +29,7 @@ def cells(row: Row, outcome: Outcome | None, trouble: str = "") -> list[str]:
 
 
 def read(path: pathlib.Path) -> dict[tuple[str, str], list[str]]:
-    """(client, version) -> the cells that an earlier run wrote."""
+    """Returns (client, version) -> the cells that an earlier run wrote."""
     if not path.exists():
         return {}
     lines = [line for line in path.read_text().splitlines() if line.startswith("| ")]

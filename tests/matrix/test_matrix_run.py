@@ -56,7 +56,7 @@ def test_the_calls_of_nccl_tests_follow_from_its_options_and_what_it_prints():
     assert launched[0] == 2 * (1 + 2 * (1 + 5 * 2 * 3 + 1))
     cycles = nccl_tests.expected(PROGRAM["all_reduce"], options | {"-N": 2}, PRINTED * 2)
     assert cycles[0] == 2 * (1 + 2 * 2 * (1 + 5 + 1))
-    # Two steps, of one part and of two.
+    # A hypercube of four ranks has two steps, of one part and of two.
     steps = nccl_tests.expected(PROGRAM["hypercube"], options | {"-g": 4}, PRINTED)
     assert steps == (2 * 2 * calls, 3 * (128 + 256) * calls)
 

@@ -1,5 +1,5 @@
-"""tprof replay: its lines make the calls of the job, by what nccl-tests makes of its options, and,
-where nccl-tests is, by running them."""
+"""tprof replay: its lines make the calls of the job. This follows from what nccl-tests makes of its
+options and, where nccl-tests is there, from running them."""
 
 import collections
 import random
@@ -21,7 +21,7 @@ PARTS = ("all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "gather_perf
 
 
 def made_by(command):
-    """(function, dtype, count, ranks, reduction, root) -> calls on all ranks, by nccl-tests' sources."""
+    """Returns (function, dtype, count, ranks, reduction, root) -> calls on all ranks, by nccl-tests' sources."""
     program, *words = command.split()
     given = dict(nccl_tests.pairs(tuple(words)))
     numbers = nccl_tests.DEFAULTS | {k: int(v) for k, v in given.items() if k in nccl_tests.DEFAULTS}
@@ -46,7 +46,7 @@ def of_lines(commands):
 
 
 def of_job(job):
-    """The same of what its ranks do; ends of sends and receives are no roots."""
+    """Returns the same for what the job's ranks do; peers of sends and receives are no roots."""
     total = collections.Counter()
     for rank in job.ranks:
         for op in rank.ops:
@@ -57,7 +57,7 @@ def of_job(job):
 
 
 def reasons(found):
-    """(why, function) -> calls that no line makes."""
+    """Returns (why, function) -> calls that no line makes."""
     total = collections.Counter()
     for left in found["left"]:
         total[left["why"], left["function"]] += left["calls"]
@@ -67,7 +67,7 @@ def reasons(found):
 def replay(folder, *more, code=0):
     returned, found = told("replay", folder, *more)
     assert (returned, found["schema"]) == (code, "tprof-replay/1")
-    # All calls are in the one or the other, with all that they moved.
+    # All calls are either in the lines or left out, with all that they moved.
     summary = told("summary", folder)[1]["buckets"]
     for figure in ("calls", "elements", "bytes"):
         together = sum(entry[figure] for entry in (*found["lines"], *found["left"]))
@@ -76,7 +76,7 @@ def replay(folder, *more, code=0):
 
 
 def random_job(seed):
-    """Any collectives on communicators of several sizes, each call once to five times."""
+    """Makes a job of random collectives on communicators of several sizes, each call once to five times."""
     dice = random.Random(seed)
     loop = loops.Loop([[0, 1, 2, 3], [0, 2], [1, 3], [0, 1, 2]], seed)
     for _ in range(60):
@@ -146,14 +146,14 @@ def test_what_no_line_makes_has_a_reason(tmp_path):
     for _ in range(6):
         loop.gather(1024)
         loop.reduce(0)
-        loop.send(0, 1, 64)  # of a pipeline: no ring
+        loop.send(0, 1, 64)  # a pipeline's send: no ring
     ranks = loop.job.ranks
     ranks[2].ops.append(jobs.Op("ncclAllReduce", loop.at, 512, 0, "float32", "sum"))
     ranks[0].ops.append(jobs.Op("ncclBroadcast", loop.at, 512, 0, "float32", peer=0, captured=True))
     ranks[0].launches = 5
     ranks[3].no_line = {0}
     found = replay(loop.job.write(tmp_path / "job"))
-    # One rank has a line less of the gathers: on the others they are one too many.
+    # One rank has one line of the gathers less, so the others have one too many.
     assert [line["times"] for line in found["lines"]] == [5]
     assert reasons(found) == {
         ("no_line", "ncclAllGather"): 1, ("ranks", "ncclAllGather"): 3, ("size", "ncclAllReduce"): 24,
@@ -173,7 +173,7 @@ def test_ranks_without_a_file_leave_their_communicator_out(tmp_path):
 
 
 def counted(folder):
-    """(function, dtype, ranks) -> calls, elements and bytes, by the stand-in."""
+    """Returns (function, dtype, ranks) -> calls, elements and bytes, as the stand-in counted them."""
     total = collections.Counter()
     for process in tally.read_all(folder):
         size = {comm["ordinal"]: comm["nranks"] for comm in process["comms"]}
@@ -185,7 +185,7 @@ def counted(folder):
 
 
 def sized(run):
-    """The ledger's rows by function, type and size class."""
+    """Returns the ledger's rows by function, type and size class."""
     total = collections.Counter()
     for path in run.traces.iterdir():
         for row in rankfile.read(path).ledger_rows():
@@ -196,7 +196,7 @@ def sized(run):
 
 
 def many_ranks(folder):
-    """Four ranks in a process; two communicators of two together make one line."""
+    """Runs four ranks in a process; two communicators of two together make one line."""
     return launch.start([BUILD / "many_ranks", "--devices", 4, "--steps", 5], folder)
 
 

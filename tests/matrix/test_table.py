@@ -1,4 +1,4 @@
-"""The committed table: of all rows, with no difference, and with nothing of the machine it is from."""
+"""The committed table has all rows, no difference, and nothing of the machine that it is from."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""A training script on the stand-in: our ledger against the stand-in's tally, FSDP's formulas."""
+"""Runs a training script on the stand-in, and compares our ledger with its tally and FSDP's formulas."""
 
 import collections
 import pathlib
@@ -36,14 +36,14 @@ def launch(one: Run, python: pathlib.Path, folder: pathlib.Path, libraries: str)
 
 
 def why(launched: Launched) -> str:
-    """The first line that says what was wrong."""
+    """Returns the first line that says what was wrong."""
     lines = (launched.stderr + launched.stdout).splitlines()
     telling = [line.strip() for line in lines if "standin:" in line or "Error:" in line]
     return (telling or lines or ["no word"])[0][:300]
 
 
 def compare(launched: Launched, one: Run) -> tuple[int, int]:
-    """Calls that the stand-in counted, and how much our figures differ from it and the formula."""
+    """Returns the calls that the stand-in counted, and how much our figures differ from it and the formula."""
     tallies = launched.tallies()
     files = {file.header["pid"]: file for file in launched.ranks()}
     if len(tallies) != one.ranks:
@@ -60,7 +60,7 @@ def compare(launched: Launched, one: Run) -> tuple[int, int]:
 
 
 def formula_difference(file: rankfile.RankFile, shard, ranks: int) -> int:
-    """Calls of a size that the model's shapes do not ask for, or that are missing."""
+    """Returns how many calls are of a size that the model's shapes do not ask for, or are missing."""
     model = formulas.Model()
     sizes = shard(model.root(), ranks), shard(model.block(), ranks)
     expected = formulas.gathers_and_scatters(*sizes, STEPS, reshard_after_forward=True)

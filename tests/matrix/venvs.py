@@ -16,7 +16,7 @@ TESTS_VENV = REPO / "build" / "venv"
 
 
 class CannotInstall(Exception):
-    """A package that is not to be had; the text says which and why."""
+    """A package could not be installed; the text says which and why."""
 
 
 def folder_of(row: Row) -> pathlib.Path:
@@ -36,12 +36,12 @@ def make(row: Row) -> pathlib.Path:
     if row.base:
         base = TESTS_VENV if row.base == rows.TESTS else make(rows.named(row.base))
         (site(venv) / "base.pth").write_text(f"{site(base)}\n")
-    # What is built from source is built with the same versions, and without CUDA kernels.
+    # Packages that are built from source use the same versions, and have no CUDA kernels.
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(row.packages) + "\n")
     env = os.environ | {"DS_BUILD_OPS": "0", "PIP_CONSTRAINT": str(constraints)}
     pip = [sys.executable, "-m", "pip", "--python", str(venv), "--disable-pip-version-check"]
-    # Not kept in pip's cache: the wheels of all rows are tens of gigabytes.
+    # The wheels are not kept in pip's cache: those of all rows are tens of gigabytes.
     options = ["install", "-q", "--no-input", "--retries", "2", "--no-cache-dir", "--no-deps"]
     for packages in in_order(row.packages):
         done = subprocess.run(
@@ -61,7 +61,7 @@ def make(row: Row) -> pathlib.Path:
 
 
 def in_order(packages: tuple[str, ...]) -> list[list[str]]:
-    """DeepSpeed comes as source, and is built with what the others bring."""
+    """Puts DeepSpeed last: it comes as source, and is built with what the others bring."""
     source = [package for package in packages if package.startswith("deepspeed")]
     rest = [package for package in packages if package not in source]
     return [group for group in (rest, ["--use-pep517", *source] if source else []) if group]

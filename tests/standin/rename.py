@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Links objects into one in which the listed functions are called standin_<name>.
 
-An older library is made of today's objects: where a prototype changed, today's body serves under
-another name, and a body of the old library's own has the name.
+An older library is made of today's objects. Where a prototype changed, today's body gets another
+name, and the name belongs to the old library's own body.
 """
 
 import argparse

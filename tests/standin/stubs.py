@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes C++ for every name of a real library that none of our objects defines.
 
-A harmless name returns 0; any other one says its name on stderr and aborts, so that a program that
-needs more than the stand-in has is told what.
+A harmless name returns 0. Any other one prints its name on stderr and aborts, so that the user
+learns what the stand-in lacks.
 """
 
 import argparse

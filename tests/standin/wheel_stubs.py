@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes stubs of the CUDA libraries that an installed PyTorch needs besides cudart, NCCL and the driver.
 
-What they must export is read from PyTorch's own libraries: its undefined symbols, by version node or,
-where the library has none, by prefix. Each returns 0, but for the few below. Nothing is made when
-the stubs of the same PyTorch are there already.
+They export the undefined symbols of PyTorch's own libraries, assigned by version node or, where the
+library has none, by prefix. Each returns 0, except for the few below. Nothing is made if the stubs
+of the same PyTorch exist already.
 """
 
 import argparse
@@ -18,7 +18,7 @@ CUDA = re.compile(r"lib(cu|nv)")
 NODES = {"NVSHMEM": "libnvshmem_host"}  # the others are named after their library
 PREFIXES = {"curand": "libcurand", "cusparseLt": "libcusparseLt", "cuFile": "libcufile"}
 
-# What must be more than "return 0": PyTorch keeps handles and asks for one algorithm.
+# These must do more than "return 0": PyTorch keeps handles and asks for one algorithm.
 BODIES = {
     "cublasCreate_v2": "(void** handle) { static char object; *handle = &object; return 0; }",
     "cublasLtCreate": "(void** handle) { static char object; *handle = &object; return 0; }",

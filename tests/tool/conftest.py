@@ -1,4 +1,4 @@
-"""What tests of the tool share: its doctor, and the healthy jobs that faults are planted in."""
+"""Fixtures of the tool's tests: its doctor, and the healthy jobs that faults are planted in."""
 
 import pytest
 from lib import faults

@@ -1,5 +1,5 @@
-// Preloaded: kills the process at the DIES_AT-th moment (from 1) of its changing a file: before,
-// in the middle of and after each call.
+// Preloaded, it kills the process at its DIES_AT-th moment (from 1). One moment is before and one
+// is after each call that changes a file, and one is in the middle of a pwrite().
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-"""tprof anonymize: nothing of the names is left, everything else is as it was."""
+"""tprof anonymize: no name is left, and everything else is as it was."""
 
 import getpass
 import gzip
@@ -29,7 +29,7 @@ def summary(path):
 
 
 def without_names(found):
-    """What stays of a summary: all but the names that it was asked to take out."""
+    """Returns a summary without the names that are taken out."""
     found = dict(found)
     found.pop("run_id")
     found["comms"] = [{k: v for k, v in comm.items() if k != "name"} for comm in found["comms"]]
@@ -41,7 +41,7 @@ def without_names(found):
 
 
 def shape(value):
-    """Keys and numbers, without strings and settings."""
+    """Returns keys and numbers, without strings and settings."""
     if isinstance(value, dict):
         return {
             key: sorted(inner) if key in ("config", "env") else shape(inner)
@@ -57,7 +57,7 @@ def lines(file):
 
 
 def with_names_everywhere():
-    """Rank 0 of the golden run, with NAME in every text that a system or a user chooses."""
+    """Returns rank 0 of the golden run, with NAME in every text that a system or a user chooses."""
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     for old, new in {
         '"run_id":"golden"': f'"run_id":"{NAME}"',
@@ -133,7 +133,7 @@ def test_lines_keep_their_keys_and_their_numbers_to_the_last_digit(tmp_path):
 
 
 def sample(rule):
-    """Some value that the schema's rule allows, with every property that it names."""
+    """Returns some value that the schema's rule allows, with every property that it names."""
     while "$ref" in rule and "properties" not in rule:
         rule = CONTRACT["$defs"][rule["$ref"].rsplit("/", 1)[1]]
     if "const" in rule or "enum" in rule:
@@ -155,7 +155,7 @@ def sample(rule):
 
 
 def test_every_key_of_the_contract_passes(tmp_path):
-    """So that a key added to the contract is not lost here."""
+    """Makes sure that a key added to the contract is not lost here."""
     contract = CONTRACT
     header, rest = [], []
     for name, rule in contract["$defs"].items():
@@ -164,10 +164,10 @@ def test_every_key_of_the_contract_passes(tmp_path):
         line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(rule)
         if "cat" in line:
             line |= {"ph": "X", "ts": 1.5, "dur": 1.5}
-        if name in ("line_range", "line_device_time"):  # as they begin
+        if name in ("line_range", "line_device_time"):  # such lines begin with these keys
             line = {"cat": line["cat"], "ph": "X"} | line
         if "rank" in line["args"]:
-            line["args"]["rank"] = 0  # of a world of 1
+            line["args"]["rank"] = 0  # the world has one rank
         (header if name == "line_header" else rest).append(line)
     rest.sort(key=lambda line: line["name"] == "tprof_footer")
     compact = [json.dumps(line, separators=(",", ":")) for line in header + rest]

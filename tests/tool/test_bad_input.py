@@ -11,7 +11,7 @@ from lib.tool import generate, tprof
 
 @pytest.fixture
 def complaint():
-    """complaint(command...) -> the one line on standard error of a command that exits with 2."""
+    """Returns complaint(command...), which gives the one line on standard error of a command that exits with 2."""
 
     def call(*arguments):
         result = tprof(*arguments)
@@ -25,7 +25,7 @@ def complaint():
 
 @pytest.fixture(params=["summary", "merge"])
 def command(request, tmp_path_factory):
-    """Both readers; a merge must not leave a file behind."""
+    """Yields both commands that read; a merge must not leave a file behind."""
     if request.param == "summary":
         yield lambda *paths: ("summary", *paths)
         return
@@ -98,7 +98,7 @@ def test_the_same_path_twice(complaint, command, tmp_path):
 def test_the_ends_of_two_processes_of_one_rank_in_one_file(
     complaint, command, tmp_path
 ):
-    """So large that of a closed file `summary` reads the two ends only."""
+    """The files are so large that `summary` reads only the two ends of a closed one."""
     generate(tmp_path / "one", 1, 2000)
     whole = (tmp_path / "one/rank-00000.json").read_text()
     base = json.loads(whole.splitlines()[2].rstrip(","))["args"]["base_time_ns"]
@@ -143,7 +143,7 @@ def test_one_rank_claimed_twice_in_a_job(tmp_path):
 
 
 def test_a_cut_file_is_summarised_or_refused_by_name(tmp_path):
-    """Totals are those of the last whole ledger line, as read here. (Every byte: unit test.)"""
+    """Totals are those of the last whole ledger line, as read here. (A unit test cuts at every byte.)"""
     generate(tmp_path / "run", 1, 6)
     whole = (tmp_path / "run/rank-00000.json").read_bytes()
     ledgers = []  # (first byte at which it counts, its calls)

@@ -1,4 +1,4 @@
-"""The big jobs of the benchmarks, small: what their maker says is in them is what `check` finds."""
+"""Small versions of the benchmarks' big jobs: `check` finds what their maker says is in them."""
 
 import pytest
 from lib import tool
@@ -9,7 +9,7 @@ RANKS, LINES = 24, 200
 
 @pytest.fixture
 def big_job(tmp_path):
-    """big_job(kind) -> the folder, and what is in it."""
+    """Returns big_job(kind), which gives the folder and what is in it."""
     return lambda kind: (tmp_path / kind, tool.big_job(tmp_path / kind, RANKS, LINES, kind))
 
 
@@ -48,7 +48,7 @@ def test_a_big_job_that_hung_has_one_rank_that_never_came(big_job):
 def test_a_big_job_that_was_killed_did_not_end_and_is_no_mismatch(big_job):
     found, status = check(big_job("killed")[0])
     assert status == 1
-    # A few calls apart is how far ranks are when all are killed.
+    # Ranks are a few calls apart when all are killed.
     assert {f["kind"] for f in found["findings"]} <= {"not_closed", "stopped"}
 
 

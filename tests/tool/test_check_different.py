@@ -1,4 +1,4 @@
-"""tprof check on jobs in which one rank does something else once: found, and named right."""
+"""tprof check on jobs in which one rank does something else once: it is found, and named right."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_ledgers_alone_name_rank_communicator_and_interval(
     assert finding["communicator"] == job.id(0)
     low, high = finding["between"]
     assert low <= seq < high
-    # The marks are at powers of two: nothing wider than from one to the next.
+    # The marks are at powers of two, so no interval is wider than from one to the next.
     assert high <= max(2 * low, 1) or high == low + 1
 
 
@@ -76,7 +76,7 @@ def test_lines_up_to_the_quota_tell_as_far_as_they_go(healthy_job, tmp_path):
 
 
 def test_a_skipped_call_among_equal_ones_shows_where_they_end(tmp_path):
-    """20 equal gathers of which one rank makes 19: the number is that of the last."""
+    """One rank makes 19 of 20 equal gathers: the number is that of the last."""
     job = jobs.healthy(4, 0, 1, [[0, 1, 2, 3]], point_to_point=False, copies=False)
     for rank in job.ranks:
         rank.ops = [jobs.Op("ncclAllGather", n, 500, 0, "float32") for n in range(20)]
@@ -117,7 +117,7 @@ def test_summary_says_so_too(healthy_job, tmp_path):
 def test_ranks_that_stand_in_one_collective_with_different_arguments(
     healthy_job, tmp_path, size, how, others_inside, place
 ):
-    """Ledgers hold what returned: of these calls only those of the others, or none."""
+    """Ledgers hold calls that returned: here only those of the other ranks, or none."""
     job, rank = healthy_job(size).job, RANK[size]
     at = faults.places(job, rank, 0)[place]
     job, op = faults.plant_different_inside(job, rank, 0, at, how, others_inside)

@@ -18,7 +18,7 @@ def planted(healthy, place, plant, tmp_path, **options):
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_killed_rank_that_the_others_wait_for(healthy, place, tmp_path, inside):
-    """It never came; the others stand in the call, or behind it."""
+    """It never came; the others stand in the call, or after it."""
     job, folder, rank, at, op = planted(
         healthy, place, faults.plant_killed, tmp_path, inside=inside
     )
@@ -56,7 +56,7 @@ def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(
 @pytest.mark.parametrize("ahead_s", [-3600, -2, 2, 3600])
 @pytest.mark.parametrize("plant", ["killed_inside", "hung", "killed", "elsewhere"])
 def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, plant, ahead_s):
-    """What is found of hosts with one clock is found, or less, and never more."""
+    """Hosts with different clocks yield the findings of hosts with one clock, or fewer, and never more."""
     found = []
     for clock_s in (0, ahead_s):
         job, op = getattr(faults, f"plant_{plant}")(healthy_job(8).job, 5, 0, 9)
@@ -68,14 +68,14 @@ def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, pl
     same, apart = found
     assert same[0] == ("hang" if plant in ("hung", "elsewhere") else "stopped")
     assert apart[1:] == same[1:]
-    # That it lived on while others waited, clocks an hour apart do not tell.
+    # Clocks an hour apart do not tell that the rank lived on while others waited.
     assert apart[0] == same[0] or (plant, apart[0]) == ("elsewhere", "stopped")
 
 
 @pytest.mark.parametrize("late", [500, 9_900, 18_000, 60_000])
 @pytest.mark.parametrize("end", ["closed", "recovered"])
 def test_how_long_others_lived_on_changes_no_verdict(tmp_path, end, late):
-    """A pipeline whose middle rank crashes, 50 ms to 6 s before the others are killed."""
+    """The middle rank of a pipeline crashes 50 ms to 6 s before the others are killed."""
     job = jobs.healthy(3, 12, 4, [[0, 1, 2]], point_to_point=False)
     at = 5000
     for rank in job.ranks:
@@ -103,7 +103,7 @@ def within(file, *names, thread=7):
 
 @pytest.mark.parametrize("plant", [faults.plant_hung, faults.plant_killed])
 def test_where_in_the_program_a_rank_stands(healthy, tmp_path, plant):
-    """Of a rank inside a call, and of one that never came to it."""
+    """Covers a rank inside a call, and one that never came to it."""
     job, folder, rank, at, op = planted(healthy, "middle", plant, tmp_path)
     within(folder / f"rank-{rank:05}.json", "step 12", "layer 3 / \x1b[31mattention")
     within(folder / f"rank-{rank:05}.json", "loading", thread=9)
@@ -146,7 +146,8 @@ def test_a_rank_that_left_in_order(healthy, place, tmp_path):
 
 
 def crashed(ends, hosts=None, clocks_s=None):
-    """All ranks did the same; rank: (how it ended, at which place in the program)."""
+    """Returns a job whose ranks all did the same. `ends`: for each rank, how it ended and at which
+    place in the program."""
     job = jobs.healthy(4, 12, 4, [[0, 1, 2, 3]], point_to_point=False)
     for number, (end, until) in enumerate(ends):
         rank = job.ranks[number]
@@ -161,7 +162,7 @@ TERMINATED = [("recovered", 9000), ("recovered", 9010)]
 
 
 def test_who_failed_is_named_and_not_whom_the_launcher_then_ended(tmp_path):
-    """Two ranks closed with an exception, the others were terminated 0.4 s later."""
+    """Two ranks closed with an exception; the others were terminated 0.4 s later."""
     job = crashed(FAILED + TERMINATED)
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
     assert (finding["kind"], finding["severity"], finding["ranks"]) == ("stopped", "warning", [0, 1])
@@ -182,7 +183,7 @@ def test_ends_that_nothing_tells_apart_are_said_to_be(tmp_path):
 
 @pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
 def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tmp_path, before, said):
-    """0.1 s before the others: a sign of life may be that old."""
+    """One rank was last heard of 0.1 s before the others, but a sign of life may be that old."""
     job = crashed([("recovered", 5000)] * 3 + [("recovered", 5000 - before)])
     result = tprof("check", job.write(tmp_path / "job"), "--json")
     (finding,) = json.loads(result.stdout)["findings"]
@@ -193,7 +194,7 @@ def test_who_was_last_heard_of_first_is_said_and_nothing_made_of_it(tmp_path, be
 
 
 def test_who_left_is_named_where_others_left_a_moment_later(tmp_path):
-    """Rank 1 left before a collective, rank 0 with the error of it: counts tell them apart."""
+    """Rank 1 left before a collective, and rank 0 with that collective's error: counts tell them apart."""
     job = crashed([("closed", 5000), ("closed", 100), ("recovered", 5500), ("recovered", 5500)])
     del job.ranks[1].ops[-1]
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
@@ -212,7 +213,7 @@ def test_a_rank_that_was_killed_first(tmp_path):
 def test_ends_on_other_hosts_are_compared_only_beyond_the_doubt_of_their_clocks(
     tmp_path, clock_s, first
 ):
-    """Of two hosts whose clocks are an hour apart, each has its own that ended first."""
+    """With clocks an hour apart, each of the two hosts has its own rank that ended first."""
     ends = [("closed", 5000), ("recovered", 95_000), ("closed", 90_000), ("recovered", 99_000)]
     job = crashed(ends, [0, 0, 1, 1], [0, 0, clock_s, clock_s])
     (finding,) = worse_than_notes(job.write(tmp_path / "job"))
@@ -252,7 +253,7 @@ def test_a_rank_in_its_own_code_while_the_others_wait(healthy, place, tmp_path):
 
 
 def test_places_are_named_from_ledgers_alone(healthy, place, tmp_path):
-    """Without lines nobody knows since when, and which function those called that did return."""
+    """Without lines nobody knows since when a rank stands there, or which function the calls that returned were of."""
     job, folder, rank, at, op = planted(healthy, place, faults.plant_hung, tmp_path)
     (finding,) = worse_than_notes(folder, "--no-lines")
     assert_names(finding, job, "stopped", [rank], at, op.function)
@@ -263,7 +264,7 @@ def test_places_are_named_from_ledgers_alone(healthy, place, tmp_path):
 
 
 def test_ranks_that_end_between_two_calls_without_closing_are_a_note(tmp_path):
-    """As idle workers do whose launcher ends them by a signal."""
+    """Idle workers end like this when their launcher ends them by a signal."""
     job = jobs.healthy(4, 30, 5)
     for rank in job.ranks:
         rank.end = "recovered"
@@ -294,7 +295,7 @@ def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tmp_path, 
 
 
 def as_child_of(parent, folder, pid):
-    """A process that the rank forked, which made one copy and was killed."""
+    """Makes the file of a process that the rank forked, which made one copy and was killed."""
     job = jobs.healthy(1, 3, 5)
     rank = job.ranks[0]
     rank.ops, rank.order, rank.end = [jobs.Op("cudaMemcpyAsync", 1, 16)], [], "recovered"

@@ -10,7 +10,7 @@ from lib.tool import merged, not_as_the_contract_says, tprof
 
 
 def varied(seed):
-    """A healthy job of some shape, and how it was traced."""
+    """Returns a healthy job of some shape, traced in some way."""
     rng = random.Random(seed)
     size = rng.choice([1, 2, 2, 3, 4, 5, 8, 12])
     comms = None
@@ -28,7 +28,7 @@ def varied(seed):
             rank.quota = rng.randint(0, 40)
         if rng.random() < 0.3:
             rank.shuffle = random.Random(seed)
-    if rng.random() < 0.2:  # what some ranks call into a CUDA graph, all do
+    if rng.random() < 0.2:  # all ranks call the same into a CUDA graph
         graph = set(rng.sample(range(120), 30))
         for rank in job.ranks:
             rank.launches = 7

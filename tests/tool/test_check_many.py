@@ -1,4 +1,4 @@
-"""tprof check where there is much of one kind: the same words always, few of them, soon."""
+"""tprof check where there is much of one kind: it always says the same, briefly, and soon."""
 
 import dataclasses
 import random
@@ -9,13 +9,13 @@ from lib.tool import tprof, worse_than_notes
 
 
 def pairs(ranks, operations=12, seed=5):
-    """The world and its ranks two by two: half as many communicators as ranks."""
+    """Makes a job on the world and on its ranks two by two: half as many pairs as ranks."""
     comms = [list(range(ranks)), *([r, r + 1] for r in range(0, ranks, 2))]
     return jobs.healthy(ranks, operations, seed, comms, point_to_point=False)
 
 
 def held_up_in_pairs(ranks):
-    """Each pair in a call of its own, of which one rank does not come back."""
+    """Makes a job in which each pair is in a call of its own, from which one rank does not return."""
     job = pairs(ranks)
     for rank in job.ranks:
         rank.end, rank.until = "recovered", 70_000
@@ -28,7 +28,7 @@ def held_up_in_pairs(ranks):
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_the_order_of_the_files_changes_no_byte(tmp_path, form):
-    """Of more places than are shown, the same ones are."""
+    """Where there are more places than are shown, the same ones are shown."""
     files = sorted(held_up_in_pairs(40).write(tmp_path / "job").iterdir())
     rng = random.Random(3)
     printed = set()
@@ -57,7 +57,7 @@ def test_a_communicator_whose_ranks_did_not_has_a_line_of_its_own(tmp_path):
 
 
 def rank_dependent_sizes(ranks, like=1):
-    """The third collective of the world has a size of its own on each `like` ranks."""
+    """Makes a job whose third collective on the world has another size for every `like` ranks."""
     job = jobs.healthy(ranks, 9, 2, [list(range(ranks))], point_to_point=False)
     for rank in range(ranks):
         i = faults.index_of(job, rank, 0, 2)

@@ -1,4 +1,4 @@
-"""tprof check on traces that lack a rank, a line or a count, or whose clock was set: said, once."""
+"""tprof check on traces that lack a rank, a line or a count, or whose clock was set: it says so, once."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_lines_that_are_missing(healthy, place, tmp_path):
     plan = job.ranks[rank]
     plan.no_line = {faults.index_of(job, rank, 0, at)}
     (finding,) = worse_than_notes(job.write(tmp_path / "gap", written))
-    # Behind the last line there is no gap to see: then the ledger has more than the lines.
+    # After the last line there is no gap to see; then the ledger has more than the lines.
     if place == "last":
         assert (finding["kind"], finding["ranks"]) == ("ledger_lines", [rank])
         assert finding["function"] == job.collectives(rank, 0)[at].function
@@ -44,7 +44,7 @@ def test_lines_that_are_missing(healthy, place, tmp_path):
 
 
 def test_lines_that_found_the_ring_full(healthy, place, tmp_path):
-    """Counted as dropped, so that nothing else is wrong with them."""
+    """They are counted as dropped, so that nothing else is wrong with them."""
     written, rank = healthy
     job = written.job.copy()
     at = faults.places(job, rank, 0)[place]
@@ -81,7 +81,7 @@ def test_a_ledger_that_decreases(healthy, tmp_path):
 
 @pytest.mark.parametrize("step_s, kinds", [(-2, ["clock_step"]), (2, []), (0.0005, [])])
 def test_a_clock_that_was_set(healthy, tmp_path, step_s, kinds):
-    """Back is a warning, forward a note, half a millisecond nothing."""
+    """A step back is a warning, a step forward a note, and half a millisecond is nothing."""
     written, rank = healthy
     job = written.job.copy()
     job.ranks[rank].clock_step_ns = int(step_s * 1e9)

@@ -9,7 +9,8 @@ from lib.tool import worse_than_notes
 
 
 def with_talk(healthy, place, count=5):
-    """The job with `count` sends and receives of two ranks, and which of them is at that place."""
+    """Adds `count` sends and receives of two ranks. Returns the job, the sender, how many sends it
+    had made before, and which of the new ones is at that place."""
     written, rank = healthy
     job = written.job.copy()
     members = job.comms[0]

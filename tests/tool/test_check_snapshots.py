@@ -5,12 +5,12 @@ from lib import jobs
 from lib.tool import worse_than_notes
 
 SECOND = 10**9 // jobs.STEP_NS
-LATER = 60 * SECOND  # the collective behind a long pause that all ranks made
+LATER = 60 * SECOND  # the collective after a long pause, which all ranks made
 STUCK_S = 30  # the default
 
 
 def job_of(ranks):
-    """All make three collectives, and one a minute later."""
+    """Returns a job whose ranks all make three collectives and one a minute later, and that last one."""
     job = jobs.Job([list(range(ranks))], [], 11)
     ops = [jobs.Op("ncclAllReduce", at, 64, 0, "float32", "sum") for at in (1, 2, 3, LATER)]
     job.ranks = [jobs.Rank(list(ops), [0]) for _ in range(ranks)]
@@ -33,7 +33,7 @@ def not_known(rank, time):
 @pytest.mark.parametrize("others", ["closed", "recovered", "snapshot"])
 @pytest.mark.parametrize("lines", [True, False])
 def test_a_snapshot_older_than_what_the_others_called_blames_nobody(tmp_path, others, lines):
-    """40 s into the pause is its last snapshot; the others, seen later, went on."""
+    """Rank 1's last snapshot is 40 s into the pause; the others, seen later, went on."""
     job, _ = job_of(3)
     known_until(job.ranks[1], 40)
     for rank in job.ranks[::2]:

@@ -66,7 +66,7 @@ def test_a_broken_line_is_named_by_file_and_byte(tmp_path):
 
 
 def test_numbers_without_end_cost_no_time(tmp_path):
-    """A ledger that claims 2^62 collectives on both sides, and a line that is one of them."""
+    """The ledgers claim 2^62 collectives on both sides, and a line claims to be one of them."""
     job = jobs.healthy(2, 20, 3, [[0, 1]])
     folder = job.write(tmp_path / "job")
     n = len(job.collectives(0, 0))
@@ -80,7 +80,7 @@ def test_numbers_without_end_cost_no_time(tmp_path):
 
 @pytest.fixture
 def hanging(request, tmp_path):
-    """A native job on the stand-in whose rank 1 does not come back from its 5th reduce-scatter."""
+    """Runs a native job on the stand-in whose rank 1 does not return from its 5th reduce-scatter."""
     settings = {k: v.format(tmp_path) for k, v in getattr(request, "param", {}).items()}
     (tmp_path / "node").mkdir()
     command = [BUILD / "native_trainer", "--ranks", "2", "--steps", "50"]
@@ -88,13 +88,13 @@ def hanging(request, tmp_path):
         yield job
 
 
-# The 4th, which is of its largest layer: what is open behind it stays open.
+# The 4th reduce-scatter, of the largest layer; the call that is open after it stays open.
 LAST = "the last call of rank 1 that returned: ncclReduceScatter of 393,216 float32, avg, at "
 
 
 def named(job, traces):
-    """The finding about rank 1, once it stands in its call. Any open call counts as stuck here, so
-    it is asked until the one that stays is there."""
+    """Returns the finding about rank 1, once it stands in its call. Any open call counts as stuck
+    here, so this asks until the call that stays is there."""
     for _ in range(1000):
         assert job.poll() is None
         result = tprof("check", traces, "--json", "--stuck-after", "0")
@@ -117,7 +117,7 @@ def test_a_running_job_that_hangs_is_named_while_it_runs(hanging, tmp_path):
 
 @pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}/node"}], ids=["node"], indirect=True)
 def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path):
-    """As from another node, while the job runs and when it is dead and gone."""
+    """This is the view from another node, while the job runs and when it is dead and gone."""
     traces = tmp_path / "traces"
 
     def found(kind, *ranks):
@@ -138,7 +138,7 @@ def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, tmp_path)
 
 
 def ended(traces):
-    """What is found once nobody runs any more: who was killed may not be gone."""
+    """Returns the findings once no rank runs any more, else None: a killed process may not be gone yet."""
     found = json.loads(tprof("check", traces, "--json").stdout)["findings"]
     return None if "running" in {f["kind"] for f in found} else found
 
@@ -150,7 +150,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("hanging", SETTINGS, ids=str, indirect=True)
 def test_what_was_called_last_is_known_whatever_was_written(hanging, tmp_path):
-    """Of a running job, of one that was killed, and of what recovery makes of it."""
+    """Covers a running job, one that was killed, and what recovery makes of it."""
     traces = tmp_path / "traces"
     finding = named(hanging, traces)
     place = (finding["seq"], finding["function"])
@@ -165,7 +165,7 @@ def test_what_was_called_last_is_known_whatever_was_written(hanging, tmp_path):
         assert tprof("recover", traces).returncode == 0
     for line in lines_of(traces / "rank-00001.json"):
         SCHEMA.validate(json.loads(line))
-    # What other files are made of it says the same.
+    # Files that other commands make of it say the same.
     for command, folder in (("merge", "merged.json"), ("anonymize", "public")):
         assert tprof(command, traces, "-o", tmp_path / folder).returncode == 0
         assert LAST in tprof("check", tmp_path / folder).stdout

@@ -1,4 +1,4 @@
-"""Hosts whose clocks differ on one axis, against the clocks that they really had."""
+"""Puts hosts whose clocks differ on one axis, and compares this with the clocks that they really had."""
 
 import json
 
@@ -10,7 +10,7 @@ HOSTS, RANKS = 3, 2
 
 
 def merged(tmp_path, *options):
-    """-> the merged trace, and what is said of the clocks."""
+    """Returns the merged trace, and what the command says of the clocks."""
     to = tmp_path / "merged.json"
     done = tprof("merge", tmp_path / "run", "-o", to, *options)
     assert done.returncode == 0, done.stderr
@@ -36,7 +36,7 @@ def test_hosts_are_on_one_axis_to_a_microsecond(tmp_path):
     assert off[len(off) // 2] < 1000 and off[-1] < 4000
     assert "3 hosts are aligned by 1,000 collectives" in said
     assert [clock["ranks"] for clock in clocks_of(trace)] == [[0, 1], [2, 3], [4, 5]]
-    # As far as is said, and no further; nobody leaves before the last has come.
+    # Clocks are off by no more than is said; nobody leaves before the last has come.
     assert off[-1] <= max(clock["at_most_ns"] for clock in clocks_of(trace))
 
 
@@ -60,7 +60,7 @@ def test_ranks_of_one_host_have_one_clock_whatever_their_wall_clocks_said(tmp_pa
     truth = clock_job(tmp_path / "run", 1, 4, 50)
     trace, said = merged(tmp_path)
     assert said == ""
-    # Drift within a collective, and rounding.
+    # Drift within a collective, and rounding, make no more.
     assert max(errors(trace, truth, 1)) <= 2
     assert len(left(trace)) == 50
 
@@ -73,7 +73,7 @@ def test_merging_what_was_aligned_changes_nothing(tmp_path):
 
 
 def test_a_host_that_nobody_met_keeps_its_wall_clock(tmp_path):
-    """Rank files of ranks 2 and 3 only: they share a host; and of 0 and 2: two hosts, aligned."""
+    """Only the files of ranks 0 and 2 are left: they are of two hosts, which are aligned."""
     clock_job(tmp_path / "run", HOSTS, RANKS, 100)
     for rank in (1, 3, 4, 5):
         (tmp_path / f"run/rank-0000{rank}.json").unlink()

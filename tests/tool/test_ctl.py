@@ -249,7 +249,7 @@ def test_a_process_that_is_stopped_obeys_when_it_goes_on(tmp_path):
 
 
 def as_another_user(*arguments):
-    """By a copy of the tool: where it was built may be root's alone."""
+    """Runs a copy of the tool: where it was built may be root's alone."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         copy = shutil.copy(TPROF, place)
@@ -275,7 +275,7 @@ def test_another_user_is_refused(tmp_path):
 
 
 def test_a_process_of_another_version_is_left_alone(tmp_path):
-    layout_at = 8  # behind the magic
+    layout_at = 8  # after the magic
     with commanded(tmp_path) as job:
         ring = job.ring()
         with ring.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""tprof doctor -- CMD: what of a command would be traced, and what not, and why."""
+"""tprof doctor -- CMD: it says what of a command would be traced, what would not, and why."""
 
 import os
 import re
@@ -16,7 +16,7 @@ def test_a_healthy_program_is_served_by_the_libraries_that_it_would_load(doctor)
     assert (report["about"], report["findings"]) == ("command", [])
     rows = subprocess.check_output([BUILD / "wrapped_functions"], text=True, timeout=60).split()
     functions = {f["name"]: f["library"] for f in report["functions"]}
-    # The driver's are counted on request only, CUPTI's are none that count.
+    # The driver's functions count on request only, and CUPTI's never do.
     assert sorted(functions) == sorted(row for row in rows if not re.match("cu(pti)?[A-Z]", row))
     assert functions["ncclAllGather"] == str(INSTANT / "libnccl.so.2")
     assert functions["cudaMemcpy"] == str(INSTANT / "libcudart.so.13")
@@ -24,7 +24,7 @@ def test_a_healthy_program_is_served_by_the_libraries_that_it_would_load(doctor)
 
 
 def test_a_library_is_found_as_the_loader_finds_it(doctor, tmp_path):
-    """By RUNPATH, unless LD_LIBRARY_PATH has one."""
+    """It is found by RUNPATH, unless LD_LIBRARY_PATH has one."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         shutil.copy(INSTANT / "libnccl.so.2", tmp_path / name)
@@ -108,7 +108,7 @@ def test_a_program_that_is_cut(doctor, tmp_path, size):
 
 
 def test_no_byte_of_a_damaged_program_is_more_than_a_finding_or_one_line(tmp_path, doctor):
-    """Every 16-bit word of the headers, made as large as can be."""
+    """Each 16-bit word of the headers in turn is made as large as can be."""
     original = CALLER.read_bytes()
     program = tmp_path / "program"
     for at in range(16, 64 + 4 * 56, 2):

@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_made(doctor):
 
 
 def test_a_folder_that_cannot_be_written_to(doctor):
-    """Nobody can make a file in /proc/sys, root neither."""
+    """Nobody can make a file in /proc/sys, not even root."""
     finding = only(doctor(env={"TPROF_OUTPUT_DIR": "/proc/sys"}), "output_unusable", "error")
     assert "cannot create a file in /proc/sys" in finding["text"]
 
@@ -110,7 +110,7 @@ def test_a_ring_dir_that_cannot_be_is_said_and_one_that_can_is_in_force(doctor, 
 
 
 def test_where_no_folder_can_hold_a_ring_file(tmp_path):
-    """ramfs is not on the list of what maps safely."""
+    """ramfs is not on the list of file systems that map safely."""
     if str(BUILD).startswith("/tmp/") or subprocess.run(["unshare", "-m", "true"]).returncode != 0:
         pytest.skip("needs the right to mount, and not over the build")
     script = """for folder in /tmp /dev/shm; do mount -t ramfs none $folder || exit 77; done
@@ -165,7 +165,7 @@ def test_tools_that_variables_bring_in(doctor, variable, kind):
 
 
 def beside(folder, make_library):
-    """A copy of tprof with another libtprof.so beside it."""
+    """Runs a copy of tprof with another libtprof.so beside it."""
     folder.mkdir()
     shutil.copy(BUILD / "tprof", folder / "tprof")
     make_library(folder / "libtprof.so")

@@ -12,7 +12,7 @@ from lib.tool import generate, tprof
 
 @pytest.fixture
 def traced(tmp_path):
-    """traced(argument..., variable=value...) -> the folder of a traced program's rank file."""
+    """Returns traced(argument..., variable=value...), which gives the folder of a traced program's rank file."""
 
     def run(*arguments, **variables):
         env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(INSTANT)}
@@ -68,7 +68,7 @@ def test_advice_is_never_what_is_in_force(doctor, tmp_path, on):
         for kind, settings in SEEN_WITH.items():
             advised = {name for name in OPT_INS if f"{name}=1" in next_of.get(kind, "")}
             assert advised == settings - on, kind
-            # Where nothing is left to do, nothing is left to say.
+            # A finding that leaves nothing to do is not there at all.
             assert next_of.get(kind, "something") != ""
         assert ("TPROF_DLSYM=1" in next_of["missed"]) == ("TPROF_DLSYM" not in on)
         assert "TPROF_DRIVER" not in next_of["missed"]

@@ -1,4 +1,4 @@
-"""tprof export: what is in the tables, against the lines and against the stand-in's own count."""
+"""tprof export: compares the tables with the lines and with the stand-in's own count."""
 
 import collections
 import csv
@@ -42,7 +42,7 @@ def rows(db, table, order="rowid"):
 
 
 def events_of(file):
-    """Its calls, with times in nanoseconds."""
+    """Yields its calls, with times as text, so that nanoseconds() can read them exactly."""
     for line in lines_of(file):
         event = json.loads(line, parse_float=str)
         if event["ph"] in "XB" and event.get("cat") in jobs.BUCKETS.values():
@@ -50,7 +50,7 @@ def events_of(file):
 
 
 def call_of(event, rank):
-    """The row of a call, as far as its line says it."""
+    """Returns the row of a call, as far as its line says it."""
     args = event["args"]
     size = jobs.DTYPES.get(args.get("dtype"), (0, 1))[1]
     unfinished = event["ph"] == "B"
@@ -71,7 +71,7 @@ def in_any_order(calls):
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    """Healthy but for one captured call, and one that did not return: its folder and its database."""
+    """Returns folder and database of a job that is healthy but for a captured call, and one that did not return."""
     folder = tmp_path_factory.mktemp("job")
     made = jobs.healthy(4, 60, 7)
     made.ranks[1].end = "recovered"
@@ -120,7 +120,7 @@ def test_the_other_tables_are_those_of_the_lines(job):
 
 
 def test_device_times_are_with_their_calls(tmp_path):
-    """Lines of device times, of which some stand before their calls."""
+    """Some lines of device times stand before their calls."""
     clock_job(tmp_path / "run", 1, 2, 200)
     for file in (tmp_path / "run").iterdir():
         lines = list(lines_of(file))
@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_nothing_half(tmp_path):
 
 @pytest.mark.parametrize("kind", ["--sqlite", "--csv"])
 def test_a_signal_leaves_nothing_half(tmp_path, kind):
-    """It comes when something is there, unless all of it is by then."""
+    """The signal comes when part of the output is there, unless all of it is by then."""
     generate(tmp_path / "run", 4, 5000)
     command = [BUILD / "tprof", "export", tmp_path / "run", kind, tmp_path / "out"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -292,9 +292,9 @@ def test_the_page_names_every_column(job):
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory):
-    """Two ranks of a training loop that has all that the page's queries ask for: a backward pass, of
-    each collective a device time, of each step a range `forward`, and pageable memory. Folder, database,
-    where steps begin."""
+    """Returns folder, database, and where steps begin, of two ranks of a training loop. It has all
+    that the page's queries ask for: a backward pass, a device time of each collective, a range
+    `forward` of each step, and pageable memory."""
     folder = tmp_path_factory.mktemp("loop")
     made = loops.fsdp(loops.Shape(steps=9))
     for rank in made.job.ranks:
@@ -322,7 +322,7 @@ def loop(tmp_path_factory):
 
 
 def test_queries_of_the_page_run(loop):
-    """And tell what the same sums over the lines do; the second has a test of its own."""
+    """Each query gives what the same sums over the lines give; the second has a test of its own."""
     folder, db, steps = loop
     calls, groups, times = [], collections.defaultdict(list), {}
     ranges, threads, ids, bases = collections.defaultdict(list), {}, {}, {}
@@ -386,7 +386,7 @@ def test_queries_of_the_page_run(loop):
 
 
 def test_the_first_calls_can_be_left_out(tmp_path):
-    """By the page's query, and by its lines of Python."""
+    """Tries the page's query, and its lines of Python."""
     folder = tmp_path / "run"
     generate(folder, 3, 500)
     db = export(folder, tmp_path / "run.db")

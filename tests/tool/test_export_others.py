@@ -1,5 +1,5 @@
-"""tprof export --kineto and --inspector: HTA and TensorBoard's profiler read the one with their own
-code, and compute what the stand-in and formulas say; the other has the Inspector's keys."""
+"""tprof export --kineto and --inspector. HTA and TensorBoard's profiler read the former with their
+own code, and compute what the stand-in and formulas say. The latter has the Inspector's keys."""
 
 import collections
 import functools
@@ -21,7 +21,7 @@ COLLECTIVES = {"ncclAllGather": "nccl:all_gather", "ncclReduceScatter": "nccl:re
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A job with device times, whose steps end with the loss that is copied back."""
+    """Runs a job with device times, whose steps end with the loss that is copied back."""
     run = launch.start(
         [BUILD / "native_trainer", "--ranks", RANKS, "--steps", STEPS],
         tmp_path_factory.mktemp("trained"),
@@ -40,7 +40,7 @@ def kineto(trained):
 
 
 def counted(trained, file):
-    """function -> calls and counts of a rank, by the stand-in."""
+    """Returns function -> calls and counts of a rank, by the stand-in."""
     total = collections.defaultdict(collections.Counter)
     for (_, function, *_), of in figures.of_plain_names(
         figures.of_tally(trained.tallies()[file.header["pid"]])
@@ -60,7 +60,7 @@ def traces_of(folder):
 
 @pytest.fixture(scope="module")
 def analysis():
-    """HTA's, of a folder with all steps."""
+    """Returns a function that gives HTA's analysis of a folder, with all steps."""
     needs.package("hta")
     from hta import trace_analysis as hta
 
@@ -68,7 +68,7 @@ def analysis():
 
 
 def kernels(breakdown, rank):
-    """name -> count and sum in us."""
+    """Returns name -> count and sum in us."""
     rows = breakdown[breakdown["rank"] == rank]
     return {
         row["name"]: (round(row["sum (us)"] / row["mean (us)"]), row["sum (us)"]) for _, row in rows.iterrows()
@@ -139,7 +139,7 @@ def test_tensorboards_profiler_reads_the_folder(trained, kineto):
         tally = counted(trained, file)
         for function, name in COLLECTIVES.items():
             calls, size, *_ = totals[name]
-            # It takes the size of what goes in.
+            # The profiler takes the size of what goes in.
             inputs = tally[function]["count"] * (RANKS if function == "ncclReduceScatter" else 1)
             assert (calls, size) == (tally[function]["calls"], inputs * 4)
     assert len(workers) == RANKS and len(set(workers.values())) == 1, "workers of one span"

@@ -1,4 +1,4 @@
-"""analysis/export/pandas_example.py: its figures against sums of the trace's own lines."""
+"""analysis/export/pandas_example.py: compares its figures with sums of the trace's own lines."""
 
 import importlib.util
 import statistics
@@ -25,7 +25,7 @@ def example():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The database, and for each rank how long its gathers took, in the order of time."""
+    """Returns the database, and for each rank how long its gathers took, in the order of time."""
     folder = tmp_path_factory.mktemp("pandas")
     generate(folder / "run", RANKS, 500)
     assert tprof("export", folder / "run", "--sqlite", folder / "run.db").returncode == 0
@@ -59,7 +59,7 @@ def test_its_histogram_has_every_call_and_is_a_picture(example, run, tmp_path, m
     database, took = run
     picture = tmp_path / "gathers.png"
     counts, edges = example.histogram(example.durations(database, "ncclAllGather"), "gathers", picture, bins=4)
-    # One upon the other: the last row is of all ranks.
+    # Bars are stacked: the last row is of all ranks.
     assert list(counts[-1]) == [
         sum(
             low <= ns / 1e3 < high or ns / 1e3 == high == edges[-1]

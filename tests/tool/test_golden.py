@@ -1,4 +1,4 @@
-"""What the tool makes of hand-written traces, byte by byte.
+"""Compares what the tool makes of hand-written traces with golden files, byte by byte.
 
 To accept a change: look at the new output, then write it over the file in tests/golden.
 """
@@ -35,7 +35,7 @@ def test_summary_json_is_the_golden_one():
 
 
 def test_event_lines_add_up_to_the_golden_summary():
-    """The golden summary itself, from the event lines by hand: executed and accepted calls only."""
+    """Computes the golden summary from the event lines by hand: only executed and accepted calls count."""
     totals = {}
     for file in TRACES.iterdir():
         for line in file.read_text().split("\n")[:-1]:  # the last one of rank 1 is cut
@@ -49,5 +49,5 @@ def test_event_lines_add_up_to_the_golden_summary():
     assert set(totals) == {"ALLGATHER", "RESHARDING", "H2D", "D2H", "P2P"}
     for bucket, (calls, size) in totals.items():
         assert (golden[bucket]["calls"], golden[bucket]["bytes"]) == (calls, size)
-    # Three launches of a graph with one all-reduce of 1024 bytes, on two ranks.
+    # There are three launches of a graph with one all-reduce of 1024 bytes, on two ranks.
     assert (golden["ALLREDUCE"]["calls"], golden["ALLREDUCE"]["bytes"]) == (6, 6144)

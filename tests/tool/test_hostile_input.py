@@ -1,5 +1,5 @@
-"""Input that lies: it is refused by name, or said to be what it is. No wrong total without a word,
-no memory or time that the size of the input does not explain."""
+"""Input that lies is refused by name, or said to be what it is. No total is wrong without a word,
+and the size of the input explains all memory and time."""
 
 import gzip
 import json
@@ -104,7 +104,7 @@ def closed(*lines, **changes):
 
 @pytest.fixture
 def say(tmp_path):
-    """say(text) -> the one line on standard error with which both readers refuse the file."""
+    """Returns say(text), which gives the one line on standard error with which both readers refuse the file."""
 
     def call(text, name="rank.json"):
         file = tmp_path / name
@@ -126,7 +126,7 @@ def say(tmp_path):
 
 @pytest.fixture
 def summary(tmp_path):
-    """summary(text) -> what `summary --json` says of a file that can be read."""
+    """Returns summary(text), which gives what `summary --json` says of a file that can be read."""
 
     def call(text, *arguments):
         file = tmp_path / "rank.json"
@@ -230,7 +230,7 @@ def test_an_epoch_that_goes_back_is_refused(say):
 
 def test_files_that_were_put_together_are_refused(say, tmp_path):
     assert "nothing behind ']'" in say(closed() + closed(pid=4712))
-    # So large that only their ends would be read.
+    # These are so large that only their ends would be read.
     generate(tmp_path / "run", 2, 3000)
     first, second = ((tmp_path / "run" / f"rank-0000{i}.json").read_text() for i in (0, 1))
     assert "nothing behind ']'" in say(first + second)
@@ -256,7 +256,7 @@ def test_a_byte_order_mark_is_not_an_array(say):
 def test_bytes_that_are_no_text_are_refused(say, tmp_path):
     bad = as_text(ledger()).encode().replace(b"ncclAllGather", b"\xff\xfe")
     assert "one JSON object" in say(closed().encode().replace(as_text(ledger()).encode(), bad))
-    # In an event line only a merge reads them.
+    # In an event line, only a merge reads such bytes.
     file = tmp_path / "rank.json"
     file.write_bytes(closed(event(name="X")).encode().replace(b'"X"', b'"\xff"'))
     result = tprof("merge", file, "-o", tmp_path / "m.json")
@@ -356,7 +356,7 @@ def bounded(*arguments, memory, limit_s=10):
 
 
 def many(line, size, **values):
-    """Lines of `size` bytes in all, with {n} counted up."""
+    """Returns lines of `size` bytes in all, with {n} counted up."""
     one = as_text(line)
     return [one.replace("{n}", str(n)) for n in range(size // (len(one) + 2))]
 
@@ -426,7 +426,7 @@ def test_memory_does_not_follow_what_a_small_compressed_file_expands_to(tmp_path
 
 
 def test_memory_is_bounded_on_a_large_file_without_a_ledger(tmp_path):
-    """It ends as a closed file does, so the reader looks for a ledger from behind."""
+    """The file ends as a closed one does, so the reader looks for a ledger backwards from its end."""
     line = as_text(event()) + ",\n"
     file = tmp_path / "rank.json"
     with open(file, "w") as f:

@@ -21,7 +21,7 @@ GROUPS = {
 
 
 def with_launcher(groups):
-    """A launcher's number is that of a process: it tells of ranks where all hold as many."""
+    """Returns whether to launch them. A launcher numbers processes, which tells ranks only if each holds as many."""
     return [False, True] if len(groups) == 2 else [False]
 
 
@@ -135,7 +135,7 @@ def test_anonymised_lanes_count_the_same(tmp_path, job):
 
 
 def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tmp_path):
-    """Two launched processes, each with a group of its own over two devices (DataParallel)."""
+    """There are two launched processes, each with a group of its own over two devices (DataParallel)."""
     folder = tmp_path / "job"
     for number in (0, 1):
         job = jobs.healthy(2, 20, 30 + number)
@@ -171,6 +171,7 @@ def test_ranges_go_to_the_rank_of_their_threads_device(tmp_path, job):
     assert len(found) == 2 * 2 * 4
     ranks = {(line["name"].split()[0][-6], line["name"].split()[1]): line["pid"] for line in found}
     first, second = sorted(file.name[-6] for file in folder.iterdir())
-    # Devices 0 and 1 are ranks 0 and 1, 2 and 3 are 2 and 3; what is no rank's is the first's.
+    # Devices 0 and 1 are ranks 0 and 1, 2 and 3 are 2 and 3; a device that is no rank's goes to the
+    # first rank.
     assert [ranks[first, device] for device in ("None", "1", "3", "77")] == [0, 1, 0, 0]
     assert [ranks[second, device] for device in ("None", "1", "3", "77")] == [2, 2, 3, 2]

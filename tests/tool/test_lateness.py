@@ -1,4 +1,4 @@
-"""Who came last to collectives, against when ranks of a simulated job truly came."""
+"""Compares who came last to collectives with when ranks of a simulated job truly came."""
 
 import re
 
@@ -16,14 +16,14 @@ def lateness(folder):
 
 
 def notes(folder):
-    """Of kind `late`; the exit code is that of a healthy job."""
+    """Returns the findings of kind `late`; the exit code must be that of a healthy job."""
     code, found = told("check", folder)
     assert code == 0 and found["healthy"]
     return [finding for finding in found["findings"] if finding["kind"] == "late"]
 
 
 def last_arrivals(truth, ranks):
-    """Of these ranks: who came last to each collective, and by how much."""
+    """Yields who of these ranks came last to each collective, and by how much."""
     for came in truth["came"]:
         order = sorted(ranks, key=lambda rank: came[rank])
         yield order[-1], came[order[-1]] - came[order[-2]]
@@ -60,8 +60,8 @@ def test_a_rank_that_slept_is_found_on_another_host(tmp_path):
 
 
 def test_nothing_is_said_that_the_clocks_do_not_prove(tmp_path):
-    """Who is said to have come last did; of arrivals that are closer than the clocks' error nobody
-    is said to."""
+    """A rank that is said to have come last did so. Among arrivals that are closer than the clocks'
+    error, none is said to be the last."""
     truth = clock_job(tmp_path / "run", 4, 1, 500)
     found = lateness(tmp_path / "run")
     true = list(last_arrivals(truth, range(4)))
@@ -111,7 +111,7 @@ def test_jitter_is_nobodys_fault(tmp_path, seen):
 
 
 def test_ranks_that_are_late_in_turn_are_not_noted(tmp_path):
-    """As with batches of different lengths: somebody is always late, by a lot, and it is not one."""
+    """Batches of different lengths do this: somebody is always late, by a lot, and it is not always the same rank."""
     sleeps = [(n % 4, n, SECOND // 2) for n in range(0, 200, 5)]
     clock_job(tmp_path / "run", 1, 4, 200, sleeps=sleeps)
     assert notes(tmp_path / "run") == []
@@ -134,7 +134,7 @@ def test_without_the_option_no_line_is_read(tmp_path):
 
 
 def test_sums_of_device_time_alone_do_not_say_who_came_when(tmp_path):
-    """Ledgers that count device time, and lines that hold none: the hosts' calls tell."""
+    """Ledgers count device time, but lines have none: the hosts' calls tell."""
     clock_job(tmp_path / "run", 1, 3, 50)
     for file in (tmp_path / "run").iterdir():
         file.write_text(re.sub(r'{"cat":"DEVICE".*\n', "", file.read_text()))
@@ -143,7 +143,7 @@ def test_sums_of_device_time_alone_do_not_say_who_came_when(tmp_path):
 
 
 def test_device_times_that_were_asked_for_late_are_used(tmp_path):
-    """`tprof ctl timing` behind some megabytes: what came before it is not compared, the rest exactly."""
+    """`tprof ctl timing` comes after some megabytes: calls before it are not compared, those after it exactly."""
     truth = clock_job(tmp_path / "run", 2, 2, 24_000)
     for file in (tmp_path / "run").iterdir():
         lines, timed = file.read_text().splitlines(keepends=True), 0

@@ -26,7 +26,7 @@ def test_merged_trace_is_one_json_array(tmp_path):
 
 
 def test_every_event_keeps_its_arguments_and_gets_one_axis(tmp_path):
-    """Times compared as integer nanoseconds since 1970, computed here from the rank files."""
+    """Times are compared as integer nanoseconds since 1970, computed here from the rank files."""
     generate(tmp_path / "run", 3, 200)
     tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json")
     base = 1763683200000000000
@@ -121,7 +121,7 @@ def test_processes_without_a_rank_get_pids_of_their_own(tmp_path):
 
 
 def damage(file):
-    """-> what is said of it: one of its calls is no JSON any more."""
+    """Makes one of a file's calls invalid JSON, and returns what is said of it."""
     text = file.read_text()
     at = text.index('{"name":"ncclAllReduce"')
     file.write_text(text[:at] + text[at:].replace('"ts":', '"ts"', 1))
@@ -140,7 +140,7 @@ def test_a_corrupt_line_is_named_by_file_and_byte_and_leaves_no_output(tmp_path)
 def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
     tmp_path, name
 ):
-    """As if their files were not there, but for what is said and the exit code."""
+    """The output is as if their files were not there; messages and the exit code tell."""
     run = tmp_path / "run"
     generate(run, 5, 20000)
     said = [damage(run / f"rank-0000{rank}.json") for rank in (1, 3)]
@@ -180,7 +180,7 @@ def test_gzip_output_is_one_member(tmp_path):
 
 @pytest.mark.parametrize("lines", [1000, 100_000])
 def test_memory_does_not_grow_with_the_input(tmp_path, lines):
-    """16 ranks of up to 22 MB each within an address space of 300 MB."""
+    """16 ranks of up to 22 MB each are merged within a heap of 300 MiB."""
     generate(tmp_path / "run", 16 if lines > 1000 else 2, lines)
 
     def bounded():

@@ -1,4 +1,4 @@
-"""`merge -o`: what is there under the name of the output decides how it gets there."""
+"""`merge -o`: what is there under the name of the output decides how the output gets there."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ def traces(tmp_path):
 
 @pytest.fixture
 def merged(traces, tmp_path):
-    """What the merge of `traces` is."""
+    """Returns the merged trace of `traces`."""
     expected = tmp_path / "expected.json"
     assert tprof("merge", traces, "-o", expected).returncode == 0
     return expected.read_bytes()
@@ -40,10 +40,10 @@ def test_a_dash_is_standard_output(traces, merged, tmp_path):
 
 
 def test_a_file_that_is_standard_output_is_written_to_where_it_stands(traces, merged, tmp_path):
-    """Not renamed over: what the shell appends afterwards would go into the file that was there."""
+    """It is not renamed over: what the shell appends afterwards would go into the file that was there."""
     file = tmp_path / "log"
     file.write_bytes(b"before\n")
-    # As /dev/stdout is one; that itself would be lost to the machine if this failed as root.
+    # This stands for /dev/stdout, which would be lost to the machine if this failed as root.
     link = tmp_path / "stdout"
     link.symlink_to("/proc/self/fd/1")
     with file.open("ab") as appended:
@@ -55,7 +55,7 @@ def test_a_file_that_is_standard_output_is_written_to_where_it_stands(traces, me
 def test_a_fifo_stays_one_and_its_reader_gets_the_trace(traces, merged, tmp_path):
     fifo = tmp_path / "pipe.json.gz"
     os.mkfifo(fifo)
-    # Held open, so that neither end waits for the other where nobody writes.
+    # It is held open, so that neither end waits for the other where nobody writes.
     held = os.open(fifo, os.O_RDWR)
     got = []
     reader = threading.Thread(target=lambda: got.append(gzip.open(fifo).read()), daemon=True)
@@ -68,7 +68,7 @@ def test_a_fifo_stays_one_and_its_reader_gets_the_trace(traces, merged, tmp_path
 
 
 def test_a_device_stays_one(traces, tmp_path):
-    """/dev/null is renamed over by whoever may: root."""
+    """Root could rename over /dev/null, and must not."""
     device = tmp_path / "null"
     try:
         os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))

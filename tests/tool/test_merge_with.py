@@ -1,5 +1,5 @@
-"""merge --with: traces of other tools on the axis of ours. They are planted, so each of their moments is
-known by the wall clock, and by how much that clock is off."""
+"""merge --with: puts traces of other tools on the axis of ours. They are planted, so each of their moments is
+known by the wall clock, and so is the error of that clock."""
 
 import gzip
 import json
@@ -16,13 +16,13 @@ def traces(tmp_path):
 
 
 def begin_ns(traces, rank):
-    """CLOCK_REALTIME of the rank's ts 0."""
+    """Returns CLOCK_REALTIME of the rank's ts 0."""
     (header,) = named(parsed(traces / f"rank-{rank:05}.json"), "tprof_header")
     return header["base_time_ns"]
 
 
 def kineto(rank, base_ns, events, **more):
-    """As PyTorch writes it: ts in microseconds behind the base, white space in it, lanes with names."""
+    """Returns a trace as PyTorch writes it: ts in microseconds after the base, white space, and names of lanes."""
     names = [{"ph": "M", "name": "thread_name", "pid": 77, "tid": 78, "ts": 0, "args": {"name": "thread 78 (python)"}}]
     whole = {
         "schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
@@ -105,7 +105,7 @@ def test_arrows_of_two_files_stay_apart(traces, tmp_path):
 
 
 def test_a_list_of_events_since_1970_is_of_the_rank_in_its_name(traces, tmp_path):
-    """As Composer's JSONTraceHandler writes it."""
+    """The file is as Composer's JSONTraceHandler writes it."""
     at = begin_ns(traces, 1) // 1000 + 50
     (tmp_path / "ep0-ba0-rank1.json").write_text(json.dumps([op("batch", at, 1, 1, ph="B"), op("batch", at + 9, 1, 1, ph="E")]))
     lines, _ = merge(traces, tmp_path / "out.json", tmp_path / "ep0-ba0-rank1.json")
@@ -141,17 +141,17 @@ def test_a_file_that_is_not_there_is_refused(traces, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "no such file" in done.stderr
 
 
-# The function, what PyTorch calls it in its records and in its ranges, and the argument that has its elements.
+# function -> its name in PyTorch's records, its name in PyTorch's ranges, the argument that has its elements
 COLLECTIVES = {
     "ncclAllGather": ("_allgather_base", "_all_gather_base", "Out msg nelems"),
     "ncclReduceScatter": ("_reduce_scatter_base", "_reduce_scatter_base", "In msg nelems"),
     "ncclAllReduce": ("allreduce", "all_reduce", "In msg nelems"),
 }
-BEFORE, BEHIND = 200, 150  # nanoseconds of a record around our call
+BEFORE, BEHIND = 200, 150  # nanoseconds by which a record begins before our call, and ends after it
 
 
 def calls(traces, rank):
-    """Ours: (name, elements, begin, end), by CLOCK_REALTIME."""
+    """Returns our calls as (name, elements, begin, end), by CLOCK_REALTIME."""
     lines = parsed(traces / f"rank-{rank:05}.json")
     base = begin_ns(traces, rank)
     ranks = {comm["comm"]: comm["nranks"] for comm in named(lines, "tprof_comm")}
@@ -165,7 +165,7 @@ def calls(traces, rank):
 
 
 def recorded(traces, rank, late, chosen=slice(None), ranges=False, changed=lambda marks: None):
-    """A trace that marks our calls, by a clock that is behind by `late` nanoseconds."""
+    """Returns a trace that marks our calls, by a clock that is behind by `late` nanoseconds."""
     base = begin_ns(traces, rank) - 9_000_000
     marks = []
     for name, elements, begin, end in calls(traces, rank)[chosen]:
@@ -176,7 +176,7 @@ def recorded(traces, rank, late, chosen=slice(None), ranges=False, changed=lambd
         if ranges:
             marks.append(op(f"nccl:{range_name}", cat="user_annotation", args={}, **at))
     changed(marks)
-    # What is on the device, and what lies around, is nobody's mark.
+    # Events on the device, and those around, mark no call.
     on_device = op("nccl:_all_gather_base", 1, 0, 7, cat="gpu_user_annotation")
     return kineto(rank, base, [on_device, op("c10d::_allgather_base_", 2), *marks])
 
@@ -186,7 +186,7 @@ def clocks(lines):
 
 
 def refined(traces, tmp_path, text):
-    """What the merged trace says of the clock of one file of rank 1, and its lines."""
+    """Returns what the merged trace says of the clock of one file of rank 1, and its lines."""
     (tmp_path / "rank1.json").write_text(text)
     lines, done = merge(traces, tmp_path / "out.json", tmp_path / "rank1.json")
     (clock,) = clocks(lines)
@@ -258,7 +258,7 @@ def test_where_nothing_proves_a_shift_the_wall_clock_stays_and_it_says_so(traces
 
 
 def test_where_lines_are_missing_a_far_shift_is_not_believed(traces, tmp_path):
-    """The calls that the other trace marks may be others, without lines."""
+    """The other trace may mark different calls, which have no lines."""
     text = recorded(traces, 1, 3_000_000, slice(6, None))
     file = traces / "rank-00001.json"
     lines = file.read_text().split("\n")

@@ -1,4 +1,4 @@
-"""tprof metrics, as Prometheus' own parser reads it, against the stand-in's tally."""
+"""Compares tprof metrics, as Prometheus' own parser reads it, with the stand-in's tally."""
 
 import collections
 import os
@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 def samples(text):
-    """Name -> {labels: value}; none stands twice."""
+    """Returns name -> {labels: value}; no labels may be there twice."""
     found = collections.defaultdict(dict)
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -28,7 +28,7 @@ def samples(text):
 
 
 def operations(text, name):
-    """(rank, bucket, function) -> value."""
+    """Returns (rank, bucket, function) -> value."""
     return {
         (int(of["rank"]), of["bucket"], of["operation"]): value
         for of, value in ((dict(labels), value) for labels, value in samples(text)[name].items())
@@ -79,7 +79,7 @@ def test_a_scrape_has_the_same(stuck):
 
 
 def test_a_visitor_for_whom_there_is_no_descriptor_is_turned_away(stuck):
-    """Whom the server left standing would keep it busy for ever."""
+    """A visitor that the server left standing would keep it busy for ever."""
     with live.tool("metrics", stuck / "traces", "--listen", "0") as server:
         url = server.stderr.readline().split()[-1]
         port = int(url.split(":")[2].split("/")[0])

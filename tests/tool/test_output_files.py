@@ -1,4 +1,4 @@
-"""Where output can't go, or is stopped on its way: it is said, and nothing half is left."""
+"""Output that can't be written, or is stopped on its way: the tool says so, and leaves nothing half done."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ def test_merge_replaces_a_merged_trace_and_an_empty_file(traces, tmp_path, name)
 
 
 def test_a_merged_trace_in_the_folder_is_known_by_its_first_lines(traces):
-    """Not read on: what is wrong behind them is nobody's trouble."""
+    """The rest is not read, so what is wrong in it does not matter."""
     merged = traces / "trace.json"
     assert tprof("merge", traces, "-o", merged).returncode == 0
     merged.write_text(merged.read_text()[:-2] + "no line of a trace\n" * 100_000)
@@ -100,7 +100,7 @@ def test_a_file_size_limit_leaves_nothing_half(traces, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("command", ["merge", "anonymize"])
 def test_a_signal_leaves_nothing_half(tmp_path, command, number):
-    """It comes when something is there, unless all of it is by then."""
+    """The signal comes when part of the output is there, unless all of it is by then."""
     generate(tmp_path / "run", 16, 10_000)
     output = tmp_path / "out.json.gz"
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""tprof recover: what a killed process left becomes a closed rank file, whatever interrupts it."""
+"""tprof recover: makes a closed rank file of what a killed process left, whatever interrupts it."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from lib.build import BUILD
 from lib.rankfile import lines_of
 from lib.tool import SCHEMA, tprof
 
-LAYOUT_AT = 8  # of Head, interpose/format/ring_file.h: behind the magic
+LAYOUT_AT = 8  # in Head, interpose/format/ring_file.h: after the magic
 
 
 @pytest.fixture(scope="session")
 def killed(tmp_path_factory):
-    """A folder with what a client left that four threads kept calling: rank file and ring file."""
+    """Returns a folder with the rank file and the ring file of a killed client, whose four threads kept calling."""
     folder = tmp_path_factory.mktemp("killed")
     with runs.standing(folder, runs.client("storm", 0), TPROF_RING="256"):
         runs.until(lambda: rank_file(folder / "traces").stat().st_size >= 100_000)
@@ -28,7 +28,7 @@ def killed(tmp_path_factory):
 
 @pytest.fixture
 def traces(killed, tmp_path):
-    """A copy of it to change."""
+    """Returns a copy of them to change."""
     return shutil.copytree(killed / "traces", tmp_path / "traces")
 
 
@@ -101,7 +101,7 @@ def test_killed_at_every_write_it_ends_the_same(killed, tmp_path):
         assert after["buckets"] == totals["buckets"], moment
         assert tprof("recover", folder).returncode == 0
         assert rank_file(folder).read_bytes() == wanted and rings(folder) == [], moment
-    # Three moments of the one write, two each of the calls that end, sync and remove.
+    # The one write has three moments; the calls that end, sync and remove have two each.
     assert moment == 3 + 2 * 3 + 1
 
 

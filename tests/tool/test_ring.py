@@ -1,4 +1,4 @@
-"""Processes that did not close, traced by the real library on the stand-in: their ring files."""
+"""Processes that did not close, traced by the real library on the stand-in, leave ring files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""tprof run: the command as it would run without us, with the preload, and what it leaves."""
+"""tprof run: runs a command as it would run without us, but with the preload, and sums up what it leaves."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from lib.tool import big_job, generate
 
 @pytest.fixture
 def bench(tmp_path):
-    """A folder with the binary and a library beside it that does nothing, and one to run in."""
+    """Returns a folder with the binary, a library beside it that does nothing, and a folder to run in."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "work").mkdir()
     shutil.copy(BUILD / "tprof", tmp_path / "bin/tprof")
@@ -26,7 +26,7 @@ def bench(tmp_path):
 
 
 def plain_environment(**more):
-    """Without what a launcher around these tests may have set."""
+    """Returns an environment without what a launcher around these tests may have set."""
     keep = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS")
     return {**{name: os.environ[name] for name in keep if name in os.environ}, **more}
 
@@ -143,7 +143,7 @@ def test_a_command_that_makes_no_call_leaves_nothing(bench):
 
 
 def copy_traces(bench):
-    """A command that 'traces': moves ready rank files to where it was told to."""
+    """Returns a command that 'traces': it copies ready rank files to where it was told to."""
     generate(bench / "ready", 2, 10)
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for file in (bench / "ready").iterdir():
@@ -185,8 +185,8 @@ TRAINER = BUILD / "native_trainer"
 
 
 def run_a_rank_that_dies(folder, used, task):
-    """The built tprof and library on the stand-in: of two ranks one dies, and both are killed.
-    Returns the bytes that the command read, the ranks included."""
+    """Runs the built tprof and library on the stand-in: one of two ranks dies, and both are killed.
+    Returns the bytes that the command read, the ranks included, and what it said."""
     slurm = {"SLURM_JOB_ID": "55", "SLURM_STEP_ID": "0", "SLURM_PROCID": task}
     dies = {"STANDIN_DIE": "1:ncclReduceScatter:5", "LD_LIBRARY_PATH": str(BUILD / "standin")}
     command = [BUILD / "bench_usage", used, BUILD / "tprof", "run", "--out", folder]
@@ -202,7 +202,7 @@ def run_a_rank_that_dies(folder, used, task):
 
 
 def foreign_files(folder, ranks):
-    """Those of a run's other hosts, in the folder that they share."""
+    """Makes the files of a run's other hosts, in the folder that they share."""
     big_job(folder, ranks, 10, "lost")
     for file in list(folder.iterdir()):
         text = file.read_text().replace('"run_id":"big"', '"run_id":"mine"')
@@ -210,8 +210,8 @@ def foreign_files(folder, ranks):
 
 
 def test_what_the_dead_left_is_recovered_whatever_else_is_in_the_folder(tmp_path):
-    """A task that does not speak reads nothing of what other hosts wrote, one that does their first
-    lines. The ring files of its own dead ranks are used up."""
+    """A task that prints no summary reads nothing of what other hosts wrote; one that does reads
+    their first lines. Each uses up the ring files of its own dead ranks."""
     read = {}
     for task in ("0", "1"):
         for others in (0, 400):

@@ -17,7 +17,7 @@ STEPS = 9
 
 
 def run(folder, *options, trainer=("--ranks", 2, "--steps", STEPS), **settings):
-    """A native job on the stand-in, under tprof run."""
+    """Runs a native job on the stand-in, under tprof run."""
     (folder / "tally").mkdir()
     env = environment(folder, preload=False, **settings)
     return tprof("run", "--out", folder / "traces", *options, "--", BUILD / "native_trainer", *trainer, env=env)
@@ -28,7 +28,7 @@ def handler(command):
 
 
 def collected(file):
-    """What a handler got: the lines of each rank, and those of its own kind with how many came before."""
+    """Returns what a handler got: each rank's lines, and the lines of handlers, with how many came before each."""
     ranks, moments = {}, []
     for number, text in enumerate(file.read_text().splitlines()):
         line = json.loads(text)
@@ -44,7 +44,8 @@ def only_lines(ranks):
 
 
 def check_whole(file, traces):
-    """Every line of every rank file, in its order, and what happened when; how many lines it is."""
+    """Asserts that every line of every rank file came, in its order, and each event at its place. Returns
+    the number of lines."""
     ranks, moments = collected(file)
     files = {rank_file.rank: rank_file for rank_file in rankfile.read_folder(traces)}
     assert only_lines(ranks) == {rank: rank_file.lines for rank, rank_file in files.items()}
@@ -58,13 +59,14 @@ def check_whole(file, traces):
 
 
 def said(done, command):
-    """The shell's own words may stand before it in its line, which it does not write at once."""
+    """Returns what was said of a handler. The shell's own words may stand before it, as the shell writes
+    its line in parts."""
     begin = f"tprof: --handler {command}: "
     return [line[line.index(begin) :] for line in done.stderr.splitlines() if begin in line]
 
 
 def lost(done, command):
-    """So many lines, of so many, by what is said at the end."""
+    """Returns how many lines, of how many, did not reach a handler, by what is said at the end."""
     (line,) = [line for line in said(done, command) if "did not reach it" in line]
     return tuple(int(n.replace(",", "")) for n in re.search(r"([\d,]+) of ([\d,]+) lines did not", line).groups())
 

@@ -1,5 +1,5 @@
-"""tprof run --with-torch-profiler: PyTorch's profiler is started from outside. Here something else asks as it
-does; e2e/test_torch_profiler.py has PyTorch itself."""
+"""tprof run --with-torch-profiler: PyTorch's profiler is started from outside. Here a client asks as the
+profiler does; e2e/test_torch_profiler.py has PyTorch itself."""
 
 import gzip
 import json
@@ -69,12 +69,13 @@ def test_who_asks_is_told_the_steps_and_what_it_writes_is_merged_with_its_rank(t
     done = traced("writes", options=("--torch-steps", "20-23"))
     assert done.returncode == 0, done.stderr
     answers, env, log, pid, base = json.loads((tmp_path / "told.json").read_text())
-    # Its first step is 0, and it begins where that one has ended: step 20 is behind the end of 18.
+    # The profiler counts steps from 0, and begins when the given one has ended: after 18 come a warmup and
+    # 20.
     told = {
         "PROFILE_START_ITERATION": "18", "ACTIVITIES_WARMUP_ITERATIONS": "1", "ACTIVITIES_ITERATIONS": "4",
         "ACTIVITIES_DURATION_MSECS": "0",
     }
-    # While it traces, and when it has, it is told nothing; else as often as it asks.
+    # It is told nothing while it traces and when it has traced; else it is told as often as it asks.
     files = [answer.pop("ACTIVITIES_LOG_FILE", None) for answer in answers]
     assert answers == [{}, told, told, {}]
     assert len(files[1]) < 100 and log.endswith(f"_{pid}.json")

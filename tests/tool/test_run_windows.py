@@ -10,7 +10,7 @@ from lib.tally import by_pid, returned
 from lib.tool import told, tprof, worse_than_notes
 
 RANKS, STEPS, BLOCKS = 2, 9, 2
-FIRST_STEPS = (2, 5, 8)  # of the windows
+FIRST_STEPS = (2, 5, 8)  # the first step of each window
 # A step ends with the copy of the loss.
 WINDOWS = {
     "TPROF_WINDOW_FILES": "1", "TPROF_SCHEDULE": "warmup=1,active=2", "TPROF_STEP": "call:cudaMemcpyAsync@4",
@@ -40,7 +40,7 @@ def every(steps):
 
 
 def test_the_command_runs_once_for_each_window_in_their_order(tmp_path):
-    """Where it fails that is said, and the file stays; of the others the last one does."""
+    """Where it fails, this is said and the file stays; of the other files the last one stays."""
     log = tmp_path / "log"
     traces = tmp_path / "it's a folder"
     command = f"echo {{}} >> {log}; case {{}} in *step-5.json) exit 4;; esac"
@@ -62,7 +62,8 @@ def test_windows_that_were_deleted_are_no_loss(tmp_path):
     assert done.returncode == 0
     assert "tprof: --keep-windows: 4 older files of windows were deleted\n" in done.stderr
     assert windows(traces) == every(FIRST_STEPS[-1:])
-    # Handlers were told of each, behind the line that names it; at the end of those that are left.
+    # Handlers were told of each file after the line that names it, and at the end of the files that are
+    # left.
     lines = [json.loads(line) for line in got.read_text().splitlines()]
     named, heard = None, set()
     for line in lines:

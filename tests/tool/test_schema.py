@@ -1,4 +1,4 @@
-"""Rank files and merged traces against the contract, line by line."""
+"""Checks rank files and merged traces against the contract, line by line."""
 
 import json
 
@@ -14,7 +14,7 @@ def assert_valid(file):
 
 
 def test_merged_traces_follow_the_schema(tmp_path):
-    """Of what is written by hand and of what is made for other tests, whose lines stand in them too."""
+    """Merges a trace that is written by hand and one that is made for other tests, whose lines stand in it, too."""
     generate(tmp_path / "made", 2, 40)
     for traces in (GOLDEN / "two_ranks", tmp_path / "made"):
         merged = tmp_path / f"{traces.name}.json"

@@ -1,4 +1,4 @@
-"""tprof summary --top: the calls that took longest, against jobs whose times are known."""
+"""tprof summary --top: compares the calls that took longest with jobs whose times are known."""
 
 import bisect
 import json
@@ -28,7 +28,7 @@ def test_on_the_device_they_are_the_collectives_that_took_a_rank_longest(tmp_pat
         assert call["ns"] == pytest.approx(max(of_ranks), rel=2e-5, abs=3)
         assert of_ranks[call["rank"]] == pytest.approx(max(of_ranks), rel=2e-5, abs=3)
         assert (call["function"], call["bytes"], call["calls"]) == ("ncclAllReduce", 4096, 1)
-        # nccl-tests' formulas, of 4 ranks.
+        # The formulas are nccl-tests', for 4 ranks.
         assert call["algbw_GBps"] == pytest.approx(4096 / call["ns"])
         assert call["busbw_GBps"] == pytest.approx(4096 / call["ns"] * 2 * 3 / 4)
 
@@ -63,7 +63,7 @@ def test_without_device_times_they_are_the_hosts_and_that_is_said(tmp_path):
 
 
 def test_calls_of_a_group_share_a_time_and_are_one_row(tmp_path):
-    """Three all-gathers of one group: one line of the device, as the contract says."""
+    """Three all-gathers of one group have one line of the device, as the contract says."""
     loop = loops.Loop([[0, 1]])
     for count in (1000, 2000, 3000, 16):
         loop.gather(count)
@@ -93,7 +93,7 @@ def test_each_is_said_to_be_in_its_step(tmp_path):
     assert len(found["calls"]) > 100
     for call in found["calls"]:
         at = round((call["realtime_ns"] - jobs.BASE_NS) / jobs.STEP_NS)
-        # What is before the first step is in none; an evaluation ends the last step before it.
+        # Calls before the first step are in none; an evaluation ends the last step before it.
         expected = bisect.bisect(loop.steps, at)
         assert call["step"] == (expected or None), call
 

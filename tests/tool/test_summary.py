@@ -112,7 +112,7 @@ def test_help_names_all_that_operations_are_told_by():
 
 
 def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
-    """By the footers, of how long the ledgers say that the processes ran; those that did not close don't tell."""
+    """Footers tell what was spent, and ledgers how long processes ran; those that did not close don't tell."""
     generate(tmp_path / "job", 3, 20_000, unclosed=2)
     spent = ran = 0
     for rank in (0, 1):

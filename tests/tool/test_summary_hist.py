@@ -1,4 +1,4 @@
-"""tprof summary --hist, and the spread of operations: against the lines, read here."""
+"""tprof summary --hist, and the spread of operations: compares both with the lines, as read here."""
 
 import bisect
 import collections
@@ -17,7 +17,7 @@ RANKS = 3
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    """A folder, and (bucket, function) -> rank -> durations."""
+    """Returns a folder, and (bucket, function) -> rank -> durations."""
     folder = tmp_path_factory.mktemp("job")
     generate(folder, RANKS, 700)
     times = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -30,7 +30,7 @@ def job(tmp_path_factory):
 
 
 def check(found, times, bins):
-    """`times`: by rank."""
+    """Compares a histogram with `times`, which are durations by rank."""
     everything = sorted(ns for rank in times.values() for ns in rank)
     edges = found["edges_ns"]
     assert edges == sorted(set(edges)) and len(edges) == bins + 1
@@ -85,7 +85,7 @@ def test_of_device_times_and_log_scaled_where_the_spread_is_wide(tmp_path):
     check(found, took, 20)
     ratios = [b / a for a, b in zip(found["edges_ns"], found["edges_ns"][1:])]
     assert max(ratios) / min(ratios) < 1.01
-    # A merged trace has the same calls, its clocks a little corrected.
+    # A merged trace has the same calls, with clocks a little corrected.
     assert tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json").returncode == 0
     merged = summary_of(tmp_path / "m.json", "--hist", "ALLREDUCE")["hist"]
     assert [rank["count"] for rank in merged["ranks"]] == [100] * 4

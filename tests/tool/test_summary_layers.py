@@ -1,4 +1,4 @@
-"""tprof summary --by layer: every call in the unit that made it, or said not to be known."""
+"""tprof summary --by layer: every call is in the unit that made it, or is said not to be known."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ LANE = 1 << 22
 
 
 class Trained:
-    """A model whose units a loop gathers and reduces; beside it, what each unit was called for."""
+    """A model whose units a loop gathers and reduces. It counts the calls of each unit."""
 
     def __init__(self, sizes, ranks=2, frozen=()):
         self.loop = loops.Loop([list(range(ranks))])
@@ -46,14 +46,14 @@ class Trained:
         self.loop.reduce(1)
 
     def rows(self):
-        """(size, calls by op) of each unit, of all ranks together."""
+        """Returns (size, calls by op) of each unit, for all ranks together."""
         ranks = self.loop.job.size
         return [(size, {op: ranks * self.made[unit, op] for op in OPS}) for unit, size in self.sizes.items()]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_each_call_is_in_the_unit_that_made_it(tmp_path, seed):
-    """Models of equal and of different units, resharded after the forward pass or kept, with accumulation."""
+    """Models have equal or different units, are resharded after the forward pass or kept, and accumulate."""
     rng = random.Random(seed)
     few = rng.sample(range(1000, 9000), 3)
     sizes = [rng.choice(few) for _ in range(rng.randrange(1, 9))]
@@ -124,7 +124,7 @@ def test_an_order_that_few_passes_have_is_none(tmp_path):
 
 
 def test_a_teacher_of_the_same_shape_is_not_taken_for_the_student(tmp_path):
-    """Twice as many gathers as reductions: nothing tells which of them the gradients are of."""
+    """There are twice as many gathers as reductions: nothing tells to which of them the gradients belong."""
     trained = Trained([9000, 500, 500])
     for _ in range(7):
         trained.loop.step()
@@ -153,7 +153,7 @@ def test_odd_passes_are_left_out_and_the_others_stay(tmp_path):
 
 @pytest.mark.parametrize("gathers", [False, True])
 def test_buckets_of_gradients_without_units(tmp_path, gathers):
-    """DDP, and what a contrastive loss gathers beside it, whose gradients come back in its size."""
+    """Tries DDP, alone and with a loss that gathers beside it, whose gradients come back in its size."""
     loop = loops.Loop([[0, 1]])
     for step in range(6):
         loop.step()
@@ -202,7 +202,7 @@ def test_gathers_that_nothing_answers_are_no_layers(tmp_path):
         with loop.backward():
             loop.gather(7000)
         loop.reduce(1)
-        loop.reduce(64)  # behind a norm: no gradient
+        loop.reduce(64)  # after a norm: no gradient
     folder = loop.job.write(tmp_path / "job")
     layers = layers_of(folder)
     assert layers["groups"] == []
@@ -250,7 +250,7 @@ def test_a_rank_that_seems_to_have_other_units_than_its_communicator_has_none(tm
         trained.step(again=(2, 3, 4))
     ops = trained.loop.job.ranks[1].ops
     of_a_step = len(ops) // 6
-    per_unit = [n for n in range(of_a_step) if ops[n].count == 500][::3]  # of each pass and kind a third
+    per_unit = [n for n in range(of_a_step) if ops[n].count == 500][::3]  # a third of each pass and kind
     trained.loop.job.ranks[1].no_line = {n + step * of_a_step for step in range(6) for n in per_unit}
     trained.loop.job.ranks[1].dropped = {"ring": 6 * len(per_unit)}
     layers = layers_of(trained.loop.job.write(tmp_path / "job"))
@@ -299,7 +299,7 @@ def with_ranges(folder, name_of):
 
 
 def test_the_devices_times_are_those_of_the_units_calls(tmp_path):
-    """Of calls that have one of their own: those of a group have theirs together."""
+    """Only calls with a time of their own count: the calls of a group share one."""
     trained = Trained([9000, 500, 500])
     for _ in range(7):
         trained.step(again=(2, 3))
@@ -354,7 +354,7 @@ def test_ranges_around_several_units_name_none(tmp_path):
 
 
 def test_units_have_the_lines_of_the_program_that_no_other_unit_comes_from(tmp_path):
-    """Of packages none: all come through the same."""
+    """Lines of packages name none: all units come through the same ones."""
     folder = three_units(tmp_path / "job")
     forward = {"function": "forward", "file": "/home/me/model.py", "line": 7}
     blocks = {"function": "blocks", "file": "/home/me/model.py", "line": 12}

@@ -1,4 +1,4 @@
-"""tprof summary --by range: what NVTX ranges held, against a generator that knows it call by call."""
+"""tprof summary --by range: compares what NVTX ranges held with a generator that knows it call by call."""
 
 import collections
 import json
@@ -21,7 +21,7 @@ class Program:
         self.random = random.Random(seed)
         self.now = 10
         self.lines = []
-        self.times = collections.defaultdict(list)  # of each name
+        self.times = collections.defaultdict(list)  # name -> durations
         self.held = collections.defaultdict(collections.Counter)  # (name, bucket) -> calls, bytes
 
     def tick(self):
@@ -59,7 +59,7 @@ class Program:
 
 
 def with_lines(folder, lines):
-    """A healthy rank file in which these lines are all events that there are."""
+    """Makes a folder with a healthy rank file, whose only events are these lines."""
     generate(folder, 1, 2)
     (file,) = folder.iterdir()
     old = lines_of(file)
@@ -158,7 +158,7 @@ def test_open_ranges_have_calls_and_no_time_and_marks_are_counted(tmp_path):
 
 
 def test_memory_is_bounded_and_what_that_costs_is_said(tmp_path):
-    """100,000 calls with no range around them; ranges that begin among the oldest may hold more."""
+    """There are 100,000 calls with no range around them; ranges that begin among the oldest may hold more."""
     lines = [copy(1 + i) for i in range(100_000)]
     exact = [copy(200_000), pushed("new", 199_999, 5)]
     r = ranges_of(with_lines(tmp_path / "a", lines + exact))["new"]

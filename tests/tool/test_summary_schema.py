@@ -1,4 +1,4 @@
-"""tprof summary --json against a schema of the contract: what is not known is null, and nothing is missing."""
+"""Checks tprof summary --json against a schema of the contract: unknown values are null, and none is missing."""
 
 import json
 
@@ -11,7 +11,8 @@ from lib.tool import summary_of as report
 
 
 def timed_and_waited(rank):
-    """A job of one rank whose copies were timed with their exposed part known, and whose gathers only timed."""
+    """Makes a job of one rank whose copies have device time with a known exposed part, and whose gathers have
+    no exposed part."""
     loop = loops.Loop([[0]])
     for _ in range(4):
         loop.gather(1000)

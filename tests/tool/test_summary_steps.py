@@ -1,4 +1,4 @@
-"""Steps found from the order of calls: right on every one, or said not to be known."""
+"""Steps are found from the order of calls: each is right, or they are said not to be known."""
 
 import random
 
@@ -13,12 +13,12 @@ def found(folder, *more):
 
 
 def starts(report):
-    """Of each step, as a place in the loop: ranks and hosts are a few nanoseconds apart."""
+    """Returns the start of each step, as a place in the loop: ranks and hosts are a few nanoseconds apart."""
     return [round((step["ts"] - jobs.BASE_NS) / jobs.STEP_NS) for step in report["steps"]]
 
 
 def check(loop, folder, allow_unknown=False):
-    """Says what was found: "steps", "micro-batches" (those of steps, not told to be steps) or None."""
+    """Returns what was found: "steps", "micro-batches" (those of steps, not told to be steps) or None."""
     report = found(loop.job.write(folder))
     if report["steps_found"] is None:
         assert report["steps"] is None and report["steps_unknown"]
@@ -174,7 +174,7 @@ def test_ranks_that_were_killed_apart_have_the_same_steps(tmp_path):
     report = found(loop.job.write(tmp_path / "job"))
     assert starts(report) == loop.steps[:8]
     calls = [step["buckets"]["RESHARDING"]["calls"] for step in report["steps"]]
-    assert calls == [14] * 6 + [7] * 2  # of the rank that was still there
+    assert calls == [14] * 6 + [7] * 2  # calls of the rank that was still there
 
 
 @pytest.mark.parametrize("steps", [3, 4, 9])

@@ -1,4 +1,4 @@
-"""tprof tail: the lines of running ranks, as their files have them."""
+"""tprof tail: prints the lines of running ranks, as their files have them."""
 
 import collections
 import json
@@ -14,13 +14,13 @@ from lib.tool import told, tprof
 
 
 def whole_lines(rank):
-    """Of the golden traces, one of which was cut in a line."""
+    """Returns the lines of a golden trace; one of the traces was cut in a line, which is left out."""
     lines = (GOLDEN / f"two_ranks/rank-0000{rank}.json").read_text().split("\n")[:-1]
     return [json.loads(line.removesuffix(",")) for line in lines if line not in "[]"]
 
 
 def by_rank(text):
-    """Each line is whole, and of its rank."""
+    """Returns the lines of each rank; every line must be whole."""
     lines = collections.defaultdict(list)
     for line in text.splitlines():
         lines[json.loads(line)["pid"]].append(json.loads(line))
@@ -38,7 +38,7 @@ def test_a_job_is_followed_from_before_its_beginning_to_its_end(tmp_path):
 
 
 def test_a_rank_that_was_killed_and_started_again_is_followed(tmp_path):
-    """By who started both, which is us: as long as we live, a rank that was killed may come back."""
+    """The same process started both, which is us: as long as we live, a rank that was killed may come back."""
     traces = tmp_path / "traces"
     traces.mkdir()
     alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "NATIVE_TRAINER_ID": str(tmp_path / "id")}
@@ -56,7 +56,7 @@ def test_a_rank_that_was_killed_and_started_again_is_followed(tmp_path):
 
 
 def test_who_was_started_within_the_same_tick_is_the_later_one(tmp_path):
-    """When a process was started is known to 10 ms, and by two clocks that are read one after the other."""
+    """The start of a process is known to 10 ms, and by two clocks that are read one after the other."""
     traces = tmp_path / "traces"
     traces.mkdir()
     for name, seed, end, started, began in (("", 3, "lost", 1, 0), (".r1", 4, "closed", 0, 9_000_000)):

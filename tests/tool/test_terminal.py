@@ -13,7 +13,7 @@ EVIL = "a\x1b[31mb\x1b]0;t\x07\x9b2Jc\x7f\r\n\u202ed\u2066e\u200ff\u2028g"
 
 
 def evil(value):
-    """The same, with every string that may be any string replaced."""
+    """Returns the same, with every string that may be any string replaced."""
     if isinstance(value, dict):
         fixed = ("schema", "bucket", "mode", "reason", "boot_id", "ring", "ph", "cat")
         return {k: v if k in fixed else evil(v) for k, v in value.items()}
@@ -36,7 +36,7 @@ def escaped_args(line):
 
 
 def rank_file(rank):
-    """A rank that ended badly, so that there is something to say of it."""
+    """Returns the file of a rank that ended badly, so that there is something to say of it."""
     rows = [row(name=EVIL, dtype=EVIL, failed=3, unfinished=2)]
     comms = [{"comm": 1, "collectives": 1 + rank, "signature": EVIL + str(rank), "marks": [EVIL]}]
     last = ledger(*rows, comms=comms)
@@ -44,7 +44,7 @@ def rank_file(rank):
     coverage = {"functions": [{"name": EVIL, "library": EVIL, "calls": 1}], "unseen": [noted], "tools": [noted]}
     ending = [footer(dropped={EVIL: 4}, coverage=coverage)] if rank == 0 else []
     head = escaped_args(header(rank=rank, pid=4711 + rank, config={EVIL: EVIL}, env={EVIL: EVIL}))
-    # An identity that the fixed words keep: one job.
+    # The fixed words keep an identity: both ranks are of one job.
     text = array(
         head,
         escaped_args(comm(name="x", rank=rank)),

@@ -1,4 +1,4 @@
-"""tprof top: a running job's ranks, against what the stand-in has counted of them."""
+"""tprof top: compares a running job's ranks with what the stand-in has counted of them."""
 
 import collections
 import contextlib
@@ -28,7 +28,7 @@ def top(traces, *options):
 
 
 def shown(ranks):
-    """(rank, bucket) -> calls, elements and bytes, where there are calls."""
+    """Returns (rank, bucket) -> calls, elements and bytes, where there are calls."""
     return {
         (rank, name): {key: bucket[key] for key in ("calls", "elements", "bytes")}
         for rank, found in ranks.items()
@@ -47,7 +47,7 @@ def tallied(folder):
 
 @pytest.fixture(scope="module")
 def stuck(tmp_path_factory):
-    """The folder of a job that stands still, and runs."""
+    """Yields the folder of a job that stands still, and runs."""
     folder = tmp_path_factory.mktemp("stuck")
     with live.standing_still(folder, TPROF_STEP="call:ncclReduceScatter"):
         yield folder
@@ -68,7 +68,7 @@ def test_a_call_that_does_not_return_is_shown_with_its_age(stuck):
 
 
 def test_the_step_is_the_last_that_ended(stuck):
-    """Each reduce-scatter ends one here."""
+    """Each reduce-scatter ends a step here."""
     until(lambda: top(stuck / "traces")[1]["step"] == live.SCATTERS_BEFORE_THE_HANG)
     assert top(stuck / "traces")[1]["step_ns"] > 0
 
@@ -126,7 +126,7 @@ class Screen:
         os.write(self.main, keys.encode())
 
     def end(self):
-        """Its exit status, while what it writes is read."""
+        """Returns its exit status; reads what it writes until then."""
         deadline = time.monotonic() + TIME_LIMIT_S
         while self.process.poll() is None:
             self.read()

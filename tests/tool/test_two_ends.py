@@ -1,5 +1,5 @@
-"""What stands in the middle of a rank file is not read where its two ends tell all: also the
-communicators that were made there are known, of a rank that closed and of one that did not."""
+"""The middle of a rank file is not read where its two ends tell all. Communicators that were made
+there are known, too, of a rank that closed and of one that did not."""
 
 import json
 
@@ -7,14 +7,14 @@ import pytest
 from lib.jobs import snapshot
 from lib.tool import big_job, tprof
 
-EDGE = 1 << 16  # what is read of each end
+EDGE = 1 << 16  # bytes that are read at each end
 RANKS, LINES = 9, 4000
 COMMANDS = (["check", "--no-lines"], ["summary"])
 
 
 @pytest.fixture
 def job(tmp_path):
-    """job(kind) -> a folder with rank files of 0.8 MB, each with groups born in its middle."""
+    """Returns job(kind), which gives a folder with rank files of 0.8 MB, each with groups born in its middle."""
 
     def make(kind):
         big_job(tmp_path, RANKS, LINES, kind)
@@ -30,7 +30,7 @@ def said(folder, command):
 
 
 def wipe(file, begin, end):
-    """Nothing between the two is a line any more."""
+    """Overwrites the bytes between the two, so that none of them is a line any more."""
     with open(file, "r+b") as f:
         f.seek(begin)
         f.write(bytes(end - begin))

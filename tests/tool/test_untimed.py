@@ -15,7 +15,7 @@ REASONS = FOOTER["properties"]["timing_lost"]["propertyNames"]["enum"]
 
 @pytest.fixture
 def lost(tmp_path):
-    """lost({rank: {reason: calls}}) -> the folder of a job of two whose footers say so."""
+    """Returns lost({rank: {reason: calls}}), which gives the folder of a job of two whose footers say so."""
 
     def make(by_rank):
         generate(tmp_path / "job", 2, 12)
@@ -31,7 +31,7 @@ def lost(tmp_path):
 
 
 def said(folder):
-    """By command: reason -> (calls, ranks), as the text and the report have them."""
+    """Yields each command with reason -> (calls, ranks), as the text and the report have them."""
     for command in ("summary", "check", "doctor"):
         text = tprof(command, folder).stdout
         found = {}
@@ -52,7 +52,7 @@ def test_each_reason_is_told_with_its_number_of_all_ranks(lost):
     folder = lost({0: first, 1: second})
     for command, found in said(folder):
         assert found == expected, command
-    # In words, which the name alone is not.
+    # The text says it in words, too, not just by the name.
     text = tprof("check", folder).stdout
     assert all(re.search(rf"\({reason}\): [a-zA-Z].{{15}}", text) for reason in REASONS)
 

@@ -1,4 +1,4 @@
-"""tprof watch, and tprof run --on-stuck: a command for what is wrong with a running job."""
+"""tprof watch, and tprof run --on-stuck: they run a command for what is wrong with a running job."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_a_stuck_rank_gets_the_command_once_with_its_finding(tmp_path):
 
 
 def test_a_command_for_no_process_gets_all_of_a_kind_at_once(tmp_path):
-    """Of a job that is over: its end was one of a rank that was killed."""
+    """The job is over: one of its ranks was killed."""
     said = tmp_path / "said"
     start([*live.TRAINER, "50"], tmp_path, STANDIN_DIE="1:ncclReduceScatter:25")
     done = tprof("watch", tmp_path / "traces", "--exec", f"cat >> {said}; echo run >> {said}")
@@ -58,7 +58,7 @@ def test_a_healthy_job_gets_none_from_before_its_beginning_to_its_end(tmp_path):
 
 
 def test_run_hands_the_stuck_processes_of_its_command_to_a_command(tmp_path):
-    """Which ends them, so that the job ends."""
+    """The command ends them, so that the job ends."""
     log = tmp_path / "log"
     env = environment(tmp_path, preload=False, STANDIN_HANG="1:ncclReduceScatter:5")
     (tmp_path / "tally").mkdir()

@@ -1,5 +1,5 @@
-// align/: how far the clocks that it finds are from those of a simulated job, whose are known; and
-// the shift of records that enclose others.
+// align/: how far the clocks that it finds are from the known clocks of a simulated job, and the
+// shift of records that enclose others.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -17,7 +17,7 @@ using tprof::test::TrueClock;
 
 namespace {
 
-// A collective as the hosts saw it, ranks of these hosts only.
+// Returns a collective as the hosts saw it.
 std::vector<Passage> passages(const SimulatedJob& job, const SimulatedJob::Collective& c) {
   std::vector<Passage> all;
   for (std::size_t i = 0; i < c.calls.size(); ++i) {
@@ -43,7 +43,7 @@ std::vector<Passage> passages(const SimulatedJob& job, const SimulatedJob::Colle
 struct Found {
   Clocks clocks{{}};
   std::vector<double> errors{};  // of the ends of all calls, ns
-  double beyond = 0;             // the furthest that one lies outside of what is said at most
+  double beyond = 0;             // how far the worst one exceeds the claimed bound
   std::int64_t violation = 0;    // the largest
   std::size_t contradictions = 0;
 
@@ -68,7 +68,7 @@ Found found_for(SimulatedJob job) {
     for (const auto& call : c.calls) {
       const std::size_t host = job.host_of(call.rank);
       if (hosts[host].behind == host) continue;
-      // What the clock that it is measured against showed at that moment, in truth.
+      // In truth the clock that it is measured against showed this at that moment.
       const std::int64_t truth = job.clocks[hosts[host].group].shows(call.left);
       const auto error = static_cast<double>(found.clocks.aligned(host, call.end) - truth);
       found.errors.push_back(std::abs(error));
@@ -194,7 +194,7 @@ TEST_CASE("collectives that were put together wrongly contradict each other") {
   job.run([&](const SimulatedJob::Collective& c) { seen.push_back(passages(job, c)); });
   ClockFit fit(2);
   for (std::size_t n = 0; n < seen.size(); ++n) {
-    // The second host's numbers are off by one in a tenth of them.
+    // The second host's numbers are off by one in a tenth of the calls.
     fit.add(std::vector{seen[n][0], seen[n % 10 == 9 && n + 1 < seen.size() ? n + 1 : n][1]});
   }
   CHECK(fit.clocks().hosts()[1].course.contradictions >= 30);
@@ -224,7 +224,7 @@ TEST_CASE("ten million collectives are kept in little room") {
 
 namespace {
 
-// Calls of a loop whose steps gather twice and reduce once, at times that never repeat.
+// Returns calls of a loop whose steps gather twice and reduce once, at times that never repeat.
 std::vector<Stay> calls(std::size_t n) {
   std::mt19937 random(3);
   std::uniform_int_distribution<std::int64_t> jitter(0, 20'000);
@@ -239,7 +239,7 @@ std::vector<Stay> calls(std::size_t n) {
   return all;
 }
 
-// What encloses calls [from, to), by a clock that is behind by `late`.
+// Returns records that enclose calls [from, to), by a clock that is behind by `late`.
 std::vector<Stay> around(const std::vector<Stay>& calls, std::size_t from, std::size_t to,
                          std::int64_t late) {
   std::vector<Stay> all(calls.begin() + static_cast<std::ptrdiff_t>(from),
@@ -316,7 +316,7 @@ TEST_CASE("where two shifts would do none is taken") {
     ours[i].end_ns = ours[i].begin_ns + 9'000;
   }
   CHECK_FALSE(enclosing_shift({ours}, around(ours, 20, 40, 150'000), true));
-  // This one is nearer by far than a step, and the next is a step away.
+  // This shift is far below a step, and the next possible one is a step away.
   const auto shift = enclosing_shift({ours}, around(ours, 20, 40, 9'000), true);
   REQUIRE(shift);
   CHECK(shift->ns == 7'000);
@@ -335,7 +335,7 @@ TEST_CASE("where calls are missing a shift holds only far below those that the m
       enclosing_shift({part(0, 20), part(40, 60)}, around(all, 45, 55, 4'000), false);
   REQUIRE(one_of_two);
   CHECK(one_of_two->ns == 2'000);
-  // What it encloses may be calls that are not known: before these, between and behind them.
+  // These may enclose calls that are not known: before the known ones, between or behind them.
   CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 20, 40, 5'000'000), false));
   CHECK_FALSE(enclosing_shift({part(20, 40)}, around(all, 30, 35, -2'000'000), false));
   CHECK_FALSE(enclosing_shift({part(0, 20), part(40, 60)}, around(all, 5, 15, -2'500'000), false));

@@ -129,7 +129,7 @@ TEST_CASE("windows' files stay until their command has ended well") {
   wait_for(windows);
   CHECK(content(log) == all);
   CHECK_FALSE(std::filesystem::exists(file(1)));
-  CHECK(std::filesystem::exists(file(2)));  // for which it failed
+  CHECK(std::filesystem::exists(file(2)));  // the command failed for it
   CHECK_FALSE(std::filesystem::exists(file(3)));
   CHECK(std::filesystem::exists(file(4)));
   CHECK(std::filesystem::exists(file(5)));  // another rank's

@@ -13,7 +13,7 @@ using namespace tprof;
 
 namespace {
 
-// As dynolog's fabric puts them together.
+// Puts a message together as dynolog's fabric does.
 std::string message(const std::string& type, const std::string& body) {
   std::string text(40, '\0');
   const std::uint64_t size = body.size();

@@ -20,7 +20,7 @@ TEST_CASE("calls are at places of an order where there is one way only") {
   CHECK(stats::places_in({5, 5, 7, 5}, order) == Places{1, 2, 3, 4});  // the first is still there
   CHECK(stats::places_in({9, 7}, order) == Places{0, 3});
   CHECK(stats::places_in({7, 5}, order) == Places{3, 4});
-  CHECK(stats::places_in({9, 5, 7}, order) == none);  // one of two
+  CHECK(stats::places_in({9, 5, 7}, order) == none);  // the 5 is either of two
   CHECK(stats::places_in({5}, order) == none);
   CHECK(stats::places_in({7, 9}, order) == none);
   CHECK(stats::places_in({9, 5, 5, 7, 5, 5}, order) == none);
@@ -44,7 +44,7 @@ TEST_CASE("a backward pass comes to its units in reverse") {
   CHECK(reverse({7, 5, 5}) == Told{3, 2, 1});
   CHECK(reverse({9, 7, 5, 5}) == Told{0, 3, 2, 1});  // a root that is gathered first again
   CHECK(reverse({7, 7, 9}) == Told{3, 3, 0});        // computed again
-  CHECK(reverse({7, 5, 9}) == Told{3, none, 0});     // one of two
+  CHECK(reverse({7, 5, 9}) == Told{3, none, 0});     // either of two
   CHECK(reverse({5, 5, 5}) == Told{none, none, none});
   CHECK(reverse({4, 7}) == Told{none, 3});
 }

@@ -20,7 +20,7 @@ read::Process running(const char* file) {
   return process;
 }
 
-// As of a look: so many calls of 8 bytes each.
+// Returns a rank as of one look, with so many calls of 8 bytes each.
 live::Rank rank_of(const read::Process& process, std::int64_t as_of_ns, std::uint64_t calls) {
   live::Rank rank{.process = &process, .as_of_ns = as_of_ns};
   rank.all = rank.buckets[kGather] = {.calls = calls, .bytes = 8 * calls};
@@ -47,7 +47,7 @@ TEST_CASE("a rate is what came between two looks, by the process's own clock") {
   history.look({third});
   CHECK(history.rate(third, kGather)->calls == 10);
   CHECK(history.total(third, kGather).calls == 10);
-  // What comes after the reset is counted from its beginning.
+  // A process that comes after the reset is counted from its beginning.
   const read::Process restarted = running("r.r1.json");
   const live::Rank other = rank_of(restarted, 1, 7);
   history.look({third, other});
@@ -101,7 +101,7 @@ TEST_CASE("of a followed file whole lines are given, as far as it is settled") {
   CHECK(lines == "[\none\n");
   CHECK(file.has_grown());
   CHECK_FALSE(file.next(lines, 6));
-  // What is behind it may be written anew.
+  // The rest of the file may be written anew.
   std::ofstream(path) << "[\none\nTWO\nTHREE\n";
   lines.clear();
   CHECK(file.next(lines));

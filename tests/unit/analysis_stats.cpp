@@ -63,7 +63,7 @@ TEST_CASE("bandwidths are those of nccl-tests, and only where the device was tim
   stats::OpKey key{Bucket::ALLREDUCE, "ncclAllReduce", "float32", "aa", 4, 12};
   CHECK_FALSE(stats::algbw(a));
   a.device_ns = 1000;
-  a.device_timed = 1;  // of the two
+  a.device_timed = 1;  // one of the two
   a.device_bytes = 4000;
   CHECK(*stats::algbw(a) == Approx(4.0));
   a.device_timed = 2;

@@ -1,4 +1,4 @@
-// Catch2 3, or 2 where it is older, whose name for a matcher of text means another one in 3.
+// Includes Catch2 3, or an older 2, whose name for a text matcher means another one in 3.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ const void* at(std::uint64_t address) {
   return reinterpret_cast<const void*>(0x7f0000000000 + 64 * address);
 }
 
-// Of one process: books are the process's, so each test begins as the child of a fork does.
+// The books belong to the process, so each test begins as the child of a fork does.
 struct Books {
   Books() { books::after_fork(); }
   ~Books() { books::after_fork(); }

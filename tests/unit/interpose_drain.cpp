@@ -20,7 +20,7 @@ using namespace tprof::test;
 
 namespace {
 
-// The writer's work without its thread and file.
+// Does the writer's work without its thread and file.
 class FakeWriter {
  public:
   explicit FakeWriter(const View& view)
@@ -51,7 +51,7 @@ class FakeWriter {
   std::unique_ptr<Progress> progress_;
 };
 
-// What a reader makes of a killed process: the file cut at the commit block, the ring replayed.
+// Recovers as a reader does after a kill: cuts the file at the commit block and replays the ring.
 std::string recovered(const View& live, const std::string& file) {
   auto* base = reinterpret_cast<std::byte*>(&live.head());
   std::vector<std::byte> memory(base, base + live.head().used.load());
@@ -61,7 +61,7 @@ std::string recovered(const View& live, const std::string& file) {
   return whole;
 }
 
-// (thread, function, seq or bytes) of each event line, which no two calls of these tests share.
+// Counts event lines by thread, function and seq or bytes: each call of these tests has its own.
 std::map<std::string, int> calls_in(const std::string& lines) {
   std::map<std::string, int> calls;
   for (const std::string& line : split_lines(lines)) {
@@ -88,7 +88,7 @@ std::uint64_t count_lines(const std::string& lines, std::string_view phase) {
 TEST_CASE("killed anywhere between drains, every finished call has exactly one line") {
   World world;
   Thread* threads[] = {&world.thread(11, 64), &world.thread(12, 128)};
-  // As the first record of an area says whose it is.
+  // The first record of an area says whose it is.
   for (Thread* t : threads) {
     bool in_ring = false;
     Record& r = next_record(*t, true, in_ring);
@@ -134,7 +134,7 @@ TEST_CASE("killed anywhere between drains, every finished call has exactly one l
     }
     if (step % 20 == 0) writer.drain(file);  // the rings must not fill up here
     REQUIRE(calls_in(recovered(world.view(), file)) == made);
-    // Killed within a write: the file has more than was committed, cut anywhere.
+    // A kill within a write leaves more in the file than was committed, cut anywhere.
     const std::string cut = file + recovered(world.view(), file).substr(file.size() / 2, 30);
     REQUIRE(recovered(world.view(), cut) == recovered(world.view(), file));
   }
@@ -154,7 +154,7 @@ TEST_CASE("a ring grows until it is as large as it may be, and no record is lost
     std::uint64_t larger = 64;
     for (int i = 0; i < 3000; ++i) {
       all_reduce(t, comm, 1);
-      // Drained or not: it grows where its end is reached for the first time.
+      // Drained or not, the ring grows where its end is reached for the first time.
       if (i % 700 == 699) writer.drain(lines);
       while (larger <= static_cast<std::uint64_t>(i) && larger < 1024) larger *= 2;
       REQUIRE(t.area->capacity == larger);
@@ -184,7 +184,7 @@ TEST_CASE("a ring whose file has no more room stays as it is, and drops are coun
     std::string lines;
     writer.drain(lines);
     CHECK(calls_in(lines).size() == 64);
-    // It grows when there is room again, where that leaves each record in its place.
+    // The ring grows when there is room again, where that leaves each record in its place.
     for (int i = 0; i < 129; ++i) {
       all_reduce(t, comm, 1);
       writer.drain(lines);
@@ -223,7 +223,7 @@ TEST_CASE("of two commit blocks the last whole one holds, and a half one never")
     commit_progress(head, *progress);
     CommitBlock* now = committed_block(head);
     REQUIRE(now->progress.offset == n);
-    // Killed while the other block is being written.
+    // This is a kill while the other block is being written.
     CommitBlock& other = now == &head.commit[0] ? head.commit[1] : head.commit[0];
     const std::uint64_t before = other.generation;
     other.generation = now->generation + 1;
@@ -305,14 +305,14 @@ TEST_CASE("a damaged ring file makes no reader crash or go on for ever") {
   for (int i = 0; i < 300; ++i) {
     std::vector<std::byte> bad = good;
     for (int n = 0; n < 40; ++n) {
-      // Within the head, whose offsets and sizes are believed; its name and paths are not numbers.
+      // Spoils the head, whose offsets and sizes are believed; its name and paths are not numbers.
       const std::size_t where = (random() % (sizeof(Head) / 8)) * 8;
       std::uint64_t word = random() >> (random() % 64);
       std::memcpy(&bad[where], &word, 8);
     }
     bad.resize(random() % 4 == 0 ? sizeof(Head) + random() % 4096 : bad.size());
     const View view(bad.data(), bad.size());
-    // More tables' entries than there can be would only make it slow.
+    // More entries in the tables than there can be would only make it slow.
     view.head().comms.count = view.head().comms.count % 100000;
     view.head().graphs.count = view.head().graphs.count % 1000;
     auto progress = std::make_unique<Progress>();
@@ -400,12 +400,12 @@ TEST_CASE("the last calls are known whatever has lines, also when the ring was f
   ncclComm_t b = world.communicator(4);
   FakeWriter writer(world.view());
   std::string file;
-  writer.drain(file);  // whose ring it is
+  writer.drain(file);  // the first record says whose ring it is
   for (int i = 0; i < 20; ++i) all_reduce(t, a, 100 + i);
   all_gather(t, b, 7);
   CHECK(last_calls(world.view()) ==
         Last{{"ncclAllReduce", 11, 19, 119}, {"ncclAllGather", 11, 0, 7}});
-  // Refused: the thread's last, and of no communicator.
+  // A refused call is the thread's last one, and no communicator's.
   all_reduce(t, b, 5, ncclInvalidArgument);
   CHECK(last_calls(world.view()) == Last{{"ncclAllReduce", 11, 19, 119},
                                          {"ncclAllGather", 11, 0, 7},
@@ -418,7 +418,7 @@ TEST_CASE("the last calls are known whatever has lines, also when the ring was f
   copy_to_device(t, 4711);
   const Last last = last_calls(world.view());
   CHECK(last.contains({"cudaMemcpyAsync", 11, 0, 4711}));
-  // With a full ring the communicator's last is not there, and the ledger's number says so.
+  // With a full ring the communicator's last call is not there, and the ledger's number says so.
   CHECK(last.contains({"ncclAllGather", 11, 60, 69}) == drained);
   CHECK(count_lines(file, "X") == 0);
 }

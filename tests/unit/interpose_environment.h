@@ -14,7 +14,7 @@ namespace tprof::test {
 
 using Variables = std::map<std::string, std::string>;
 
-// Sets variables, and takes them away again; "" unsets.
+// Sets variables, and puts them back at the end; "" unsets.
 class Environment {
  public:
   explicit Environment(const Variables& variables) {

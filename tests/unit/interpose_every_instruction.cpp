@@ -1,4 +1,4 @@
-// Calls that are recorded, as recovery would find them after each instruction.
+// Recorded calls, as recovery would find them after each instruction.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ using namespace tprof::test;
 
 namespace {
 
-// What the child itself counts, in memory that the parent sees.
+// The child's own counts, in memory that the parent sees.
 struct Counts {
   std::atomic<std::uint64_t> entered, inside, returned, failed;
 };
@@ -43,7 +43,7 @@ void record_calls(Thread& t, ncclComm_t comm, Counts& counts) {
   group(ncclSuccess);
   group(ncclInternalError);
   one(ncclSuccess);
-  // The ring of 8 is full by now. A copy in between: the two share the place of the open call.
+  // The ring of 8 is full by now. A copy comes between: both use the same place for the open call.
   one(ncclSuccess);
   copy_to_device(t, 77);
   one(ncclSuccess);

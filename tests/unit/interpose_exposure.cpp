@@ -1,4 +1,4 @@
-// timing/exposure.h: what was exposed of calls, for schedules whose answer is arithmetic.
+// timing/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
 #include "interpose/timing/exposure.h"
 
 #include <algorithm>

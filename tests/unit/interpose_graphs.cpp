@@ -1,4 +1,4 @@
-// What is in CUDA graphs, and what their launches execute.
+// The contents of CUDA graphs, and what their launches execute.
 #include "catch2.h"
 #include "interpose/graphs/contents.h"
 #include "interpose_world.h"

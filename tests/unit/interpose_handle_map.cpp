@@ -1,4 +1,4 @@
-// capture/handle_map.h against std::unordered_map.
+// base/handle_map.h against std::unordered_map.
 #include <memory>
 #include <random>
 #include <unordered_map>

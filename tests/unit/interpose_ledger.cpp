@@ -17,7 +17,7 @@ LedgerKey::Words key(std::uint32_t comm) {
   return key_words(1, Bucket::ALLGATHER, 7, Mode::direct, 3, comm, 0);
 }
 
-// What a reader finds of `comm` in a copy of the memory made now.
+// A copy of the memory made now, and what a reader finds of a communicator in it.
 struct Copy {
   std::vector<std::byte> bytes;
   explicit Copy(const View& view)

@@ -1,4 +1,4 @@
-// metrics/: what is read of planted files, and what lines show of two readings.
+// metrics/: what is read from planted files, and what lines show of two readings.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ class Root {
     std::filesystem::create_directories((folder + path).substr(0, (folder + path).rfind('/')));
     std::ofstream(folder + path) << text;
   }
-  // What the reader finds there.
+  // Returns what the reader finds there.
   Metrics read(bool host = true) const {
     const auto sources = std::make_unique<Sources>();
     sources->open(folder.c_str(), host);
@@ -55,7 +55,7 @@ void plant_all(const Root& root) {
   root.plant("/proc/self/io",
              "rchar: 6976\nwchar: 11\nread_bytes: 4096\nwrite_bytes: 33554432\n"
              "cancelled_write_bytes: 512\n");
-  // The guests' time (7 and 9) is in the first two already.
+  // The first two numbers already contain the guests' time (7 and 9).
   root.plant(
       "/proc/stat",
       "cpu  100 20 30 1000 50 1 2 3 7 9\ncpu0 100 20 30 1000 50 1 2 3 7 9\nintr 12345 1 2\n");
@@ -163,7 +163,7 @@ TEST_CASE("what a system does not tell is not known, and of the host only where 
         &Metrics::disks_read, &Metrics::network_sent, &Metrics::infiniband_sent}) {
     CHECK(m.*number == kNotRead);
   }
-  CHECK(m.user_ns != kNotRead);  // not of files
+  CHECK(m.user_ns != kNotRead);  // does not come from files
   const Root root;
   plant_all(root);
   root.plant("/proc/meminfo", "MemTotal: 1 kB\nCached: many kB\nDirty: 99999999999999999999 kB\n");
@@ -271,7 +271,7 @@ struct Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  // Lines of a counter by its name.
+  // Returns the lines of a counter by its name.
   std::vector<std::string> lines(const std::string& name) const {
     std::vector<std::string> found;
     std::ifstream in(path);

@@ -71,7 +71,7 @@ struct InWindows {
   }
   static void end() { last_window(World::view().head().windows)->to_ns = now_ns(); }
 
-  // Lines of calls; -1: there is no such file.
+  // Returns the number of lines of calls; -1 if there is no such file.
   int calls_in(const std::string& name) const {
     std::ifstream in(folder + "/" + name);
     if (!in) return -1;
@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(closing.output.end());
   CHECK(closing.event_lines() == written);
   CHECK(closing.lost() == 20'000 - written);
-  // A static destructor's calls.
+  // A static destructor makes more calls.
   reduce(t, comm, 100);
   closing.output.drain_rest(UINT64_MAX);
   CHECK(closing.output.end());
@@ -159,7 +159,7 @@ TEST_CASE("a call that returns when its window's file is complete has its line i
     InWindows::end();
     files.output->drain_batch();
     CHECK(files.calls_in("rank-00000.step-5.json.part") == 3);
-    // Steps are numbered anew: the name is taken. Only the third window needs a place.
+    // Steps are numbered anew, so the name is taken. Only the third window needs a place.
     for (const std::int64_t step : {5, 9}) {
       InWindows::begin(step);
       reduce(t, comm, 2);

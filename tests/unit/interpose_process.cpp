@@ -99,7 +99,7 @@ TEST_CASE("host, pid and start are those of this process") {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
   CHECK(p.boot_id == boot_id);
 
-  // The kernel's own answer: boot time, in whole seconds, and ticks since then.
+  // The kernel's own answer is the boot time, in whole seconds, and ticks since then.
   std::uint64_t boot_s = 0;
   std::ifstream stat("/proc/stat");
   for (std::string word; stat >> word;) {

@@ -1,4 +1,4 @@
-// ranges/ranges.h: what becomes of NVTX ranges in the mapped file, killed at any moment.
+// ranges/ranges.h: what becomes of NVTX ranges in the mapped file after a kill at any moment.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct Seen {
   }
 };
 
-// As recovery would, of a copy: nothing is written to the file. `file`: lines that are in it.
+// Reads a copy as recovery would, so the file is not written. `lines` are those already in it.
 Seen recover(const View& live, std::string lines = "") {
   auto* base = reinterpret_cast<std::byte*>(&live.head());
   std::vector<std::byte> memory(base, base + live.head().used.load());
@@ -76,7 +76,7 @@ void drain(const View& view, std::string& file) {
   }
 }
 
-// Attributes that follow from a number, of every kind and none: what goes with a name is its own.
+// Derives attributes of every kind, or none, from a number, so that each name has its own.
 ranges::Attributes attributes_of(std::uint64_t n) {
   ranges::Attributes a;
   a.given = static_cast<std::uint8_t>(n % 32);
@@ -85,7 +85,7 @@ ranges::Attributes attributes_of(std::uint64_t n) {
   return a;
 }
 
-// What the arguments of its line are then.
+// Returns the arguments that its line has then.
 nlohmann::json arguments_of(std::uint64_t n) {
   nlohmann::json args = nlohmann::json::object();
   char color[16];
@@ -104,7 +104,7 @@ struct Counts {
   std::atomic<std::uint64_t> entered, begun;
 };
 
-// A name's length says how many records the range takes.
+// Returns a name of this length, which says how many records the range takes.
 std::string name_of(std::uint64_t n, std::size_t length) {
   std::string name = std::to_string(n) + " ";
   name.resize(std::max(name.size(), length), 'n');
@@ -181,7 +181,7 @@ TEST_CASE("a call's line is never lost to ranges, which leave half of the ring")
   for (int i = 0; i < 32; ++i) all_reduce(t, comm, 1);
   CHECK(drops(world.view()) == 0);
   const Seen seen = recover(world.view());
-  CHECK(seen.ended.at("range") == 31);  // and the name of the lane
+  CHECK(seen.ended.at("range") == 31);  // the lane's name has a record too
   CHECK(seen.dropped == 69);
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
   std::uint64_t begun = 0;
   std::uint64_t last = 0;
   const auto look = [&](const View& view, const Counts& counts) {
-    // Parsing each moment's lines would take minutes: the records and rows themselves.
+    // Parsing each moment's lines would take minutes, so this reads the records and rows.
     std::uint64_t there = 0;
     const ThreadArea& area = *view.thread(0);
     const Record* ring = view.ring(area);
@@ -213,7 +213,7 @@ TEST_CASE("killed after any instruction, a range is open, ended or counted, and 
       if (key_of(row).function == kMetaRangeDropped) there += read_row(row, owner.committed).calls;
     });
     begun = counts.begun;
-    // The 33rd level has no place: it is counted when it ends.
+    // The 33rd level has no place, so it is counted when it ends.
     wrong += there > counts.entered || there + 1 < begun || there < last;
     last = there;
   };

@@ -27,7 +27,7 @@ std::string variable(const char* name, const char* value) {
   return shown;
 }
 
-// The parts are put together here so that nobody's scanner for keys takes this file for a leak.
+// Keys are put together from parts, so that no scanner for keys takes this file for a leak.
 const std::string kDigits = "0123456789";
 const std::string kLetters = "abcDEFghiJKLmnoPQRstuVWX";
 const std::string kHex40 = "0123456789abcdef0123456789abcdef01234567";

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// A program's operations, one after the other; `ended` says behind how many of them a step was
-// found to end.
+// A program's operations, one after the other; `ended` has the number of operations after which
+// each step was found to end.
 struct Program {
   Repeats repeats;
   std::size_t made = 0;
@@ -27,7 +27,7 @@ struct Program {
   }
   void reduce(std::uint64_t count) { make({~count, count, made, true, true, true}); }
 
-  // Of FSDP: each layer alike, the root otherwise; a copy of metadata for each reduction.
+  // FSDP's operations: layers are alike, the root differs, and each reduction has a metadata copy.
   void forward(int layers) {
     gather(3 * kMiB, true);
     for (int i = 0; i < layers; ++i) gather(kMiB, true);

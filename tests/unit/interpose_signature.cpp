@@ -39,7 +39,7 @@ nlohmann::json signature_of(const View& view, std::uint32_t comm) {
   return nlohmann::json::parse(text.view());
 }
 
-// By brute force: every prefix summed up from its beginning.
+// Computes the expected value by brute force: sums every prefix from its beginning.
 nlohmann::json expected_signature(const std::vector<Call>& calls, std::uint32_t comm) {
   const auto prefix_sum = [&](std::size_t n) {
     std::uint64_t sum = 0;
@@ -121,7 +121,7 @@ TEST_CASE("anything that differs in one call changes the signature from its mark
       REQUIRE(signature["signature"] != reference["signature"]);
       const std::size_t first = what == 2 ? std::min(at, (at + 1) % 64) : at;
       for (std::size_t k = 0; k < 7; ++k) {
-        // Mark k is of the first 2^k calls.
+        // Mark k covers the first 2^k calls.
         const bool before = (std::size_t{1} << k) <= first;
         REQUIRE((signature["marks"][k] == reference["marks"][k]) == before);
       }

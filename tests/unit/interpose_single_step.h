@@ -1,4 +1,4 @@
-// A program that is looked at after every single instruction, where a SIGKILL could have hit it.
+// Looks at a program after every single instruction, where a SIGKILL could have hit it.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,10 +14,10 @@
 
 namespace tprof::test {
 
-// Runs `program(counts)` in a child, and after each of its instructions, and at its end,
-// `look(view, counts)` here: the parent's own view of `file`, in which the world lies, so that what
-// the child adds to its mapping is in it too. The number of instructions; 0 where the system
-// forbids ptrace.
+// Runs `program(counts)` in a child, and calls `look(view, counts)` here after each of its
+// instructions and at its end. The view is the parent's own of `file`, in which the world lies, so
+// it also has what the child adds to its mapping. Returns the number of instructions, or 0 where
+// the system forbids ptrace.
 template <typename Counts, typename Program, typename Look>
 std::uint64_t at_every_instruction(int file, Program&& program, Look&& look) {
   auto* counts = static_cast<Counts*>(

@@ -45,7 +45,7 @@ TEST_CASE("A step that ended gives way to the next before its end is known", "[s
   StepIntervals steps;
   steps.add(0, 100, StepInterval::kOpen);
   steps.forget_seen();
-  steps.add(1, 300, StepInterval::kOpen);  // open now; that the first ended stands in a ring
+  steps.add(1, 300, StepInterval::kOpen);  // open now; the end of the first is still in a ring
   steps.add(0, 100, 250);
   steps.drop_unseen();
   REQUIRE(steps.at(249) != nullptr);
@@ -97,7 +97,7 @@ TEST_CASE("A program may mark every tenth step only", "[steps]") {
   steps.add(10, 200, 300);
   steps.add(20, 300, 400);
   CHECK(steps.at(350)->ordinal == 2);
-  steps.add(50, 600, 700, true);  // those of two were lost
+  steps.add(50, 600, 700, true);  // the marks of two were lost
   CHECK(steps.at(650)->ordinal == 5);
 }
 

@@ -1,4 +1,4 @@
-// format/text.h and format/pages.h against nlohmann::json and printf.
+// base/text.h, base/real.h and base/pages.h against nlohmann::json and printf.
 #include <bit>
 #include <climits>
 #include <cmath>

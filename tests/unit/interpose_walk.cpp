@@ -1,5 +1,5 @@
-// sites/walk.h against glibc's backtrace(). All of this program is the library's own, so what is
-// looked at begins with the C library's frames that called back.
+// sites/walk.h against glibc's backtrace(). All of this program counts as the library's own, so
+// what is looked at begins with the C library's frames that called back.
 #include "interpose/sites/walk.h"
 
 #include <execinfo.h>
@@ -36,7 +36,7 @@ std::size_t g_most = kMost;
   for (int i = 0; i < n; ++i) g_seen.theirs.push_back(reinterpret_cast<std::uintptr_t>(told[i]));
 }
 
-// Theirs from where ours begin.
+// Returns backtrace()'s frames from where ours begin.
 std::vector<std::uintptr_t> expected() {
   REQUIRE(!g_seen.ours.empty());
   const auto begin = std::ranges::find(g_seen.theirs, g_seen.ours[0]);

@@ -1,5 +1,5 @@
 // The traced process without its writer and without a preload: a mapping, threads that record into
-// it, communicators; calls are made through the same templates as the wrappers'.
+// it, and communicators. Calls are made through the same templates as the wrappers'.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ namespace tprof::test {
 
 class World {
  public:
-  // `fd`: a file for the mapping, -1 for memory that dies with the process.
+  // `fd` is a file for the mapping, or -1 for memory that dies with the process.
   explicit World(int fd = -1) {
     mapping().open(fd, false);
     Head& head = mapping().head();
@@ -49,7 +49,7 @@ class World {
   static Mapping& mapping() { return session::mapping(); }
   static View view() { return mapping().view(); }
 
-  // `most`: what the ring may grow to, in a mapping that has a file.
+  // `most` is what the ring may grow to, in a mapping that has a file.
   Thread& thread(std::uint32_t tid, std::uint32_t ring_records, std::uint32_t most = 0) {
     Mapping& m = mapping();
     const std::uint64_t levels = ledger_level_rows(0) * sizeof(LedgerRow);
@@ -72,7 +72,7 @@ class World {
     return t;
   }
 
-  // A handle that stands for a communicator.
+  // Returns a handle that stands for a communicator.
   ncclComm_t communicator(int nranks, int rank = 0) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
     auto* handle = reinterpret_cast<ncclComm_t>(handles_ += 64);
@@ -85,7 +85,7 @@ class World {
   std::uintptr_t handles_ = 0x10000;
 };
 
-// NVTX ranges are of the calling thread: for as long as this lives, that is `t`.
+// NVTX ranges belong to the calling thread: for as long as this lives, that is `t`.
 class AsThread {
  public:
   explicit AsThread(Thread& t) : t_(t) {
@@ -103,7 +103,7 @@ class AsThread {
   Thread& t_;
 };
 
-// Calls as a wrapper makes them; `answer` is what the library says, or a function to be run as it.
+// Makes calls as a wrapper does; `answer` is the library's result, `library` is run in its place.
 template <typename F>
 ncclResult_t all_reduce(Thread& t, ncclComm_t comm, std::size_t count, ncclDataType_t type,
                         ncclRedOp_t op, F&& library) {
@@ -166,7 +166,7 @@ inline cudaError_t copy_to_device(Thread& t, std::size_t bytes, cudaError_t answ
                                         [=] { return answer; });
 }
 
-// The totals of one function over all threads.
+// Returns the totals of one function over all threads.
 inline LedgerValues total_of(const View& view, Fn fn) {
   Pages<Total> totals;
   collect_totals(view, totals);

@@ -1,5 +1,5 @@
 // Prints what format/schedule.h does in each of the first steps of the schedules on standard input:
-// a line each, one digit a step (0 nothing, 1 warm-up, 2 record, 3 the last of a window).
+// one line each, one digit per step (0 nothing, 1 warm-up, 2 record, 3 the last of a window).
 //
 //   schedule_actions STEPS
 #include <cstdlib>

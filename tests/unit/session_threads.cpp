@@ -1,6 +1,6 @@
-// The whole of libtprof.so but its wrappers, in a process of many threads: rings, ledgers, tables,
-// writer, session. Its exit status says whether every call was counted; what it is for is to be run
-// under ThreadSanitizer (scripts/sanitize), which can't watch a preloaded library.
+// Runs all of libtprof.so but its wrappers in a process of many threads: rings, ledgers, tables,
+// writer, session. Its exit status says whether every call was counted. It is to be run under
+// ThreadSanitizer (scripts/sanitize), which can't watch a preloaded library.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ constexpr int kThreads = 4;
 constexpr int kGenerations = 3;  // of threads, which take over the areas of those that ended
 constexpr int kSteps = 400;
 
-// What the program itself counts.
+// The program's own counts.
 struct Counts {
   std::atomic<std::uint64_t> all_reduces, all_gathers, sends, copies, failed;
 };
@@ -89,7 +89,7 @@ void run_generations(Counts& counts) {
   ncclComm_t world = handle(1);
   make_communicator(world, 8);
   std::atomic<bool> training{true};
-  // As the writer reads for its ledger lines, and more often.
+  // Reads as the writer does for its ledger lines, but more often.
   std::thread reader([&] {
     Sums sums;
     while (training) {

@@ -17,7 +17,7 @@ def order(root):
 
 
 def includes(root, prefix):
-    """(file, the room that it includes)."""
+    """Yields (file, the room that it includes)."""
     for file in sorted((REPO / root).glob("*/*")):
         if file.suffix in (".h", ".cpp"):
             for room in re.findall(rf'^#include "{prefix}([a-z]+)/[a-z_]+\.h"', file.read_text(), re.MULTILINE):

@@ -1,4 +1,4 @@
-/* The header as C99 takes it: each function once. */
+/* Calls each function of the header once, as C99. */
 #include <stdio.h>
 
 #include "interpose/user/tprof.h"

@@ -1,7 +1,7 @@
-// Speaks by tprof.h, and prints what it told.
+// Speaks through tprof.h, and prints what it told.
 //
 //   user_tells once        each function once
-//   user_tells wrong       what is refused, a line of results
+//   user_tells wrong       calls that are refused, and a line of their results
 //   user_tells random SEED THREADS TURNS
 //   user_tells deep N      N scopes in one another, all ended
 //   user_tells kill N      N scopes, flushed; one open; then SIGKILL
@@ -29,7 +29,7 @@ extern "C" int tell_all_once(void);
 
 namespace {
 
-// By the program's own count.
+// The program's own counts.
 struct Told {
   std::uint64_t count, elements, bytes, errors;
 };
@@ -135,7 +135,7 @@ class Speaker {
     const bool error = random_() % 4 == 0;
     if (error) w.error = "std::runtime_error";
     std::size_t i = push ? of.size() - 1 : random_() % of.size();
-    // By its name: of several the innermost of that name.
+    // Ends the innermost one of this name.
     const bool by_name = push && random_() % 4 == 0;
     if (by_name) {
       const std::string name = of[random_() % of.size()].name;
@@ -219,7 +219,7 @@ std::uint64_t realtime_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The i-th of them took 1 + i * 7919 % 1'000'003 ns, by what is told.
+// The i-th scope takes 1 + i * 7919 % 1'000'003 ns, by the times that it gives.
 void many(std::uint64_t n) {
   constexpr std::uint64_t kLongest = 1'000'003;
   tprof_instant("begin");
@@ -244,7 +244,7 @@ void forked() {
   const std::uint64_t id = tprof_start("parent's own");
   const pid_t child = fork();
   if (child == 0) {
-    expect(tprof_end(id) == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);  // which are not its own
+    expect(tprof_end(id) == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);  // these are not its own
     expect(tprof_push("child's") == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);
     expect(tprof_pop(nullptr) == TPROF_NOT_OPEN);
     std::exit(all_well ? 0 : 1);

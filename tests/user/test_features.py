@@ -20,8 +20,8 @@ SPANS = [(number, what, span) for number, what, here, _ in ROWS for span in re.f
 COMMANDS = [(number, span) for number, _, span in SPANS if span.startswith("tprof ")]
 SETTINGS = [(number, span) for number, _, span in SPANS if span.startswith("TPROF_")]
 PYTHON = [(number, what, span) for number, what, span in SPANS if "tprof." in span]
-WORDS = [span for _, _, span in SPANS if span == "record_shapes"]  # of others
-# A job that runs is needed, and test_ctl.py and the tests of live commands have them.
+WORDS = [span for _, _, span in SPANS if span == "record_shapes"]  # other profilers' words
+# These need a job that runs; test_ctl.py and the tests of live commands have one.
 LIVE = ("ctl", "metrics", "watch", "top", "tail")
 
 
@@ -39,7 +39,7 @@ def traces(tmp_path_factory):
 
 
 def calls_of(run):
-    """What the stand-in was asked for: function -> calls."""
+    """Returns what the stand-in was asked for: function -> calls."""
     calls = collections.Counter()
     for tally in run.tallies().values():
         for (_, function, _, _, mode), made in figures.of_tally(tally).items():
@@ -53,7 +53,7 @@ def number(text):
 
 
 def told_by_summary(text, words):
-    """The calls that it tells of: of its table, or of the histograms, of all and then of each rank."""
+    """Returns the calls that a summary tells: by its table, or by the histograms, of all and then of each rank."""
     if "--json" in words:
         return json.loads(text)["buckets"]["ALL"]["calls"]
     if "--hist" in words:
@@ -62,7 +62,7 @@ def told_by_summary(text, words):
 
 
 def assert_tells(words, text, out, calls):
-    """What a command over a job's traces says or leaves behind is of all its calls."""
+    """Asserts that what a command over a job's traces says, or leaves behind, covers all its calls."""
     everything = sum(calls.values())
     if words[0] == "summary":
         told = told_by_summary(text, words)
@@ -73,7 +73,7 @@ def assert_tells(words, text, out, calls):
     elif "--sqlite" in words:
         ranks = "WHERE rank = 0" if "--ranks" in words else ""
         (told,) = sqlite3.connect(out).execute(f"SELECT count(*) FROM calls {ranks}").fetchone()
-        assert told == everything // (2 if ranks else 1)  # of two ranks that do the same
+        assert told == everything // (2 if ranks else 1)  # the two ranks do the same
     elif "--csv" in words:
         with open(out / "calls.csv", newline="") as file:
             assert len(list(csv.DictReader(file))) == everything

@@ -1,5 +1,5 @@
-"""TPROF_METRICS=…,gpus: lanes of the devices, against the numbers that the stand-in of NVML makes up
-(tests/standin/nvml), which stops whoever uses it as NVML can't be used."""
+"""TPROF_METRICS=…,gpus: compares the lanes of the devices with the numbers that the stand-in of NVML
+makes up (tests/standin/nvml). It stops whoever uses it as NVML can't be used."""
 
 import re
 
@@ -17,7 +17,7 @@ RATES = {"GPU 0 PCIe, bytes/s", "GPU 1 PCIe, bytes/s", "GPU 0 NVLink, bytes/s"}
 
 
 def lanes(lines):
-    """Name -> the values of a GPU's counters, in their order."""
+    """Returns name -> the values of a GPU's counters, in their order."""
     found = {}
     for line in lines:
         if line.get("cat") == "COUNTER" and line["name"].startswith("GPU "):
@@ -36,7 +36,7 @@ def seen(traces):
 
 
 def run(folder, enough, **settings):
-    """A process that lives until its file has enough; its exit status, what it said, its lines."""
+    """Runs a process until its file has enough. Returns its exit status, what it said, and its traces."""
     words = [BUILD / "user_uses", "wait", folder / "over"]
     with launch.running(words, folder, libraries=NVML, **(OURS | settings)) as process:
         until(lambda: enough(seen(folder / "traces")))

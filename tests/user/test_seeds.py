@@ -1,5 +1,5 @@
-"""The call sites of FSDP's and DeepSpeed's profilers, in those frameworks, with our classes in the place of
-theirs: values are compared, and each time of ours lies between two of theirs (tests/clients/seeds.py)."""
+"""Runs the call sites of FSDP's and DeepSpeed's profilers, in those frameworks, with our classes in place
+of theirs. Values are compared, and each time of ours lies between two of theirs (tests/clients/seeds.py)."""
 
 import collections
 import json
@@ -44,7 +44,7 @@ def test_fsdps_checkpoints_on_our_simple_profiler(tmp_path):
     assert {name: found[name]["count"] for name in entered} == {name: RANKS * n for name, n in entered.items()}
     for name, total in seconds.items():
         assert found[name]["total_ns"] / 1e9 == pytest.approx(total, rel=1e-9)
-    # Said by one rank, and forgotten by all.
+    # One rank says it, and all forget it.
     logged = told(done, "logged")
     assert sorted(text == "" for text in logged) == [False] + [True] * (RANKS - 1)
     (text,) = filter(None, logged)
@@ -54,7 +54,7 @@ def test_fsdps_checkpoints_on_our_simple_profiler(tmp_path):
 
 
 def sums_of(all_ranks, name):
-    """How often DeepSpeed's own profiler counted that."""
+    """Returns how often DeepSpeed's own profiler counted that name."""
     return sum(step[name]["count"][1] for steps in all_ranks for step in steps if name in step)
 
 
@@ -89,7 +89,7 @@ def test_deepspeeds_coordinator_on_our_parameter_profiler(tmp_path):
         r = found[name]
         assert (r["count"], r["elements"], r["total_ns"]) == (of["count"], of["elements"], of["host_ns"]), name
         assert r["device_timed"] == r["count"]
-        resolution = 1000 * r["count"]  # of three pairs of events
+        resolution = 1000 * r["count"]  # three pairs of events
         assert of["within"] - resolution <= r["device_ns"] <= of["around"] + resolution, name
     text = next(filter(None, told(done, "logged")))
     for name in ("forward_all_gather", "backward_fetch_wait"):

@@ -1,5 +1,5 @@
-"""TPROF_METRICS: the lanes of the system, against what the program used (tests/user/uses.cpp) and what the kernel
-says elsewhere."""
+"""TPROF_METRICS: compares the lanes of the system with what the program used (tests/user/uses.cpp) and with what
+the kernel says elsewhere."""
 
 import json
 
@@ -14,7 +14,7 @@ PROCESS = {
     "process CPU, % of a core", "process memory, bytes", "process threads", "process disk, bytes/s",
     "process major page faults, 1/s",
 }  # fmt: skip
-SHORTEST_S = 0.1  # of what came since the last reading; less is not told
+SHORTEST_S = 0.1  # since the last reading; a shorter time is not told
 
 
 def uses(folder, what="all", code=0, **variables):
@@ -25,7 +25,7 @@ def uses(folder, what="all", code=0, **variables):
 
 
 def lanes(lines):
-    """Name -> [(seconds, values)] of all counters that are not the program's."""
+    """Returns name -> [(seconds, values)] of all counters that are not the program's."""
     found = {}
     for line in lines:
         if line.get("cat") == "COUNTER":
@@ -35,7 +35,7 @@ def lanes(lines):
 
 
 def sums(of, lane, begin):
-    """Key -> how much it grew in all, by its rates: each is of the time since the line before."""
+    """Returns key -> how much it grew in all, by its rates: each is for the time since the line before."""
     total, last = {}, begin
     for at, values in of[lane]:
         for key, rate in values.items():

@@ -1,4 +1,4 @@
-"""What Python programs tell by tprof.py, each interpreter that there is here for itself."""
+"""Tests what Python programs tell through tprof.py, with each interpreter that is here."""
 
 import json
 import os
@@ -175,7 +175,7 @@ def test_everything_that_it_can_say_is_in_the_trace(version, tmp_path):
 
 
 def test_scopes_named_like_buckets_keep_their_own_time(tmp_path):
-    """Where the program makes such calls too: a copy, which counts in H2D and ALL."""
+    """The program makes such calls, too: a copy, which counts in H2D and ALL."""
     said = json.loads(speaks(tmp_path, """
 import ctypes, json, tprof
 ctypes.CDLL("libcudart.so.13", ctypes.RTLD_GLOBAL)
@@ -282,11 +282,11 @@ print(json.dumps([calls, log.getvalue(), tprof.totals(), tprof.rank()]))
 
 
 def test_switched_off_a_scope_does_what_it_does_without_the_library(tmp_path):
-    """The same calls of Python and of C, none of which is the library's; and nothing is logged."""
+    """It makes the same calls of Python and of C, none of which is the library's; and nothing is logged."""
     off = json.loads(speaks(tmp_path / "off", CALLED, TPROF_DISABLE="1"))
     without = json.loads(speaks(tmp_path / "without", CALLED, preload=False))
     assert off[:3] == without[:3] and off[1:3] == ["", {}]
-    assert off[3] == 0  # what the launcher said is known all the same
+    assert off[3] == 0  # the rank that the launcher gave is known all the same
     assert len(json.loads(speaks(tmp_path / "on", CALLED))[0]) > len(off[0])
 
 
@@ -316,7 +316,7 @@ print(json.dumps(tprof.totals()["scopes"]["work"]), flush=True)
 
 
 def test_the_file_has_no_dependency(tmp_path):
-    """Isolated, without any installed package."""
+    """It is imported isolated, without any installed package."""
     shutil.copy(FILE, tmp_path / "tprof.py")
     code = "import sys; sys.path.insert(0, sys.argv[1]); import tprof; print(tprof.enabled())"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code, tmp_path], capture_output=True, text=True, check=True)
@@ -343,7 +343,7 @@ print(json.dumps([[k.key, k.input_shapes, k.count, k.flops] for k in p.key_avera
 
 
 def sums(rows):
-    """By name and the shapes of tensors."""
+    """Returns (calls, FLOPs) by name and the shapes of tensors."""
     found = {}
     for name, shapes, calls, flops in rows:
         before = found.get((name, key := str([s for s in shapes if s])), (0, 0))
@@ -392,6 +392,6 @@ def test_handlers_get_scopes_of_windows_files(tmp_path):
     assert scopes == [f"in {n}" for n in (2, 4, 6, 8)]
     copies = [line for line in got if line.get("name") == "cudaMemcpy"]
     assert len(copies) == 2 + 4 + 6 + 8
-    # Those of a window come before the word that it is whole.
+    # The copies of a window come before the word that it is whole.
     whole = [i for i, line in enumerate(got) if line.get("handler") == "window"]
     assert len(whole) == 4 and [sum(line.get("name") == "cudaMemcpy" for line in got[:i]) for i in whole] == [2, 6, 12, 20]

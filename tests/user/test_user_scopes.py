@@ -1,4 +1,4 @@
-"""What programs tell by tprof.h (tests/user/tells.cpp): against their own count of it."""
+"""Compares what programs tell through tprof.h (tests/user/tells.cpp) with their own count of it."""
 
 import bisect
 import collections
@@ -165,7 +165,7 @@ def test_names_and_keys_of_counters_and_errors_stay_at_home(tmp_path):
 
 
 def test_the_header_is_all_that_a_program_needs(tmp_path):
-    """Compiled as a user does, with nothing of ours to link, by C and C++ of any age that we claim."""
+    """It is compiled as a user does, with nothing of ours to link, by C and C++ of any age that we claim."""
     source = tmp_path / "main.c"
     source.write_text('#include "interpose/user/tprof.h"\nint main(void) { return tprof_push("x"); }\n')
     for compiler, standard in (("cc", "c99"), ("c++", "c++11"), ("c++", "c++98")):

@@ -1,4 +1,4 @@
-"""The call sites of the profilers that we descend from, as they are, on the classes of tprof.py."""
+"""Runs the call sites of the profilers that we descend from, as they are, on the classes of tprof.py."""
 
 import collections
 import importlib.util
@@ -170,7 +170,7 @@ def test_tprofilers_timers(tmp_path):
         "act": (10, 0), "wait": (10, 0), "learning": (10, 10), "alone": (1, 0),
     }  # fmt: skip
     assert all(r["total_ns"] >= r["max_ns"] >= r["mean_ns"] >= r["min_ns"] > 0 for r in found.values())
-    # The same from the trace, which has the two turns besides that nobody listened to.
+    # The trace has the same, and besides two turns that nobody listened to.
     loaded = tprof_py.load(tmp_path / "traces")
     assert isinstance(loaded, collections.abc.Mapping) and sorted(loaded) == ["act", "alone", "learning", "wait"]
     assert list(loaded["act"].ns[1:]) == said["whole"]["act"] and list(loaded["act"].ns[2:9]) == ns

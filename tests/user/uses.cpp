@@ -4,7 +4,7 @@
 //   user_uses kill FILE   the same with less CPU, flushed; then SIGKILL
 //   user_uses wait FILE   as little as can be, until FILE is there
 //   user_uses fork FILE   the same with less CPU; then a child begins a trace, and prints its
-//                         threads and what it has open of its parent's
+//                         threads and the files of its parent that it has open
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// As the kernel counts it: 0 where FILE is in memory only.
+// Returns what the kernel counts: 0 where FILE is in memory only.
 std::uint64_t written_to_disk() {
   std::ifstream in("/proc/self/io");
   std::string key;

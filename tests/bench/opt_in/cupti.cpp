@@ -1,4 +1,4 @@
-// A CUPTI whose calls return at once, and which has no records.
+// A CUPTI whose calls return at once and which never has records.
 #include <time.h>
 
 #include <cstddef>

@@ -23,7 +23,7 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute*, void** data, C
   for (unsigned i = 0; i < n; ++i) *static_cast<int*>(data[i]) = 0;
   return CUDA_SUCCESS;
 }
-// Events of which each was reached as soon as it was recorded.
+// Every event is reached as soon as it is recorded.
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
@@ -68,7 +68,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
 CUresult cuGetProcAddress_v2(const char* name, void** function, int, cuuint64_t,
                              CUdriverProcAddressQueryResult*) {
   if (std::strcmp(name, "cuMemcpyHtoDAsync") != 0) return CUDA_ERROR_NOT_FOUND;
-  // The library's own, as the real one has it: not a preload's.
+  // Returns the library's own function, as the real one does, and not a preload's.
   *function = reinterpret_cast<void*>(&bare_copy);
   return CUDA_SUCCESS;
 }

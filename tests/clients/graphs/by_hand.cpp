@@ -12,7 +12,7 @@ void clone() {
   cudaGraph_t original = captured(), twin = nullptr;
   OK(cudaGraphClone(&twin, original));
   cudaGraphExec_t of_original = instantiate(original);
-  change(copy_in(twin), 700);  // of the clone only
+  change(copy_in(twin), 700);  // in the clone only
   OK(cudaGraphDestroy(original));
   run(twin, 2);
   launch(of_original, 3);
@@ -29,7 +29,7 @@ void child_graphs() {
   add_upload(parent, 300);
   OK(cudaGraphDestroy(child));
   run(parent, 2);
-  // The graph within a node is its own: a change in it shows in the node.
+  // The node has a graph of its own: a change in that graph shows in the node.
   cudaGraph_t inside = nullptr;
   OK(cudaGraphChildGraphNodeGetGraph(second, &inside));
   change(copy_in(inside), 1000);
@@ -97,7 +97,7 @@ cudaMemcpy3DParms box(void* to, void* from, size_t width, cudaMemcpyKind kind) {
   return p;
 }
 
-// 6 rows of so many bytes each.
+// Each box has 6 rows of the given number of bytes.
 void boxes_by_hand() {
   cudaGraph_t graph = empty();
   cudaMemcpy3DParms p = box(device, host, 10, cudaMemcpyHostToDevice);
@@ -132,7 +132,8 @@ void nodes_removed() {
   launch(executable, 1);
 }
 
-// Which runs, and how often, only the device knows: 100 B each time, and what is in the node.
+// Only the device knows whether the node's body runs, and how often. Each launch copies 100 B
+// besides what the body copies.
 void conditional_node() {
   cudaGraph_t graph = empty();
   add_upload(graph, 100);
@@ -145,7 +146,7 @@ void conditional_node() {
   params.conditional.size = 1;
   cudaGraphNode_t node = nullptr;
   OK(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &params));
-  run(graph, 1);  // nothing is in it yet: all is counted
+  run(graph, 1);  // its body is still empty: all is counted
   cudaGraph_t body = params.conditional.phGraph_out[0];
   OK(cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0,
                                    cudaStreamCaptureModeThreadLocal));

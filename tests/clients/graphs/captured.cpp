@@ -11,7 +11,7 @@ decltype(cudaStreamBeginCapture) cudaStreamBeginCapture_ptsz;
 decltype(cudaStreamEndCapture) cudaStreamEndCapture_ptsz;
 decltype(cudaMemcpyAsync) cudaMemcpyAsync_ptsz;
 decltype(cudaGraphLaunch) cudaGraphLaunch_ptsz;
-// Of CUDA 13.3; what is linked here may be older.
+// This is new in CUDA 13.3; the runtime that is linked here may be older.
 struct cudaGraphRecaptureCallbackData;
 [[gnu::weak]] cudaError_t cudaStreamBeginRecaptureToGraph(cudaStream_t, cudaStreamCaptureMode,
                                                           cudaGraph_t,
@@ -36,7 +36,7 @@ void several_streams() {
   OK(cudaStreamWaitEvent(stream, joined, 0));
   upload(400);
   cudaGraph_t graph = end();
-  upload(500, side);  // in no capture any more
+  upload(500, side);  // no longer in a capture
   run(graph, 3);
 }
 
@@ -53,14 +53,14 @@ void captures_that_fail() {
   cudaGraph_t graph = nullptr;
   begin();
   upload(100);
-  REFUSED(cudaStreamSynchronize(stream));  // makes it invalid
+  REFUSED(cudaStreamSynchronize(stream));  // invalidates the capture
   REFUSED(cudaMemcpyAsync(device, nullptr, 8, cudaMemcpyHostToDevice, stream));
   REFUSED(cudaStreamEndCapture(stream, &graph));
   cudaGetLastError();
   begin();
   OK(cudaEventRecord(forked, stream));
   OK(cudaStreamWaitEvent(side, forked, 0));
-  upload(200, side);  // is not joined
+  upload(200, side);  // is never joined
   REFUSED(cudaStreamEndCapture(stream, &graph));
   cudaGetLastError();
   upload(300);
@@ -83,7 +83,7 @@ void captured_into_a_graph() {
   run(graph, 3);
 }
 
-// What is captured now takes the place of what was.
+// The second capture replaces the contents of the graph.
 void captured_again() {
   cudaGraph_t graph = captured();
   run(graph, 2);
@@ -97,7 +97,7 @@ void captured_again() {
   launch(executable, 1);
 }
 
-// Work put into the capture by hand, and the stream goes on after it.
+// A node is put into the capture by hand, and the stream goes on after it.
 void dependencies_updated() {
   begin();
   upload(100);
@@ -116,11 +116,11 @@ void dependencies_updated() {
   graph = end();
   cudaGraphExec_t executable = instantiate(graph);
   launch(executable, 2);
-  change(executable, node, 400);  // it is known which one that is
+  change(executable, node, 400);  // it is known which node this is
   launch(executable, 3);
 }
 
-// Becomes a part of what is captured.
+// The launched graph becomes a part of what is captured.
 void launched_into_a_capture() {
   cudaGraphExec_t inner = instantiate(captured());
   begin();
@@ -132,7 +132,7 @@ void launched_into_a_capture() {
   launch(inner, 1);
 }
 
-// The calling thread's own default stream.
+// Captures on the calling thread's own default stream.
 void own_default_stream() {
   OK(cudaStreamBeginCapture_ptsz(nullptr, cudaStreamCaptureModeThreadLocal));
   OK(cudaMemcpyAsync_ptsz(device, host, 100, cudaMemcpyHostToDevice, nullptr));
@@ -143,7 +143,7 @@ void own_default_stream() {
   OK(cudaStreamSynchronize(cudaStreamPerThread));
 }
 
-// Dies while a capture goes on, after launches of another graph.
+// Dies during a capture, after launches of another graph.
 void killed() {
   cudaGraphExec_t executable = instantiate(captured());
   launch(executable, 5);
@@ -152,7 +152,7 @@ void killed() {
   kill(getpid(), SIGKILL);
 }
 
-// A handle is often reused at once: each time for something else.
+// Handles are often reused at once, each time for something else.
 void handles_reused() {
   for (int i = 0; i < 50; ++i) {
     begin();
@@ -169,7 +169,7 @@ void handles_reused() {
   }
 }
 
-// The library destroys the graph of a capture that fails, whose handles are soon another's.
+// The library destroys the graph of a failed capture, and its handles are soon another's.
 void handles_of_failed_captures() {
   for (int i = 0; i < 50; ++i) {
     cudaGraph_t graph = nullptr;

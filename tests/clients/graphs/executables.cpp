@@ -1,4 +1,4 @@
-// Executables: changed, updated, launched from anywhere.
+// Executables that are changed, updated and launched from anywhere.
 #include <thread>
 #include <vector>
 
@@ -70,7 +70,7 @@ void nodes_disabled() {
     launch(executable, 10);
   }
   OK(cudaGraphNodeSetEnabled(executable, copy, 0));
-  change(executable, copy, 500);  // shows when it is enabled again
+  change(executable, copy, 500);  // takes effect when it is enabled again
   launch(executable, 1);
   OK(cudaGraphNodeSetEnabled(executable, copy, 1));
   launch(executable, 1);
@@ -111,7 +111,7 @@ void launched_by_the_device() {
   launch(executable, 2);
 }
 
-// What is disabled in an executable is so in a capture of its launch, and only there.
+// A node disabled in an executable is also disabled in a capture of its launch, and only there.
 void disabled_in_a_child() {
   cudaGraph_t graph = captured();
   cudaGraphExec_t executable = instantiate(graph);
@@ -127,7 +127,7 @@ void disabled_in_a_child() {
   launch(whole, 3);
 }
 
-// Which node of the second graph stands for the one that is disabled only CUDA knows.
+// Only CUDA knows which node of the second graph stands for the disabled one.
 void disabled_and_updated() {
   cudaGraph_t graph = captured();
   cudaGraphExec_t executable = instantiate(graph);

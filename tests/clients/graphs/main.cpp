@@ -1,6 +1,6 @@
-// graphs SITUATION: CUDA graphs that are captured, built and changed in every way, with copies and
-// an all-gather in them. Without an argument: the names of the situations. Fails by line where a
-// call did not do what it should have.
+// graphs SITUATION: captures, builds and changes CUDA graphs in every way, with copies and an
+// all-gather in them. Without an argument it prints the names of the situations. It ends with the
+// line of a call that did not do what it should have.
 #include "situations.h"
 
 #include <cstring>

@@ -1,12 +1,11 @@
-// Graphs that are made and changed by the driver's functions, or by pointers that were taken past
-// all preloads.
+// Graphs made or changed by the driver's functions, or through pointers taken past all preloads.
 #include <cuda.h>
 
 #include "situations.h"
 
 namespace {
 
-// Of the driver, which does not go through a preload.
+// Returns a function of the driver that does not go through a preload.
 template <typename F>
 F driver(F, const char* name) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -14,7 +13,7 @@ F driver(F, const char* name) {
   check(found != nullptr, name, __LINE__);
   return found;
 }
-// By the name that it has in the library.
+// Looks the function up by the name that it has in the library.
 #define DRIVER(function) DRIVER_NAMED(function)
 #define DRIVER_NAMED(function) driver(&function, #function)
 #define DRIVER_OK(call) check((call) == CUDA_SUCCESS, #call, __LINE__)
@@ -45,7 +44,7 @@ cudaGraphNode_t kernel_in(cudaGraph_t graph) {
   return node_in(graph, cudaGraphNodeTypeKernel);
 }
 
-// By a pointer that was taken past all preloads; the rest is seen.
+// Creates the graph through a pointer taken past all preloads; the rest is seen.
 void made_past_the_wrappers() {
   void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
   auto* create = reinterpret_cast<decltype(&cudaGraphCreate)>(dlsym(runtime, "cudaGraphCreate"));
@@ -96,10 +95,10 @@ void children_by_the_driver() {
   run(parent, 3);
 }
 
-// Copies that the driver adds to what was captured, changes in it and takes out of it.
+// The driver adds a copy to a captured graph, changes one in it and takes nodes out of it.
 void captured_and_changed_by_the_driver() {
   cudaGraph_t graph = captured();
-  upload(50);  // in no capture
+  upload(50);  // outside the capture
   add(graph, box(200, true));
   cudaGraphExec_t executable = instantiate(graph);
   launch(executable, 2);
@@ -113,7 +112,7 @@ void captured_and_changed_by_the_driver() {
   launch(executable, 1);
 }
 
-// As NCCL itself does between its buffers: no copy of the program's.
+// A copy within the device, as NCCL makes them between its buffers, is no copy of the program's.
 void copy_within_the_device() {
   cudaGraph_t graph = captured();
   CUDA_MEMCPY3D own = box(64, true);
@@ -122,14 +121,14 @@ void copy_within_the_device() {
   run(graph, 3);
 }
 
-// Its copies are known, its all-gather is not.
+// The clone's copies are known, but its all-gather is not.
 void cloned_by_the_driver() {
   CUgraph clone = nullptr;
   DRIVER_OK(DRIVER(cuGraphClone)(&clone, captured()));
   run(clone, 3);
 }
 
-// The copies of a capture whose begin nobody saw, and one that nobody saw.
+// The capture's begin, its copy and its end all go past the wrappers.
 void capture_begun_past_us() {
   DRIVER_OK(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   DRIVER_OK(DRIVER(cuMemcpyHtoDAsync)(reinterpret_cast<CUdeviceptr>(device), host, 100, stream));
@@ -150,7 +149,7 @@ void kernel_of_nccl_disabled() {
   run(graph, 4);
 }
 
-// One kernel for the calls of a group: which they are nobody tells.
+// One kernel runs the calls of a group, and nobody tells which calls these are.
 void kernel_of_a_group_disabled() {
   begin();
   upload(100);

@@ -1,4 +1,4 @@
-// What the situations of `graphs` are made of.
+// Building blocks for the situations of `graphs`.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@ struct Situation {
   const char* name;
   void (*run)();
 };
-// As they stand in the files of this folder.
+// One list for each file of this folder.
 const Situation* captured_situations();
 const Situation* by_hand_situations();
 const Situation* executable_situations();
@@ -42,7 +42,7 @@ inline cudaEvent_t forked, joined;
 inline ncclComm_t comm;
 
 inline void set_up() {
-  // As the real runtime does; the stand-in's has no need of it.
+  // Loads the driver as the real runtime does; the stand-in's runtime does not need it.
   check(dlopen("libcuda.so.1", RTLD_NOW) != nullptr, "libcuda.so.1", __LINE__);
   void* memory = nullptr;
   OK(cudaMalloc(&memory, 2 * kSize));
@@ -76,7 +76,7 @@ inline cudaGraph_t end() {
   OK(cudaStreamEndCapture(stream, &graph));
   return graph;
 }
-// Most situations begin with this one: 100 B to the device, an all-gather of 16 floats.
+// Most situations begin with this graph: 100 B to the device, an all-gather of 16 floats.
 inline cudaGraph_t captured() {
   begin();
   upload(100);
@@ -102,7 +102,7 @@ inline void run(cudaGraph_t graph, int times) {
   launch(executable, times);
   OK(cudaGraphExecDestroy(executable));
 }
-// The first node of that kind in a graph.
+// Returns the first node of that kind in a graph.
 inline cudaGraphNode_t node_in(cudaGraph_t graph, cudaGraphNodeType kind) {
   cudaGraphNode_t nodes[16];
   size_t count = std::size(nodes);

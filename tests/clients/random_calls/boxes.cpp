@@ -18,7 +18,7 @@ std::size_t element_of(const cudaChannelFormatDesc& f) {
   return static_cast<std::size_t>(f.x + f.y + f.z + f.w) / 8;
 }
 
-// Two arrays of one format, of which a rank has others now and then.
+// Gives a rank two other arrays of one format, now and then.
 void renew(Dice& d, Rank& r) {
   synchronize(r);
   const cudaChannelFormatDesc format = d.one_of(kFormats);

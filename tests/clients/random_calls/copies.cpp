@@ -1,4 +1,4 @@
-// Copies between addresses and symbols, and what their memory is.
+// Copies between addresses and symbols, and the kinds of memory that they use.
 #include "copies.h"
 
 #include "../per_thread_copies.h"
@@ -18,7 +18,7 @@ void register_symbol() {
   }();
 }
 
-// Memory of another kind, often at the address of the last one.
+// Replaces the scratch memory with another kind, often at the same address.
 void renew(Dice& d, Rank& r) {
   synchronize(r);  // it may be in use
   switch (r.scratch_kind) {
@@ -58,14 +58,14 @@ void renew(Dice& d, Rank& r) {
   r.scratch = static_cast<char*>(memory);
 }
 
-// Another stream, often under the same handle.
+// Replaces a stream with another, often under the same handle.
 void renew_stream(Dice& d, Rank& r) {
   synchronize(r);
   OK(cudaStreamDestroy(r.streams[1]));
   OK(cudaStreamCreateWithPriority(&r.streams[1], cudaStreamNonBlocking, d.chance(50) ? -1 : 0));
 }
 
-// Only where the scratch memory lies tells what this is.
+// Copies by cudaMemcpyDefault: only the place of the scratch memory tells the direction.
 void scratch_copy(Dice& d, const Rank& r) {
   const Ends e = draw_ends(d, r);
   const bool to = d.chance(50);
@@ -191,7 +191,7 @@ void refused_copy(Dice& d, const Rank& r) {
 }
 
 void copy_turn(Player& p, Dice& d, Rank& r) {
-  // Whatever the stream's device: what the thread has set is what a copy counts for.
+  // A copy counts for the device that the thread has set, whatever the stream's device is.
   OK(CALL(cudaSetDevice)(d.chance(90) ? r.device : static_cast<int>(d.below(kOtherDevices))));
   if (p.o.refused != 0 && d.chance(5)) return refused_copy(d, r);
   if (p.o.driver != 0 && d.chance(15)) return driver_copy(d, r);

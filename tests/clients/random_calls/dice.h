@@ -1,4 +1,4 @@
-// Every choice of a random program: the same seed, the same choices.
+// Makes every choice of a random program: the same seed gives the same choices.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// CUDA graphs: captured on one stream and on two, made by hand, cloned, put into others, changed,
-// launched from this thread and from others, and destroyed before or after what was made of them.
-// Not: what is said and not counted (collectives and batches of copies in clones and child graphs,
-// changes by hand in an executable), nor copies by hand in graphs with collectives, which NCCL's
-// own look like.
+// Captures CUDA graphs on one stream and on two, makes them by hand, clones them, puts them into
+// others and changes them. They are launched from this thread and from others, and destroyed before
+// or after what was made of them. Left out is what tprof reports but does not count: collectives
+// and batches of copies in clones and child graphs, and changes by hand in an executable. Copies by
+// hand in graphs with collectives are left out too, as NCCL's own copies look like them.
 #include <algorithm>
 #include <thread>
 
@@ -36,7 +36,7 @@ void for_each(Player& p, Do act) {
   }
 }
 
-// Work of a second stream in the capture of the first one.
+// Puts work of a second stream into the capture of the first one.
 void fork_and_join(Dice& d, const Rank& r) {
   OK(cudaEventRecord(r.forked, r.streams[0]));
   OK(cudaStreamWaitEvent(r.streams[1], r.forked, 0));
@@ -47,7 +47,7 @@ void fork_and_join(Dice& d, const Rank& r) {
   OK(cudaStreamWaitEvent(r.streams[0], r.joined, 0));
 }
 
-// What goes into the capture that all ranks are in.
+// Fills the capture that all ranks are in.
 void fill(Player& p, std::vector<int>& used) {
   Dice& d = p.common;
   for (std::size_t step = 1 + d.below(4); step-- != 0;) {
@@ -213,7 +213,7 @@ void launch(Player& p, const Executables& e) {
   }
 }
 
-// A copy of the graph, or null.
+// Returns one of the graph's copies, or null.
 cudaGraphNode_t copy_in(Dice& d, cudaGraph_t graph) {
   std::size_t count = 0;
   OK(cudaGraphGetNodes(graph, nullptr, &count));
@@ -251,7 +251,7 @@ void change_graph(Player& p, Graphs& g) {
 
 void update(Player& p, Executables& x, const Graphs& g) {
   const bool own = x.graph == g.number && x.version == g.version;
-  // Where collectives are in it all ranks have to be updated, or none.
+  // With collectives in it, all ranks have to be updated, or none.
   if (!own && (!x.used.empty() || !g.used.empty())) return;
   x.by_hand &= g.by_hand;
   tell(p, "executable %d: updated with graph %d", x.number, g.number);

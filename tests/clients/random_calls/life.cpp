@@ -1,4 +1,4 @@
-// Communicators: made in every way, split, shrunk, ended; their handles come again.
+// Communicators that are made in every way, split, shrunk and ended; their handles are reused.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostFamilies = 6;
 
-// The first player makes it, the others read it from a file.
+// The first player makes the id, and the others read it from a file.
 ncclUniqueId agree_on_id(const Player& p, int number) {
   ncclUniqueId id;
   const std::string path = p.o.ids + "/" + std::to_string(number);
@@ -45,7 +45,7 @@ struct Making {
   explicit Making(Player& p) {
     config.blocking = p.common.chance(70) ? 1 : 0;
     name = "family " + std::to_string(p.families_made);
-    // A communicator without a name is there when the call has returned.
+    // Only a blocking communicator may be unnamed: it is there when the call has returned.
     if (config.blocking == 0 || p.common.chance(50)) config.commName = name.c_str();
   }
   Making(const Making&) = delete;
@@ -72,7 +72,7 @@ void keep(Player& p, Family f) {
   p.families.push_back(std::move(f));
 }
 
-// Everybody, or each rank alone.
+// Makes a communicator of all ranks, or one for each rank alone.
 void init(Player& p, bool alone) {
   const Making making(p);
   Family f = empty(p);
@@ -103,7 +103,7 @@ void init(Player& p, bool alone) {
   keep(p, std::move(f));
 }
 
-// Children of every communicator of a family; a child is there when its parent is through with it.
+// Makes a child of every communicator of a family; it is there once its parent has settled.
 template <class Make>
 void derive(Player& p, const Family& parent, bool blocking, Make make) {
   Family f = empty(p);
@@ -155,7 +155,7 @@ void shrink(Player& p, const Family& parent) {
   });
 }
 
-// No rank ends a communicator that another one still makes or asks.
+// Waits for all ranks, so that none ends a communicator that another one still makes or asks.
 void meet(Player& p) {
   Family& world = p.families[0];
   OK(CALL(ncclGroupStart)());
@@ -191,7 +191,7 @@ void make_world(Player& p) {
 
 void life_turn(Player& p) {
   Dice& d = p.common;
-  // The first one stays, so that there is always one of everybody.
+  // The first family stays, so that there is always one with all ranks.
   if (p.families.size() == kMostFamilies || (p.families.size() > 1 && d.chance(40))) {
     return end(p, 1 + d.below(p.families.size() - 1));
   }

@@ -1,5 +1,5 @@
-// Thousands of calls that a seed chooses: whatever a valid program might do, in any order. What was
-// called, the libraries under it say (tests/lib/tally.py).
+// Makes thousands of calls that a seed chooses: whatever a valid program might do, in any order.
+// The libraries under it report what was called (tests/lib/tally.py).
 //
 //   random_calls [--seed N] [--turns N] [--threads N] [--held N] [--processes N --process I
 //                --ids FOLDER] [--copiers N] [--refused 0|1] [--by-pointer 0|1] [--driver 0|1]
@@ -74,7 +74,7 @@ Rank make_rank(int number) {
   return r;
 }
 
-// A child that does nothing, as a program's shell commands are one for a while.
+// Forks a child that does nothing, as a program does when it runs a shell command.
 void fork_a_little() {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -104,7 +104,7 @@ void play(Player& p) {
       one_turn(p);
       continue;
     }
-    // On a thread of its own, whose default stream goes with it.
+    // Runs the turn on a thread of its own, whose default stream goes with it.
     std::thread([&p] {
       one_turn(p);
       synchronize(p);
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
     o.ids += "/child";
     std::filesystem::create_directory(o.ids);
   }
-  // As NVIDIA's runtime does at its first call.
+  // Loads the driver as NVIDIA's runtime does at its first call.
   MUST(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);
   g_by_pointer = o.by_pointer != 0;
   std::vector<std::thread> threads;

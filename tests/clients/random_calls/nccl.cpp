@@ -29,13 +29,13 @@ constexpr const char* kNames[] = {"ncclAllGather",        "ncclReduceScatter", "
 
 enum class Refusal { none, root, type, comm };
 
-// What all ranks of a family do at once.
+// A call that all ranks of a family make at once.
 struct Move {
   Kind kind;
   std::size_t family, type, count;
   ncclRedOp_t reduction;
   std::size_t salt, stream;
-  bool scaled;  // a reduction of the program's own
+  bool scaled;  // reduces by an operator of the program's own
   Refusal refusal;
 };
 
@@ -53,13 +53,13 @@ Move draw(Player& p, bool may_refuse) {
   m.stream = d.below(2);
   m.scaled = d.chance(10);
   const std::size_t how = 1 + d.below(3);
-  // A group fails as a whole: on every rank, or the others would wait.
+  // A group fails as a whole. It has to fail on every rank, or the others would wait.
   if (may_refuse) m.family = 0;
   m.refusal = may_refuse ? static_cast<Refusal>(how) : Refusal::none;
   return m;
 }
 
-// One rank's part; false where the library refused any of it.
+// Makes one rank's part; false if the library refused any of it.
 bool make(const Move& m, const Rank& r, const Family& f, std::size_t i) {
   ncclComm_t comm = m.refusal == Refusal::comm ? nullptr : f.of[i];
   ncclDataType_t type =
@@ -109,7 +109,7 @@ bool make(const Move& m, const Rank& r, const Family& f, std::size_t i) {
   return false;
 }
 
-// The one call that the odd rank makes differently. Small, so that it ends as if all were equal.
+// True if the odd rank may differ in this call. A small one ends as if all ranks were equal.
 bool may_be_odd(const Player& p, const Move& m) {
   return p.o.odd >= 0 && !p.odd_done && p.turn >= p.o.odd_turn && m.refusal == Refusal::none &&
          m.kind != Kind::neighbours && m.count > 0 && m.count < 1000;
@@ -123,7 +123,7 @@ void for_all_ranks(Player& p, const Move& m, bool will_count, bool* refused) {
   for (std::size_t i = 0; i < p.ranks.size(); ++i) {
     if (f.of[i] == nullptr) continue;
     Move mine = m;
-    // With nobody else in it there is nobody to differ from.
+    // With nobody else in the communicator, there is nobody to differ from.
     if (odd && p.ranks[i].rank == p.o.odd && f.size[i] > 1) {
       p.odd_done = true;
       ++mine.count;

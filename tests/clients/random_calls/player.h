@@ -1,5 +1,6 @@
-// A player is a thread that holds some ranks and makes calls for all of them. What concerns ranks
-// of other players too is chosen by dice that show the same to all of them, the rest by its own.
+// A player is a thread that holds some ranks and makes calls for all of them. Its common dice show
+// the same to all players, and choose what concerns other players' ranks too. Its own dice choose
+// the rest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,16 +16,16 @@
 struct Options {
   std::uint64_t seed = 1;
   int turns = 200;
-  // Players are threads x processes, each holds so many ranks.
+  // There are threads x processes players, and each holds `held` ranks.
   int threads = 1, held = 1, processes = 1, process = 0;
   int copiers = 0;  // threads that make copies and nothing else
-  int refused = 1;  // calls that the libraries refuse, too
+  int refused = 1;  // also makes calls that the libraries refuse
   int by_pointer = 0;
-  int fork_first = 0;  // before any call; the child plays a program of its own
+  int fork_first = 0;  // forks before any call; the child plays a program of its own
   int driver = 0;
   int odd = -1;       // the rank that plays one collective differently
-  int odd_turn = -1;  // in this turn, or the first one after it that can be
-  int tell = 0;       // what is called, on standard error
+  int odd_turn = -1;  // in this turn, or the first possible one after it
+  int tell = 0;       // prints what is called, on standard error
   int kill = -1;      // the first player's turn before which the process kills itself
   std::string ids;    // a folder through which the players agree on NCCL ids
 
@@ -32,9 +33,9 @@ struct Options {
   int world() const { return players() * held; }
 };
 
-// Whose default streams a rank uses besides those of its own device.
+// The number of devices whose default streams a rank uses besides its own device's.
 constexpr int kOtherDevices = 4;
-constexpr std::size_t kRegion = 256 << 10;  // of memory, for one operand
+constexpr std::size_t kRegion = 256 << 10;  // bytes of memory for one operand
 
 // One rank, and the memory that its calls move.
 struct Rank {
@@ -42,7 +43,7 @@ struct Rank {
   int device = 0;
   cudaStream_t streams[3] = {};  // the last one blocks with the legacy stream
   char *memory = nullptr, *pinned = nullptr, *managed = nullptr, *pageable = nullptr;
-  // Memory of changing kinds, arrays of changing formats.
+  // Memory of changing kinds, and arrays of changing formats.
   enum class Scratch { device, managed, pinned, registered, pageable };
   char* scratch = new char[kRegion];
   Scratch scratch_kind = Scratch::pageable;
@@ -51,19 +52,19 @@ struct Rank {
   std::size_t element = 0;
 };
 
-// The communicators of one kind on all ranks: one handle for each rank of the player, null for a
-// rank that is in none. Made by a split, they may be several.
+// The communicators of one kind on all ranks. There is one handle for each rank of the player, null
+// for a rank that is in none. A family made by a split may have several communicators.
 struct Family {
   std::vector<ncclComm_t> of;
-  std::vector<int> size, place;       // of the communicator, in it; for each handle
+  std::vector<int> size, place;       // of the communicator, and place in it; for each handle
   std::vector<std::uint64_t> issued;  // collectives that were accepted
   int number = 0;
   bool blocking = true;
-  // Ranks that were left out count their parent's children otherwise than the others.
+  // Ranks that were left out count their parent's children differently from the others.
   bool shrunk = false;
 };
 
-// Likewise of graphs, and of what is made of them to be launched.
+// The same for graphs, and for the executables made of them.
 struct Graphs {
   std::vector<cudaGraph_t> of;
   std::vector<int> used;  // families of communicators whose collectives are in it
@@ -75,7 +76,7 @@ struct Executables {
   std::vector<cudaGraphExec_t> of;
   std::vector<int> used;
   int number = 0;
-  int graph = 0, version = 0;  // that it was made of
+  int graph = 0, version = 0;  // of the graph that it was made of
   bool by_hand = false;
 };
 
@@ -100,14 +101,14 @@ void nccl_turn(Player& p);
 void life_turn(Player& p);
 void copy_turn(Player& p, Dice& d, Rank& r);
 void graph_turn(Player& p);
-// Of a family that ends.
+// Destroys the graphs and executables that use a family which ends.
 void forget_graphs_with(Player& p, int family);
-// On the first stream of each rank, which captures; tells the family of communicators.
+// Makes a collective on the first stream of each rank, which captures; returns its family's number.
 int captured_collectives(Player& p);
 void synchronize(const Player& p);
 void synchronize(const Rank& r);
 
-// Ends the program, by the place, where a call did not return what it should have.
+// Ends the program and prints the place where a call did not return what it should have.
 inline void must(bool right, const char* what, const char* file, int line) {
   if (right) return;
   std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
@@ -120,7 +121,7 @@ inline bool accepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
-// A function as the program was linked to it or, now and then where it may be, as dlsym gives it.
+// Returns a function as the program is linked to it or, where it may be, now and then from dlsym.
 void* by_pointer(const char* name);
 void tell(const Player& p, const char* format, ...) __attribute__((format(printf, 2, 3)));
 template <class F>

@@ -1,4 +1,4 @@
-// A library that the client stacks loads: calls come through it.
+// The client stacks loads this library, and calls come through it.
 #include <cstddef>
 
 extern "C" void through_plugin(void (*next)(std::size_t), std::size_t count);

@@ -1,8 +1,8 @@
-// An NCCL of one rank whose calls return at once: they use no memory, file or thread, so that a
+// An NCCL of one rank whose calls return at once. They use no memory, file or thread, so that a
 // test can take those away from the tracer alone.
 //
-// INSTANT_GATE=N,M: the N-th and the M-th all-reduce say "inside" on standard output and return
-// when a byte comes on standard input, never if that is at its end.
+// INSTANT_GATE=N,M: the N-th and the M-th all-reduce print "inside" on standard output. They return
+// when a byte comes on standard input, and never if that is at its end.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace {
 thread_local int depth = 0;
 thread_local ncclResult_t group_result = ncclSuccess;
 
-// As NCCL: a refused call in a group makes the group fail.
+// As in NCCL, a refused call in a group makes the group fail.
 ncclResult_t answer(int root = 0) {
   if (root == 0) return ncclSuccess;
   if (depth != 0) group_result = ncclInvalidArgument;

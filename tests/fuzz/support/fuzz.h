@@ -1,4 +1,4 @@
-// What the fuzz targets share.
+// Shared by the fuzz targets.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// A broken promise, which is as bad as a crash.
+// Aborts if a promise is broken, which is as bad as a crash.
 inline void promise(bool kept, const char* what, std::string_view evidence = {}) {
   if (kept) return;
   std::fprintf(stderr, "promise broken: %s\n%.*s\n", what, static_cast<int>(evidence.size()),

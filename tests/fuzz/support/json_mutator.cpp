@@ -1,5 +1,5 @@
-// How libFuzzer changes text of JSON lines: now and then a value is replaced by one that is often
-// handled wrongly, or a line is repeated, dropped or moved. Random bytes alone seldom leave JSON.
+// Mutates text of JSON lines for libFuzzer: replaces a value by one that is often handled wrongly,
+// or repeats, drops or moves a line. Random changes of bytes alone seldom leave JSON.
 #include <array>
 #include <cstring>
 #include <random>
@@ -55,7 +55,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// Scalars behind a colon, comma or bracket.
+// Finds the scalars after a colon, comma or bracket.
 std::vector<Span> values_of(std::string_view text) {
   std::vector<Span> found;
   for (std::size_t i = 0; i + 1 < text.size();) {

@@ -10,7 +10,7 @@
 #include "support/fuzz.h"
 #include "text/text.h"
 
-int tprof_main(int argc, char** argv);  // of analysis/cli/main.cpp
+int tprof_main(int argc, char** argv);  // in analysis/cli/main.cpp
 
 namespace tprof::fuzz {
 namespace fs = std::filesystem;
@@ -37,8 +37,8 @@ class Folder {
   fs::path path_;
 };
 
-// A stream of the C library that goes to memory while it lives. Swapping the pointer costs nothing,
-// and what a sanitizer writes still goes to the real one.
+// Sends a stream of the C library to memory while this object lives. Swapping the pointer costs
+// nothing, and a sanitizer still writes to the real stream.
 class Captured {
  public:
   explicit Captured(FILE*& stream) : stream_(stream), before_(stream) {
@@ -63,7 +63,7 @@ class Captured {
   std::size_t size_ = 0;
 };
 
-// Line by line: printable() leaves alone what is harmless, and escapes what is not.
+// Checks line by line: printable() leaves harmless text alone and escapes the rest.
 bool fit_for_a_terminal(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -143,7 +143,7 @@ void run_all_readers(const fs::path& path) {
   const Outcome again = run_tool({"summary", merged.string(), "--json"});
   fs::remove(merged);
   promise(again.code != 2, "a merged trace can be read", again.err);
-  if (merging == 1) return;  // some were left out, of which the ends may tell all that is summed up
+  if (merging == 1) return;  // a file that was left out may still count in the summary
   const auto before = nlohmann::json::parse(json.out);
   const auto after = nlohmann::json::parse(again.out);
   promise(before["buckets"] == after["buckets"], "a merged trace has the totals of its parts",

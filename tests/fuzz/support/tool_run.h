@@ -1,5 +1,5 @@
-// Runs commands of `tprof` in this process on files of a folder of its own, and holds what they say
-// against what every command promises.
+// Runs commands of `tprof` in this process, on files of a folder of its own, and checks that they
+// keep the promises of every command.
 #pragma once
 
 #include <filesystem>
@@ -19,11 +19,13 @@ struct Outcome {
   std::string err;
 };
 
-// Aborts when the command breaks a promise: an exit code of the contract; of bad input one line
-// that begins with "tprof: "; nothing that a terminal would obey; JSON that is JSON.
+// Aborts if the command breaks a promise. The exit code must be one of the contract's, and bad
+// input must give one line that begins with "tprof: ". Output must have nothing that a terminal
+// would obey, and JSON output must be JSON.
 Outcome run_tool(const std::vector<std::string>& arguments);
 
-// Every command that reads traces, on `path`; and the merged trace has the totals of its parts.
+// Runs the commands that read traces on `path`, and checks that the merged trace has the totals of
+// its parts.
 void run_all_readers(const std::filesystem::path& path);
 
 }  // namespace tprof::fuzz

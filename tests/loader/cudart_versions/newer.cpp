@@ -1,4 +1,5 @@
-// Two calls of each function of newer.h; prints the sum of the arguments that arrived.
+// Calls each function of newer.h twice, twins included; prints the sum of the arguments that
+// arrived.
 #include "newer.h"
 
 #include <cstdio>

@@ -19,5 +19,5 @@ cudaError_t prefetch(const void* address, size_t size, cudaMemLocation, unsigned
                      cudaStream_t) __asm__("cudaMemPrefetchAsync");
 }
 
-// Of this library only: the sum of the arguments that arrived.
+// Only this library has it: the sum of the arguments that arrived.
 extern "C" unsigned long long last_arguments();

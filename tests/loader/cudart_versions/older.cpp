@@ -1,6 +1,6 @@
-// Batches of copies and prefetches with the arguments that they had in CUDA 11 and 12, on the
-// stand-in for those. Fails by line where a result, or what came back through an argument, is not
-// what it has to be.
+// Makes batches of copies, and prefetches, with the arguments that they had in CUDA 11 and 12, on
+// the stand-in for those. Fails by line where a result, or what came back through an argument, is
+// not what it has to be.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 

@@ -28,7 +28,7 @@ decltype(cuMemcpyAtoHAsync_v2) cuMemcpyAtoHAsync_v2_ptsz;
 decltype(cuMemcpy2DAsync_v2) cuMemcpy2DAsync_v2_ptsz;
 decltype(cuMemcpy3D_v2) cuMemcpy3D_v2_ptds;
 CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
-// Those of CUDA 12.
+// These are as in CUDA 12.
 CUresult cuMemcpyBatchAsync(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*,
                             size_t*, size_t, size_t*, CUstream);
 CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long,
@@ -126,7 +126,7 @@ void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) 
   auto* bytes = static_cast<char*>(host);
   for (int i = 0; i < 2000; ++i) bytes[i] = static_cast<char>(i * 7);
 
-  // Around: what comes back is what went in.
+  // Data goes around: what comes back is what went in.
   check(FUNCTION(cuMemcpyHtoA_v2, cuMemcpyHtoA, 3020)(line, 8, bytes, 1000), "HtoA");
   check(FUNCTION(cuMemcpyAtoA_v2, cuMemcpyAtoA, 3020)(other, 4, line, 8, 900), "AtoA");
   check(FUNCTION(cuMemcpyAtoD_v2, cuMemcpyAtoD, 3020)(device, other, 4, 800), "AtoD");
@@ -146,14 +146,14 @@ void copy_arrays(CUdeviceptr device, void* host, void* pinned, CUstream stream) 
   check(FUNCTION(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020)(&from2, stream), "2D from an array");
   check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D to an array");
   check(FUNCTION(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020)(&from3, stream), "3D from an array");
-  to3.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // a pinned one that only its address tells
+  to3.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // pinned memory that only its address tells
   to3.srcDevice = reinterpret_cast<CUdeviceptr>(pinned);
   check(FUNCTION(cuMemcpy3D_v2, cuMemcpy3D, 3020)(&to3), "3D, unified, to an array");
   check(cuStreamSynchronize(stream), "cuStreamSynchronize");
   for (CUarray array : {line, other, volume}) check(cuArrayDestroy(array), "cuArrayDestroy");
 }
 
-// By functions that are newer than what programs here are linked with.
+// Uses functions that are newer than what programs here are linked with.
 struct FabricOperation {
   struct {
     int type;
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
     check(FUNCTION(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020)(pinned, b, 5 * n, stream), "");
     check(FUNCTION(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020)(a, b, 3 * n, stream), "");
   }
-  // Directions that only the pointers tell.
+  // Only the pointers tell these directions.
   const auto copy = FUNCTION(cuMemcpy, cuMemcpy, 4000);
   const auto copy_async = FUNCTION(cuMemcpyAsync, cuMemcpyAsync, 4000);
   check(copy(a, at(host), 11), "cuMemcpy");
@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
       "PrefetchAsync_v2");
   if (way == "address") {
     copy_as_newest(a, pinned, operation, stream);
-    // As CUDA 12.2's runtime asks.
+    // CUDA 12.2's runtime asks like this.
     check(FUNCTION(cuMemPrefetchAsync_v2, cuMemPrefetchAsync, 12020)(managed, 73, location, 0,
                                                                      stream),
           "PrefetchAsync_v2");
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
             one, sizes, 1, &where, &first, 1, 0, stream),
         "DiscardAndPrefetchBatchAsync");
 
-  // Refused: a pitch that is too small.
+  // A pitch that is too small is refused.
   to2.srcPitch = to2.dstPitch = 1;
   if (FUNCTION(cuMemcpy2D_v2, cuMemcpy2D, 3020)(&to2) == CUDA_SUCCESS) stop("was not refused");
   check(cuStreamSynchronize(stream), "cuStreamSynchronize");

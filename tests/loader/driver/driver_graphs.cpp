@@ -1,5 +1,5 @@
 // driver_graphs SITUATION: CUDA graphs that are captured, built and changed through the driver.
-// Without an argument: the names of the situations. Fails by line.
+// Without an argument it prints the names of the situations. Fails by line.
 #include <cuda.h>
 
 #include <cstdio>
@@ -136,7 +136,7 @@ void children() {
   launch(executable, 3);
 }
 
-// What is captured now takes the place of what was.
+// The second capture replaces what the first one captured.
 void captured_again() {
   CUgraph graph = nullptr;
   OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));

@@ -1,4 +1,4 @@
-// Copies of every kind that the runtime passes on to the driver, some of them in vain.
+// Makes copies of every kind that the runtime passes on to the driver; one of them is refused.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ int main() {
     check(cudaMemcpyAsync(pinned, b, 5 * n, cudaMemcpyDeviceToHost, stream));
     check(cudaMemcpyAsync(a, b, 3 * n, cudaMemcpyDeviceToDevice, stream));
   }
-  // Directions that only the pointers tell.
+  // Only the pointers tell these directions.
   check(cudaMemcpy(a, pinned, 11, cudaMemcpyDefault));
   check(cudaMemcpyAsync(host, b, 13, cudaMemcpyDefault, stream));
   check(cudaMemcpy(pinned, host, 17, cudaMemcpyHostToHost));
@@ -64,7 +64,7 @@ int main() {
   check(cudaMemcpy3DAsync(&from, stream));
   check(cudaMemcpy_ptds(a, host, 29, cudaMemcpyHostToDevice));
   check(cudaMemcpyAsync_ptsz(b, pinned, 31, cudaMemcpyDefault, nullptr));
-  // Refused: a pitch that is too small.
+  // A pitch that is too small is refused.
   if (cudaMemcpy2D(a, 4, host, 4, 16, 8, cudaMemcpyHostToDevice) == cudaSuccess) return 1;
   check(cudaStreamSynchronize(stream));
 }

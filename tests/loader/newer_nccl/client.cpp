@@ -1,4 +1,5 @@
-// Three calls of each function of newer.h; prints the sum of the arguments that arrived.
+// Calls each collective and each signal of newer.h three times; prints the sum of the arguments
+// that arrived.
 #include <cstdio>
 
 #include "newer.h"

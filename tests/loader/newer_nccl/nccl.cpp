@@ -1,5 +1,5 @@
 // A libnccl.so.2 of two ranks that has functions newer than the nccl.h that it is built with. It
-// remembers the last argument of each: a wrapper that lost one would show.
+// sums up their last arguments: a wrapper that lost one would show.
 #include "newer.h"
 
 struct ncclComm {
@@ -52,13 +52,13 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t, ncclUniqueId* id) {
   id->internal[0] = 'g';
   return ncclSuccess;
 }
-// Who was there keeps its rank.
+// A rank that was there keeps its number.
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId*, int rank,
                           ncclComm_t* grown, ncclConfig_t*) {
   *grown = new ncclComm{nranks, comm == nullptr ? rank : comm->rank};
   return ncclSuccess;
 }
-// All ranks of a colour, in their order.
+// All ranks have one colour, and keep their order.
 ncclResult_t ncclCommSplit(ncclComm_t comm, int, int, ncclComm_t* child, ncclConfig_t*) {
   *child = new ncclComm{comm->nranks, comm->rank};
   return ncclSuccess;

@@ -1,4 +1,4 @@
-// What NCCL 2.32's nccl.h declares and an older one may not.
+// Declares what NCCL 2.32's nccl.h declares and an older one may not.
 #pragma once
 
 #include <nccl.h>
@@ -26,5 +26,5 @@ ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*
 }
 #endif
 
-// Of this library only: the sum of the arguments that arrived.
+// Only this library has it: the sum of the arguments that arrived.
 extern "C" unsigned long long last_arguments();

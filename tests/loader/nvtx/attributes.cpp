@@ -1,4 +1,4 @@
-// A program that makes the NVTX ranges that a file tells it to, one a line, words parted by tabs:
+// Makes the NVTX ranges that a file lists, one a line, with words separated by tabs:
 //
 //   nvtx_attributes FILE
 //
@@ -9,8 +9,8 @@
 //   fork           a child does all that follows, and so does the parent when it has ended
 //   kill
 //
-// DOMAIN "": the default domain. COLOR "": none. TYPE: a number of nvtxPayloadType_t. SIZE: what
-// the event says that it is, "": what it is. CATEGORY and COLOR are of base 16.
+// DOMAIN "" is the default domain, and COLOR "" is none. TYPE is a number of nvtxPayloadType_t.
+// SIZE is the size that the event claims; "" is its real one. CATEGORY and COLOR are of base 16.
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What begins a session.
+// Makes a copy, which begins a session.
 void copy() {
   static char bytes[64];
   void* device = nullptr;

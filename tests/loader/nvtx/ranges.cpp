@@ -1,4 +1,4 @@
-// A program with NVTX ranges of every kind, around calls of NCCL and CUDA.
+// A program with NVTX ranges of every kind, around calls of CUDA.
 //
 //   nvtx_ranges SCENARIO
 //
@@ -23,7 +23,7 @@ namespace {
 
 char g_bytes[64];
 
-// What begins a session.
+// Makes a copy, which begins a session.
 void copy() {
   static void* device = nullptr;
   if (device == nullptr) cudaMalloc(&device, sizeof g_bytes);
@@ -43,7 +43,7 @@ struct Event : nvtxEventAttributes_t {
   }
 };
 
-// By the program's own count, printed at its end: of each name, how often.
+// How many ranges of each name there were by the program's own count, which it prints at its end.
 std::map<std::string, int> g_made;
 std::mutex g_lock;
 
@@ -71,7 +71,7 @@ void nested() {
   nvtxRangePop();
 }
 
-// Every function of NVTX's that begins or ends a range or makes a mark.
+// Calls every function of NVTX's that begins or ends a range or makes a mark.
 void every_kind() {
   copy();
   nvtxDomainHandle_t python = nvtxDomainCreateA("Python");
@@ -102,8 +102,8 @@ void every_kind() {
   nvtxRangePop();
 }
 
-// Begun on one thread and ended on another; ended in the order in which they began; and pushed in
-// two domains and popped crosswise.
+// Ranges begin on one thread and end on another, end in the order in which they began, and are
+// pushed in two domains and popped crosswise.
 void overlapping() {
   copy();
   const nvtxRangeId_t first = nvtxRangeStartA("first");
@@ -155,7 +155,7 @@ void threads() {
   for (std::thread& t : all) t.join();
 }
 
-// As fast as they come, between calls.
+// Ranges come as fast as they can, between calls.
 void flood() {
   copy();
   for (int i = 0; i < 10000; ++i) {
@@ -225,7 +225,7 @@ void no_calls() {
   }
 }
 
-// More at a time than there is room for: 32 in each other, 64 started.
+// Opens more at a time than there is room for: 32 in each other, 64 started.
 void too_many() {
   copy();
   for (int i = 0; i < 40; ++i) nvtxRangePushA("deep");
@@ -235,7 +235,7 @@ void too_many() {
   for (const nvtxRangeId_t range : started) nvtxRangeEnd(range);
 }
 
-// A name that was never seen before, for ever.
+// Registers a name that was never seen before, again and again.
 void new_strings() {
   copy();
   nvtxDomainHandle_t domain = nvtxDomainCreateA("many");

@@ -1,4 +1,5 @@
-// Another tool that has wrapped a function of NCCL and passes it on; says that it was called.
+// Another tool that has wrapped a function of NCCL; it says that it was called, and passes the call
+// on.
 #include <dlfcn.h>
 #include <nccl.h>
 

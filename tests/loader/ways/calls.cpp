@@ -1,9 +1,9 @@
-// The calls of every way: 3 collectives and 2 copies. How this file is compiled and linked, and who
-// opens the result, is what the ways differ in.
+// Makes the calls of every way: 3 collectives and 2 copies. The ways differ in how this file is
+// compiled and linked, and in who opens the result.
 //
-// AT_LOAD, AT_EXIT, AT_PREINIT: made by a constructor or a destructor of this object or by the
-// program's DT_PREINIT_ARRAY, not when asked for. DRIVER: opens the CUDA driver, as a CUDA runtime
-// does that is linked in.
+// AT_LOAD, AT_EXIT, AT_PREINIT: a constructor or a destructor of this object or the program's
+// DT_PREINIT_ARRAY makes the calls, and they are not made when asked for. DRIVER: opens the CUDA
+// driver, as a CUDA runtime does that is linked in.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -12,7 +12,7 @@ extern "C" int ways_calls();
 
 namespace {
 
-// Taken by the dynamic linker when it loads this object: before anything of ours has run.
+// The dynamic linker sets these when it loads this object, before any code of ours has run.
 decltype(&ncclAllGather) g_gather = &ncclAllGather;
 decltype(&cudaMemcpy) g_copy = &cudaMemcpy;
 
@@ -56,7 +56,7 @@ void at_preinit() {
 
 }  // namespace
 
-// How many failed.
+// Returns how many failed.
 int ways_calls() {
 #if defined AT_LOAD || defined AT_EXIT || defined AT_PREINIT
   return 0;

@@ -1,4 +1,4 @@
-// Linked to the libraries, or to whatever else has the calls.
+// A program that is linked to the libraries, or to whatever else has the calls.
 extern "C" int ways_calls();
 
 int main() {

@@ -1,5 +1,5 @@
-/* A libstdc++.so.6 as old as they come: of its symbols the few that the instant libraries want, and
-   of its versions none that is new. As an old conda environment has it. */
+/* A libstdc++.so.6 as old as in an old conda environment. It has the few symbols that the instant
+   libraries want, and none of the newer versions. */
 #include <stdlib.h>
 
 void* operator_new(size_t bytes) __asm__("_Znwm");

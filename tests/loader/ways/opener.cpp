@@ -1,8 +1,8 @@
-// Opens libraries that make the calls, each as the word before it says, and has them made:
+// Opens libraries, each as the word before it says, and has them make their calls:
 //
 //   ways_opener (local | global | deepbind | again) LIBRARY...
 //
-// again: opened, closed, and opened once more.
+// again: the library is opened, closed, and opened once more.
 #include <dlfcn.h>
 
 #include <cstdio>

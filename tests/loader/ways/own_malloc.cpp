@@ -12,7 +12,7 @@ constexpr std::size_t kBytes = std::size_t{256} << 20;
 alignas(64) char g_heap[kBytes];
 std::atomic<std::size_t> g_used{64};
 
-// Its size is before it.
+// The size of a block is stored before it.
 void* take(std::size_t alignment, std::size_t bytes) {
   const std::size_t room = bytes + 2 * alignment + sizeof bytes;
   const std::size_t at = g_used.fetch_add(room);

@@ -1,4 +1,4 @@
-/* Neither NCCL nor CUDA. For a program that is linked to musl, or to nothing at all. */
+/* Uses neither NCCL nor CUDA: for a program that is linked to musl, or to nothing at all. */
 #include <stdio.h>
 
 int main(void) {

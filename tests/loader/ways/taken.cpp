@@ -1,4 +1,4 @@
-// Takes the functions with dlsym, as programs do that know NCCL and CUDA only when they run:
+// Takes the functions with dlsym, as programs do that learn of NCCL and CUDA only when they run:
 //
 //   ways_taken (handle | default)      of the opened libraries, or of whatever comes first
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
-// A libcudart.so.13 without symbol versions, to be linked to and not to be run on: references made
-// with it want no version.
+// A libcudart.so.13 without symbol versions, to be linked to and not to be run on, so that
+// references made with it want no version.
 extern "C" {
 int cudaMalloc();
 int cudaMemcpy();

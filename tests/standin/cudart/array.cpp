@@ -82,7 +82,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t dst_x, size_t dst_y
                    at(src, src_x, src_y), src->pitch(), width, height, kind, nullptr, Wait::kYes);
 }
 
-// One dimension: on over the ends of rows.
+// One-dimensional copies, which run on past the ends of rows.
 cudaError_t cudaMemcpyToArray(cudaArray_t dst, size_t x, size_t y, const void* src, size_t count,
                               cudaMemcpyKind kind) {
   return done(copy("cudaMemcpyToArray", {at(dst, x, y), src, count}, kind, nullptr, Wait::kYes));

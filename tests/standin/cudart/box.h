@@ -1,4 +1,4 @@
-// Boxes between pointers and arrays.
+// Three-dimensional copies between pointers and arrays.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// The copies and fills of the runtime, all of them one Region each.
+// The runtime's copies and fills, each expressed as a Region.
 #include "engine/copy.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ Region rows(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size
           .src_pitch = src_pitch};
 }
 
-// One side of a box: positions count the elements of an array, and bytes elsewhere.
+// One side of a box. Positions count elements in an array, and bytes elsewhere.
 struct Side {
   char* at;
   size_t pitch, slice;
-  size_t element;  // 0: no array
+  size_t element;  // 0: not an array
 };
 
 Side side(cudaArray_t array, const cudaPitchedPtr& p, const cudaPos& position) {
@@ -41,7 +41,7 @@ Side side(cudaArray_t array, const cudaPitchedPtr& p, const cudaPos& position) {
           p.pitch, p.pitch * p.ysize, 0};
 }
 
-// The extent counts the elements of an array where one takes part.
+// The extent counts array elements if either side is an array, and bytes otherwise.
 Region box(const Side& dst, const Side& src, const cudaExtent& extent) {
   const size_t element = std::max({dst.element, src.element, size_t{1}});
   return {.dst = dst.at,
@@ -60,7 +60,7 @@ Region box(const Parms& p) {
   return box(side(p.dstArray, p.dstPtr, p.dstPos), side(p.srcArray, p.srcPtr, p.srcPos), p.extent);
 }
 
-// An operand of a batch: lengths that are 0 are those of the copy.
+// One operand of a batch. A row length or layer height of 0 means the copy's own extent.
 Side side(const cudaMemcpy3DOperand& o, const cudaExtent& extent, size_t element) {
   if (o.type == cudaMemcpyOperandTypeArray) {
     const cudaOffset3D& offset = o.op.array.offset;
@@ -147,7 +147,7 @@ cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t s
   return done(copy("cudaMemcpy3DPeerAsync", box(*p), cudaMemcpyDeviceToDevice, stream, Wait::kNo));
 }
 
-// The attributes say where the memory is, which the pointers tell as well.
+// Ignores the attributes: they say where the memory is, and the pointers tell that as well.
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,
                                  size_t count, cudaMemcpyAttributes*, size_t*, size_t,
                                  cudaStream_t stream) {

@@ -21,7 +21,7 @@ bool valid(int device) {
 }  // namespace
 
 cudaError_t done(cudaError_t error) {
-  // As the real one, which can do nothing without it.
+  // Loads the driver as the real runtime does, which can do nothing without it.
   [[maybe_unused]] static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (error != cudaSuccess) last_error = error;
   return error;

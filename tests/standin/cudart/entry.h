@@ -1,4 +1,4 @@
-// What every runtime entry point shares.
+// Shared by all runtime entry points.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace standin {
 // The result of every entry point passes through here: cudaGetLastError reports it.
 cudaError_t done(cudaError_t error);
 
-// Calls `body` with the stream, or fails as the runtime does for a handle that is none.
+// Calls `body` with the stream, or fails as the runtime does for an invalid handle.
 template <class Body>
 cudaError_t with_stream(cudaStream_t handle, Body body) {
   const StreamRef stream = find_stream(handle);

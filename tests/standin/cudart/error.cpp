@@ -10,7 +10,7 @@ struct Text {
   const char *name, *text;
 };
 
-// Those that the stand-in returns, with the real texts.
+// Errors that the stand-in returns, with the real texts.
 constexpr Text kTexts[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},

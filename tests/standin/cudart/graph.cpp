@@ -21,7 +21,7 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
     return error ? error : join_capture(s, s.capture, {after, after + count});
   });
 }
-// Of CUDA 13.3: whatever differs from before, the callback would agree to it.
+// New in CUDA 13.3. The callback is never asked: every difference from the old graph is accepted.
 struct cudaGraphRecaptureCallbackData;
 cudaError_t cudaStreamBeginRecaptureToGraph(cudaStream_t, cudaStreamCaptureMode, cudaGraph_t,
                                             cudaGraphRecaptureCallbackData*);

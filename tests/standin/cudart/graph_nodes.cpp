@@ -1,4 +1,4 @@
-// Nodes of graphs that are made and changed by hand.
+// Graph nodes that are made and changed by hand.
 #include <functional>
 #include <map>
 
@@ -22,7 +22,7 @@ cudaError_t add(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* 
   return cudaSuccess;
 }
 
-// A copy that goes into a graph: the same for each way to say what it copies.
+// Puts a copy into a graph, as a new node or as the new work of an existing one.
 using Place = std::function<cudaError_t(Op)>;
 
 Place new_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
@@ -62,7 +62,7 @@ cudaError_t place_symbol(const char* function, void* dst, const void* src, size_
   return error ? done(error) : place(function, region, kind, put);
 }
 
-// The condition that a handle was created with.
+// The value that each conditional handle was created with.
 std::map<cudaGraphConditionalHandle, unsigned>& conditions() {
   static auto& all = *new std::map<cudaGraphConditionalHandle, unsigned>;
   return all;
@@ -73,7 +73,7 @@ cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaG
   const std::lock_guard lock(engine_mutex());
   const auto condition = conditions().find(p.handle);
   if (condition == conditions().end() || p.size == 0) return cudaErrorInvalidValue;
-  // Without a kernel that ends it a loop would run for ever.
+  // No kernel here sets a condition, so a loop would run forever.
   if (p.type == cudaGraphCondTypeWhile && condition->second != 0) return cudaErrorNotSupported;
   const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeConditional});
   if (error) return error;
@@ -85,7 +85,7 @@ cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaG
   return cudaSuccess;
 }
 
-// A graph that is moved is no longer anybody else's.
+// With move ownership the node takes the child graph itself, otherwise a clone of it.
 cudaError_t add_child(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
                       size_t count, const cudaGraphNodeParams& params) {
   if (params.graph.ownership != cudaGraphChildGraphOwnershipMove) {

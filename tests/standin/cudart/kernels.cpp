@@ -1,8 +1,8 @@
-// Kernels compute nothing, but for those few whose results steer the program on the host:
+// Kernels compute nothing, except for the few whose results steer the program on the host.
 // torch.distributed's object collectives fill, compare, add and concatenate the sizes of pickled
-// objects on the device and then allocate by them. They are known by their names, and by the layout
-// of their arguments, which PyTorch 2.11 has had since 1.x (ATen/native/cuda: Loops.cuh,
-// Reduce.cuh, Shape.cu). Whatever does not look like that is left alone.
+// objects on the device, and then allocate by them. These kernels are recognized by their names and
+// by the layout of their arguments, which has not changed from PyTorch 1.x to 2.11
+// (ATen/native/cuda: Loops.cuh, Reduce.cuh, Shape.cu). All other kernels are left alone.
 #include "cudart/kernels.h"
 
 #include <array>
@@ -45,7 +45,7 @@ bool ours(const std::array<char*, kPointers>& pointers, size_t size) {
   return true;
 }
 
-// The size of the element type whose mangled name begins `text`; 0: none of these.
+// Returns the size of the element type whose mangled name `text` begins with; 0 if unknown.
 size_t element_size(std::string_view text) {
   if (text.starts_with("N3c104Half") || text.starts_with("N3c108BFloat16")) return 2;
   switch (text.empty() ? ' ' : text[0]) {
@@ -131,7 +131,7 @@ Body add(const Launch& launch) {
   };
 }
 
-// reduce_kernel(ReduceOp<long, sum>): the whole of a contiguous tensor into one element.
+// reduce_kernel(ReduceOp<long, sum>) sums a whole contiguous tensor into one element.
 Body sum(const Launch& launch) {
   struct OffsetCalculator1 {
     int dims;
@@ -163,7 +163,7 @@ Body sum(const Launch& launch) {
   };
 }
 
-// CatArrayBatchedCopy*<OpaqueType<size>, unsigned, 1, 128, 1>(out, metadata, …): one dimension.
+// CatArrayBatchedCopy*<OpaqueType<size>, unsigned, 1, 128, 1>(out, metadata, …), one dimension.
 Body concatenate(const Launch& launch) {
   constexpr size_t kBatch = 128;
   struct Metadata {

@@ -7,10 +7,10 @@
 
 namespace standin {
 
-// `name` (mangled) of the kernel that `host` stands for; both live as long as the program.
+// Notes the mangled `name` of the kernel that `host` stands for. Both live as long as the program.
 void register_kernel(const void* host, const char* name);
 
-// What a launch would do to memory; empty for the many kernels that compute nothing here.
+// Returns a launch's effect on memory; empty for the many kernels that compute nothing here.
 std::function<cudaError_t()> kernel_body(const void* host, dim3 grid, void** arguments);
 
 }  // namespace standin

@@ -1,4 +1,4 @@
-// Allocation, registration and what a pointer is.
+// Allocation, registration and pointer attributes.
 #include "engine/memory.h"
 
 #include <algorithm>
@@ -83,10 +83,10 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
   return done(memory_type(host) == cudaMemoryTypeHost ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-// Stream-ordered: the memory is there at once and goes when the stream gets there.
+// Stream-ordered: memory is allocated at once, and freed when the stream reaches the free.
 cudaError_t cudaMallocAsync(void** out, size_t size, cudaStream_t stream) {
   return with_stream(stream, [&](CUstream_st& s) {
-    // Of a graph, where the stream captures: then it is nobody's yet.
+    // A captured allocation belongs to the graph, so the books do not count it.
     *out = allocate(size, cudaMemoryTypeDevice, s.device, s.capture ? 0 : SIZE_MAX);
     use_context(s.device);
     return *out || size == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -133,7 +133,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return cudaSuccess;
 }
 
-// The default pool of a device is all there is; it hands out memory and remembers nothing.
+// Each device has only its default pool, which hands out memory and keeps no state.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   static char pools[64];
   *pool = reinterpret_cast<cudaMemPool_t>(&pools[device]);

@@ -92,7 +92,7 @@ cudaError_t symbol_region(Region* region, size_t offset, bool to_symbol) {
 
 extern "C" {
 
-// What nvcc's generated code calls (crt/host_runtime.h); no public header declares these.
+// nvcc's generated code calls these (crt/host_runtime.h); no public header declares them.
 void** __cudaRegisterFatBinary(void* fat_binary);
 void __cudaRegisterFatBinaryEnd(void** module);
 void __cudaUnregisterFatBinary(void** module);

@@ -1,4 +1,4 @@
-// In libcudart.so.12 and libcudart.so.11.0: what CUDA 13 changed, as it was before.
+// Functions of libcudart.so.12 and libcudart.so.11.0, as they were before CUDA 13 changed them.
 #include "cudart/older.h"
 
 #include <cstring>
@@ -29,7 +29,7 @@ cudaError_t old_properties(DeviceProp11* properties, int device) {
   return old_device_properties(properties, device);
 }
 
-// Without the 64 reserved bytes that follow today.
+// The old structure ends before the 64 reserved bytes of today's.
 cudaError_t old_attributes(void* attributes, const void* pointer) OLD(cudaPointerGetAttributes);
 cudaError_t old_attributes(void* attributes, const void* pointer) {
   if (!attributes) return done(cudaErrorInvalidValue);
@@ -40,7 +40,7 @@ cudaError_t old_attributes(void* attributes, const void* pointer) {
   return error;
 }
 
-// Dependencies without data on their edges.
+// The old dependencies have no data on their edges.
 cudaError_t old_add(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                     size_t count) OLD(cudaGraphAddDependencies);
 cudaError_t old_add(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
@@ -53,7 +53,7 @@ cudaError_t old_get(cudaGraphNode_t node, cudaGraphNode_t* after, size_t* count)
   return now_cudaGraphNodeGetDependencies(node, after, nullptr, count);
 }
 
-// The first version tells nothing of the graph, the second nothing of the edges.
+// The first version says nothing about the graph, and the second nothing about the edges.
 cudaError_t info_1(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id)
     OLD(cudaStreamGetCaptureInfo);
 cudaError_t info_1(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id) {
@@ -87,7 +87,7 @@ cudaError_t old_update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count
   return now_cudaStreamUpdateCaptureDependencies(stream, nodes, nullptr, count, flags);
 }
 
-// To a device, not to any location, and without flags.
+// The old prefetch takes a device instead of a location, and no flags.
 cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream)
     OLD(cudaMemPrefetchAsync);
 cudaError_t old_prefetch(const void* address, size_t size, int device, cudaStream_t stream) {
@@ -109,7 +109,7 @@ cudaError_t old_device_properties(DeviceProp11* properties, int device) {
   if (const cudaError_t error = now_cudaGetDeviceProperties(&now, device)) return error;
   DeviceProp11& p = *properties;
   std::memset(&p, 0, sizeof p);
-  // The same up to the first field that CUDA 13 took out.
+  // Both structures agree up to the first field that CUDA 13 removed.
   std::memcpy(&p, &now, offsetof(DeviceProp11, clockRate));
   p.clockRate = device_attribute(cudaDevAttrClockRate, device);
   p.memoryClockRate = device_attribute(cudaDevAttrMemoryClockRate, device);

@@ -1,7 +1,6 @@
-// What the runtimes before CUDA 13 share. Their libraries are made of the same objects as CUDA
-// 13's; the functions whose prototype or structures changed (older.txt) are called standin_<name>
-// in them, and have bodies of their own in older_*.cpp, under the name that the old library
-// exports.
+// Shared by the runtimes before CUDA 13. Their libraries are made of the same objects as CUDA 13's.
+// In them, functions whose prototype or structures changed (older.txt) are renamed to
+// standin_<name>. older*.cpp has their old bodies, under the names that the old library exports.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,12 +10,12 @@
 // CUDA 13's function of that name.
 #define NOW(name) decltype(name) now_##name __asm__("standin_" #name)
 
-// An old prototype, under the name that today's header declares with another one.
+// Gives an old prototype the name that today's header declares with another one.
 #define OLD(name) __asm__(#name)
 
 namespace standin {
 
-// cudaDeviceProp up to CUDA 11.8. CUDA 12's goes on behind it; 13 took fields out.
+// cudaDeviceProp up to CUDA 11.8. CUDA 12 appended fields, and CUDA 13 removed some.
 struct DeviceProp11 {
   char name[256];
   cudaUUID_t uuid;

@@ -1,4 +1,4 @@
-// In libcudart.so.11.0 only: what CUDA 12 changed, as it was before.
+// Functions of libcudart.so.11.0 only, as they were before CUDA 12 changed them.
 #include <cstring>
 
 #include "cudart/entry.h"

@@ -1,4 +1,4 @@
-// In libcudart.so.12 only: names with a version, which CUDA 13 gave the plain name, and structures.
+// Functions of libcudart.so.12 only: versioned names that CUDA 13 made plain, and old structures.
 #include <cstdint>
 #include <cstring>
 
@@ -45,7 +45,7 @@ cudaError_t properties(DeviceProp12* properties, int device) {
   return cudaSuccess;
 }
 
-// As today.
+// Defines a function that behaves as today's does.
 #define SAME(name, result, parameters, ...) \
   result same_##name parameters OLD(name);  \
   result same_##name parameters {           \
@@ -93,7 +93,7 @@ SAME(cudaStreamUpdateCaptureDependencies_v2, cudaError_t,
       unsigned flags),
      now_cudaStreamUpdateCaptureDependencies(stream, nodes, edges, count, flags))
 
-// These told which copy of the batch was refused, SIZE_MAX where it was none of them.
+// These reported which copy of the batch was refused, or SIZE_MAX if it was no single one.
 #define BATCH(name, parameters, ...)                    \
   cudaError_t batch_##name parameters OLD(name);        \
   cudaError_t batch_##name parameters {                 \

@@ -6,8 +6,8 @@ using namespace standin;
 // The one-dimensional copies of arrays are exported by every version.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-// One row per twin: parameters, and what the plain call gets. -Bsymbolic keeps the inner call
-// inside.
+// One row per twin: its parameters, and the plain call that it makes. -Bsymbolic keeps that call
+// inside the library.
 #define TWIN(name, parameters, ...)        \
   extern "C" cudaError_t name parameters;  \
   extern "C" cudaError_t name parameters { \

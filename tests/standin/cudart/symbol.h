@@ -1,4 +1,4 @@
-// Variables of device code, which only their names reach.
+// Variables of device code, which are reached by their symbols only.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace standin {
 
-// The side of `region` that is a symbol becomes what lies at `offset` in the symbol's memory.
+// Replaces the symbol on one side of `region` by the address at `offset` in the symbol's memory.
 cudaError_t symbol_region(Region* region, size_t offset, bool to_symbol);
 
 }  // namespace standin

@@ -1,4 +1,4 @@
-// libcupti's entry points, as far as who collects activity records needs them.
+// The entry points of libcupti that a collector of activity records needs.
 #include <cupti.h>
 #include <time.h>
 

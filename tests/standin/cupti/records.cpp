@@ -24,13 +24,13 @@ struct State {
   bool kind[CUPTI_ACTIVITY_KIND_COUNT] = {};
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
-  CUpti_TimestampCallbackFunc clock = nullptr;  // whose times records are to have; null: ours
-  int64_t clock_since[2] = {};                  // our time and that clock's when it was given
+  CUpti_TimestampCallbackFunc clock = nullptr;  // the clock of records' times; null: ours
+  int64_t clock_since[2] = {};                  // our time and the client's when it set its clock
   uint8_t* buffer = nullptr;
   std::size_t size = 0, valid = 0, dropped = 0;
   uint32_t correlation = 0;
   std::condition_variable called;  // correlation has grown
-  uint64_t records = 0;            // of device work
+  uint64_t records = 0;            // number of records of device work
 };
 State& state() {
   static auto& s = *new State;
@@ -39,7 +39,7 @@ State& state() {
 
 thread_local std::map<CUpti_ExternalCorrelationKind, std::vector<uint64_t>> external;
 
-// Of the state whose lock the caller has.
+// Hands the buffer to the client. The caller holds the state's lock.
 void hand_over(State& s) {
   if (s.buffer == nullptr || s.complete == nullptr) return;
   uint8_t* const buffer = s.buffer;
@@ -70,7 +70,7 @@ int64_t clock(clockid_t which) {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-// The best of many looks: one may be interrupted in the middle.
+// Takes the shortest of many looks, since one may be interrupted in the middle.
 int64_t realtime_ahead() {
   int64_t best = 0, shortest = INT64_MAX;
   for (int i = 0; i < 32; ++i) {
@@ -83,8 +83,8 @@ int64_t realtime_ahead() {
   return best;
 }
 
-// In the client's clock, which may tick in another unit. From two looks at both, as far apart as
-// they can be.
+// Converts a time to the client's clock, which may tick in another unit. The rate comes from two
+// looks at both clocks, as far apart as they can be.
 uint64_t time_for_client(const State& s, int64_t real_ns) {
   if (s.clock == nullptr) return static_cast<uint64_t>(real_ns);
   const int64_t now_ns = clock(CLOCK_REALTIME), theirs = static_cast<int64_t>(s.clock());
@@ -102,7 +102,7 @@ uint32_t called() {
   if (!s.kind[CUPTI_ACTIVITY_KIND_RUNTIME] && !s.kind[CUPTI_ACTIVITY_KIND_DRIVER]) {
     return correlation;
   }
-  // Of each kind the innermost, and then the record of the call itself.
+  // Writes the innermost id of each kind, and then the record of the call itself.
   for (const auto& [kind, ids] : external) {
     if (ids.empty() || !s.kind[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION]) continue;
     CUpti_ActivityExternalCorrelation r{};
@@ -123,7 +123,7 @@ uint32_t called() {
   return correlation;
 }
 
-// STANDIN_CUPTI_IMPOSSIBLE=N: of every N records one has times that can't be, each in another way.
+// STANDIN_CUPTI_IMPOSSIBLE=N: one of every N records gets impossible times, in five ways in turn.
 template <typename Record>
 void spoil(State& s, Record& r) {
   static const char* const every = std::getenv("STANDIN_CUPTI_IMPOSSIBLE");

@@ -1,5 +1,5 @@
-// Activity records: kinds that are asked for, the buffers that hold them, and what a call is part
-// of.
+// Activity records: the enabled kinds, the buffers that hold them, and the external correlation ids
+// of calls.
 #pragma once
 
 #include <cupti.h>
@@ -14,11 +14,11 @@ bool unsubscribe(CUpti_SubscriberHandle handle);
 
 void callbacks(CUpti_BuffersCallbackRequestFunc request,
                CUpti_BuffersCallbackCompleteFunc complete);
-void client_clock(CUpti_TimestampCallbackFunc callback);  // that records' times are of
+void client_clock(CUpti_TimestampCallbackFunc callback);  // for records' times
 bool enable(CUpti_ActivityKind kind, bool on);
 
-// Hands over what was written. The buffer that was requested last stays here until then, whoever
-// requested it.
+// Hands over the records written so far. The current buffer stays here until then, whichever client
+// it came from.
 void flush();
 std::size_t take_dropped();
 

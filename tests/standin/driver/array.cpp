@@ -1,4 +1,4 @@
-// Arrays, and what the driver tells of them. A cudaArray_t is a CUarray.
+// Arrays and their descriptors. A cudaArray_t is a CUarray.
 #include "engine/array.h"
 
 #include "driver/entry.h"
@@ -33,7 +33,7 @@ unsigned channels_of(const cudaChannelFormatDesc& d) {
   return (d.x != 0 ? 1U : 0U) + (d.y != 0 ? 1U : 0U) + (d.z != 0 ? 1U : 0U) + (d.w != 0 ? 1U : 0U);
 }
 
-// Of the formats that programs here make arrays of.
+// Knows only the formats that programs here make arrays of.
 bool describe(CUarray_format format, unsigned channels, cudaChannelFormatDesc* d) {
   const auto of = [&](int bits, cudaChannelFormatKind kind) {
     const auto channel = [&](unsigned n) { return n < channels ? bits : 0; };

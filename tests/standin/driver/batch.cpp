@@ -20,7 +20,7 @@ CUresult batch(const char* function, const CUdeviceptr* dsts, const CUdeviceptr*
   return as_driver(copy_batch(function, regions, stream));
 }
 
-// Of addresses: arrays can't be made here.
+// Operands are addresses; arrays are not supported here.
 CUresult boxes(const char* function, size_t count, const CUDA_MEMCPY3D_BATCH_OP* operations,
                CUstream stream) {
   if (!operations || count == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -41,7 +41,7 @@ CUresult boxes(const char* function, size_t count, const CUDA_MEMCPY3D_BATCH_OP*
   return as_driver(copy_batch(function, regions, stream));
 }
 
-// Of CUDA 13.5, which the headers may be older than.
+// New in CUDA 13.5; the headers may be older.
 struct FabricOperand {
   int type;
   CUdeviceptr pointer;
@@ -73,7 +73,7 @@ CUresult prefetches(const char* function, CUdeviceptr* addresses, size_t* sizes,
 
 }  // namespace
 
-// The twin of each: no stream means the thread's own.
+// Defines a function and its twin, where no stream means the thread's own.
 #define BOTH(function, parameters, call)                                               \
   STANDIN_ENTRY(function, parameters,                                                  \
                 [=](const char* name, CUstream s) { return call; }(#function, stream)) \
@@ -96,7 +96,7 @@ BOTH(cuMemcpy3DBatchAsync,
 BOTH(cuMemcpy3DBatchAsync_v2,
      (size_t count, CUDA_MEMCPY3D_BATCH_OP* operations, unsigned long long, CUstream stream),
      boxes(name, count, operations, s))
-// Newer than the export list: cuGetProcAddress gives them.
+// These are newer than the export list; cuGetProcAddress returns them.
 BOTH(cuMemcpyWithAttributesAsync,
      (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes*, CUstream stream),
      batch(name, &dst, &src, &size, 1, s))

@@ -1,4 +1,4 @@
-// How the driver's boxes read.
+// Converts the driver's copy descriptors to Regions.
 #pragma once
 
 #include "driver/entry.h"
@@ -45,7 +45,7 @@ Region block(const Box& c) {
           .src_slice = src.slice};
 }
 
-// What the caller says of its sides; pointers that it calls unified tell it themselves.
+// Returns the direction that the caller declares. Unified pointers tell it themselves.
 template <class Box>
 cudaMemcpyKind kind_of(const Box& c) {
   const CUmemorytype from = c.srcMemoryType, to = c.dstMemoryType;

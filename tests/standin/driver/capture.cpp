@@ -26,7 +26,7 @@ CUresult launch(CUgraphExec exec, CUstream stream) {
   if (!exec) return CUDA_ERROR_INVALID_VALUE;
   return with_stream(stream, [&](CUstream_st& s) { return launch_graph(*exec, s); });
 }
-// Of the twins.
+// Returns the stream that a twin means.
 CUstream own(CUstream stream) {
   return stream ? stream : cudaStreamPerThread;
 }

@@ -11,7 +11,7 @@
 
 using namespace standin;
 
-// As in cudaProfiler.h, which not every build has.
+// Declared as in cudaProfiler.h, which not every build has.
 extern "C" CUresult cuProfilerStart();
 extern "C" CUresult cuProfilerStop();
 

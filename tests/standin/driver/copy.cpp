@@ -13,13 +13,13 @@ Region line(CUdeviceptr dst, CUdeviceptr src, size_t count) {
   return {pointer(dst), pointer(src), count};
 }
 
-// A row of a one-dimensional array, from an offset in bytes.
+// Returns the address at a byte offset in a one-dimensional array.
 char* in(CUarray array, size_t offset) {
   return reinterpret_cast<const cudaArray*>(array)->base + offset;
 }
 
-// Each under the name that the library exports, and its twin for callers with a default stream of
-// each thread's own.
+// Each copy has the name that the library exports, and a twin for callers with a per-thread default
+// stream.
 CUresult sync_copy(const char* function, const Region& region, cudaMemcpyKind kind, bool twin) {
   return as_driver(copy(function, region, kind, twin ? cudaStreamPerThread : nullptr, Wait::kYes));
 }

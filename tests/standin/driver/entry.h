@@ -1,4 +1,4 @@
-// What the driver's entry points share. Its handles are the runtime's, its error numbers too.
+// Shared by the driver's entry points. Handles and error numbers are the runtime's.
 #pragma once
 
 #include <cuda.h>
@@ -23,15 +23,16 @@ CUresult with_stream(CUstream handle, Body body) {
   return stream ? as_driver(body(*stream)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-// A function that cuGetProcAddress can give, under the name that the library exports. The others it
-// looks up with dlsym, as the real one never does: a preload must not see what these are.
+// A function that cuGetProcAddress returns without dlsym, under the name that the library exports.
+// The real one never calls dlsym, so a preload must not see a lookup of these. All other functions
+// are looked up with dlsym.
 struct EntryPoint {
   EntryPoint(const char* exported, void* function);
 };
 
 }  // namespace standin
 
-// One that it can give.
+// Defines a function that cuGetProcAddress returns without dlsym.
 #define STANDIN_ENTRY(function, parameters, ...)                      \
   extern "C" CUresult function parameters;                            \
   extern "C" CUresult function parameters {                           \

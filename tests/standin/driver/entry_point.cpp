@@ -1,4 +1,4 @@
-// cuGetProcAddress: the driver's functions by name and the version that the caller was built for.
+// cuGetProcAddress finds the driver's functions by name and by the version that the caller wants.
 #include <dlfcn.h>
 
 #include <map>
@@ -17,8 +17,8 @@ std::map<std::string, void*>& entry_points() {
   return all;
 }
 
-// A newer meaning of a name has a suffix in the library. Which CUDA version brought it is only kept
-// where a caller of today may ask for an older one.
+// A newer version of a function has a suffix in the library. The table says which CUDA version
+// introduced it, but only where a caller of today may ask for an older one.
 struct Newer {
   const char* name;
   int since;
@@ -38,7 +38,7 @@ void* find(const std::string& name) {
   return dlsym(self, name.c_str());
 }
 
-// The name in the library, with or without the suffix of its twin.
+// Finds a name in the library, with the suffix of its twin if `per_thread` and there is one.
 void* find(const std::string& name, bool per_thread) {
   void* found = nullptr;
   if (per_thread) found = find(name + "_ptsz");

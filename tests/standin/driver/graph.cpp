@@ -1,4 +1,4 @@
-// What the driver tells about graphs.
+// The driver's queries about graphs.
 #include "engine/graph.h"
 
 #include "driver/entry.h"
@@ -52,7 +52,7 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* out) {
   out->Depth = r.depth;
   return CUDA_SUCCESS;
 }
-// A function is its name.
+// A CUfunction is a pointer to its name.
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* out) {
   if (!node || node->op.type != cudaGraphNodeTypeKernel) return CUDA_ERROR_INVALID_VALUE;
   *out = {};

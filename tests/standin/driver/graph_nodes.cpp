@@ -17,7 +17,7 @@ CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t c
   return CUDA_SUCCESS;
 }
 
-// The twin in an executable of a node of the graph that it was made of.
+// Changes a node's twin in an executable that was made from the node's graph.
 template <class Change>
 CUresult change(CUgraphExec exec, CUgraphNode node, Change apply) {
   const std::lock_guard lock(engine_mutex());

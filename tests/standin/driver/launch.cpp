@@ -1,4 +1,4 @@
-// Kernels, as compilers that make them at run time launch them. They compute nothing.
+// Kernel launches, as run-time compilers make them. The kernels compute nothing.
 #include "driver/entry.h"
 #include "engine/device.h"
 #include "engine/model.h"

@@ -1,4 +1,4 @@
-// Allocation, and what a pointer is.
+// Allocation and pointer attributes.
 #include "engine/memory.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ CUresult cuMemHostUnregister(void* base) {
   return unregister_host(base) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
-// Stream-ordered: the memory is there at once and goes when the stream gets there.
+// Stream-ordered: memory is allocated at once, and freed when the stream reaches the free.
 CUresult cuMemAllocAsync(CUdeviceptr* out, size_t size, CUstream stream) {
   return with_stream(stream, [&](CUstream_st& s) {
     void* base = allocate(size, cudaMemoryTypeDevice, s.device, s.capture ? 0 : SIZE_MAX);
@@ -164,7 +164,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   const auto a = find_allocation(pointer(address));
   return a ? attribute_of(*a, attribute, address, data) : CUDA_ERROR_INVALID_VALUE;
 }
-// Unlike the single form, for a pointer that CUDA does not know all answers are 0.
+// Unlike the single form, answers 0 to everything about a pointer that CUDA does not know.
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                 CUdeviceptr address) {
   const auto a = find_allocation(pointer(address));

@@ -1,5 +1,5 @@
-// What a profiler is told of device work: which call of the API it came from, and when it ran.
-// libcupti sets the observer; without one nothing of this costs anything.
+// Tells a profiler about device work: which API call it came from, and when it ran. libcupti sets
+// the observer; without one, none of this costs anything.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,11 @@
 namespace standin::activity {
 
 struct Observer {
-  // A call of the API, on the calling thread, that puts work into a stream: its number, from 1.
+  // Called on the calling thread when an API call puts work into a stream. Returns the call's
+  // number, from 1.
   uint32_t (*called)();
-  // Work of such a call has run, on the stream's thread; CLOCK_MONOTONIC. Nobody who waits for the
-  // work has been woken yet.
+  // Called on the stream's thread when the work of such a call has run, before anybody who waits
+  // for it is woken. Times are CLOCK_MONOTONIC.
   void (*ran)(const Op& op, const CUstream_st& stream, int64_t began_ns, int64_t ended_ns);
 };
 extern std::atomic<const Observer*> observer;

@@ -7,7 +7,7 @@
 
 struct cudaArray {
   char* base;
-  cudaExtent extent;  // as it was given: 0 where there is no such dimension
+  cudaExtent extent;  // as given; 0 for a missing dimension
   cudaChannelFormatDesc format;
   unsigned flags;
 

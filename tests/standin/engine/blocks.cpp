@@ -13,7 +13,7 @@ namespace standin {
 namespace {
 
 struct Block {
-  int fd;  // two mappings of it are the same memory
+  int fd;  // lets two mappings share the same memory
   size_t size;
   int device;
   int handles, mappings;

@@ -1,5 +1,5 @@
-// Physical memory that programs map by themselves (cuMemCreate, cuMemMap): it is there until its
-// last handle is released and its last mapping gone.
+// Physical memory that programs map themselves (cuMemCreate, cuMemMap). It lives until its last
+// handle is released and its last mapping is gone.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace standin {
 
-// A handle; 0: out of memory. `device` -1: host memory.
+// Returns a handle, or 0 if out of memory. A `device` of -1 means host memory.
 uint64_t create_block(size_t size, int device);
 bool release_block(uint64_t handle);
-uint64_t retain_block(const void* address);  // a handle of what is mapped there, 0: nothing
+uint64_t retain_block(const void* address);  // a handle of the block there; 0: none
 
 void* reserve_addresses(size_t size);
 bool free_addresses(void* address, size_t size);

@@ -19,7 +19,7 @@ bool valid(cudaMemcpyKind kind) {
   return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
 }
 
-// Of a direction that is none, and will be refused, the pointers are all there is.
+// An invalid kind, which will be refused, gets the direction of its pointers.
 tally::Kind direction(cudaMemcpyKind kind, const void* dst, const void* src) {
   if (valid(kind) && kind != cudaMemcpyDefault) return static_cast<tally::Kind>(kind);
   const cudaMemoryType to = memory_type(dst), from = memory_type(src);

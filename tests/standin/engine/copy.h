@@ -1,4 +1,4 @@
-// Every copy of every API, counted and carried out.
+// Counts and carries out the copies of all APIs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,14 +14,14 @@ enum class Wait { kNo, kYes };
 // `function` is a literal, the name that the program called.
 cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind,
                  cudaStream_t stream, Wait wait);
-// The same as a node of a graph: `put` puts it there, by hand. It counts as captured.
+// Makes a copy that `put` adds to a graph by hand. It counts as captured.
 cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
                        const std::function<cudaError_t(Op)>& put);
 
-// Several copies as one call: it counts once for each direction among them.
+// Carries out several copies as one call, which counts once for each direction among them.
 cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
                        cudaStream_t stream);
-// Managed memory on its way: nothing to do, but it counts.
+// Prefetches of managed memory have nothing to do here, but they count.
 cudaError_t prefetch(const char* function, const void* pointer, size_t bytes, cudaStream_t stream);
 cudaError_t prefetch_batch(const char* function, const void* const* pointers, const size_t* sizes,
                            size_t count, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// What the devices say about themselves; the runtime's and the driver's attribute numbers agree.
+// The devices' name, ids and attributes. The runtime's and the driver's attribute numbers agree.
 #pragma once
 
 #include <cuda_runtime_api.h>

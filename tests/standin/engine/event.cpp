@@ -15,7 +15,7 @@ bool valid(cudaEvent_t event) {
   return event && events().contains(event);
 }
 
-// The marker to wait for; whoever destroys the event meanwhile does not hurt the one who waits.
+// Finds the marker to wait for. The waiter shares it, so the event may be destroyed meanwhile.
 cudaError_t mark_of(cudaEvent_t event, Mark* mark) {
   const std::lock_guard lock(engine_mutex());
   if (!valid(event)) return cudaErrorInvalidResourceHandle;

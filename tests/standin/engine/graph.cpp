@@ -24,7 +24,7 @@ cudaGraph_t clone_graph(const CUgraph_st& graph) {
     for (cudaGraphNode_t before : node->after) after.push_back(twin.at(before));
     cudaGraphNode_t made = add_node(*copy, node->op, std::move(after), node->lane);
     made->original = node.get();
-    made->enabled = node->enabled;  // of an executable that is launched into a capture
+    made->enabled = node->enabled;  // for an executable that is launched into a capture
     if (node->child) made->child = clone_graph(*node->child);
     for (cudaGraph_t body : node->bodies) made->bodies.push_back(clone_graph(*body));
     made->chosen = node->chosen;

@@ -1,4 +1,4 @@
-// CUDA graphs: what a capture or the cudaGraphAdd* calls collected, and its launches.
+// CUDA graphs: nodes from a capture or from cudaGraphAdd* calls, and their launches.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@ struct CUgraphNode_st {
   cudaGraph_t child = nullptr;  // owned
   cudaGraph_t graph = nullptr;
   cudaGraphNode_t original = nullptr;  // in the graph that this one was cloned from
-  bool enabled = true;                 // in an executable
-  // A conditional node: one of these runs, or none. No kernel here sets a condition, so it is
-  // what its handle was created with. Owned.
+  bool enabled = true;                 // as set in an executable
+  // The bodies of a conditional node, owned: one of them runs, or none. No kernel here sets a
+  // condition, so it keeps the value that its handle was created with.
   std::vector<cudaGraph_t> bodies;
   size_t chosen = 0;
 };
@@ -30,7 +30,7 @@ struct CUgraphExec_st {
     std::vector<size_t> after;
     size_t lane;
   };
-  cudaGraph_t graph = nullptr;  // what it executes: owned, cloned from what it was made of
+  cudaGraph_t graph = nullptr;  // owned: a clone of the graph it was made from
   std::vector<Step> steps;
   std::vector<standin::StreamRef> lanes;  // [0] is the stream of the launch
   standin::Mark last;
@@ -40,12 +40,12 @@ namespace standin {
 
 cudaGraphNode_t add_node(CUgraph_st& graph, Op op, std::vector<cudaGraphNode_t> after, int lane);
 cudaGraph_t clone_graph(const CUgraph_st& graph);
-// In its graph or in the child graphs of that; null: none.
+// Finds the clone of `original` in `clone` or in its child graphs; null if there is none.
 CUgraphNode_st* find_twin(const CUgraph_st& clone, cudaGraphNode_t original);
-// The nodes of `graph` get the parameters of those of `from`. False, and nothing changed: it is
-// built differently.
+// Copies the parameters of `from`'s nodes to those of `graph`. Returns false, and changes nothing,
+// if the two are built differently.
 bool copy_parameters(CUgraph_st& graph, const CUgraph_st& from);
-// What its graph is now is what launches execute.
+// Makes launches of `exec` execute its graph as it is now.
 void lay_out(CUgraphExec_st& exec, int device);
 cudaError_t launch_graph(CUgraphExec_st& exec, CUstream_st& stream);
 

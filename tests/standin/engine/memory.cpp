@@ -93,7 +93,7 @@ void release_all(int device) {
 bool register_host(void* base, size_t size) {
   const std::lock_guard lock(memory().mutex);
   if (find(base) || find(static_cast<char*>(base) + size - 1)) return false;
-  // Type Host as for cudaHostAlloc; told apart from it by device -1: not ours to unmap.
+  // The type is Host, as for cudaHostAlloc. Device -1 marks memory that is not ours to unmap.
   memory().by_base[static_cast<char*>(base)] = {base, size, cudaMemoryTypeHost, -1, size};
   memory_books::add(cudaMemoryTypeHost, 0, static_cast<int64_t>(size));
   return true;

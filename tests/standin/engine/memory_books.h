@@ -1,6 +1,6 @@
-// What this process was asked to allocate: bytes now and at most, by device, pinned and managed.
-// The other side of TPROF_MEMORY's tests, by code that shares nothing with interpose/. Kept in a
-// mapped file, memory-<pid> in $STANDIN_MEMORY, so that a SIGKILL loses nothing.
+// Counts the bytes that this process was asked to allocate, current and peak: per device, pinned
+// and managed. TPROF_MEMORY's tests compare with it, since it shares no code with interpose/. The
+// counts are in a mapped file, memory-<pid> in $STANDIN_MEMORY, so that a SIGKILL loses nothing.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,6 +9,6 @@
 
 namespace standin::memory_books {
 
-void add(cudaMemoryType type, int device, int64_t bytes);  // less: below 0
+void add(cudaMemoryType type, int device, int64_t bytes);  // negative: freed
 
 }  // namespace standin::memory_books

@@ -11,7 +11,7 @@
 namespace standin::schedule {
 namespace {
 
-// Of the process that asks: a forked child has a file of its own.
+// Returns the file of this process; a forked child has a file of its own.
 int file() {
   static std::atomic<uint64_t> known{0};  // pid and descriptor
   const auto pid = static_cast<uint64_t>(getpid());

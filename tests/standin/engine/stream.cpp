@@ -53,7 +53,7 @@ void sleep_until(int64_t ns) {
   }
 }
 
-// What the schedule calls it; several functions of one group are put together in `names`.
+// Returns the schedule's name for the work. `names` holds the joined names of a group's functions.
 const char* name_of(const Op& op, std::string& names) {
   std::set<std::string> functions;
   for (const Counted& c : op.counted) functions.insert(c.key.function);
@@ -135,7 +135,7 @@ void work(const StreamRef& stream) {
     }
     before_ended_ns = ended_ns;
     activity::ran(next.op, *stream, began_ns, ended_ns);
-    // Before anybody is woken, who may end the process.
+    // Written before any waiter is woken, since a waiter may end the process.
     if (schedule::wanted()) write_down(*stream, next.op, reached_ns, began_ns, ended_ns);
     next.mark->finish(ended_ns);
   }

@@ -4,10 +4,10 @@
 // until there is some; an event is the Completion of a marker; waiting for anything is waiting for
 // a Completion. Work only ever waits for work that was submitted before it, so nothing deadlocks.
 //
-// Work begins, on the device's time line, at the latest of three moments: it was submitted, what is
-// before it in its stream ended, what else it waits for ended. Work that takes a modelled time ends
-// that much later, to the nanosecond, however late its thread is woken on a busy machine; all other
-// work ends when it has really ended. Nobody is told of an end before it is over.
+// On the device's time line, work begins once it has been submitted, the work before it in its
+// stream has ended, and everything else that it waits for has ended. Work that takes a modelled
+// time ends that much later, to the nanosecond, however late its thread is woken on a busy machine.
+// All other work ends when it has really ended. Nobody is told of an end before it has happened.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,8 +28,8 @@ namespace standin {
 
 class Completion {
  public:
-  // Both out of line: libstdc++ keeps who waits for an atomic in a table of its own, of which a
-  // library that exports nothing else has a private copy.
+  // Both are out of line: libstdc++ keeps the waiters of an atomic in a table of its own, of which
+  // a library that exports nothing else has a private copy.
   void finish(int64_t end_ns);
   void wait() const;
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
@@ -67,20 +67,20 @@ struct Region {
 struct Op {
   // Runs on the stream's thread; may run many times when captured. Empty: a marker.
   std::function<cudaError_t()> run;
-  std::chrono::nanoseconds takes{};  // before it runs
-  bool meets = false;                // other processes' work: `takes` is the least
+  std::chrono::nanoseconds takes{};  // modelled time, spent before it runs
+  bool meets = false;                // waits for other processes: `takes` is a minimum
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   std::vector<Mark> after;
   std::shared_ptr<Order> order;
   std::vector<Counted> counted;
-  // What the driver tells of a node that is a copy, or a kernel.
+  // The driver reports these for a node that is a copy or a kernel.
   Region copied{};
   cudaMemcpyKind kind = cudaMemcpyDefault;
   const char* kernel = "_Z6kernelv";
-  uint32_t correlation = 0;  // the call that it came from, where somebody asks (activity.h)
+  uint32_t correlation = 0;  // the call that it came from, if observed (activity.h)
   int64_t submitted_ns = 0;  // 0: now
   bool in_graph = false;     // a graph's launch executes it
-  Mark graph_began;          // of the marker at the end of a graph's launch: the one at its start
+  Mark graph_began;          // in the end marker of a graph launch: the start marker
 };
 
 struct Capture {
@@ -106,7 +106,7 @@ struct CUstream_st : std::enable_shared_from_this<CUstream_st> {
   // Guarded by standin::engine_mutex().
   standin::Mark tail;
   std::shared_ptr<standin::Capture> capture;
-  std::vector<cudaGraphNode_t> frontier;  // what the next captured node comes after
+  std::vector<cudaGraphNode_t> frontier;  // the next captured node comes after these
   int lane = 0;
 
   // The queue, shared with the worker.
@@ -131,33 +131,33 @@ struct CUevent_st {
 
 namespace standin {
 
-// One lock for the state of all handles: what is submitted together is ordered together.
+// One lock guards the state of all handles, so that work submitted together is ordered together.
 std::recursive_mutex& engine_mutex();
 
 using StreamRef = std::shared_ptr<CUstream_st>;
 
 StreamRef create_stream(int device, unsigned flags, int priority);
-// Also 0, cudaStreamLegacy and cudaStreamPerThread of the current device or another. Null: no such
-// stream.
+// Also takes 0, cudaStreamLegacy and cudaStreamPerThread, of the current device or another. Returns
+// null if there is no such stream.
 StreamRef find_stream(cudaStream_t handle);
 StreamRef find_stream(cudaStream_t handle, int device);
 bool destroy_stream(cudaStream_t handle);
 
 // Runs `op` after everything before it in the stream (or captures it: the result is then null).
 Mark submit(CUstream_st& stream, Op op);
-// What is in the stream now.
+// The end of all work that is in the stream now.
 Mark tail_of(CUstream_st& stream);
 std::vector<Mark> tails_of_device(int device);
 
 // `into`: an existing graph, or null for a new one.
 cudaError_t begin_capture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
-// Anew: what is in the graph goes.
+// Captures anew: the nodes in the graph are removed first.
 cudaError_t begin_recapture(CUstream_st& stream, cudaStreamCaptureMode mode, cudaGraph_t into);
-// The stream's next captured work comes after `nodes` too; it joins the capture if it is in none.
+// Puts the stream's next captured work after `nodes` too. A stream that is in no capture joins it.
 cudaError_t join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture,
                          const std::vector<cudaGraphNode_t>& nodes);
 cudaError_t end_capture(CUstream_st& stream, cudaGraph_t* graph);
-// cudaSuccess, or why a call that could block or allocate is not allowed now; it then also
+// Returns cudaSuccess, or why a call that could block or allocate is not allowed now. It then also
 // invalidates the capture, as the real one does.
 cudaError_t check_not_capturing(CUstream_st* stream);
 cudaStreamCaptureMode& thread_capture_mode();

@@ -23,7 +23,7 @@ struct Row {
   uint32_t thread;
   int32_t comm;
   uint8_t dtype, kind, mode, device, memory, unused[3];
-  std::atomic<uint32_t> active;  // which slot counts: one store makes a whole update visible
+  std::atomic<uint32_t> active;  // the valid slot; one store makes a whole update visible
   std::atomic<uint64_t> entered;
   Slot slots[2];
 };
@@ -32,7 +32,7 @@ static_assert(sizeof(Row) == 144);
 struct Comm {
   uint64_t id;
   int32_t nranks, rank, device, unused;
-  char name[32];  // empty: it was given none
+  char name[32];  // empty: it has none
 };
 static_assert(sizeof(Comm) == 56);
 

@@ -1,10 +1,10 @@
-// A CUDA runtime that does what the real one does with a copy: it hands it to the driver, whose
-// functions it has asked for in the way, by the names and with the versions and flags of the real
-// one (CUDA 13.0's libcudart_static.a: dlopen, dlsym, cuGetProcAddress_v2). The stand-in's own
-// runtime has no driver below it.
+// A CUDA runtime that hands copies to the driver, as the real one does. It gets the driver's
+// functions as the real one does, too: by the same names, versions and flags (CUDA 13.0's
+// libcudart_static.a: dlopen, dlsym, cuGetProcAddress_v2). The stand-in's own runtime has no driver
+// below it.
 //
-// Linked in (libcudart_static.a) it is nvcc's default; as a library of its own it is what a runtime
-// call and the driver call that it causes look like.
+// Linked in (libcudart_static.a), it is nvcc's default. As a library of its own, it shows a runtime
+// call together with the driver call that it causes.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -20,7 +20,7 @@ Comms& comms() {
 }  // namespace
 
 CommRef create_comm(uint64_t id, int nranks, int rank, int device, const Configured& configured) {
-  // A rank for which NCCL ran is the rank of the process, unless a launcher said otherwise.
+  // The first communicator's rank is the rank of the process, unless a launcher set one.
   set_first_rank(rank);
   auto* comm = new ncclComm{
       .id = id,

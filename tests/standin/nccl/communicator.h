@@ -1,4 +1,4 @@
-// A communicator of this process, and what is done on it.
+// A communicator of this process, and the tasks done on it.
 #pragma once
 
 #include <nccl.h>
@@ -63,7 +63,7 @@ namespace standin {
 
 using CommRef = std::shared_ptr<ncclComm>;
 
-// What a program may configure.
+// The settings that a program may choose.
 struct Configured {
   bool blocking;
   std::string name;
@@ -75,7 +75,7 @@ void forget_comm(ncclComm_t handle);
 // The modelled time of a group's tasks. It is spent before the ranks meet, so that a slow rank
 // makes the others wait.
 std::chrono::nanoseconds time_of(const ncclComm& comm, const std::vector<Task>& tasks);
-// Does the tasks of one group on one communicator; on a stream's thread.
+// Runs the tasks of one group on one communicator, on a stream's thread.
 cudaError_t run_tasks(ncclComm& comm, const std::vector<Task>& tasks);
 
 }  // namespace standin

@@ -1,4 +1,4 @@
-// What the files of entry points share.
+// Shared by the files with entry points.
 #pragma once
 
 #include <nccl.h>

@@ -56,7 +56,7 @@ ncclResult_t run_in_background(std::vector<Setup> setups) {
   return ncclInProgress;
 }
 
-// As the library's own are named, mangled.
+// Returns a kernel name as NCCL's own are named, mangled.
 const char* kernel_of(const char* function) {
   static const auto& names = *new std::map<std::string_view, std::string>([] {
     std::map<std::string_view, std::string> mangled;
@@ -78,7 +78,7 @@ const char* kernel_of(const char* function) {
   return (found == names.end() ? names.at("") : found->second).c_str();
 }
 
-// One piece of work per communicator and stream, in the order of the calls.
+// Submits one piece of work per communicator and stream, in the order of the calls.
 void launch(const std::vector<Call>& calls) {
   const std::lock_guard lock(engine_mutex());
   std::vector<bool> taken(calls.size());

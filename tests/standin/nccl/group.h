@@ -1,4 +1,4 @@
-// ncclGroupStart/End: what a thread has asked for and not launched yet.
+// ncclGroupStart/End: the calls that a thread has made and not launched yet.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,10 @@ struct Call {
   bool hang_device;
 };
 
-// Making communicators takes several ranks. One thread may hold many of them in a group, so each
-// step is done for all before the next one, which may wait for what the others did in this one.
+// Making a communicator takes several ranks, and one thread may make many of them in a group. So
+// each step is done for all of them before the next one, which may wait for the others' step.
 struct Setup {
-  CommRef known;  // the communicator whose state tells how it goes (a split: the parent), or null
+  CommRef known;  // the communicator that shows the progress (in a split, the parent), or null
   bool blocking = true;
   std::vector<std::function<ncclResult_t()>> steps;
 };
@@ -33,7 +33,7 @@ ncclResult_t group_simulate_end();
 
 ncclResult_t add_call(Call call);
 ncclResult_t add_setup(Setup setup);
-// A call that failed: its group then fails as well.
+// Reports a failed call, which makes its group fail as well.
 ncclResult_t fail_call(ncclResult_t result);
 
 }  // namespace standin

@@ -1,4 +1,5 @@
-// The entry points about communicators: making, asking, ending; and what belongs to them.
+// The entry points that create, query and end communicators, and those for user reductions, memory
+// and registration.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ using namespace standin;
 
 namespace {
 
-// FNV-1a: any function of the same bytes gives the same name on all ranks.
+// FNV-1a. Any hash would do, since the same bytes give the same name on all ranks.
 uint64_t hash(const void* bytes, size_t size, uint64_t start = 0xcbf29ce484222325) {
   for (size_t i = 0; i < size; ++i) {
     start = (start ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
@@ -28,7 +29,7 @@ uint64_t hash(std::initializer_list<int64_t> numbers, uint64_t start) {
   return start;
 }
 
-// ncclConfig_t grew from version to version; its size says what there is.
+// ncclConfig_t grew from version to version; its size tells which fields it has.
 bool is_blocking(const ncclConfig_t* config, bool otherwise) {
   if (!config || config->size < offsetof(ncclConfig_t, blocking) + sizeof config->blocking) {
     return otherwise;
@@ -36,7 +37,7 @@ bool is_blocking(const ncclConfig_t* config, bool otherwise) {
   return config->blocking == NCCL_CONFIG_UNDEF_INT ? otherwise : config->blocking != 0;
 }
 
-// The program's text may be gone when it is needed.
+// Copies the name, since the program's text may be gone when it is needed.
 std::string name_in(const ncclConfig_t* config) {
   constexpr size_t kEnd = offsetof(ncclConfig_t, commName) + sizeof config->commName;
   if (!config || config->size < kEnd || !config->commName) return "";
@@ -61,7 +62,7 @@ ncclResult_t init(ncclComm_t* out, int nranks, const ncclUniqueId& id, int rank,
   return add_setup({comm, configured.blocking, {[comm] { return wait_joined(comm); }}});
 }
 
-// A child communicator once its members, in the order of their ranks, are known.
+// Creates a child communicator of `members`, which are in the order of their new ranks.
 CommRef make_child(const CommRef& parent, uint64_t id, const std::vector<int>& members,
                    const Configured& configured) {
   const auto mine = std::find(members.begin(), members.end(), parent->rank);
@@ -69,7 +70,7 @@ CommRef make_child(const CommRef& parent, uint64_t id, const std::vector<int>& m
                      parent->device, configured);
 }
 
-// NCCL's ncclCommEnsureReady; it warns too, where NCCL_DEBUG says so.
+// Does what NCCL's ncclCommEnsureReady does, which also warns if NCCL_DEBUG says so.
 CommRef ready_comm(ncclComm_t handle) {
   CommRef comm = find_comm(handle);
   if (!comm || !comm->in_progress) return comm;
@@ -77,7 +78,7 @@ CommRef ready_comm(ncclComm_t handle) {
   return nullptr;
 }
 
-constexpr int kSplit = 1, kShrink = 2;  // kinds of children, in their ids
+constexpr int kSplit = 1, kShrink = 2;  // kinds of children, part of their ids
 
 }  // namespace
 
@@ -288,7 +289,7 @@ ncclResult_t ncclMemFree(void* pointer) {
   return release(pointer, cudaMemoryTypeDevice) ? ncclSuccess : ncclInvalidArgument;
 }
 
-// Registration changes how NCCL moves data, not what is moved: a handle is all there is to it.
+// Registration changes how NCCL moves data, not which data it moves, so a handle is all it takes.
 ncclResult_t ncclCommRegister(ncclComm_t comm, void* buffer, size_t, void** registration) {
   if (!find_comm(comm) || !registration) return ncclInvalidArgument;
   *registration = buffer;

@@ -8,8 +8,9 @@
 
 namespace standin {
 
-// The 8-bit types saturate, as CUDA's __nv_fp8_e4m3(float) and __nv_fp8_e5m2(float) do. `kFinite`:
-// no infinities and one NaN pattern, the largest exponent is used for numbers (OCP 8-bit E4M3).
+// The 8-bit types saturate, as CUDA's __nv_fp8_e4m3(float) and __nv_fp8_e5m2(float) do. A `kFinite`
+// type has no infinities and one NaN pattern, and uses the largest exponent for numbers (OCP 8-bit
+// E4M3).
 template <class Bits, int kExponent, int kMantissa, bool kSaturate = false, bool kFinite = false>
 struct Minifloat {
   Bits bits;
@@ -48,8 +49,8 @@ struct Minifloat {
     const unsigned infinity = kTop << kMantissa;
     const unsigned largest = kFinite ? nan - 1 : kSaturate ? infinity - 1 : infinity;
     if (std::isinf(value)) return static_cast<Bits>(sign | largest);
-    // In units of the last place at this exponent; nearbyint rounds to nearest even, and a carry
-    // into the exponent is right by itself in this encoding.
+    // Counts units of the last place at this exponent. nearbyint rounds to nearest even, and a
+    // carry into the exponent is right by itself in this encoding.
     int exponent = 0;
     std::frexp(value, &exponent);
     const int place = std::max(exponent - 1, 1 - kBias);

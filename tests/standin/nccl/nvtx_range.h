@@ -1,5 +1,5 @@
-// NCCL tells of every call by an NVTX range in its domain (nccl/src/include/nvtx.h): the only sign
-// of a call that came past everything that watches.
+// NCCL reports every call by an NVTX range in its domain (nccl/src/include/nvtx.h). It is the only
+// sign of a call that bypasses all hooks.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>

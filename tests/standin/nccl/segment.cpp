@@ -52,7 +52,7 @@ std::string folder() {
   return path;
 }
 
-// What jobs left behind that were killed before all their ranks had come.
+// Removes old files of jobs that were killed before all their ranks had come.
 void remove_leftovers(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -78,7 +78,7 @@ Segment::Segment(uint64_t id, int nranks, int rank) : nranks_(nranks), rank_(ran
   size_ = sizeof(Header) + n * sizeof(Rank) + 2 * n * sizeof(SplitVote);
   size_ = (size_ + 4095) / 4096 * 4096 + 2 * n * kWindow + n * n * sizeof(Mailbox);
   int fd = -1;
-  for (int tries = 0; fd < 0 && tries < 1000; ++tries) {  // the folder goes whenever it is empty
+  for (int tries = 0; fd < 0 && tries < 1000; ++tries) {  // whoever empties the folder removes it
     in = folder();
     path_ = in + name;
     fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

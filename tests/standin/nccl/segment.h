@@ -1,8 +1,8 @@
 // The memory that the ranks of one communicator share, and how they wait for each other in it.
 //
-// A file in a private folder of TMPDIR, named after the communicator; whoever comes first makes it,
-// whoever comes last removes its name. All zero is its valid first state, so nobody has to set it
-// up. Waiting sleeps (futex), and looks once a second whether those waited for are still alive.
+// It is a file in a private folder of TMPDIR, named after the communicator. The first rank creates
+// it, and the last one unlinks it. All zeros is a valid first state, so nobody has to set it up.
+// Waiting sleeps (futex), and checks once a second whether the ranks waited for are still alive.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace standin {
 
-constexpr size_t kWindow = 512 << 10;  // of a rank, per half
-constexpr size_t kMailbox = 64 << 10;  // of a sender and a receiver
+constexpr size_t kWindow = 512 << 10;  // bytes per rank and half
+constexpr size_t kMailbox = 64 << 10;  // bytes per sender and receiver
 
 struct Mailbox {
   std::atomic<uint32_t> full;
@@ -35,19 +35,19 @@ class Segment {
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  // All the waits: false when they gave up (aborted, or nobody came within the time limit).
+  // All waits return false if they gave up (aborted, or nobody came within the time limit).
   bool all_joined() const;
   bool wait_joined();
   bool barrier();
 
-  // A rank's window: what it shows to the others between two barriers. Two halves, used in turn, so
-  // that one barrier per round is enough: a half is written again only after the barrier that
-  // follows the round in which everybody has read it.
+  // A rank's window holds the data that it shows to the others between two barriers. Its two halves
+  // are used in turn, so that one barrier per round is enough: a half is written again only after
+  // the barrier that follows the round in which everybody has read it.
   char* window(int rank, uint64_t round);
 
   Mailbox& mailbox(int from, int to);
-  uint32_t bell() const;  // read before looking at mailboxes
-  // Until somebody rang since; `waits_for` tells the ranks that could.
+  uint32_t bell() const;  // read it before looking at mailboxes
+  // Waits until somebody has rung since `before`. `waits_for` tells which ranks could.
   bool wait_bell(uint32_t before, const std::function<bool(int)>& waits_for);
   void ring(int rank);
 
@@ -57,7 +57,7 @@ class Segment {
 
   void abort();
   bool aborted() const { return aborted_; }
-  // Somebody died or aborted, or a wait took too long: what ncclCommGetAsyncError reports.
+  // True if somebody died or aborted, or a wait took too long. ncclCommGetAsyncError reports it.
   bool broken() const { return broken_ || header_aborted(); }
 
  private:

@@ -1,4 +1,4 @@
-// What collectives and point-to-point calls do, in shared memory, piece by piece.
+// Carries out collectives and point-to-point calls in shared memory, piece by piece.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -15,7 +15,7 @@ class Collective {
   Collective(ncclComm& comm, const Task& task)
       : comm_(comm), task_(task), size_(size_of(task.type)) {}
 
-  // Everybody shows a piece, all meet, everybody takes what it needs; until all is through.
+  // Each rank shows a piece, all meet, and each takes what it needs, until all pieces are through.
   bool run() {
     const size_t n = static_cast<size_t>(comm_.nranks);
     const bool per_peer = task_.function == Function::kReduceScatter ||
@@ -117,7 +117,7 @@ struct Transfer {
   size_t left;
 };
 
-// All transfers of a group go on at once, those with the same peer and direction one after another.
+// All transfers of a group go on at once, except that the same peer and direction take turns.
 bool run_transfers(ncclComm& comm, std::vector<Transfer> transfers) {
   Segment& segment = comm.segment;
   std::erase_if(transfers, [](const Transfer& t) { return t.left == 0; });

@@ -34,7 +34,7 @@ ncclResult_t check(const ncclComm& comm, Task& task) {
   return ncclSuccess;
 }
 
-// `name` is a literal: what the program called.
+// `name` is a literal: the function that the program called.
 ncclResult_t enqueue(const char* name, ncclComm_t handle, const Task& task,
                      cudaStream_t stream_handle) {
   // ncclBcast has no range of its own.
@@ -171,7 +171,7 @@ ncclResult_t ncclGroupEnd() {
   return group_end();
 }
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
-  if (info) info->estimatedTime = -1;  // as NCCL without a tuning model
+  if (info) info->estimatedTime = -1;  // NCCL's answer without a tuning model
   return group_simulate_end();
 }
 

@@ -1,8 +1,8 @@
-// NVML as far as readings of devices need it: two devices whose numbers follow from their own, and
-// counters that grow with the clock. It stops whoever uses it as NVML can't be used: before it is
-// initialized, in a forked child, behind its exit handler.
+// The part of NVML that readings of devices need. It has two devices whose values follow from their
+// numbers, and counters that grow with the clock. It aborts a program that misuses NVML: before it
+// is initialized, in a forked child, or after its exit handler.
 //
-//   STANDIN_NVML_HANG   set: a device's power is never told, and the call does not return
+//   STANDIN_NVML_HANG   if set, the call that reads a device's power never returns
 #include <unistd.h>
 
 #include <atomic>
@@ -57,14 +57,15 @@ struct Field {
 };
 static_assert(sizeof(Field) == 40);
 
-// In a nanosecond: bytes of PCIe, KiB of NVLink over all links; only device 0 has one.
+// PCIe counters grow by bytes per microsecond, and NVLink's by KiB per millisecond over all links.
+// Only device 0 has NVLink.
 int fill(const Device& device, Field& field) {
   const bool linked = field.id == 138 || field.id == 139;
   const bool pcie = field.id == 197 || field.id == 198;
   if (!linked && !pcie) return kInvalid;
   if (linked && (device.number != 0 || field.scope != UINT32_MAX)) return kNotSupported;
   const unsigned long long t = nanoseconds();
-  const unsigned long long times = field.id % 2 + 1;  // what is received and what is sent differ
+  const unsigned long long times = field.id % 2 + 1;  // received and sent amounts differ
   field.type = 3;
   field.value = pcie ? t / 1000 * (device.number + 1) * times : t / 1'000'000 * times;
   return 0;

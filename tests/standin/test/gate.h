@@ -1,4 +1,4 @@
-// Work that stays in a stream until the test lets it go: order without sleeping.
+// Work that stays in a stream until the test opens the gate, so that no test needs to sleep.
 #pragma once
 
 #include <cuda_runtime_api.h>

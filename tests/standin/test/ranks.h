@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-// In a rank: says what did not hold and ends the process, so that the parent's test fails.
+// In a rank: prints a condition that does not hold and exits, so that the parent's test fails.
 #define EXPECT(condition)                                                        \
   do {                                                                           \
     if (!(condition)) {                                                          \
@@ -21,7 +21,7 @@
     }                                                                            \
   } while (false)
 
-// The wait status of every rank.
+// Returns the wait status of every rank.
 inline std::vector<int> run_ranks(int nranks,
                                   const std::function<void(int rank, ncclUniqueId id)>& body) {
   ncclUniqueId id;
@@ -63,7 +63,7 @@ struct Rank {
   void wait() const { EXPECT(cudaStreamSynchronize(stream) == cudaSuccess); }
 };
 
-// Element `i` of what `rank` sends.
+// Element `i` of the data that `rank` sends.
 inline int value(int rank, size_t i) {
   return static_cast<int>(i % 1000) * 10 + rank;
 }

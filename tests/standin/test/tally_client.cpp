@@ -6,7 +6,7 @@
 namespace {
 
 void rank_main(int rank, ncclUniqueId id) {
-  setenv("RANK", rank == 0 ? "0" : "1", 1);  // as a launcher does: who the faults are for
+  setenv("RANK", rank == 0 ? "0" : "1", 1);  // as a launcher does; faults name this rank
   EXPECT(cudaSetDevice(rank) == cudaSuccess);
   cudaStream_t stream = nullptr;
   EXPECT(cudaStreamCreate(&stream) == cudaSuccess);

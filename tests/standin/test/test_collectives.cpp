@@ -1,10 +1,10 @@
-// NCCL between processes: what every rank gets, against plain loops.
+// NCCL between processes: compares the data that every rank gets with plain loops.
 #include "test/catch.h"
 #include "test/ranks.h"
 
 namespace {
 
-// Larger than a window for some element counts, so that they go in several pieces.
+// The largest count exceeds a window, so that its data goes in several pieces.
 constexpr size_t kCounts[] = {0, 1, 1000, 300'001};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How communicators come to be: splits, shrinking, non-blocking ones, several ranks in a process.
+// Making communicators: splits, shrinking, non-blocking ones, several ranks in a process.
 #include <thread>
 
 #include "test/catch.h"

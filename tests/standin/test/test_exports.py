@@ -1,4 +1,4 @@
-"""The libraries export what the real ones do, and say by name what has no body."""
+"""The libraries export the real ones' names, and a call without a body says its name."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ LIBRARIES = *RUNTIMES, "libnccl.so.2", "libcuda.so.1", "libcupti.so.13"
 
 
 def exported(path):
-    """{name: version node or ''} of the functions that a library defines."""
+    """Returns {name: version node or ''} for the functions that a library defines."""
     lines = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", str(path)],
                            check=True, capture_output=True, text=True).stdout.splitlines()
     symbols = {}
@@ -56,7 +56,7 @@ class Exports(unittest.TestCase):
             for path in (folder / soname for folder in REAL if (folder / soname).exists()):
                 real = set(exported(path))
                 compared += 1
-                # Of two releases one may know more; what we list must not be invented.
+                # One of two releases may have more names, but then it must have all of the other's.
                 self.assertTrue(listed(soname) <= real or real <= listed(soname),
                                 f"{path} lacks names of the list, and has others")
                 break
@@ -90,7 +90,7 @@ class Exports(unittest.TestCase):
             behind = b"untouched" * 200
             block = ctypes.create_string_buffer(b"\xee" * size + behind)
             function = getattr(ctypes.CDLL(f"{FOLDER}/{soname}"), name)
-            # What is asked about: device 0, or a null pointer.
+            # The second argument is device 0, or a null pointer.
             self.assertEqual(function(block, ctypes.c_void_p(0)), 0)
             self.assertEqual(block.raw[size:-1], behind, (soname, name))
             self.assertNotEqual(block.raw[:size], b"\xee" * size, (soname, name))

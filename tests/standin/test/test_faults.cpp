@@ -16,7 +16,7 @@ int threads_in(long syscall_number) {
   int count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream file(task.path() / "syscall");
-    long number = -1;  // stays so for a thread that runs
+    long number = -1;  // stays -1 for a running thread
     file >> number;
     count += number == syscall_number;
   }
@@ -153,6 +153,6 @@ TEST_CASE("waiting for a rank sleeps") {
     const double before = cpu_seconds();
     EXPECT(ncclAllReduce(data, data, 10, ncclInt32, ncclSum, r.comm, r.stream) == ncclSuccess);
     r.wait();
-    EXPECT(cpu_seconds() - before < 0.1);  // of a second
+    EXPECT(cpu_seconds() - before < 0.1);  // seconds
   })));
 }

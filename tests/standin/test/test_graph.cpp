@@ -1,4 +1,4 @@
-// Stream capture and graphs: what is captured does not run, and runs with every launch.
+// Stream capture and graphs: captured work does not run at once, but with every launch.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 

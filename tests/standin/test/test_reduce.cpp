@@ -15,7 +15,7 @@ using namespace standin;
 
 namespace {
 
-// CUDA's type for a dtype, through which the test writes inputs and reads results.
+// Converts through CUDA's own types, with which the test writes inputs and reads results.
 template <class T>
 T from_double(double value) {
   return static_cast<T>(value);

@@ -1,4 +1,4 @@
-// The schedule: when device work begins and ends, and what is written of it.
+// The schedule: when device work begins and ends, and what is written about it.
 #include <cuda.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Before the first work of the process: these are read once.
+// Set before the first work of the process, since these variables are read once.
 const fs::path folder = [] {
   std::string name = (fs::temp_directory_path() / "standin-schedule-XXXXXX").string();
   if (!mkdtemp(name.data())) std::abort();
@@ -36,7 +36,7 @@ struct Line {
   long long took() const { return ended - began; }
 };
 
-// What was written since the last call, without markers.
+// Returns the lines written since the last call, without markers.
 std::vector<Line> written() {
   static size_t before = 0;
   std::ifstream file(folder / ("schedule-" + std::to_string(getpid())));

@@ -28,7 +28,7 @@ struct Event {
   Event& operator=(const Event&) = delete;
 };
 
-// Notes when a stream gets to it.
+// Notes the order in which streams reach its entries.
 struct Log {
   std::mutex mutex;
   std::vector<int> order;

@@ -1,4 +1,4 @@
-"""The tally says what a program called, entered and returned, also when it was killed."""
+"""The tally has every call that a program entered or returned from, even if it was killed."""
 
 import os
 import pathlib
