@@ -29,6 +29,7 @@ test-all:
 	@scripts/sanitize
 	@scripts/fuzz 600
 	@scripts/soak
+	@scripts/lint
 test-matrix:
 	@scripts/test-matrix $(ROWS)
 sanitize:

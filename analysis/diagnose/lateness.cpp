@@ -37,12 +37,20 @@ class Counter {
   void see(const Meeting& m) {
     if (m.parts[0].rooted) return;
     ++found_.collectives;
+    bool whole = true;
+    bool any = false;
+    const auto look = [&](std::size_t from, std::size_t to) {
+      const Compared compared = compare(m, from, to);
+      whole = whole && compared != Compared::lines_missing;
+      any = any || compared == Compared::yes;
+    };
     if (comparable(m.comm)) {
-      compare(m, 0, m.parts.size());
-      return;
+      look(0, m.parts.size());
+    } else {
+      found_.across_hosts = false;
+      for (std::size_t i = 0; i < m.parts.size(); ++i) look(i, i + 1);
     }
-    found_.across_hosts = false;
-    for (std::size_t i = 0; i < m.parts.size(); ++i) compare(m, i, i + 1);
+    found_.compared += whole && any ? 1 : 0;
   }
 
   Lateness result() && {
@@ -90,14 +98,16 @@ class Counter {
     return clocks_.at_most(a, b) + slack;
   }
 
+  enum class Compared { yes, too_few, lines_missing };
+
   // Compares the ranks of hosts [from, to) of the communicator.
-  void compare(const Meeting& m, std::size_t from, std::size_t to) {
+  Compared compare(const Meeting& m, std::size_t from, std::size_t to) {
     Last last;
     std::uint32_t came = 0;
     for (std::size_t i = from; i < to; ++i) {
       const HostPart& p = m.parts[i];
-      if (p.came != m.comm.expected[i])
-        return;  // some have no line of it: they may have come later
+      // Some have no line of it: they may have come later.
+      if (p.came != m.comm.expected[i]) return Compared::lines_missing;
       if (p.came == 0) continue;
       came += p.came;
       const std::size_t host = m.comm.hosts[i];
@@ -115,8 +125,7 @@ class Counter {
       take(aligned(p.last_start));
       if (p.came > 1) take(aligned(p.before_last));
     }
-    if (came < 2) return;
-    ++found_.compared;
+    if (came < 2) return Compared::too_few;
     // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
     // wait in the collective before this one until its last rank has come. Without this, a rank
     // that is late once would be late to all that the others had called meanwhile.
@@ -136,7 +145,7 @@ class Counter {
     const double at_most = error(m.comm.hosts[last.host], m.comm.hosts[last.before_host]);
     found_.at_most_ns = std::max(found_.at_most_ns, at_most);
     const std::int64_t late = last.at - last.before;
-    if (static_cast<double>(late) <= at_most) return;
+    if (static_cast<double>(late) <= at_most) return Compared::yes;
     const HostPart& part = m.parts[last.host];
     const read::Process* rank = m.comm.members[part.last].process;
     ranks_[rank].late.push_back(late);
@@ -147,6 +156,7 @@ class Counter {
                 .late_ns = late,
                 .spread_ns = last.at - last.first,
                 .realtime_ns = meetings_.hosts().zero_ns() + part.last_start});
+    return Compared::yes;
   }
 
   void keep_worst(LateArrival arrival) {

@@ -72,8 +72,8 @@ def test_merging_what_was_aligned_changes_nothing(tmp_path):
     assert lines_of(once)[1:] == lines_of(tmp_path / "twice.json")[1:]
 
 
-def test_a_host_that_nobody_met_keeps_its_wall_clock(tmp_path):
-    """Only the files of ranks 0 and 2 are left: they are of two hosts, which are aligned."""
+def test_two_hosts_are_aligned_by_the_one_rank_that_is_left_of_each(tmp_path):
+    """Only the files of ranks 0 and 2 are left."""
     clock_job(tmp_path / "run", HOSTS, RANKS, 100)
     for rank in (1, 3, 4, 5):
         (tmp_path / f"run/rank-0000{rank}.json").unlink()

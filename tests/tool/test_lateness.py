@@ -79,6 +79,7 @@ def test_without_device_times_only_ranks_of_one_host_are_compared(tmp_path):
     truth = clock_job(tmp_path / "run", 2, 3, 100, seen="host", sleeps=[(4, 50, SECOND)])
     found = lateness(tmp_path / "run")
     assert not found["across_hosts"]
+    assert (found["collectives"], found["compared"]) == (100, 100)
     expected = {rank: 0 for rank in range(6)}
     for ranks in (range(3), range(3, 6)):
         for rank, late in last_arrivals(truth, ranks):
