@@ -99,17 +99,16 @@ trace_export::OtherClock clock_of(const Marked& marked, const Calls& calls) {
   std::bitset<kBucketCount> kinds;
   for (const align::Stay& s : marked.collectives) kinds.set(static_cast<std::size_t>(s.kind));
   const auto ours = stretches(calls, kinds);
-  if (ours.empty()) return {{}, "no line here of a collective such as it marks"};
+  if (ours.empty()) return {{}, "no line here is of a collective that it marks"};
   const bool all = whole(*marked.process, calls);
   const auto shift = align::enclosing_shift(ours, marked.collectives, all);
   if (shift && shift->ns != 0 && !all && !in_windows(*marked.process)) {
     return {{}, "lines of our collectives are missing"};
   }
   if (shift) return {shift, ""};
-  return {
-      {},
-      fmt::format("no one shift, or not only one, puts our collectives into the {} that it marks",
-                  text::thousands(marked.collectives.size()))};
+  return {{},
+          fmt::format("no shift, or more than one, puts our collectives into the {} that it marks",
+                      text::thousands(marked.collectives.size()))};
 }
 
 }  // namespace

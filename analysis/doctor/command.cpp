@@ -229,7 +229,7 @@ class Examination {
     if (p.packages.contains("deep_ep")) {
       report_.find("deep_ep", note,
                    "DeepEP moves data between GPUs from inside its kernels, which no call shows",
-                   "take it as not counted");
+                   "treat it as not counted");
     }
   }
 

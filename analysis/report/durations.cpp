@@ -59,8 +59,8 @@ std::string bins(const Histogram& h, const Samples& samples) {
 std::string notes(const Histogram& h) {
   std::string out;
   if (h.of_counts) {
-    return "  More scopes ended than have lines: how many and how long is counted for all of them, "
-           "their std and the shortest are not known.\n";
+    return "  More scopes ended than have lines: their number and time are counted for all of "
+           "them; std and the shortest are not known.\n";
   }
   if (h.log_scaled) {
     const std::size_t n = h.edges_ns.size();
@@ -69,8 +69,8 @@ std::string notes(const Histogram& h) {
                            static_cast<double>(std::max<std::uint64_t>(h.edges_ns[n - 2], 1)));
   }
   if (h.kind != Histogram::Kind::range && h.on_device) {
-    out += fmt::format("  Of {} calls that have a line {} have a time on the device.\n",
-                       thousands(h.looked), thousands(h.all.time.count));
+    out += fmt::format("  {1} of {0} calls with a line have a device time.\n", thousands(h.looked),
+                       thousands(h.all.time.count));
   }
   if (h.on_device && h.shared != 0) {
     out += fmt::format("  {} calls of groups have their share of the group's time.\n",
@@ -161,7 +161,7 @@ std::string to_text(const stats::OpTimes& times, std::uint64_t all) {
   }
   if (by_name.empty()) return "  No call has a line.\n";
   return table.str() + (lines == all ? ""
-                                     : fmt::format("  Of {} calls {} have a line.\n",
+                                     : fmt::format("  {1} of {0} calls have a line.\n",
                                                    thousands(all), thousands(lines)));
 }
 

@@ -91,25 +91,24 @@ std::string worst_table(const Lateness& l) {
 // Explains the figures, and what they leave out.
 std::string notes(const Lateness& l) {
   std::string out =
-      "  Late by: how long nobody else was waited for (behind the last but one, and the collective "
-      "before); of collectives whose ranks all wait for each other.\n";
-  out += l.on_device
-             ? "  By when the devices came to them.\n"
-             : "  By when the hosts called: NCCL calls return when the work is enqueued, so a "
-               "device may have come later, and may have had other work meanwhile.\n";
+      "  Late by: how long nobody else was waited for (since the last but one came, and all had "
+      "come to the collective before), in collectives whose ranks all wait for each other.\n";
+  out += l.on_device ? "  Arrivals are when the devices came to them.\n"
+                     : "  Arrivals are when the hosts called: NCCL calls return when the work is "
+                       "enqueued, so a "
+                       "device may have come later, and may have had other work meanwhile.\n";
   if (!l.across_hosts) {
     out +=
-        "  Ranks of one host were compared: clocks of different hosts compare where collectives "
-        "are timed on the device (TPROF_TIMING=events).\n";
+        "  Only ranks of one host were compared with each other: clocks of different hosts can be "
+        "compared if collectives are timed on the device (TPROF_TIMING=events).\n";
   }
   if (l.at_most_ns >= 1) {
-    out += fmt::format("  The clocks may be wrong by {}: what is less is not counted.\n",
+    out += fmt::format("  The clocks may be wrong by {}: smaller differences are not counted.\n",
                        time_text(std::llround(l.at_most_ns)));
   }
   if (l.compared < l.collectives) {
     out += fmt::format(
-        "  {} of {} collectives were compared: of the others some ranks have no "
-        "line.\n",
+        "  {} of {} collectives were compared: in the others some ranks have no line.\n",
         thousands(l.compared), thousands(l.collectives));
   }
   if (l.untimed > 0) {
@@ -117,7 +116,7 @@ std::string notes(const Lateness& l) {
                        thousands(l.untimed));
   }
   if (l.stride > 1) {
-    out += fmt::format("  Of every {} collectives one was looked at.\n", l.stride);
+    out += fmt::format("  One in {} collectives was looked at.\n", l.stride);
   }
   return out;
 }
@@ -126,7 +125,7 @@ std::string notes(const Lateness& l) {
 
 std::string to_text(const Lateness& l, const steps::Found& found) {
   if (l.compared == 0) {
-    return "  No collective with lines of several ranks that compare.\n" + notes(l);
+    return "  No collective has lines of several ranks whose clocks can be compared.\n" + notes(l);
   }
   std::string out = rank_table(l);
   if (!l.worst.empty()) out += "\nLatest arrivals\n" + worst_table(l);

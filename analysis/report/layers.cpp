@@ -129,30 +129,30 @@ std::string notes(const Layers& layers) {
   std::string out;
   if (!layers.groups.empty()) {
     out +=
-        "  forward, backward: all-gathers of one step and rank by the thread that calls "
-        "backward(), "
-        "and by autograd's; scattered, reduced: reduce-scatters and all-reduces of gradients.\n";
+        "  forward, backward: all-gathers of one step and rank, made by the thread that calls "
+        "backward() and by autograd's threads; scattered, reduced: reduce-scatters and all-reduces "
+        "of gradients.\n";
   }
   const bool units =
       std::ranges::any_of(layers.groups, [](const LayerGroup& g) { return units_of(g) != 0; });
   if (units) {
     out +=
-        "  unit: a place in the order in which forward passes gather what is gathered again or "
-        "reduce-scattered in backward passes: parameters that are sharded, as a rule. Units of one "
-        "size are told apart by this order, and by its reverse in the backward pass; what a pass "
-        "gathers twice is two of them.\n";
+        "  unit: data that forward passes gather at one place in their order, and backward passes "
+        "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
+        "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
+        "as two units.\n";
   }
   if (std::ranges::any_of(layers.groups,
                           [](const LayerGroup& g) { return units_of(g) != g.rows.size(); })) {
     out +=
-        "  bucket: what most backward passes reduce, in their order, and no forward pass gathers "
-        "or reduces: gradients, as a rule.\n";
+        "  bucket: data that most backward passes reduce at one place in their order, and no "
+        "forward pass gathers or reduces: gradients, as a rule.\n";
   }
-  if (any_named(layers, NamedBy::module)) out += "  name: of the module, by FSDP's own ranges.\n";
+  if (any_named(layers, NamedBy::module)) out += "  name: the module's, from FSDP's own ranges.\n";
   if (any_named(layers, NamedBy::range)) {
     out +=
-        "  name: of the innermost NVTX range around all forward gathers of a unit and none of "
-        "another; where parameters are fetched ahead that may be the layer before.\n";
+        "  name: the innermost NVTX range around all forward gathers of a unit and none of "
+        "another; where parameters are fetched ahead, it may be the layer before.\n";
   }
   if (any_named(layers, NamedBy::site)) {
     out +=
@@ -161,20 +161,22 @@ std::string notes(const Layers& layers) {
         "none of another.\n";
   }
   if (left(NoLayer::order)) {
-    out += "  order: in passes that are not as most are, or nothing tells which unit's they are.\n";
+    out +=
+        "  order: calls in passes that differ from most, and calls that nothing assigns to a "
+        "unit.\n";
   }
   if (left(NoLayer::data)) {
     out +=
-        "  data: nothing shows that they are parameters or gradients (data, activations, norms, "
-        "flags).\n";
+        "  data: calls that nothing shows to carry parameters or gradients (they may be data, "
+        "activations, norms, flags).\n";
   }
   if (left(NoLayer::behind)) {
     out +=
-        "  behind: in no forward or backward pass: behind the last one of a step (optimizer, "
+        "  behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
         "evaluation, checkpoint), or on another thread.\n";
   }
   if (left(NoLayer::outside)) {
-    out += "  outside: of all steps (setup), without a line, or of CUDA graphs.\n";
+    out += "  outside: calls outside all steps (setup), without a line, or in CUDA graphs.\n";
   }
   if (!layers.adds_up) {
     out +=
@@ -194,8 +196,8 @@ std::string why_none(const Layers& layers) {
     return "no thread is known to be autograd's, so forward and backward passes can't be told "
            "apart";
   }
-  return "forward passes gather nothing, in an order that most of them have, that backward passes "
-         "gather again or reduce-scatter, and these reduce no gradients in such an order";
+  return "forward passes share no order of gathers that backward passes gather again or "
+         "reduce-scatter, and backward passes share no order of reduced gradients";
 }
 
 std::string layer_table(const Layers& layers) {

@@ -37,13 +37,12 @@ std::string phase_table(const stats::Summary& s) {
     }
   }
   return table.str() +
-         "  backward: calls of PyTorch's autograd threads, so what activation checkpointing "
-         "computes "
-         "again is in it.\n"
+         "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
+         "checkpointing is in it.\n"
          "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
          "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
-         "  unknown: of processes without a call of an autograd thread, of CUDA graphs, and with "
-         "--steps.\n";
+         "  unknown: calls of processes without an autograd thread, calls in CUDA graphs, and all "
+         "calls with --steps.\n";
 }
 
 std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
@@ -70,8 +69,8 @@ std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
   }
   std::string out = table.str();
   out +=
-      "  range: by the NVTX range around the call whose name says it; thread: of PyTorch's threads "
-      "that load data.\n";
+      "  range: the name of an NVTX range around the call tells; thread: PyTorch's threads that "
+      "load data made it.\n";
   if (order) {
     out +=
         "  order: by the calls of autograd's threads within a step. forward: collectives before a "
@@ -80,8 +79,8 @@ std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
         "collective.\n";
   }
   out +=
-      "  other: told by none of them: setup, evaluation, what only some steps call, "
-      "point-to-point, copies that may be of anything.\n";
+      "  other: none of these tells: setup, evaluation, calls of some steps only, point-to-point, "
+      "copies that may be anything.\n";
   if (!rest.unordered.empty()) {
     out += fmt::format(
         "  {}: the order tells nothing, as not every call has a line on a thread with a name.\n",

@@ -96,7 +96,8 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
         "  elements, own bytes: as the program's scopes told them; errors: an exception left "
         "the scope.\n";
   }
-  if (open) out += "  open: not ended with the trace; their time is in no figure.\n";
+  if (open)
+    out += "  open: ranges that were open when the trace ended; no figure has their time.\n";
   std::uint64_t beyond = 0;
   for (const auto& [key, total] : totals.ranges) beyond += total.beyond;
   if (beyond != 0) {
@@ -110,8 +111,8 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
   if (vague != 0) out += fmt::format("  {} ranges may hold more calls than shown.\n", vague);
   if (!totals.all_lines) out += "  Not every call has a line: the calls inside are lower bounds.\n";
   if (totals.dropped != 0) {
-    out +=
-        fmt::format("  {} ranges have no line and are not in here.\n", thousands(totals.dropped));
+    out += fmt::format("  {} ranges have no line and are not shown here.\n",
+                       thousands(totals.dropped));
   }
   return out;
 }

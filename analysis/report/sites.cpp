@@ -153,7 +153,7 @@ std::string site_table(const stats::SiteTotals& totals) {
   out +=
       "  in the program: the innermost Python frame outside of installed packages, else the "
       "outermost "
-      "that is known; - where Python was not running.\n";
+      "that is known; - if Python was not running.\n";
   out += stack_lists(totals);
   if (!totals.all_lines) out += "  Not every call has a line: these are lower bounds.\n";
   return out;

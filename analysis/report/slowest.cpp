@@ -56,11 +56,12 @@ std::string notes(const Slowest& s, std::uint64_t all) {
   if (s.on_device) {
     out +=
         "  By the time on the device, in which a call waits for ranks that come late (--by rank "
-        "says who). A collective is listed once, with the rank that it took longest.\n";
+        "says who). A collective is listed once, with the rank on which it took longest.\n";
   } else {
     out +=
-        "  By the host's time, as no call has a device time (TPROF_TIMING=events): of asynchronous "
-        "calls it is the time to enqueue them, so there is no bandwidth. A collective is listed "
+        "  By the host's time, since no call has a device time (TPROF_TIMING=events): for "
+        "asynchronous calls it is the time to enqueue them, so there is no bandwidth. A collective "
+        "is listed "
         "once.\n";
   }
   if (s.looked < all) {

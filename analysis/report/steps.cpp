@@ -79,14 +79,13 @@ std::string how_found(const steps::Found& found) {
                     : found.whole_steps
                         ? fmt::format("  {} steps, found from what repeats.\n", thousands(n))
                         : fmt::format(
-                              "  {} repeats, each a step, or one micro-batch of a step or of an "
-                              "evaluation: what the program "
-                              "calls does not tell.\n",
+                              "  {} repeats: each is a step, or one micro-batch of a step or of an "
+                              "evaluation; the calls do not tell which.\n",
                               thousands(n));
   if (found.counted_on) {
     out +=
-        "  The program's numbers begin again: here they are counted on, so that each has its "
-        "own.\n";
+        "  The program's step numbers begin again: here they are counted on, so that each step has "
+        "its own.\n";
   }
   for (const std::string& sentence : found.unknown) out += "  " + sentence + ".\n";
   return out;
@@ -95,7 +94,7 @@ std::string how_found(const steps::Found& found) {
 std::string step_table(const StepTotals& totals) {
   std::string out = how_found(totals.found);
   if (totals.found.how != steps::How::none && totals.steps.size() != totals.found.steps.size()) {
-    out += fmt::format("  Shown are {} of them.\n", thousands(totals.steps.size()));
+    out += fmt::format("  {} of them are shown.\n", thousands(totals.steps.size()));
   }
   if (totals.steps.empty()) return out;
   using enum text::Table::Align;

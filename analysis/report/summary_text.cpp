@@ -211,8 +211,8 @@ std::string operation_table(const stats::Summary& s, By by) {
   std::string out = table.str();
   if (!timed && !rows.empty()) {
     out +=
-        "  No algbw and busbw: they need the device's time of a call; the host's is the time to "
-        "enqueue it.\n";
+        "  No algbw and busbw: they need the device time of a call; the host time is only that of "
+        "enqueueing it.\n";
   }
   return out;
 }
@@ -271,7 +271,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     section("Call sites", site_table(*s.sites));
   } else if (options.by == By::phase) {
     section("Phases", phase_table(s));
-    if (s.rest) section("What no autograd thread called", rest_table(*s.rest, s.found));
+    if (s.rest) section("Calls outside autograd's threads", rest_table(*s.rest, s.found));
   } else if (options.by == By::step && s.steps) {
     section("Steps", step_table(*s.steps));
   } else if (stats::sum(s.buckets).calls != 0 && !(s.histogram && options.by == By::size)) {

@@ -224,7 +224,7 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
     found.unknown.push_back(fmt::format("{}: {} steps ended without a line", names(without_line),
                                         text::thousands(dropped)));
   }
-  if (launches != 0) found.unknown.push_back("what CUDA graphs replayed is in no step");
+  if (launches != 0) found.unknown.push_back("calls that CUDA graphs replayed are in no step");
   return found;
 }
 

@@ -166,9 +166,9 @@ Period find(const Order& text, bool closed) {
   if (n >= kFewestSteps) return p;
   p = Period();
   p.few = n != 0;
-  p.why = n == 0 ? "what was called does not repeat as steps do"
+  p.why = n == 0 ? "the calls do not repeat as steps do"
                  : fmt::format(
-                       "what was called repeats {} times, and below {} a step can't be told "
+                       "the calls repeat {} times, and below {} a step can't be told "
                        "from a micro-batch or a layer",
                        n, kFewestSteps);
   return p;

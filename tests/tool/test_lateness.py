@@ -87,7 +87,7 @@ def test_without_device_times_only_ranks_of_one_host_are_compared(tmp_path):
     for rank in found["ranks"]:
         assert rank["sum_ns"] == pytest.approx(expected[rank["rank"]], abs=1000, rel=1e-4)
     text = tprof("summary", tmp_path / "run", "--by", "rank").stdout
-    assert "Ranks of one host were compared" in text and "Latest arrivals" in text
+    assert "Only ranks of one host were compared" in text and "Latest arrivals" in text
 
 
 def test_check_notes_a_rank_that_the_others_waited_for(tmp_path):
