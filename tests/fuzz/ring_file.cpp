@@ -36,8 +36,8 @@ constexpr const char* kRankFile =
     R"("config":{},"env":{},"ring":".rank.ring"}},
 )";
 
-// Returns the ring of a killed process, with two threads, two communicators, open ranges and some
-// lines written.
+// Returns the ring of a process that was killed within a call, with two threads, two communicators,
+// open ranges and some lines written.
 std::vector<std::byte> ring_of_a_killed_process() {
   const int fd = memfd_create("ring", MFD_CLOEXEC);
   fuzz::promise(fd >= 0, "a file in memory");
@@ -61,10 +61,6 @@ std::vector<std::byte> ring_of_a_killed_process() {
   }
   test::broadcast(second, world_comm, 3, 1, ncclInternalError);
   test::send(first, pair, 9, 1);
-  test::all_reduce(first, world_comm, 5, ncclFloat32, ncclSum, [&] {
-    // This is NCCL's part of the call.
-    return ncclSuccess;
-  });
   {
     const test::AsThread thread(first);
     const std::uint8_t domain = range_names::domain("domain");
@@ -83,8 +79,12 @@ std::vector<std::byte> ring_of_a_killed_process() {
   auto progress = std::make_unique<Progress>();
   progress->offset = std::strlen(kRankFile);
   commit_progress(head, *progress);
-  std::vector<std::byte> bytes(head.used.load());
-  std::memcpy(bytes.data(), &head, bytes.size());
+  std::vector<std::byte> bytes;
+  test::all_reduce(second, world_comm, 5, ncclFloat32, ncclSum, [&] {
+    bytes.resize(head.used.load());
+    std::memcpy(bytes.data(), &head, bytes.size());
+    return ncclSuccess;
+  });
   close(fd);
   return bytes;
 }
