@@ -11,10 +11,11 @@ namespace {
 using Kind = Symbol::Kind;
 using Places = std::vector<std::size_t>;  // of reductions on one communicator
 
-std::uint64_t volume(const Order& text, const Places& all, std::size_t from, std::size_t to) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = from; i < to; ++i) sum += text.symbol(all[i]).count;
-  return sum;
+// Returns what the first 0, 1, 2, ... reductions reduce together.
+std::vector<std::uint64_t> volumes(const Order& text, const Places& all) {
+  std::vector<std::uint64_t> sums = {0};
+  for (const std::size_t place : all) sums.push_back(sums.back() + text.symbol(place).count);
+  return sums;
 }
 
 std::uint64_t volume_on(const Order& text, std::int64_t comm, std::size_t from, std::size_t to) {
@@ -141,14 +142,15 @@ std::optional<Uneven> differ_in_micro_batches(const Order& text, const Places& e
 std::optional<Uneven> find_on(const Order& text, const Places& all) {
   const std::size_t n = all.size();
   const Places same = same_from_each(text, all);
+  const std::vector<std::uint64_t> until_each = volumes(text, all);
   for (std::size_t length = 1; length * kFewestSteps <= n; ++length) {
     const std::size_t covered = std::min(n, length + same[length]);
     if (covered < length * kFewestSteps || (length == 1 && !text.any_data())) continue;
     // What comes before it must be a step of its own.
-    const std::uint64_t one = volume(text, all, n - length, n);
+    const std::uint64_t one = until_each[n] - until_each[n - length];
     std::size_t first = n - covered;
     const std::size_t until = first + length;
-    while (first != 0 && first < until && volume(text, all, 0, first) != one) ++first;
+    while (first != 0 && first < until && until_each[first] != one) ++first;
     if (first == until) continue;
     Places ends;
     if (first != 0) ends.push_back(all[first - 1]);
