@@ -1,16 +1,40 @@
 #include "cli/option_table.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <map>
+#include <string>
 
 namespace tprof::cli {
 namespace {
 
 constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
 
+// "size (the default), op, comm, ..."
+std::string tables_of_by() {
+  std::string all;
+  for (const report::ByRow& row : report::by_rows()) {
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", row.name);
+    if (*row.about != '\0') all += fmt::format(" ({})", row.about);
+  }
+  return all;
+}
+
+// Replaces the name of a table by its number, as CLI11 reads an enum. Returns what is wrong.
+std::string to_by(std::string& name) {
+  for (const report::ByRow& row : report::by_rows()) {
+    if (name != row.name) continue;
+    name = std::to_string(static_cast<int>(row.by));
+    return "";
+  }
+  return fmt::format("expected one of {}; found {}", tables_of_by(), name);
+}
+
 }  // namespace
 
 std::vector<CommandRow> commands(Options& o) {
+  static const std::string tables = "which table: " + tables_of_by();
   constexpr const char* kTraces = "folder of rank files, rank files, or a merged trace";
   const Option run_id = {"--run", &o.choice.run,
                          "which run, where the files are of several (default: the last to start)",
@@ -174,19 +198,8 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
-        {"--by", &o.by,
-         "operations by size (default), op, comm, dtype or phase; range: NVTX; step; layer; site: "
-         "where in the program; rank: who came last",
-         "WHAT", false,
-         [](CLI::Option* option) {
-           const std::map<std::string, report::By> dimensions = {
-               {"size", report::By::size},   {"op", report::By::op},
-               {"comm", report::By::comm},   {"dtype", report::By::dtype},
-               {"range", report::By::range}, {"phase", report::By::phase},
-               {"step", report::By::step},   {"layer", report::By::layer},
-               {"site", report::By::site},   {"rank", report::By::rank}};
-           option->transform(CLI::CheckedTransformer(dimensions).description(""));
-         }},
+        {"--by", &o.by, tables.c_str(), "WHAT", false,
+         [](CLI::Option* option) { option->transform(CLI::Validator(to_by, "")); }},
         {"--steps", &o.steps, "only these steps, such as 10- or 3-7: leaves warm-up out", "LIST"},
         {"--top", &o.top,
          "the calls that took longest: on the device, where calls are timed there, else on the "

@@ -31,29 +31,25 @@ void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
 }  // namespace
 
 int summary(const Options& o) {
+  const report::ByRow& by = report::row_of(o.by);
   stats::SummaryOptions options = {.read_lines = o.lines,
-                                   .phases = o.by == report::By::phase,
-                                   .ranges = o.by == report::By::range,
-                                   .layers = o.by == report::By::layer,
-                                   .sites = o.by == report::By::site,
-                                   .steps = o.lines || o.by == report::By::step,
-                                   .lateness = o.by == report::By::rank,
-                                   .op_times = o.lines || o.by == report::By::op,
+                                   .steps = o.lines,
+                                   .op_times = o.lines,
                                    .top = static_cast<std::size_t>(o.top)};
+  if (by.want != nullptr) by.want(options);
   if (!o.hist.empty()) {
     options.histogram = stats::HistogramOptions{.name = o.hist};
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);
   }
   if (o.bins != 0 && !options.histogram)
     throw read::BadInput("--bins: of --hist, which is not there");
-  if (!o.steps.empty() && (options.ranges || options.sites || options.lateness)) {
-    throw read::BadInput("--steps: not with --by range, site or rank, which are of the whole job");
+  if (!o.steps.empty() && !by.of_some_steps) {
+    throw read::BadInput(
+        fmt::format("--steps: not with --by {}, which is of the whole job", by.name));
   }
   if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
-  const bool other_than_counts = options.read_lines || options.phases || options.ranges ||
-                                 options.layers || options.sites || options.steps ||
-                                 options.lateness || options.op_times || options.top != 0 ||
-                                 options.histogram || options.only_steps;
+  const bool other_than_counts =
+      by.want != nullptr || o.lines || options.top != 0 || options.histogram || options.only_steps;
   if (o.epoch >= 0 && other_than_counts) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
   }

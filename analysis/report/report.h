@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
+#include "report/by.h"
 #include "summary/summary.h"
 
 namespace tprof::report {
-
-enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank };
 
 struct TextOptions {
   By by = By::size;

@@ -1,0 +1,32 @@
+// `tprof summary --by X`: one row for each X.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "summary/summary.h"
+
+namespace tprof::report {
+
+enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank };
+
+struct Section {
+  std::string title;
+  std::string text;  // empty: there is nothing to show
+};
+
+struct ByRow {
+  By by;
+  const char* name;
+  const char* about;  // for --help, behind the name; empty: the name tells
+  // Says what is needed of the event lines. Null: the ledgers tell it all.
+  void (*want)(stats::SummaryOptions&);
+  bool of_some_steps;  // it can be told of some steps only (--steps)
+  std::vector<Section> (*sections)(const stats::Summary&);
+};
+
+std::span<const ByRow> by_rows();
+const ByRow& row_of(By by);
+
+}  // namespace tprof::report

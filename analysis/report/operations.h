@@ -1,0 +1,15 @@
+// The operations of a job, a row for each, and how many, how large and how fast its calls were.
+#pragma once
+
+#include <string>
+
+#include "summary/summary.h"
+
+namespace tprof::report {
+
+// What tells the rows of one operation apart.
+enum class Beside { size, nothing, communicator, dtype };
+
+std::string operation_table(const stats::Summary& summary, Beside beside);
+
+}  // namespace tprof::report
