@@ -68,8 +68,8 @@ class Lines {
   // Files with a line that can't be read, and why: there is nothing else of them.
   const std::vector<read::Skipped>& unreadable() const { return unreadable_; }
 
-  // Of all ranks of a job, several files at a time. `progress` gets the number of files done, from
-  // any thread.
+  // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
+  // files done, from any thread.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {});
 

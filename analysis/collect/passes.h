@@ -1,5 +1,5 @@
-// What several readers want of the lines of a job, read together: a file is read once for all of
-// them, and once more for what depends on that.
+// Reads the lines of a job for several readers together: each file once for all of them, and once
+// more for those that depend on what was found.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ class Passes {
 
   const job::Job& job() const { return job_; }
 
-  // Of the next pass: `make` puts the collectors of a rank into its map; `take` gets what they
-  // found, and may want more, of the pass behind.
+  // Takes part in the next pass. `make` puts the collectors of a rank into its map. `take` gets
+  // what they found, and may want more from the pass after it.
   void want(Make make, std::function<void(const Lines&)> take) {
     wanted_.push_back({std::move(make), std::move(take)});
   }
 
-  // One pass, for all that is wanted. False: nothing is.
+  // Makes one pass for all that is wanted. Returns false if nothing is.
   bool read();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace tprof::report {
 
-// What tells the rows of one operation apart.
+// The property that tells the rows of one operation apart.
 enum class Beside { size, nothing, communicator, dtype };
 
 std::string operation_table(const stats::Summary& summary, Beside beside);

@@ -21,7 +21,7 @@ namespace {
 using read::Process;
 using Kind = Histogram::Kind;
 
-// Of a pass over the lines.
+// Takes part in the next pass, with an error if a file could not be read.
 void want_durations(collect::Passes& passes, const Wanted& wanted,
                     std::function<void(const collect::Lines&)> take) {
   passes.want(
@@ -142,13 +142,13 @@ std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std
 
 namespace {
 
-// What two passes are about: the first tells the bins.
+// Both passes share it: the first finds the bins.
 struct Making {
   Wanted wanted;
   From from = kHost;
 };
 
-// False: it is whole without a second pass.
+// Returns false if the histogram is whole without a second pass.
 bool set_edges(const job::Job& job, const HistogramOptions& options, const collect::Lines& lines,
                Making& making, Histogram& h) {
   Wanted& wanted = making.wanted;

@@ -127,7 +127,7 @@ void each_collective_once(std::vector<SlowCall>& calls) {
   });
 }
 
-// The longest first, and no more than were asked for.
+// Puts the longest first, and keeps no more than were asked for.
 void order(const Asked& asked, Slowest& slowest) {
   std::ranges::sort(slowest.calls, longer);
   each_collective_once(slowest.calls);

@@ -72,13 +72,14 @@ class Adder {
     for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
       const steps::Interval& interval = rank.intervals[k];
       if (!asked_.holds(interval.step)) continue;
-      add(by_number_[interval.step], rank.steps[k], interval, rank.rank);
-      add(all_.buckets, rank.steps[k].buckets);
-      if (rank.rank.header.rank) add(all_.per_rank[*rank.rank.header.rank], rank.steps[k].buckets);
+      add_step(by_number_[interval.step], rank.steps[k], interval, rank.rank);
+      stats::add(all_.buckets, rank.steps[k].buckets);
+      if (rank.rank.header.rank)
+        stats::add(all_.per_rank[*rank.rank.header.rank], rank.steps[k].buckets);
     }
     for (const auto& [key, amounts] : rank.ops) all_.ops[key] += amounts;
     for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
-      add(all_.host_memory[m], rank.host_memory[m]);
+      stats::add(all_.host_memory[m], rank.host_memory[m]);
     }
   }
   void finish() {
@@ -89,16 +90,13 @@ class Adder {
   }
 
  private:
-  static void add(Buckets& to, const Buckets& more) {
-    for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
-  }
-  static void add(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
-                  const Process& process) {
+  static void add_step(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
+                       const Process& process) {
     const std::int64_t from = process.header.base_time_ns + interval.from_ns;
     const std::int64_t end = process.header.base_time_ns + interval.to_ns;
     to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
     to.to_ns = std::max(to.to_ns, end);
-    add(to.buckets, rank.buckets);
+    stats::add(to.buckets, rank.buckets);
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }
 

@@ -133,6 +133,10 @@ read::Amounts sum(const Buckets& buckets) {
   return all;
 }
 
+void add(Buckets& to, const Buckets& more) {
+  for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
+}
+
 std::optional<double> algbw(const read::Amounts& a) {
   if (a.device_timed == 0 || a.device_ns == 0) return std::nullopt;
   return static_cast<double>(a.device_bytes) / static_cast<double>(a.device_ns);

@@ -57,6 +57,7 @@ Buckets bucket_totals(const read::Process& process);
 void add_host_memory(HostMemories& totals, const read::Process& process);
 void add_ops(Ops& ops, const read::Process& process);
 read::Amounts sum(const Buckets& buckets);
+void add(Buckets& to, const Buckets& more);
 
 // Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
 // algbw: bytes over device time, of the calls that were timed there. Nullopt if none was: host time

@@ -43,16 +43,12 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
   return all;
 }
 
-void add(Buckets& to, const Buckets& more) {
-  for (std::size_t b = 0; b < kBucketCount; ++b) to[b] += more[b];
-}
-
 void count_communicators(Summary& s) {
   s.comms = communicators(*s.job, s.ops);
   find_roles(*s.job, s.comms);
 }
 
-// In place of what the ledgers tell of the whole job.
+// Puts the figures of the steps that were asked for in place of those of the whole job.
 void only_these(Summary& s) {
   s.ops = s.steps->ops;
   s.host_memory = s.steps->host_memory;
