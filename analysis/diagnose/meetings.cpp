@@ -230,7 +230,10 @@ void Meetings::add(const Handle& handle, const Call& c) {
   part.bucket = c.bucket;
   part.rooted = c.rooted;
   if (c.awaited) {
-    if (part.came == 0 || c.start > part.last_start) {
+    // Files are read in any order: if two came at once, the first member counts as the last.
+    const bool last =
+        c.start > part.last_start || (c.start == part.last_start && handle.member < part.last);
+    if (part.came == 0 || last) {
       part.before_last = part.last_start;
       part.last_start = c.start;
       part.last = handle.member;
@@ -243,7 +246,7 @@ void Meetings::add(const Handle& handle, const Call& c) {
   if (c.waits) {
     part.first_end = part.left == 0 ? c.end : std::min(part.first_end, c.end);
     ++part.left;
-    part.mean_end += (c.end - part.mean_end) / part.left;
+    part.sum_end += static_cast<std::uint64_t>(c.end);
   }
 }
 
@@ -287,7 +290,7 @@ std::vector<align::Passage> passages_of(const Meeting& meeting) {
     const HostPart& p = meeting.parts[i];
     if (p.came == 0 && p.left == 0) continue;
     all.push_back(
-        {meeting.comm.hosts[i], p.came != 0, p.last_start, p.left != 0, p.first_end, p.mean_end});
+        {meeting.comm.hosts[i], p.came != 0, p.last_start, p.left != 0, p.first_end, p.mean_end()});
   }
   return all;
 }

@@ -26,12 +26,17 @@ struct HostPart {
   std::int64_t last_start = 0;
   std::int64_t before_last = 0;  // the last but one start on the host; valid if `came` >= 2
   std::int64_t first_end = 0;    // of the ranks that wait for others, as timed on the device
-  std::int64_t mean_end = 0;
-  std::uint32_t last = 0;  // index in MetComm::members of the rank that came last
+  std::uint64_t sum_end = 0;     // wraps if a file's times are absurd
+  std::uint32_t last = 0;        // index in MetComm::members of the rank that came last
   std::uint16_t came = 0;
   std::uint16_t left = 0;
   Bucket bucket = Bucket::ALLREDUCE;
   bool rooted = false;
+
+  // A sum is the same in whatever order the files are read; a running mean is not.
+  std::int64_t mean_end() const {
+    return left == 0 ? 0 : static_cast<std::int64_t>(sum_end) / left;
+  }
 };
 
 // A communicator in which several ranks meet.
