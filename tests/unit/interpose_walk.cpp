@@ -6,7 +6,9 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -120,4 +122,14 @@ TEST_CASE("of a stack that is not the thread's own nothing is read") {
   REQUIRE(swapcontext(&back, &fiber) == 0);
   CHECK(g_seen.ours.empty());
   CHECK(g_seen.cut);
+}
+
+TEST_CASE("a stack ends where a signal came, and it is said that there is more") {
+  const auto before = std::signal(SIGUSR1, [](int) { look(); });
+  REQUIRE(std::raise(SIGUSR1) == 0);
+  std::signal(SIGUSR1, before);
+  CHECK(g_seen.cut);
+  const auto all = expected();
+  REQUIRE(all.size() > g_seen.ours.size());
+  CHECK(std::ranges::equal(g_seen.ours, std::span(all).first(g_seen.ours.size())));
 }
