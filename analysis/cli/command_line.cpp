@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/option_table.h"
 #include "interpose/format/schema.h"
+#include "launch/child.h"
 #include "read/error.h"
 #include "text/text.h"
 
@@ -72,7 +72,7 @@ int execute(int argc, char** argv) {
   try {
     hold_standard_files();
     app.parse(argc, argv);
-    if (!app.got_subcommand("run")) let_writes_fail();
+    if (!app.got_subcommand("run")) launch::let_writes_fail();
     const auto given = std::ranges::find_if(
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
     const int code = given->execute(options);

@@ -12,8 +12,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "cli/feed.h"
 #include "cli/look.h"
+#include "launch/feed.h"
 #include "live/on_finding.h"
 #include "live/shell.h"
 #include "read/ring_file.h"
@@ -30,7 +30,7 @@ bool asked(const Options& o) {
 // several tasks, each gets the files of its own command. That is known only while the process that
 // started them still runs.
 live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& run_id,
-                                   const Launch& launch) {
+                                   const launch::Launch& launch) {
   std::set<fs::path> before;
   for (const read::TraceFile& file : read::files_in(folder)) before.insert(file.path);
   return [=, here = read::boot_id(), ours = getpid()](const fs::path& file,
@@ -44,14 +44,14 @@ live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& ru
   };
 }
 
-void feed(const Fed& fed, int told, bool quiet) try {
+void feed(const launch::Fed& fed, int told, bool quiet) try {
   // A signal that ends the command must not end this process: the last lines are still to come.
   sigset_t held;
   sigset_t before;
   sigfillset(&held);
   sigprocmask(SIG_BLOCK, &held, &before);
   std::signal(SIGCHLD, SIG_DFL);  // if ignored, it would take the wait status from us
-  Feed feed(fed, told, before);
+  launch::Feed feed(fed, told, before);
   feed.until_the_end();
   feed.report(quiet);
 } catch (const std::exception& e) {
@@ -61,17 +61,17 @@ void feed(const Fed& fed, int told, bool quiet) try {
 }  // namespace
 
 Feeding::Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
-                 const Launch& launch) {
+                 const launch::Launch& launch) {
   if (!asked(o)) return;
   const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
-  const Fed fed = {.handlers = o.handlers,
-                   .handler_wait = seconds(o.handler_wait_s),
-                   .on_window = o.on_window,
-                   .keep_windows = o.keep_windows < 0
-                                       ? std::nullopt
-                                       : std::optional<std::uint64_t>(o.keep_windows),
-                   .folder = whole,
-                   .chosen = files_of(whole, run_id, launch)};
+  const launch::Fed fed = {.handlers = o.handlers,
+                           .handler_wait = seconds(o.handler_wait_s),
+                           .on_window = o.on_window,
+                           .keep_windows = o.keep_windows < 0
+                                               ? std::nullopt
+                                               : std::optional<std::uint64_t>(o.keep_windows),
+                           .folder = whole,
+                           .chosen = files_of(whole, run_id, launch)};
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/environment.h"
+#include "launch/environment.h"
 
 namespace tprof::cli {
 
@@ -16,7 +16,7 @@ class Feeding {
  public:
   // Begins. The command must not have begun yet.
   Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
-          const Launch& launch);
+          const launch::Launch& launch);
   Feeding(const Feeding&) = delete;
   Feeding& operator=(const Feeding&) = delete;
   ~Feeding();

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/environment.h"
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
+#include "launch/environment.h"
 #include "read/error.h"
 #include "report/report.h"
 #include "stats/epochs.h"
@@ -115,7 +115,7 @@ doctor::Report look_around(const std::vector<std::string>& command) {
     throw read::BadInput(command[0] +
                          ": expected a folder of traces, or a program in PATH: neither is there");
   }
-  const doctor::Library library = doctor::describe_library(find_library());
+  const doctor::Library library = doctor::describe_library(launch::find_library());
   doctor::Report report{.about = command.empty() ? "machine" : "command"};
   if (!command.empty()) doctor::examine_command(command, library, report);
   doctor::examine_machine(library, report);
@@ -133,7 +133,7 @@ int doctor(const Options& o) {
 }
 
 int coverage(const Options& o) {
-  fmt::print("{}", doctor::coverage(doctor::describe_library(find_library()), o.json));
+  fmt::print("{}", doctor::coverage(doctor::describe_library(launch::find_library()), o.json));
   return kOk;
 }
 

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/environment.h"
 #include "cli/feeding.h"
 #include "cli/input.h"
 #include "cli/stuck_watch.h"
 #include "cli/torch_profiler.h"
+#include "launch/child.h"
+#include "launch/environment.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"
@@ -24,12 +24,12 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
-  const std::string others = process_env("LD_PRELOAD");
+  const std::string others = launch::process_env("LD_PRELOAD");
   doctor::Settings all = {{"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
                           {"TPROF_OUTPUT_DIR", fs::absolute(folder).string()},
                           {"TPROF_RUN_ID", run_id}};
   // Never replaces a user's tool: NVTX has only one place for one.
-  if (process_env("NVTX_INJECTION64_PATH").empty()) {
+  if (launch::process_env("NVTX_INJECTION64_PATH").empty()) {
     all.emplace_back("NVTX_INJECTION64_PATH", library.string());
   }
   if (!o.events.empty()) all.emplace_back("TPROF_EVENTS", o.events);
@@ -163,15 +163,15 @@ int run(const Options& o) {
   if (!o.with_torch_profiler && !o.torch_steps.empty()) {
     throw read::BadInput("--torch-steps: only with --with-torch-profiler");
   }
-  if (!o.torch_steps.empty()) torch_steps(o.torch_steps);
-  const Launch launch = launch_of(process_env);
+  if (!o.torch_steps.empty()) launch::torch_steps(o.torch_steps);
+  const launch::Launch launch = launch::launch_of(launch::process_env);
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id
-                                                      : random_id();
-  const fs::path library = find_library();  // before anything is made
+                                                      : launch::random_id();
+  const fs::path library = launch::find_library();  // before anything is made
   if (!o.output.empty()) fs::create_directories(o.output);
   const fs::path folder =
-      o.output.empty() ? make_run_folder("tprof-traces", o.words[0], launch) : o.output;
+      o.output.empty() ? launch::make_run_folder("tprof-traces", o.words[0], launch) : o.output;
   Feeding feeding(o, folder, run_id, launch);
   std::optional<TorchProfiler> torch;
   doctor::Settings all = settings(o, library, folder, run_id);
@@ -181,9 +181,9 @@ int run(const Options& o) {
   }
   const int status = [&] {
     const StuckWatch watch(o, folder, run_id);
-    return run_child(o.words, all);
+    return launch::run_child(o.words, all);
   }();
-  let_writes_fail();
+  launch::let_writes_fail();
   try_to([&] { finish_the_dead(folder, run_id); });
   try_to([&] { feeding.end(); });
   if (torch) try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
@@ -194,7 +194,7 @@ int run(const Options& o) {
     std::error_code not_empty;
     fs::remove(folder, not_empty);
   }
-  exit_like(status);
+  launch::exit_like(status);
 }
 
 }  // namespace tprof::cli

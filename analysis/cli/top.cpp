@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/look.h"
 #include "diagnose/names.h"
+#include "launch/child.h"
 #include "live/signals.h"
 #include "live/step_files.h"
 #include "live/table.h"
@@ -122,7 +122,7 @@ int top(const Options& o) {
   Top top(o);
   if (o.once || o.json || isatty(STDOUT_FILENO) == 0) return once(top, o);
   const int signal = live_view(top, o);
-  if (signal != 0) exit_like(signal);
+  if (signal != 0) launch::exit_like(signal);
   return kOk;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "cli/environment.h"
+#include "launch/environment.h"
 #include "live/kineto.h"
 #include "read/load.h"
 #include "text/text.h"
@@ -40,7 +40,7 @@ fs::path make_folder() {
 }
 
 // Serves until it is killed.
-void serve(const fs::path& sockets, const TorchSteps& steps) try {
+void serve(const fs::path& sockets, const launch::TorchSteps& steps) try {
   live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
     std::ofstream(sockets / kAsked).flush();
     const fs::path trace = sockets / kTraces / trace_of(asked.pid);
@@ -66,9 +66,9 @@ fs::path free_name(const fs::path& folder, const std::string& stem, const std::s
 }
 
 TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
-    : steps_(torch_steps_of(o.torch_steps, process_env("TPROF_SCHEDULE"))) {
+    : steps_(launch::torch_steps_of(o.torch_steps, launch::process_env("TPROF_SCHEDULE"))) {
   for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
-    if (process_env(name).empty()) continue;
+    if (launch::process_env(name).empty()) continue;
     say(fmt::format("{} is set already, so PyTorch's profiler is left to whom it names", name));
     return;
   }
@@ -83,8 +83,9 @@ TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
   settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
   // Keeps PyTorch's profiler quiet. It would say what it is told. If the job takes its environment
   // to another machine, it would say every few seconds that nobody answers there.
-  if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "5");
-  if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
+  if (launch::process_env("KINETO_LOG_LEVEL").empty())
+    settings_.emplace_back("KINETO_LOG_LEVEL", "5");
+  if (launch::process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
     // Makes it ask every second, and not every five.
     std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
     settings_.emplace_back("KINETO_CONFIG", sockets / kBase);

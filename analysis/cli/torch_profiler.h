@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/torch_steps.h"
 #include "doctor/ask.h"
+#include "launch/torch_steps.h"
 #include "read/folder.h"
 
 namespace tprof::cli {
@@ -43,7 +43,7 @@ class TorchProfiler {
 
   fs::path sockets_;  // empty: nothing is done
   fs::path traces_;
-  TorchSteps steps_;
+  launch::TorchSteps steps_;
   doctor::Settings settings_;
   pid_t child_ = -1;
 };

@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/watchdog.h"
+#include "launch/child.h"
 #include "live/signals.h"
 #include "report/findings.h"
 #include "report/report.h"
@@ -24,7 +24,7 @@ int watch(const Options& o) {
                     }},
                signals.before());
   const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
-  if (!dog.look_until_over(signals, interval)) exit_like(signals.ended_by());
+  if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
   fmt::print("{}", report::to_text(*dog.said()));
   return diagnose::healthy(dog.said()->findings) ? kOk : kFinding;
 }

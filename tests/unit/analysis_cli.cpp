@@ -4,16 +4,16 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
-#include "cli/environment.h"
 #include "cli/input.h"
+#include "launch/environment.h"
 
 using namespace tprof;
 using namespace tprof::test;
 
 namespace {
 
-cli::Launch launch(const std::map<std::string, std::string>& variables) {
-  return cli::launch_of([&](const char* name) {
+launch::Launch launched_by(const std::map<std::string, std::string>& variables) {
+  return launch::launch_of([&](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? std::string() : found->second;
   });
@@ -33,30 +33,31 @@ TEST_CASE("a list of ranks") {
 }
 
 TEST_CASE("the run id is the user's, else the launcher's") {
-  CHECK(launch({}).run_id.empty());
-  CHECK(launch({{"TORCHELASTIC_RUN_ID", "none"}}).run_id.empty());
-  CHECK(launch({{"TORCHELASTIC_RUN_ID", "t"}, {"SLURM_JOB_ID", "5"}}).run_id == "t");
-  CHECK(launch({{"SLURM_JOB_ID", "5"}}).run_id == "5");
-  CHECK(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "2"}}).run_id == "5.2");
-  CHECK(launch({{"TPROF_RUN_ID", "mine"}, {"SLURM_JOB_ID", "5"}}).run_id == "mine");
+  CHECK(launched_by({}).run_id.empty());
+  CHECK(launched_by({{"TORCHELASTIC_RUN_ID", "none"}}).run_id.empty());
+  CHECK(launched_by({{"TORCHELASTIC_RUN_ID", "t"}, {"SLURM_JOB_ID", "5"}}).run_id == "t");
+  CHECK(launched_by({{"SLURM_JOB_ID", "5"}}).run_id == "5");
+  CHECK(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "2"}}).run_id == "5.2");
+  CHECK(launched_by({{"TPROF_RUN_ID", "mine"}, {"SLURM_JOB_ID", "5"}}).run_id == "mine");
 }
 
 TEST_CASE("a Slurm batch script is no parallel task, a step is one") {
-  CHECK_FALSE(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}}).task);
-  CHECK(launch({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"}}).task == 3);
-  CHECK(launch({{"TORCHELASTIC_RUN_ID", "t"}, {"RANK", "1"}}).task == 1);
-  CHECK_FALSE(launch({{"RANK", "1"}}).task);
+  CHECK_FALSE(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}}).task);
+  CHECK(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"}}).task ==
+        3);
+  CHECK(launched_by({{"TORCHELASTIC_RUN_ID", "t"}, {"RANK", "1"}}).task == 1);
+  CHECK_FALSE(launched_by({{"RANK", "1"}}).task);
 }
 
 TEST_CASE("runs never share a folder, tasks of one launch do") {
   const Folder folder;
-  const auto a = cli::make_run_folder(folder.path(), "/usr/bin/python3", {});
-  const auto b = cli::make_run_folder(folder.path(), "/usr/bin/python3", {});
+  const auto a = launch::make_run_folder(folder.path(), "/usr/bin/python3", {});
+  const auto b = launch::make_run_folder(folder.path(), "/usr/bin/python3", {});
   CHECK(a != b);
   CHECK(a.filename().string().starts_with("python3-"));
-  const cli::Launch task{"5.2", 1};
-  CHECK(cli::make_run_folder(folder.path(), "train me.sh", task) ==
-        cli::make_run_folder(folder.path(), "train me.sh", task));
+  const launch::Launch task{"5.2", 1};
+  CHECK(launch::make_run_folder(folder.path(), "train me.sh", task) ==
+        launch::make_run_folder(folder.path(), "train me.sh", task));
   CHECK(std::filesystem::exists(folder.path() / "train_me.sh-5.2"));
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "catch2.h"
-#include "cli/torch_steps.h"
+#include "launch/torch_steps.h"
 #include "live/kineto.h"
 #include "read/error.h"
 
@@ -55,7 +55,7 @@ TEST_CASE("what is no such request is none") {
 
 TEST_CASE("steps for PyTorch's profiler are those that are asked for, or of the first window") {
   const auto of = [](const char* asked, const char* schedule) {
-    const cli::TorchSteps s = cli::torch_steps_of(asked, schedule);
+    const launch::TorchSteps s = launch::torch_steps_of(asked, schedule);
     return std::pair(s.first, s.last);
   };
   CHECK(of("", "") == std::pair<std::int64_t, std::int64_t>(10, 12));
@@ -69,6 +69,6 @@ TEST_CASE("steps for PyTorch's profiler are those that are asked for, or of the 
   CHECK(of("", "active=5") == std::pair<std::int64_t, std::int64_t>(3, 5));
   CHECK(of("", "profiler") == std::pair<std::int64_t, std::int64_t>(10, 12));
   for (const char* bad : {"2", "9-8", "x", "3-", "-4", "3-4x", "99999999999"}) {
-    CHECK_THROWS_AS(cli::torch_steps(bad), read::BadInput);
+    CHECK_THROWS_AS(launch::torch_steps(bad), read::BadInput);
   }
 }

@@ -1,4 +1,4 @@
-#include "cli/torch_steps.h"
+#include "launch/torch_steps.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "interpose/format/schedule.h"
 #include "read/error.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 namespace {
 // CUPTI starts in the last step before the window.
@@ -52,4 +52,4 @@ std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& 
       trace.string(), steps.first - 2, steps.last - steps.first + 1);
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

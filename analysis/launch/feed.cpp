@@ -1,4 +1,4 @@
-#include "cli/feed.h"
+#include "launch/feed.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "read/window_files.h"
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -195,4 +195,4 @@ void Feed::report(bool quiet) const {
   }
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

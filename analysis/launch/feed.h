@@ -14,7 +14,7 @@
 #include "live/handlers.h"
 #include "live/window_commands.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 struct Fed {
   std::vector<std::string> handlers;
@@ -61,4 +61,4 @@ class Feed {
   bool left_alone_ = false;                // `tprof run` is gone
 };
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -1,4 +1,4 @@
-#include "cli/environment.h"
+#include "launch/environment.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "read/error.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 namespace fs = std::filesystem;
 
 namespace {
@@ -112,4 +112,4 @@ std::string random_id() {
   return fmt::format("{:016x}", high << 32 | device());
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

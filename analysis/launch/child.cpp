@@ -1,4 +1,4 @@
-#include "cli/child.h"
+#include "launch/child.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@
 
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 namespace {
 
 constexpr std::array kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
@@ -78,4 +78,4 @@ void exit_like(int wait_status) {
   _exit(128 + signal);
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -6,7 +6,7 @@
 
 #include "doctor/ask.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 // Runs `command` with `settings` added to the environment, passes on to it the signals that come
 // to us, and returns its wait status.
@@ -19,4 +19,4 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
 // Must not be called before a command is started, which would inherit it.
 void let_writes_fail();
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

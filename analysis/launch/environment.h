@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 // Looks up an environment variable; empty text if it is not set.
 using Env = std::function<std::string(const char*)>;
@@ -31,4 +31,4 @@ std::filesystem::path make_run_folder(const std::filesystem::path& parent, std::
 
 std::string random_id();
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 // Steps of PyTorch's optimizers, from 1.
 struct TorchSteps {
@@ -22,4 +22,4 @@ TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule)
 // Returns what a process is told to do, in the words of libkineto's configuration.
 std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace);
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch
