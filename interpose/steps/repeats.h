@@ -3,6 +3,9 @@
 // operations before it tell it from others of its kind. (The reader finds more, since it has the
 // whole run: analysis/steps/period.h.)
 //
+// It has to run in the process: where nothing marks the steps, TPROF_SCHEDULE opens and closes its
+// windows by what is found here, while the program runs. A reader would know only afterwards.
+//
 // Its cost is bounded. The last 16,384 collectives are looked through when a quarter more than last
 // time have come, which takes some milliseconds of the writer's thread. In between an operation
 // costs it a comparison.
