@@ -9,9 +9,10 @@ import sys
 import pytest
 from lib import needs, rankfile
 from lib.build import BUILD, CLIENTS
+from lib.contract import not_as_the_contract_says
 from lib.launch import start, without_agent
 from lib.pythons import interpreters
-from lib.tool import not_as_the_contract_says, told, tprof
+from lib.tool import told, tprof
 
 SCRIPT = CLIENTS / "call_sites.py"
 KNOWN = {"3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"}

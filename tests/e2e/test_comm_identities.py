@@ -7,8 +7,9 @@ import json
 import pytest
 from lib import figures
 from lib.build import BUILD
+from lib.contract import not_as_the_contract_says
 from lib.launch import start
-from lib.tool import not_as_the_contract_says, told
+from lib.tool import told
 
 
 @pytest.fixture(scope="module")

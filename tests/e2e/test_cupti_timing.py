@@ -8,9 +8,10 @@ import signal
 import pytest
 from lib import figures
 from lib.build import BUILD, STANDIN
+from lib.contract import SCHEMA
 from lib.launch import start, without_agent
 from lib.rankfile import untimed
-from lib.tool import SCHEMA, tprof
+from lib.tool import tprof
 
 LATENCY_US = 1000
 STEPS = 10

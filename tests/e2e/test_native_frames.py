@@ -10,8 +10,9 @@ import jsonschema_rs
 import pytest
 from lib import rankfile
 from lib.build import BUILD, CLIENTS, GOLDEN
+from lib.contract import not_as_the_contract_says
 from lib.launch import start
-from lib.tool import not_as_the_contract_says, told, tprof
+from lib.tool import told, tprof
 
 SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
 SOURCE = CLIENTS / "stacks_plugin/plugin.cpp"

@@ -7,10 +7,11 @@ import signal
 import pytest
 from lib import launch, rankfile
 from lib.build import BUILD, LIBTPROF
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import calls_of, lines_of, named
 from lib.runs import until
 from lib.tally import returned
-from lib.tool import not_as_the_contract_says, told, tprof
+from lib.tool import told, tprof
 
 STEPS = 6
 RANKS = 2

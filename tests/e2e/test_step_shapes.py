@@ -8,10 +8,11 @@ import signal
 import pytest
 from lib import launch, rankfile
 from lib.build import BUILD, LIBTPROF, REPO
+from lib.contract import not_as_the_contract_says
 from lib.layers import layers_of
 from lib.rankfile import named
 from lib.runs import until
-from lib.tool import merged, not_as_the_contract_says, told, tprof
+from lib.tool import merged, told, tprof
 
 BY_RANGE = {"NVTX_INJECTION64_PATH": str(LIBTPROF)}
 SCATTERS = 5  # per step on one rank: four blocks and the root

@@ -7,9 +7,10 @@ import json
 import pytest
 from lib import figures, random_calls
 from lib.build import BUILD
+from lib.contract import SCHEMA
 from lib.launch import start
 from lib.rankfile import parsed, untimed
-from lib.tool import SCHEMA, tprof
+from lib.tool import tprof
 
 LATENCY_US = 1000
 STEPS = 10

@@ -9,10 +9,11 @@ import signal
 
 from lib import launch, rankfile
 from lib.build import BUILD
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import accepted, calls_of, lines_of, named
 from lib.runs import until
 from lib.tally import returned
-from lib.tool import merged, not_as_the_contract_says, told, tprof, worse_than_notes
+from lib.tool import merged, told, tprof, worse_than_notes
 
 RANKS, STEPS, BLOCKS = 2, 9, 2
 STEP = collections.Counter(ncclAllGather=1 + 2 * BLOCKS, ncclReduceScatter=1 + BLOCKS, cudaMemcpyAsync=2)

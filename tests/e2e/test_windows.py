@@ -9,10 +9,11 @@ import sys
 import pytest
 from lib import launch, rankfile
 from lib.build import BUILD, CLIENTS, LIBTPROF
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import accepted, calls_of, lines_of, named
 from lib.runs import until
 from lib.tally import returned
-from lib.tool import not_as_the_contract_says, tprof, worse_than_notes
+from lib.tool import tprof, worse_than_notes
 
 STEPS = 8
 RANKS = 2

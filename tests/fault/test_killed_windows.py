@@ -9,8 +9,9 @@ import signal
 
 import pytest
 from lib import rankfile, runs
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of, named
-from lib.tool import merged, not_as_the_contract_says, told, tprof
+from lib.tool import merged, told, tprof
 
 STEPS = {"TPROF_WINDOW_FILES": "1", "TPROF_STEP": "call:ncclReduceScatter", "TPROF_SCHEDULE": "wait=1,active=2"}
 CALLS = runs.client("calls", 30, 1)

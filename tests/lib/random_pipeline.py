@@ -4,9 +4,10 @@ import collections
 import json
 
 from lib import figures, signatures
+from lib.contract import not_as_the_contract_says
 from lib.random_calls import Played, counted
 from lib.rankfile import lines_of, parsed
-from lib.tool import not_as_the_contract_says, tprof
+from lib.tool import tprof
 
 SUMS = ("calls", "elements", "bytes")
 WITH_LINES = {"on": lambda bucket: bucket not in {"D2D", "H2H", "MANAGED"}, "all": lambda _: True}

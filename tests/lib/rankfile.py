@@ -5,6 +5,8 @@ import dataclasses
 import json
 import pathlib
 
+from lib.contract import refused
+
 
 def accepted(call: dict) -> bool:
     """Returns whether the library accepted a call, by the arguments of its line. 7 is ncclInProgress."""
@@ -70,7 +72,10 @@ def closed(path: pathlib.Path) -> list[dict]:
     """Returns the lines of a file that was closed."""
     lines = path.read_text().splitlines()
     assert lines[0] == "[" and lines[-1] == "]", f"{path}: not a closed array of lines"
-    return [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+    found = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+    wrong = refused(found)
+    assert wrong is None, f"{path}: not as the contract says: {json.dumps(wrong)[:2000]}"
+    return found
 
 
 def read(path: pathlib.Path) -> RankFile:

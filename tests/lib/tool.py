@@ -3,15 +3,11 @@
 import json
 import pathlib
 import subprocess
-from collections.abc import Iterable
 
 import jsonschema_rs
 from lib.build import BUILD, GOLDEN, TPROF
 from lib.rankfile import parsed
 
-# The schema of one line of a rank file or merged trace.
-CONTRACT = json.loads((GOLDEN / "line.schema.json").read_text())
-SCHEMA = jsonschema_rs.Draft202012Validator(CONTRACT)
 SUMMARY_SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
 
 
@@ -40,15 +36,6 @@ def worse_than_notes(traces: pathlib.Path, *options: str) -> list[dict]:
     worse = [finding for finding in found["findings"] if finding["severity"] != "note"]
     assert code == (1 if worse else 0)
     return worse
-
-
-def not_as_the_contract_says(lines: Iterable[str]) -> list[str]:
-    """Returns the schema's objections to lines."""
-    return [
-        f"{error.message[:300]} in {line[:200]}"
-        for line in lines
-        for error in SCHEMA.iter_errors(json.loads(line))
-    ]
 
 
 def merged(traces: pathlib.Path, to: pathlib.Path, *options: str) -> list[dict]:

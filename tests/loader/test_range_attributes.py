@@ -10,9 +10,10 @@ from fractions import Fraction
 
 import pytest
 from lib.build import BUILD, LIBTPROF
+from lib.contract import SCHEMA, not_as_the_contract_says
 from lib.launch import start
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, SUMMARY_SCHEMA, merged, not_as_the_contract_says, told, tprof
+from lib.tool import SUMMARY_SCHEMA, merged, told, tprof
 
 # nvtxPayloadType_t: 64 bits without and with a sign, double, 32 bits, float; and others.
 NONE, UINT64, INT64, DOUBLE, UINT32, INT32, FLOAT, NEWER = range(8)

@@ -6,9 +6,10 @@ import signal
 
 import pytest
 from lib.build import BUILD, LIBTPROF
+from lib.contract import SCHEMA, not_as_the_contract_says
 from lib.launch import start
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, merged, not_as_the_contract_says, tprof
+from lib.tool import merged, tprof
 
 LANE = 1 << 22
 def run(folder, scenario, **variables):

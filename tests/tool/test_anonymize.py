@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, GOLDEN, REPO
+from lib.contract import CONTRACT, SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import CONTRACT, SCHEMA, generate, tprof
+from lib.tool import generate, tprof
 
 NAME = "Gromit"  # in every place where a trace can say whose it is
 

@@ -2,6 +2,7 @@
 
 import pytest
 from lib import tool
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of, parsed
 
 RANKS, LINES = 24, 200
@@ -24,7 +25,7 @@ def test_merged_traces_of_big_jobs_follow_the_schema(big_job, tmp_path, kind):
     merged = tmp_path / "merged.json"
     tool.tprof("merge", folder, "-o", merged)
     assert {line["pid"] for line in parsed(merged) if line["name"] == "tprof_header"} == set(range(RANKS))
-    assert tool.not_as_the_contract_says(lines_of(merged)) == []
+    assert not_as_the_contract_says(lines_of(merged)) == []
 
 
 @pytest.mark.parametrize("options", [[], ["--no-lines"]])

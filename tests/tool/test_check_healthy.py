@@ -5,8 +5,9 @@ import random
 
 import pytest
 from lib import jobs
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of
-from lib.tool import merged, not_as_the_contract_says, tprof
+from lib.tool import merged, tprof
 
 
 def varied(seed):

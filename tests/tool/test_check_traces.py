@@ -5,9 +5,10 @@ import json
 import pytest
 from lib import faults, jobs, launch
 from lib.build import BUILD
+from lib.contract import SCHEMA
 from lib.rankfile import lines_of
 from lib.runs import until
-from lib.tool import SCHEMA, tprof, worse_than_notes
+from lib.tool import tprof, worse_than_notes
 
 
 def cases():

@@ -3,8 +3,9 @@
 import json
 
 from lib.clocks import clock_job, errors, left
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of
-from lib.tool import not_as_the_contract_says, tprof
+from lib.tool import tprof
 
 HOSTS, RANKS = 3, 2
 

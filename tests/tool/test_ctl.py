@@ -13,9 +13,10 @@ import pytest
 from lib import rankfile
 from lib.build import TPROF
 from lib.commanded import commanded
+from lib.contract import SCHEMA
 from lib.rankfile import named
 from lib.runs import until
-from lib.tool import SCHEMA, summary_of, tprof, worse_than_notes
+from lib.tool import summary_of, tprof, worse_than_notes
 
 MARKED = {"TPROF_STEP": "call:ncclReduceScatter"}
 

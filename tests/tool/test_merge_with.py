@@ -5,8 +5,9 @@ import gzip
 import json
 
 import pytest
+from lib.contract import SCHEMA
 from lib.rankfile import named, parsed
-from lib.tool import SCHEMA, generate, summary_of, tprof
+from lib.tool import generate, summary_of, tprof
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import subprocess
 import pytest
 from lib import counted, runs
 from lib.build import BUILD
+from lib.contract import SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, tprof
+from lib.tool import tprof
 
 LAYOUT_AT = 8  # in Head, interpose/format/ring_file.h: after the magic
 

@@ -4,8 +4,9 @@ import json
 
 from lib import launch, tally
 from lib.build import BUILD
+from lib.contract import SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, tprof
+from lib.tool import tprof
 
 TRAINER = [BUILD / "native_trainer", "--ranks", "2", "--steps"]
 

@@ -3,8 +3,9 @@
 import json
 
 from lib.build import GOLDEN
+from lib.contract import SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import SCHEMA, generate, tprof
+from lib.tool import generate, tprof
 
 
 def assert_valid(file):

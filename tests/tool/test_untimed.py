@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from lib.tool import CONTRACT, generate, tprof
+from lib.contract import CONTRACT
+from lib.tool import generate, tprof
 
 (FOOTER,) = (
     line["properties"]["args"] for line in CONTRACT["$defs"].values()

@@ -6,9 +6,10 @@ import re
 import pytest
 from lib import launch
 from lib.build import BUILD
+from lib.contract import not_as_the_contract_says
 from lib.rankfile import lines_of, parsed_so_far
 from lib.runs import until
-from lib.tool import merged, not_as_the_contract_says, tprof
+from lib.tool import merged, tprof
 
 NVML = BUILD / "standin-nvml"
 OURS = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "TPROF_METRICS": "100ms,gpus"}

@@ -5,9 +5,10 @@ import json
 
 import pytest
 from lib.build import BUILD
+from lib.contract import not_as_the_contract_says
 from lib.launch import start
 from lib.rankfile import lines_of
-from lib.tool import merged, not_as_the_contract_says, tprof, worse_than_notes
+from lib.tool import merged, tprof, worse_than_notes
 
 MIB = 1 << 20
 PROCESS = {

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 from lib.build import REPO, STANDIN
+from lib.contract import not_as_the_contract_says
 from lib.launch import environment, start
 from lib.pythons import interpreters
 from lib.rankfile import lines_of
-from lib.tool import merged, not_as_the_contract_says, summary_of, tprof
+from lib.tool import merged, summary_of, tprof
 
 PYTHONS = {version: python for version, python in interpreters().items() if int(version.split(".")[1]) >= 8}
 FILE = REPO / "interpose/user/tprof.py"

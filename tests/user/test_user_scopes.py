@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, REPO
+from lib.contract import not_as_the_contract_says
 from lib.launch import start
 from lib.rankfile import lines_of
-from lib.tool import merged, not_as_the_contract_says, summary_of, tprof
+from lib.tool import merged, summary_of, tprof
 
 PROGRAMS = ["user_tells", "user_tells_fixed"]
 NOT_OPEN, BAD_ARGUMENT = -1, -2
