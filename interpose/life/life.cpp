@@ -92,11 +92,11 @@ void fill_head(const Process& process, const ClockAnchor& anchor) {
   head.rank_known = process.rank >= 0;
   head.line_pid = process.rank >= 0 ? process.rank : process.pid;
   head.quota = config().quota;
-  const bool lines = config().all_ranks || rank_in_list(config().ranks, process.rank);
+  const bool lines = config().ranks.has(process.rank);
   head.events = static_cast<std::uint32_t>(lines ? config().events : EventLines::off);
   head.copy_element_size = config().copy_element_size;
-  copy_text(head.step_mark, config().step_mark);
-  copy_text(head.windows.schedule, config().schedule);
+  copy_text(head.step_mark, config().step);
+  copy_text(head.windows.schedule, config().schedule.text);
   head.windows.files = config().window_files;
   head.comms.entry_size = sizeof(Communicator);
   head.graphs.entry_size = sizeof(Graph);

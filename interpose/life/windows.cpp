@@ -80,7 +80,7 @@ bool is_ours() {
 }  // namespace
 
 void begin() {
-  g_by.store(session::config().windows_by, std::memory_order_relaxed);
+  g_by.store(session::config().schedule.by, std::memory_order_relaxed);
   if (by() == WindowsBy::off) return;
   timing::set_window(false);
   if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
@@ -118,7 +118,7 @@ Obeyed close_by_hand() {
 
 Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first) {
   if (!is_ours()) return Obeyed::schedule;
-  if (session::config().step_mark == std::string_view("off")) return Obeyed::no_steps;
+  if (session::config().step == std::string_view("off")) return Obeyed::no_steps;
   char schedule[kMaxSchedule + 1];
   (FixedText(schedule) << "repeat=1,active=").number(steps);
   set_open(false);

@@ -175,7 +175,7 @@ bool attach(Thread& t) {
   const ThreadKind kind = kind_of_this_thread();
   t.area = adopt_area(tid, kind);
   if (t.area == nullptr && m.head().threads.load(std::memory_order_relaxed) < kOwnAreas) {
-    if (const std::uint64_t offset = allocate_area(session::config().ring_records)) {
+    if (const std::uint64_t offset = allocate_area(session::config().ring)) {
       m.at<ThreadArea>(offset)->tid.store(tid, std::memory_order_relaxed);
       m.at<ThreadArea>(offset)->kind = kind;
       if (enlist(offset, kOwnAreas)) t.area = m.at<ThreadArea>(offset);
@@ -197,7 +197,7 @@ bool attach(Thread& t) {
 
 bool attach_own(Thread& t) {
   const Mapping& m = session::mapping();
-  const std::uint64_t offset = allocate_area(session::config().ring_records);
+  const std::uint64_t offset = allocate_area(session::config().ring);
   if (offset == 0) return false;
   // With this tid it is never free for another thread, and stands for no thread that lines tell of.
   m.at<ThreadArea>(offset)->tid.store(UINT32_MAX, std::memory_order_relaxed);

@@ -20,9 +20,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::promise(c.copy_element_size == 1 || c.copy_element_size == 2 || c.copy_element_size == 4 ||
                     c.copy_element_size == 8,
                 "an element size that there is");
-  fuzz::promise(c.ring_records >= 64 && (c.ring_records & (c.ring_records - 1)) == 0,
-                "a ring is a power of two");
-  rank_in_list(c.ranks, 3);
-  rank_in_list(value.c_str(), 3);
+  fuzz::promise(c.ring >= 64 && (c.ring & (c.ring - 1)) == 0, "a ring is a power of two");
+  c.ranks.has(3);
+  RankList ranks;
+  parse_ranks(value, ranks);
+  ranks.has(3);
   return 0;
 }

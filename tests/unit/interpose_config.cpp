@@ -39,8 +39,8 @@ TEST_CASE("the defaults are the contract's") {
   CHECK(c.events == EventLines::on);
   CHECK(c.quota == 64 << 20);
   CHECK(c.copy_element_size == 1);
-  CHECK(c.ring_records == 16384);
-  CHECK(c.all_ranks);
+  CHECK(c.ring == 16384);
+  CHECK(c.ranks.all);
   CHECK(c.metrics.every_ns == 0);
   CHECK(c.redact);
 }
@@ -91,18 +91,18 @@ TEST_CASE("TPROF_EVENTS is on, off or all") {
 TEST_CASE("TPROF_RANKS lists ranks and ranges") {
   const Reading r = read_with("TPROF_RANKS", "0-7,64,100-101");
   CHECK(r.said == "");
-  CHECK_FALSE(r.config.all_ranks);
+  CHECK_FALSE(r.config.ranks.all);
   for (const std::int64_t rank : {0, 3, 7, 64, 100, 101}) {
-    CHECK(rank_in_list(r.config.ranks, rank));
+    CHECK(r.config.ranks.has(rank));
   }
   for (const std::int64_t rank : {-1, 8, 63, 65, 99, 102}) {
-    CHECK_FALSE(rank_in_list(r.config.ranks, rank));
+    CHECK_FALSE(r.config.ranks.has(rank));
   }
   const std::string too_long(300, '1');
   for (const std::string& bad : std::vector<std::string>{"a", "1-", "-3", "3-1", "1,,2", "1,",
                                                          "1 2", "1-2-3", "0x1", too_long}) {
     const Reading wrong = read_with("TPROF_RANKS", bad);
-    CHECK(wrong.config.all_ranks);
+    CHECK(wrong.config.ranks.all);
     CHECK(std::count(wrong.said.begin(), wrong.said.end(), '\n') == 1);
   }
 }
@@ -121,12 +121,12 @@ TEST_CASE("TPROF_COPY_ELEMENT_SIZE is a power of two up to 8") {
 }
 
 TEST_CASE("TPROF_RING is a power of two from 64") {
-  CHECK(read_with("TPROF_RING", "64").config.ring_records == 64);
-  CHECK(read_with("TPROF_RING", "64K").config.ring_records == 65536);
-  CHECK(read_with("TPROF_RING", "4194304").config.ring_records == 4194304);
+  CHECK(read_with("TPROF_RING", "64").config.ring == 64);
+  CHECK(read_with("TPROF_RING", "64K").config.ring == 65536);
+  CHECK(read_with("TPROF_RING", "4194304").config.ring == 4194304);
   for (const std::string bad : {"0", "32", "65", "8388608", "big"}) {
     const Reading r = read_with("TPROF_RING", bad);
-    CHECK(r.config.ring_records == 16384);
+    CHECK(r.config.ring == 16384);
     CHECK(one_line_naming(r.said, "TPROF_RING", bad));
   }
 }
@@ -185,7 +185,7 @@ TEST_CASE("a complaint keeps errno") {
 
 TEST_CASE("TPROF_RANKS=all is what it is without a value") {
   const Reading r = read_with("TPROF_RANKS", "all");
-  CHECK(r.config.all_ranks);
+  CHECK(r.config.ranks.all);
   CHECK(r.said == "");
 }
 

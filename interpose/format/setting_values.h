@@ -1,0 +1,179 @@
+// The types that settings have, and how their text is read. Each parse_…(text, value) returns false
+// if the text is not accepted, and writes the whole value if it is. Usable inside the traced
+// process.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/text.h"
+#include "interpose/format/ring_file.h"
+#include "interpose/format/schedule.h"
+#include "interpose/format/step_mark.h"
+
+namespace tprof {
+
+// Parses "64MiB", "1G" or "4096": multiples are binary, and the unit's "iB" or "B" is optional.
+inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc()) return false;
+  std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  int shift = 0;
+  if (!unit.empty()) {
+    const std::size_t at = std::string_view("KMGT").find(unit[0]);
+    if (at != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(at) + 1);
+      unit.remove_prefix(1);
+    }
+  }
+  if (!unit.empty() && unit != "B" && unit != "iB") return false;
+  if (shift != 0 && bytes >> (64 - shift) != 0) return false;
+  bytes <<= shift;
+  return true;
+}
+
+// Calls f(first, last) for each range of "0-7,64"; false where the text is not such a list.
+template <typename F>
+bool each_range(std::string_view list, F&& f) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = prefix(list, comma);
+    std::int64_t first = 0;
+    const char* end = item.data() + item.size();
+    auto [rest, error] = std::from_chars(item.data(), end, first);
+    if (error != std::errc() || first < 0) return false;
+    std::int64_t last = first;
+    if (rest != end) {
+      if (*rest != '-') return false;
+      const auto second = std::from_chars(rest + 1, end, last);
+      if (second.ec != std::errc() || second.ptr != end || last < first) return false;
+    }
+    f(first, last);
+    list.remove_prefix(comma);
+    if (list.empty()) return true;
+    list.remove_prefix(1);
+  }
+  return false;
+}
+
+enum class Timer : std::uint8_t { host, events, cupti };
+struct Timing {
+  Timer by = Timer::host;
+  std::uint32_t every = 0;  // events: one call of so many
+};
+
+// "host": no call is timed on the device; "events" and "cupti": every one; "events:16": one of 16.
+inline bool parse_timing(std::string_view v, Timing& timing) {
+  constexpr std::string_view kEvents = "events";
+  timing = {};
+  if (v == "host") return true;
+  timing = {v == "cupti" ? Timer::cupti : Timer::events, 1};
+  if (v == kEvents || v == "cupti") return true;
+  if (!v.starts_with(kEvents) || v[kEvents.size()] != ':') return false;
+  v.remove_prefix(kEvents.size() + 1);
+  const auto [rest, error] = std::from_chars(v.data(), v.data() + v.size(), timing.every);
+  return error == std::errc() && rest == v.data() + v.size() && timing.every != 0;
+}
+
+using FolderText = char[1024];
+using NameText = char[128];
+using StepText = char[kMaxStepMark + 1];
+
+template <std::size_t N>
+bool parse_text(std::string_view v, char (&to)[N]) {
+  copy_text(to, v);
+  return true;
+}
+
+// "" stands for what the launcher calls the run.
+inline constexpr std::string_view kLaunchersRunId = "the launcher's";
+inline bool parse_run_id(std::string_view v, NameText& to) {
+  return parse_text(v == kLaunchersRunId ? "" : v, to);
+}
+
+// "" stands for the folder that suits best.
+inline constexpr std::string_view kAutoFolder = "auto";
+inline bool parse_ring_dir(std::string_view v, FolderText& to) {
+  return parse_text(v == kAutoFolder ? "" : v, to) && (v == kAutoFolder || v.starts_with('/'));
+}
+
+// True if the value of a setting that is 0 or 1 means 0.
+constexpr bool is_off(std::string_view v) {
+  return v.empty() || v == "0" || v == "off" || v == "false" || v == "no";
+}
+inline bool parse_switch(std::string_view v, bool& on) {
+  on = !is_off(v);
+  return true;
+}
+inline bool parse_on_off(std::string_view v, bool& on) {
+  on = v == "on";
+  return on || v == "off";
+}
+
+inline bool parse_events(std::string_view v, EventLines& events) {
+  events = v == "on" ? EventLines::on : v == "all" ? EventLines::all : EventLines::off;
+  return events != EventLines::off || v == "off";
+}
+
+// Whose NVTX ranges are wanted.
+enum class NvtxRanges : std::uint8_t { off, nccl, all };
+inline bool parse_nvtx(std::string_view v, NvtxRanges& ranges) {
+  ranges = v == "on" ? NvtxRanges::all : v == "nccl" ? NvtxRanges::nccl : NvtxRanges::off;
+  return ranges != NvtxRanges::off || v == "off";
+}
+
+struct RankList {
+  static constexpr std::size_t kMax = 255;
+
+  bool all = false;
+  char list[kMax + 1] = {};  // "0-7,64", unless all
+
+  bool has(std::int64_t rank) const {
+    bool found = all;
+    each_range(list, [&](std::int64_t first, std::int64_t last) {
+      found = found || (first <= rank && rank <= last);
+    });
+    return found;
+  }
+};
+inline bool parse_ranks(std::string_view v, RankList& ranks) {
+  ranks.all = v == "all";
+  copy_text(ranks.list, ranks.all ? "" : v);
+  return ranks.all ||
+         (v.size() <= RankList::kMax && each_range(v, [](std::int64_t, std::int64_t) {}));
+}
+
+inline bool parse_element_size(std::string_view v, std::uint32_t& bytes) {
+  if (v != "1" && v != "2" && v != "4" && v != "8") return false;
+  bytes = static_cast<std::uint32_t>(v[0] - '0');
+  return true;
+}
+
+inline bool parse_ring(std::string_view v, std::uint32_t& records) {
+  std::uint64_t n = 0;
+  if (!parse_bytes(v, n) || n < kSmallestRing || n > (1U << 22) || (n & (n - 1)) != 0) return false;
+  records = static_cast<std::uint32_t>(n);
+  return true;
+}
+
+// Those who follow these two parse the text themselves: `tprof ctl` may change the schedule, and
+// the name in a mark stays where its text is.
+inline bool parse_step_text(std::string_view v, StepText& to) {
+  StepMark mark;
+  return parse_step_mark(v, mark) && parse_text(v, to);
+}
+struct ScheduleText {
+  WindowsBy by = WindowsBy::off;
+  char text[kMaxSchedule + 1] = {};  // "": off
+};
+inline bool parse_schedule_text(std::string_view v, ScheduleText& to) {
+  Schedule schedule;
+  if (!parse_schedule(v, schedule)) return false;
+  to.by = schedule.by;
+  return parse_text(to.by == WindowsBy::off ? "" : v, to.text);
+}
+
+}  // namespace tprof
