@@ -29,7 +29,7 @@ void GroupTimes::start(const Thread& t) {
   }
   // CUPTI knows the whole group under one id, and does not know its kernels by our names of
   // streams.
-  const bool one_time = !timing::by_events() && streams_ > 1;
+  const bool one_time = !timing::in_streams() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
     if (s.of.calls == 0) continue;  // they are captured
     s.mixed = s.mixed || one_time;
@@ -44,14 +44,11 @@ void GroupTimes::start(const Thread& t) {
 
 void GroupTimes::stop(ncclResult_t result) {
   for (const OnStream& s : std::span(stream_, streams_)) {
-    if (!accepted(result)) {
-      timing::drop(s.timed);
-    } else {
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-      auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-      if (s.timed.pair == nullptr && s.of.calls != 0) timing::pass_by(stream, s.of);
-      timing::stop(s.timed, s.of, result == ncclInProgress);
-    }
+    if (s.of.calls == 0) continue;  // they are captured
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
+    accepted(result) ? timing::stop(s.timed, stream, s.of, result == ncclInProgress)
+                     : timing::drop(s.timed);
   }
 }
 

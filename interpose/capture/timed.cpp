@@ -43,7 +43,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   t.timed = {};
   if (r.captured || waits_for_group(t, r, function)) return;  // it is not executed now
   const bool computes = timing::busy::on() && follow(r, function);
-  if (r.sync && timing::by_events()) {
+  if (r.sync && timing::in_streams()) {
     t.timed = {nullptr, true, TimingLost::sync};  // the host waits, so the host's time is its time
     return;
   }
@@ -59,13 +59,11 @@ void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok, std:
   if (timed.computes && r.host_memory == static_cast<std::uint8_t>(HostMemory::pageable)) {
     timing::busy::recorded(stream_of(r));
   }
+  if (r.captured) return;
   if (!ok) return timing::drop(timed);
   const std::uint32_t tid = t.area->tid.load(std::memory_order_relaxed);
   const timing::Calls of{key, parts, r.count, r.seq, r.start_ns, tid, timed.computes};
-  if (timed.pair == nullptr && !r.captured) {
-    timing::pass_by(stream_of(r), of);
-  }
-  timing::stop(timed, of, r.result != 0);
+  timing::stop(timed, stream_of(r), of, r.result != 0);
 }
 
 }  // namespace tprof

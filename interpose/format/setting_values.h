@@ -13,6 +13,7 @@
 #include "interpose/format/ring_file.h"
 #include "interpose/format/schedule.h"
 #include "interpose/format/step_mark.h"
+#include "interpose/format/timers.h"
 
 namespace tprof {
 
@@ -57,25 +58,6 @@ bool each_range(std::string_view list, F&& f) {
     list.remove_prefix(1);
   }
   return false;
-}
-
-enum class Timer : std::uint8_t { host, events, cupti };
-struct Timing {
-  Timer by = Timer::host;
-  std::uint32_t every = 0;  // events: one call of so many
-};
-
-// "host": no call is timed on the device; "events" and "cupti": every one; "events:16": one of 16.
-inline bool parse_timing(std::string_view v, Timing& timing) {
-  constexpr std::string_view kEvents = "events";
-  timing = {};
-  if (v == "host") return true;
-  timing = {v == "cupti" ? Timer::cupti : Timer::events, 1};
-  if (v == kEvents || v == "cupti") return true;
-  if (!v.starts_with(kEvents) || v[kEvents.size()] != ':') return false;
-  v.remove_prefix(kEvents.size() + 1);
-  const auto [rest, error] = std::from_chars(v.data(), v.data() + v.size(), timing.every);
-  return error == std::errc() && rest == v.data() + v.size() && timing.every != 0;
 }
 
 using FolderText = char[1024];

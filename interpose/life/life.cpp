@@ -170,14 +170,6 @@ bool open_mapping() {
   return mapping().open(-1, false);
 }
 
-void begin_timing() {
-  if (config().timing.by == Timer::events && timing::would_order()) {
-    return say("TPROF_TIMING=events is not in force: with CUDA_DEVICE_MAX_CONNECTIONS=1 timing ",
-               "events would keep communication from overlapping");
-  }
-  timing::begin(config().timing);
-}
-
 // Sites are in lines only: without lines there is nothing to ask for.
 void begin_sites() {
   const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
@@ -228,7 +220,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
              ": a kill would lose what is not written yet");
   }
   windows::begin();
-  begin_timing();
+  timing::begin(config().timing);
   begin_sites();
   resolve::publish(mapping().head());
   missed::publish(mapping().head());

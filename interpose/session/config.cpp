@@ -86,8 +86,9 @@ std::uint32_t opt_in::read() {
 #define TPROF_BIT(field, ...) hooks |= is_switched_on(c.field) ? bit_of(Setting::field) : 0;
     TPROF_SETTINGS(TPROF_BIT)
 #undef TPROF_BIT
-    if (c.timing.by == Timer::cupti) hooks |= kCupti;
-    if (c.timing.by == Timer::events) hooks |= kEvents;
+    const Watched watched = kTimers[static_cast<std::size_t>(c.timing.by)].watched;
+    if (watched == Watched::cupti) hooks |= kCupti;
+    if (watched == Watched::launches) hooks |= kEvents;
   }
   g_hooks.store(hooks, std::memory_order_relaxed);
   return hooks;

@@ -209,7 +209,7 @@ void close(Stream& s) {
 }  // namespace
 
 bool on() {
-  return timing::on() && by_events() && g_window.load(std::memory_order_relaxed);
+  return timing::on() && times_by_events() && g_window.load(std::memory_order_relaxed);
 }
 
 std::uint64_t id_of(cudaStream_t stream) {

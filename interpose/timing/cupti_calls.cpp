@@ -9,6 +9,7 @@
 #include "interpose/cupti/client.h"
 #include "interpose/thread/thread.h"
 #include "interpose/timing/busy.h"
+#include "interpose/timing/mode.h"
 
 namespace tprof::timing::cupti_calls {
 namespace {
@@ -59,14 +60,14 @@ TimedCall start(CUstream stream) {
   call->stream_id = busy::id_of(stream);
   call->number = next_number();
   call->id.store(id, std::memory_order_release);
-  if (cupti::push(id)) return {nullptr, false, {}, id};
+  if (cupti::push(id)) return {call};
   give_back(*call);
   return {nullptr, true, TimingLost::device};
 }
 
-void stop(std::uint64_t id, const Calls& of, bool in_progress) {
+void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
   cupti::pop();
-  Call& call = g_call[place_of(id)];
+  auto& call = *static_cast<Call*>(timed.held);
   const cupti::State state = cupti::state();
   if (in_progress || state != cupti::State::in) {
     lose(in_progress                   ? TimingLost::in_progress
@@ -80,9 +81,9 @@ void stop(std::uint64_t id, const Calls& of, bool in_progress) {
   call.whole.store(true, std::memory_order_release);
 }
 
-void drop(std::uint64_t id) {
+void drop(const TimedCall& timed) {
   cupti::pop();
-  give_back(g_call[place_of(id)]);
+  give_back(*static_cast<Call*>(timed.held));
 }
 
 }  // namespace tprof::timing::cupti_calls

@@ -31,8 +31,8 @@ struct Call {
 // True if a call that can't be timed counts as lost.
 bool wanted();
 TimedCall start(CUstream stream);
-void stop(std::uint64_t id, const Calls& of, bool in_progress);
-void drop(std::uint64_t id);
+void stop(const TimedCall& timed, const Calls& of, bool in_progress);
+void drop(const TimedCall& timed);
 
 // The thread that reads uses these. Places from made() on have not been used yet.
 std::uint32_t made();

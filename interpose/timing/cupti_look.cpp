@@ -3,26 +3,24 @@
 #include <sys/mman.h>
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
 
-#include "interpose/base/background_thread.h"
-#include "interpose/base/complain.h"
+#include "interpose/base/clock.h"
+#include "interpose/base/hash.h"
 #include "interpose/cupti/buffers.h"
 #include "interpose/cupti/client.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/compute.h"
 #include "interpose/timing/cupti_clock.h"
 #include "interpose/timing/cupti_matches.h"
-#include "interpose/timing/own_thread.h"
+#include "interpose/timing/mode.h"
 #include "interpose/timing/results.h"
 
 namespace tprof::timing::cupti_look {
 namespace {
 
-constexpr std::uint32_t kFlushMs = 200;
 // How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
 constexpr std::uint64_t kSlackNs = 100'000;
 constexpr std::uint64_t kToldNs = 1'000'000'000;  // by then CUPTI has reported what began
@@ -30,10 +28,6 @@ constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call
 constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
 constexpr std::uint64_t kLingerNs = 1'000'000'000;
 constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
-constexpr std::uint32_t kLastLookMs = 1000;
-
-std::atomic<bool> g_window{true};
-std::atomic<std::uint32_t> g_tried{0};  // futex; 1: we are CUPTI's client, or never will be
 
 // Matches ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and ncclSymkDevKernel_ of
 // symmetric memory.
@@ -99,7 +93,7 @@ class Looker {
   void open() {
     if (cupti::state() != cupti::State::in) return;
     const std::uint64_t now = now_ns();
-    if (!g_window.load(std::memory_order_relaxed)) {
+    if (!window_open()) {
       if (!cupti::recording() || closed_ns_ != 0) return;
       closed_ns_ = now;
       return count_window(now);
@@ -251,12 +245,6 @@ class Looker {
 
 Looker* g_looker = nullptr;
 
-// Runs after the program's own handlers of exit(), and before libcupti shuts down.
-void at_exit() {
-  own_thread::last_look(kLastLookMs);
-  cupti::close();
-}
-
 // This memory is never freed: exit() would destroy static objects before we are through.
 template <typename T>
 void* room_for() {
@@ -264,7 +252,9 @@ void* room_for() {
   return room == MAP_FAILED ? nullptr : room;
 }
 
-const char* try_to_enter() {
+}  // namespace
+
+const char* enter() {
   static_assert(std::is_trivial_v<Looker>);
   void* looker = room_for<Looker>();
   void* compute = room_for<Compute>();
@@ -273,49 +263,19 @@ const char* try_to_enter() {
   g_looker = static_cast<Looker*>(looker);
   g_looker->begin(new (compute) Compute);
   g_looker->look(false);
-  const bool wanted = g_window.load(std::memory_order_relaxed);
+  const bool wanted = window_open();
   if (cupti::recording() || !wanted || cupti::state() == cupti::State::out) return nullptr;
   g_looker = nullptr;
   cupti::leave([] {});
   return "CUPTI refuses";
 }
 
-void enter() {
-  if (const char* why = try_to_enter()) {
-    g_on.store(false, std::memory_order_relaxed);
-    complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
-             ". Calls have the host's times only");
-  } else {
-    std::atexit(at_exit);
-  }
-  g_tried.store(1, std::memory_order_release);
-  futex_wake(g_tried);
-}
-
-}  // namespace
-
-std::uint32_t look(bool ending) {
-  constexpr std::uint32_t kNeverMs = 1U << 30;
-  if (g_tried.load(std::memory_order_relaxed) == 0) enter();
-  if (g_looker == nullptr) return kNeverMs;
-  g_looker->look(ending);
-  return cupti::state() == cupti::State::in ? kFlushMs : kNeverMs;
-}
-
-void wait_until_in() {
-  constexpr std::uint32_t kPatienceMs = 1000;
-  if (g_tried.load(std::memory_order_acquire) == 0) futex_wait(g_tried, 0, kPatienceMs);
-}
-
-void set_window(bool open) {
-  g_window.store(open, std::memory_order_relaxed);
-  own_thread::wake();
+bool look(bool ending) {
+  if (g_looker != nullptr) g_looker->look(ending);
+  return g_looker != nullptr;
 }
 
 void after_fork() {
-  cupti::after_fork();
-  g_tried.store(0, std::memory_order_relaxed);
-  g_window.store(true, std::memory_order_relaxed);
   g_looker = nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "interpose/driver/events.h"
 #include "interpose/timing/busy.h"
 #include "interpose/timing/device_clock.h"
+#include "interpose/timing/mode.h"
 #include "interpose/timing/pairs.h"
 #include "interpose/timing/results.h"
 

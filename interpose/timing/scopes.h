@@ -13,6 +13,5 @@ struct Pair;
 // Null: it is not timed (not asked for, no window, sampled out, no pair, a stream that captures).
 [[gnu::cold]] Pair* begin_scope(CUstream stream);
 [[gnu::cold]] void end_scope(Pair& pair, LedgerKey::Words key);
-[[gnu::cold]] void drop_scope(Pair& pair);
 
 }  // namespace tprof::timing

@@ -43,42 +43,23 @@ struct Calls {
   std::uint32_t tid;      // the thread that made it
   bool computes = false;  // a graph, or a copy in a stream that computes
 };
-// Call this after the real call, if it was accepted. `in_progress`: its work is still being
-// enqueued.
-[[gnu::cold]] void stop(const TimedCall& timed, const Calls& of, bool in_progress);
+// Call this after the real call, if it was accepted, whether or not it is timed. `in_progress`: its
+// work is still being enqueued.
+[[gnu::cold]] void stop(const TimedCall& timed, CUstream stream, const Calls& of, bool in_progress);
 // Call this instead of stop() if the call was refused, so that it counts nowhere.
 [[gnu::cold]] void drop(const TimedCall& timed);
-// Notes a NCCL call that is not timed: the next one on its communicator comes after it.
-[[gnu::cold]] void pass_by(CUstream stream, const Calls& of);
 
-// Only timing/ calls these: they record a pair's first event, and its second. False: the driver
-// refused, and the pair has been given back.
-[[gnu::cold]] TimedCall begin_pair(CUstream stream);
-[[gnu::cold]] bool end_pair(Pair& pair);
-// Puts a mark into a stream. captures: nothing may be recorded there. lost: no event was free, or
-// the driver refused.
-struct Mark;
-enum class Marked : std::uint8_t { made, captures, lost };
-[[gnu::cold]] Marked put_into(CUstream stream, const Mark& mark);
-std::uint64_t next_number();                 // of calls and marks, from 1
-void lose(TimingLost why, const Calls& of);  // except launches, which no row counts
-// Ends timing because the device is gone or was reset: times that it was to tell are lost. Nothing
-// else ends.
-void give_up();
+// True if times are taken between two points of a stream (timing/mode.h).
+[[gnu::cold]] bool in_streams();
 
 // Calls are timed only while a window is open (TPROF_SCHEDULE). One is open unless somebody closes
 // it.
 void set_window(bool open);
 
-[[gnu::cold]] bool by_events();
-
-// Starts timing with the session.
+// Starts timing with the session. Says so if the mode asked for would disturb the program.
 void begin(const Timing& timing);
 // Carries out `tprof ctl timing`: host, or events. Calls that have begun are timed to their end.
 Obeyed change(const Timing& timing);
-// True if work of all streams goes through one queue (Megatron's setting). Timing events would then
-// order what was not ordered: NCCL's kernels and the program's would no longer overlap.
-bool would_order();
 // Before the first call, waits until CUPTI is ready, since calls are timed only from then on. It
 // waits a second at most: a thread that holds what CUPTI needs may be waiting for the caller's
 // locks.

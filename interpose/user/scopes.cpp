@@ -113,7 +113,7 @@ std::uint64_t start_on(const char* name, const tprof_with* with, void* stream) {
 }
 
 int times_on_device() {
-  return timing::on() && timing::by_events();
+  return timing::on() && timing::in_streams();
 }
 
 std::int64_t end_timed(std::uint64_t id, const tprof_with* with) {

@@ -1,0 +1,180 @@
+// TPROF_TIMING=events: a pair of events goes into the call's stream, one before the call and one
+// after it. reader.cpp reads them.
+#include <bit>
+
+#include "interpose/base/clock.h"
+#include "interpose/base/environment.h"
+#include "interpose/base/held_signals.h"
+#include "interpose/driver/events.h"
+#include "interpose/thread/thread.h"
+#include "interpose/timing/busy.h"
+#include "interpose/timing/comm_order.h"
+#include "interpose/timing/mode.h"
+#include "interpose/timing/own_thread.h"
+#include "interpose/timing/pairs.h"
+#include "interpose/timing/reader.h"
+#include "interpose/timing/scopes.h"
+
+namespace tprof::timing {
+namespace by_events {
+namespace {
+
+struct Free {
+  Pair* pair = nullptr;
+  TimingLost why{};
+};
+
+// Takes a pair to record events in `stream` with.
+Free free_pair(CUstream stream) {
+  CUcontext context = event_driver::context_to_time_in(stream);
+  Pool* pool = context == nullptr ? nullptr : pool_of(context);
+  if (pool == nullptr) return {nullptr, TimingLost::no_context};
+  const bool first = pool->made() == 0 && event_driver::is_in(context);
+  if (first && !pool->make_more(number_of(*pool))) give_up();
+  Pair* pair = pool->take();
+  if (pool->wants_more()) own_thread::wake();
+  if (pair == nullptr) return {nullptr, TimingLost::no_pair};
+  pair->stream = stream;
+  pair->stream_id = busy::id_of(stream);
+  return {pair, {}};
+}
+
+bool record_or_give_back(Pair& pair, CUevent event) {
+  if (event_driver::record(event, pair.stream)) return true;
+  g_pools[pair.pool].give_back(pair);
+  give_up();
+  return false;
+}
+
+std::uint32_t comm_of(const Calls& of) {
+  const auto key = std::bit_cast<LedgerKey>(of.key);
+  return key.function == kMetaLaunch || is_copy(key.bucket) ? 0 : key.comm;
+}
+
+TimedCall start(CUstream stream) {
+  const Free free = free_pair(stream);
+  if (free.pair == nullptr) return {nullptr, true, free.why};
+  Pair& pair = *free.pair;
+  pair.since_ns.store(now_ns(), std::memory_order_relaxed);
+  if (!record_or_give_back(pair, pair.begin)) return {nullptr, true, TimingLost::device};
+  pair.enqueued_ns = now_ns();  // what is enqueued after this comes later
+  // cppcheck-suppress returnDanglingLifetime; the pair is its pool's
+  return {&pair};
+}
+
+bool end_pair(Pair& pair) {
+  if (!record_or_give_back(pair, pair.end)) return false;
+  pair.to_read.store(true, std::memory_order_release);
+  return true;
+}
+
+void drop(const TimedCall& timed) {
+  auto& pair = *static_cast<Pair*>(timed.held);
+  g_pools[pair.pool].give_back(pair);
+}
+
+void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
+  Pair& pair = *static_cast<Pair*>(timed.held);
+  if (in_progress) {
+    lose(TimingLost::in_progress, of);
+    comm_order::enqueued(comm_of(of), pair.stream_id, InOrder::kUnknown);
+    return drop(timed);
+  }
+  pair.kind = Kind::call;
+  pair.of = of;
+  pair.of.key = of_thread(of.key, t_thread.area->kind);
+  pair.computes = of.computes;
+  pair.number = next_number();
+  pair.order = comm_order::enqueued(comm_of(of), pair.stream_id, pair.number);
+  if (!end_pair(pair)) lose(TimingLost::device, of);
+}
+
+void pass_by(CUstream stream, const Calls& of) {
+  const std::uint32_t comm = comm_of(of);
+  if (comm == 0) return;
+  std::uint64_t number = InOrder::kUnknown;
+  const bool wanted = comm_order::on_several_streams(comm) && busy::on();
+  const Free free = wanted ? free_pair(stream) : Free{};
+  if (free.pair != nullptr) number = next_number();
+  const InOrder order = comm_order::enqueued(comm, busy::id_of(stream), number);
+  if (free.pair == nullptr) return;
+  Pair& pair = *free.pair;
+  pair.kind = Kind::tail;
+  pair.number = number;
+  pair.order = order;
+  end_pair(pair);
+}
+
+// With one queue for the work of all streams (Megatron's setting), timing events would order what
+// was not ordered: NCCL's kernels and the program's would no longer overlap.
+const char* disturbs() {
+  const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (queues == nullptr || std::string_view(queues) != "1") return nullptr;
+  return "with CUDA_DEVICE_MAX_CONNECTIONS=1 timing events would keep communication from "
+         "overlapping";
+}
+
+void after_fork() {
+  for (Pool& pool : g_pools) pool.forget();
+  busy::after_fork();
+  comm_order::after_fork();
+  reader::after_fork();
+}
+
+}  // namespace
+}  // namespace by_events
+
+extern const Mode events_mode;
+constinit const Mode events_mode{
+    .in_streams = true,
+    .switches = true,
+    .disturbs = by_events::disturbs,
+    .look = reader::look,
+    .joins = busy::begin_epoch,
+    .set_window = busy::set_window,
+    .start = by_events::start,
+    .stop = by_events::stop,
+    .drop = by_events::drop,
+    .pass_by = by_events::pass_by,
+    .after_fork = by_events::after_fork,
+};
+
+bool times_by_events() {
+  return &mode() == &events_mode;
+}
+
+Marked put_into(CUstream stream, const Mark& mark) {
+  const by_events::Free free = by_events::free_pair(stream);
+  if (free.pair == nullptr) {
+    return free.why == TimingLost::no_context ? Marked::captures : Marked::lost;
+  }
+  Pair& pair = *free.pair;
+  pair.kind = Kind::mark;
+  pair.order = {};
+  pair.mark = mark;
+  pair.mark.device = pair.pool;
+  pair.number = next_number();
+  if (!by_events::record_or_give_back(pair, pair.begin)) return Marked::lost;
+  pair.to_read.store(true, std::memory_order_release);
+  return Marked::made;
+}
+
+Pair* begin_scope(CUstream stream) {
+  if (!on() || !times_by_events()) return nullptr;
+  const KeepErrno keep_errno;
+  auto* pair = static_cast<Pair*>(start(stream, kNoNumber).held);
+  // A scope is no call: nothing of what streams compute has to be kept for it.
+  if (pair != nullptr) pair->since_ns.store(0, std::memory_order_relaxed);
+  return pair;
+}
+
+void end_scope(Pair& pair, LedgerKey::Words key) {
+  const KeepErrno keep_errno;
+  pair.kind = Kind::scope;
+  pair.of = {key, 1, 0, 0, 0, 0};
+  pair.order = {};
+  pair.number = next_number();
+  by_events::end_pair(pair);
+}
+
+}  // namespace tprof::timing
