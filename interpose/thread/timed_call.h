@@ -7,6 +7,21 @@
 
 namespace tprof {
 
+namespace timing {
+
+// Calls of one ledger row that have one time together. Most often it is one call.
+struct Calls {
+  LedgerKey::Words key;
+  std::uint64_t calls;
+  std::uint64_t count;    // sum of the API's counts
+  std::uint64_t seq;      // of the first call
+  std::uint64_t host_ns;  // when that call began
+  std::uint32_t tid;      // the thread that made it
+  bool computes = false;  // a graph, or a copy in a stream that computes
+};
+
+}  // namespace timing
+
 struct TimedCall {
   void* held = nullptr;  // what the mode of timing holds for it; null: not timed
   bool lost = false;     // it was to be timed and is not, as `why` says

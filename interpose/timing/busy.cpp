@@ -10,10 +10,9 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/driver/events.h"
+#include "interpose/thread/extras.h"
 #include "interpose/thread/thread.h"
 #include "interpose/timing/exposure.h"
-#include "interpose/timing/pairs.h"
-#include "interpose/timing/timing.h"
 
 namespace tprof::timing::busy {
 namespace {
@@ -66,6 +65,7 @@ constinit std::atomic<bool> g_no_room{false};
 constinit std::atomic<std::uint32_t> g_epoch{1};
 constinit std::atomic<bool> g_window{true};
 constinit std::atomic<std::uint32_t> g_waits{0};
+constinit std::atomic<Put> g_put{nullptr};  // null: nothing is followed
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -141,7 +141,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty) {
   mark.dry_since_mark = s.dry_since_mark;
   mark.empty = empty;
   mark.enqueued_ns = now;
-  const Marked marked = put_into(s.handle, mark);
+  const Marked marked = g_put.load(std::memory_order_relaxed)(s.handle, mark);
   if (marked == Marked::captures) return false;
   s.unseen = marked == Marked::lost;
   s.why = ExposureLost::no_pair;
@@ -209,7 +209,9 @@ void close(Stream& s) {
 }  // namespace
 
 bool on() {
-  return timing::on() && times_by_events() && g_window.load(std::memory_order_relaxed);
+  return g_extras.timing.load(std::memory_order_relaxed) &&
+         g_put.load(std::memory_order_relaxed) != nullptr &&
+         g_window.load(std::memory_order_relaxed);
 }
 
 std::uint64_t id_of(cudaStream_t stream) {
@@ -307,6 +309,10 @@ void destroying(cudaStream_t stream) {
   s->taken.store(false, std::memory_order_release);
 }
 
+void begin(Put put) {
+  g_put.store(put, std::memory_order_relaxed);
+}
+
 void set_window(bool open) {
   if (!g_window.exchange(open) && open) begin_epoch();
 }
@@ -316,7 +322,9 @@ void begin_epoch() {
 }
 
 void unseen() {
-  if (!timing::on() && g_epoch.load(std::memory_order_relaxed) == 1) g_epoch.store(2);
+  if (!g_extras.timing.load(std::memory_order_relaxed) &&
+      g_epoch.load(std::memory_order_relaxed) == 1)
+    g_epoch.store(2);
 }
 
 void after_fork() {
@@ -324,6 +332,7 @@ void after_fork() {
   for (auto& word : g_open) word.store(0);
   g_epoch.store(1);
   g_window.store(true);
+  g_put.store(nullptr);
 }
 
 bool at_rest() {

@@ -12,7 +12,18 @@
 
 #include <cstdint>
 
+namespace tprof::timing {
+struct Mark;
+}
+
 namespace tprof::timing::busy {
+
+// Puts a mark into a stream. captures: nothing may be recorded there. lost: there was no event for
+// it, or the driver refused.
+enum class Marked : std::uint8_t { made, captures, lost };
+using Put = Marked (*)(cudaStream_t stream, const Mark& mark);
+// From here on streams are followed, and `put` makes their marks.
+void begin(Put put);
 
 // True if launches and waits are followed now: TPROF_TIMING=events, in an open window.
 bool on();

@@ -8,6 +8,7 @@
 #include "interpose/timing/cupti_look.h"
 #include "interpose/timing/mode.h"
 #include "interpose/timing/own_thread.h"
+#include "interpose/timing/results.h"
 
 namespace tprof::timing {
 namespace by_cupti {
@@ -23,7 +24,8 @@ void at_exit() {
 }
 
 void enter() {
-  if (const char* why = cupti_look::enter()) {
+  if (const char* why =
+          cupti_look::enter({results::add, lose, results::add_clock}, window_open())) {
     g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");
@@ -39,13 +41,18 @@ std::uint32_t look(bool ending) {
   constexpr std::uint32_t kFlushMs = 200;
   constexpr std::uint32_t kNeverMs = 1U << 30;
   if (g_tried.load(std::memory_order_relaxed) == 0) enter();
-  const bool looks = cupti_look::look(ending) && cupti::state() == cupti::State::in;
+  const bool looks = cupti_look::look(ending, window_open()) && cupti::state() == cupti::State::in;
   return looks ? kFlushMs : kNeverMs;
 }
 
 void settle_in() {
   constexpr std::uint32_t kPatienceMs = 1000;
   if (g_tried.load(std::memory_order_acquire) == 0) futex_wait(g_tried, 0, kPatienceMs);
+}
+
+void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
+  TimingLost why{};
+  if (!cupti_calls::stop(timed, of, in_progress, why)) lose(why, of);
 }
 
 void after_fork() {
@@ -63,7 +70,7 @@ constinit const Mode cupti_mode{
     .set_window = [](bool) { own_thread::wake(); },
     .settle_in = by_cupti::settle_in,
     .start = cupti_calls::start,
-    .stop = cupti_calls::stop,
+    .stop = by_cupti::stop,
     .drop = cupti_calls::drop,
     .wanted = cupti_calls::wanted,
     .after_fork = by_cupti::after_fork,

@@ -68,6 +68,22 @@ bool end_pair(Pair& pair) {
   return true;
 }
 
+busy::Marked put_into(CUstream stream, const Mark& mark) {
+  const Free free = free_pair(stream);
+  if (free.pair == nullptr) {
+    return free.why == TimingLost::no_context ? busy::Marked::captures : busy::Marked::lost;
+  }
+  Pair& pair = *free.pair;
+  pair.kind = Kind::mark;
+  pair.order = {};
+  pair.mark = mark;
+  pair.mark.device = pair.pool;
+  pair.number = next_number();
+  if (!record_or_give_back(pair, pair.begin)) return busy::Marked::lost;
+  pair.to_read.store(true, std::memory_order_release);
+  return busy::Marked::made;
+}
+
 void drop(const TimedCall& timed) {
   auto& pair = *static_cast<Pair*>(timed.held);
   g_pools[pair.pool].give_back(pair);
@@ -130,6 +146,7 @@ constinit const Mode events_mode{
     .switches = true,
     .disturbs = by_events::disturbs,
     .look = reader::look,
+    .begins = [] { busy::begin(by_events::put_into); },
     .joins = busy::begin_epoch,
     .set_window = busy::set_window,
     .start = by_events::start,
@@ -139,28 +156,8 @@ constinit const Mode events_mode{
     .after_fork = by_events::after_fork,
 };
 
-bool times_by_events() {
-  return &mode() == &events_mode;
-}
-
-Marked put_into(CUstream stream, const Mark& mark) {
-  const by_events::Free free = by_events::free_pair(stream);
-  if (free.pair == nullptr) {
-    return free.why == TimingLost::no_context ? Marked::captures : Marked::lost;
-  }
-  Pair& pair = *free.pair;
-  pair.kind = Kind::mark;
-  pair.order = {};
-  pair.mark = mark;
-  pair.mark.device = pair.pool;
-  pair.number = next_number();
-  if (!by_events::record_or_give_back(pair, pair.begin)) return Marked::lost;
-  pair.to_read.store(true, std::memory_order_release);
-  return Marked::made;
-}
-
 Pair* begin_scope(CUstream stream) {
-  if (!on() || !times_by_events()) return nullptr;
+  if (!on() || &mode() != &events_mode) return nullptr;
   const KeepErrno keep_errno;
   auto* pair = static_cast<Pair*>(start(stream, kNoNumber).held);
   // A scope is no call: nothing of what streams compute has to be kept for it.

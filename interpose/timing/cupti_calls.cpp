@@ -9,7 +9,6 @@
 #include "interpose/cupti/client.h"
 #include "interpose/thread/thread.h"
 #include "interpose/timing/busy.h"
-#include "interpose/timing/mode.h"
 
 namespace tprof::timing::cupti_calls {
 namespace {
@@ -17,6 +16,7 @@ namespace {
 constinit Call g_call[kPlaces]{};  // memory that nobody has touched costs nothing
 constinit FreeList<Call> g_free{};
 constinit std::atomic<std::uint32_t> g_made{0};
+constinit std::atomic<std::uint64_t> g_number{0};
 
 Call* take() {
   if (Call* call = g_free.take(g_call)) return call;
@@ -58,27 +58,28 @@ TimedCall start(CUstream stream) {
   const std::uint64_t id = ++call->uses << kPlaceBits | place;
   call->stream = stream;
   call->stream_id = busy::id_of(stream);
-  call->number = next_number();
+  call->number = g_number.fetch_add(1, std::memory_order_relaxed) + 1;
   call->id.store(id, std::memory_order_release);
   if (cupti::push(id)) return {call};
   give_back(*call);
   return {nullptr, true, TimingLost::device};
 }
 
-void stop(const TimedCall& timed, const Calls& of, bool in_progress) {
+bool stop(const TimedCall& timed, const Calls& of, bool in_progress, TimingLost& why) {
   cupti::pop();
   auto& call = *static_cast<Call*>(timed.held);
   const cupti::State state = cupti::state();
   if (in_progress || state != cupti::State::in) {
-    lose(in_progress                   ? TimingLost::in_progress
-         : state == cupti::State::over ? TimingLost::unread
-                                       : TimingLost::tool,
-         of);
-    return give_back(call);
+    why = in_progress                   ? TimingLost::in_progress
+          : state == cupti::State::over ? TimingLost::unread
+                                        : TimingLost::tool;
+    give_back(call);
+    return false;
   }
   call.of = of;
   call.of.key = of_thread(of.key, t_thread.area->kind);
   call.whole.store(true, std::memory_order_release);
+  return true;
 }
 
 void drop(const TimedCall& timed) {

@@ -2,10 +2,12 @@
 // what the call makes the device do. The thread that reads CUPTI's records gives its place back.
 #pragma once
 
+#include <cuda.h>
+
 #include <atomic>
 #include <cstdint>
 
-#include "interpose/timing/timing.h"
+#include "interpose/thread/timed_call.h"
 
 namespace tprof::timing::cupti_calls {
 
@@ -31,7 +33,8 @@ struct Call {
 // True if a call that can't be timed counts as lost.
 bool wanted();
 TimedCall start(CUstream stream);
-void stop(const TimedCall& timed, const Calls& of, bool in_progress);
+// False: the call has no time, as `why` says.
+bool stop(const TimedCall& timed, const Calls& of, bool in_progress, TimingLost& why);
 void drop(const TimedCall& timed);
 
 // The thread that reads uses these. Places from made() on have not been used yet.

@@ -13,10 +13,9 @@
 #include "interpose/cupti/client.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/compute.h"
+#include "interpose/timing/cupti_calls.h"
 #include "interpose/timing/cupti_clock.h"
 #include "interpose/timing/cupti_matches.h"
-#include "interpose/timing/mode.h"
-#include "interpose/timing/results.h"
 
 namespace tprof::timing::cupti_look {
 namespace {
@@ -68,10 +67,13 @@ class Streams {
 class Looker {
  public:
   // The object lies in zeroed memory.
-  void begin(Compute* compute) { compute_ = compute; }
+  void begin(Compute* compute, const Results& to) {
+    compute_ = compute;
+    to_ = to;
+  }
 
-  void look(bool ending) {
-    open();
+  void look(bool ending, bool window_open) {
+    open(window_open);
     if (!clock_.ask() && clock_.at_ns() == 0) return;
     cupti::flush();
     read_buffers();
@@ -90,10 +92,10 @@ class Looker {
 
  private:
   // Records continue for a while after a window's end: calls made in it may still have to run.
-  void open() {
+  void open(bool window_open) {
     if (cupti::state() != cupti::State::in) return;
     const std::uint64_t now = now_ns();
-    if (!window_open()) {
+    if (!window_open) {
       if (!cupti::recording() || closed_ns_ != 0) return;
       closed_ns_ = now;
       return count_window(now);
@@ -121,7 +123,7 @@ class Looker {
     if (devices_ == told_ && now < tell_again_ns_) return;
     for (std::uint32_t i = 0; i < kTimedDevices; ++i) {
       if ((devices_ >> i & 1) == 0) continue;
-      results::add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
+      to_.add_clock(static_cast<int>(i), clock_.at_ns(), clock_.error_ns(), 0);
     }
     told_ = devices_;
     tell_again_ns_ = now + kTellEveryNs;
@@ -209,16 +211,16 @@ class Looker {
     const bool left = state == cupti::State::leaving || state == cupti::State::out;
     const Ran ran = time_of(std::bit_cast<LedgerKey>(call.of.key), found);
     if (found.impossible || (ran.any() && ran.start_ns + kSlackNs < call.of.host_ns)) {
-      return lose(TimingLost::impossible, call.of);
+      return to_.lose(TimingLost::impossible, call.of);
     }
     if (!ran.any()) {
       const bool over = streams_.newest(call.stream_id) > call.number;
       const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
-      return lose(over ? TimingLost::no_record : unread, call.of);
+      return to_.lose(over ? TimingLost::no_record : unread, call.of);
     }
     // Within the clock's error a kernel may seem to begin before its call.
     const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
-    results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
+    to_.add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
   }
 
   // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
@@ -236,6 +238,7 @@ class Looker {
   Streams streams_;
   CuptiClock clock_;
   Compute* compute_;
+  Results to_;
   std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
   std::uint64_t closed_ns_;  // when the window closed, while records still come; 0: otherwise
   std::uint32_t devices_;    // devices that had records, a bit each
@@ -254,24 +257,23 @@ void* room_for() {
 
 }  // namespace
 
-const char* enter() {
+const char* enter(const Results& to, bool window_open) {
   static_assert(std::is_trivial_v<Looker>);
   void* looker = room_for<Looker>();
   void* compute = room_for<Compute>();
   if (looker == nullptr || compute == nullptr) return "no memory";
   if (const char* why = cupti::enter()) return why;
   g_looker = static_cast<Looker*>(looker);
-  g_looker->begin(new (compute) Compute);
-  g_looker->look(false);
-  const bool wanted = window_open();
-  if (cupti::recording() || !wanted || cupti::state() == cupti::State::out) return nullptr;
+  g_looker->begin(new (compute) Compute, to);
+  g_looker->look(false, window_open);
+  if (cupti::recording() || !window_open || cupti::state() == cupti::State::out) return nullptr;
   g_looker = nullptr;
   cupti::leave([] {});
   return "CUPTI refuses";
 }
 
-bool look(bool ending) {
-  if (g_looker != nullptr) g_looker->look(ending);
+bool look(bool ending, bool window_open) {
+  if (g_looker != nullptr) g_looker->look(ending, window_open);
   return g_looker != nullptr;
 }
 

@@ -1,12 +1,26 @@
 // Reads CUPTI's records: times of calls, and how long the device was busy with kernels.
 #pragma once
 
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "interpose/thread/timed_call.h"
+
 namespace tprof::timing::cupti_look {
 
+// Where what was read goes.
+struct Results {
+  void (*add)(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns);
+  void (*lose)(TimingLost why, const Calls& of);
+  void (*add_clock)(int device, std::uint64_t at_ns, std::uint64_t error_ns,
+                    std::int64_t drift_ppb);
+};
+
 // Makes us CUPTI's client. Returns what keeps us from it, or null.
-const char* enter();
+const char* enter(const Results& to, bool window_open);
 // Reads what there is. Call it on one thread only, which flushes. False: we are no client.
-bool look(bool ending);
+bool look(bool ending, bool window_open);
 void after_fork();
 
 }  // namespace tprof::timing::cupti_look

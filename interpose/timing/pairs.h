@@ -73,12 +73,6 @@ extern constinit Pool g_pools[kPools];
 inline std::uint32_t number_of(const Pool& pool) {
   return static_cast<std::uint32_t>(&pool - g_pools);
 }
-// Puts a mark into a stream. captures: nothing may be recorded there. lost: no event was free, or
-// the driver refused.
-enum class Marked : std::uint8_t { made, captures, lost };
-[[gnu::cold]] Marked put_into(CUstream stream, const Mark& mark);
-bool times_by_events();
-
 // Returns the pool of `context`, and claims one if it has none yet. Null: there are too many.
 Pool* pool_of(CUcontext context);
 

@@ -34,6 +34,7 @@ std::atomic<bool> g_switched_off{false};  // by `tprof ctl`; calls that have beg
 
 void start_mode(const Mode& wanted, std::uint32_t every) {
   if (wanted.look == nullptr || !results::begin() || !own_thread::begin(wanted.look)) return;
+  wanted.begins();
   g_every.store(every, std::memory_order_relaxed);
   g_mode.store(&wanted, std::memory_order_relaxed);
   g_on.store(true, std::memory_order_relaxed);

@@ -33,16 +33,6 @@ inline bool on() {
 inline constexpr std::uint64_t kNoNumber = UINT64_MAX;  // take one that no other call has
 [[gnu::cold]] TimedCall start(CUstream stream, std::uint64_t number);
 
-// Calls of one ledger row that have one time together. Most often it is one call.
-struct Calls {
-  LedgerKey::Words key;
-  std::uint64_t calls;
-  std::uint64_t count;    // sum of the API's counts
-  std::uint64_t seq;      // of the first call
-  std::uint64_t host_ns;  // when that call began
-  std::uint32_t tid;      // the thread that made it
-  bool computes = false;  // a graph, or a copy in a stream that computes
-};
 // Call this after the real call, if it was accepted, whether or not it is timed. `in_progress`: its
 // work is still being enqueued.
 [[gnu::cold]] void stop(const TimedCall& timed, CUstream stream, const Calls& of, bool in_progress);
