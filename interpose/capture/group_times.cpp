@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "interpose/timing/busy.h"
+#include "interpose/exposure/busy.h"
 
 namespace tprof {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "interpose/timing/busy.h"
+#include "interpose/exposure/busy.h"
 
 namespace tprof {
 
@@ -18,7 +18,8 @@ bool waits_for_group(const Thread& t, const Record& r, std::uint8_t function) {
   return t.group_depth != 0 && function != kMetaLaunch && !is_copy(r.bucket);
 }
 
-// Tells timing/busy.h what the call does to its stream. True: it is work of a stream that computes.
+// Tells exposure/busy.h what the call does to its stream. True: it is work of a stream that
+// computes.
 bool follow(const Record& r, std::uint8_t function) {
   namespace busy = timing::busy;
   cudaStream_t stream = stream_of(r);

@@ -2,8 +2,8 @@
 // They count nothing and start nothing; with TPROF_MEMORY=1 the memory is booked.
 #include "interpose/books/calls.h"
 #include "interpose/capture/memory.h"
+#include "interpose/exposure/busy.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/timing/busy.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;

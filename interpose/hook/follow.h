@@ -1,13 +1,13 @@
-// The steps that followed calls report to timing/busy.h, as the rows of the API tables name them.
+// The steps that followed calls report to exposure/busy.h, as the rows of the API tables name them.
 // The runtime's functions and the driver's share them.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/exposure/busy.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
-#include "interpose/timing/busy.h"
 
 namespace tprof::hook {
 

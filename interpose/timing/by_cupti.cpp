@@ -1,11 +1,11 @@
-// TPROF_TIMING=cupti: CUPTI records what each call has the device do. cupti_look.cpp reads it.
+// TPROF_TIMING=cupti: CUPTI records what each call has the device do. cupti/look.cpp reads it.
 #include <cstdlib>
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/complain.h"
+#include "interpose/cupti/calls.h"
 #include "interpose/cupti/client.h"
-#include "interpose/timing/cupti_calls.h"
-#include "interpose/timing/cupti_look.h"
+#include "interpose/cupti/look.h"
 #include "interpose/timing/mode.h"
 #include "interpose/timing/own_thread.h"
 #include "interpose/timing/results.h"

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "interpose/base/free_list.h"
+#include "interpose/exposure/exposure.h"
 #include "interpose/timing/comm_order.h"
-#include "interpose/timing/exposure.h"
 #include "interpose/timing/timing.h"
 
 namespace tprof::timing {

@@ -10,7 +10,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/pages.h"
 #include "interpose/driver/events.h"
-#include "interpose/timing/busy.h"
+#include "interpose/exposure/busy.h"
 #include "interpose/timing/device_clock.h"
 #include "interpose/timing/mode.h"
 #include "interpose/timing/pairs.h"

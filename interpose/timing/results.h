@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "interpose/timing/exposure.h"
+#include "interpose/exposure/exposure.h"
 #include "interpose/timing/timing.h"
 
 namespace tprof::timing::results {

@@ -1,5 +1,5 @@
-// timing/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
-#include "interpose/timing/exposure.h"
+// exposure/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
+#include "interpose/exposure/exposure.h"
 
 #include <algorithm>
 #include <memory>

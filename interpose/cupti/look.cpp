@@ -1,4 +1,4 @@
-#include "interpose/timing/cupti_look.h"
+#include "interpose/cupti/look.h"
 
 #include <sys/mman.h>
 
@@ -10,12 +10,12 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/cupti/buffers.h"
+#include "interpose/cupti/calls.h"
 #include "interpose/cupti/client.h"
+#include "interpose/cupti/clock.h"
+#include "interpose/cupti/matches.h"
+#include "interpose/exposure/compute.h"
 #include "interpose/session/session.h"
-#include "interpose/timing/compute.h"
-#include "interpose/timing/cupti_calls.h"
-#include "interpose/timing/cupti_clock.h"
-#include "interpose/timing/cupti_matches.h"
 
 namespace tprof::timing::cupti_look {
 namespace {

@@ -1,4 +1,4 @@
-#include "interpose/timing/cupti_calls.h"
+#include "interpose/cupti/calls.h"
 
 #include <sys/mman.h>
 
@@ -7,8 +7,8 @@
 
 #include "interpose/base/free_list.h"
 #include "interpose/cupti/client.h"
+#include "interpose/exposure/busy.h"
 #include "interpose/thread/thread.h"
-#include "interpose/timing/busy.h"
 
 namespace tprof::timing::cupti_calls {
 namespace {

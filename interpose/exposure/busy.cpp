@@ -1,4 +1,4 @@
-#include "interpose/timing/busy.h"
+#include "interpose/exposure/busy.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/hash.h"
 #include "interpose/driver/events.h"
+#include "interpose/exposure/exposure.h"
 #include "interpose/thread/extras.h"
 #include "interpose/thread/thread.h"
-#include "interpose/timing/exposure.h"
 
 namespace tprof::timing::busy {
 namespace {

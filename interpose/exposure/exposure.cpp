@@ -1,4 +1,4 @@
-#include "interpose/timing/exposure.h"
+#include "interpose/exposure/exposure.h"
 
 #include <sys/mman.h>
 

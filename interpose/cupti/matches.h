@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "interpose/timing/cupti_calls.h"
+#include "interpose/cupti/calls.h"
 
 namespace tprof::timing {
 
