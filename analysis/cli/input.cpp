@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/names.h"
+#include "report/words.h"
 #include "interpose/format/settings.h"
 #include "job/jobs.h"
 #include "read/error.h"
@@ -104,7 +105,7 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
-    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(f.text));
+    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(report::sentence(f.text)));
   }
 }
 

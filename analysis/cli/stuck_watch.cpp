@@ -29,7 +29,7 @@ void watch(const Options& o, const fs::path& folder, const std::string& run_id, 
            [](const diagnose::Finding& f) {
              fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
            },
-       .wanted = [](const diagnose::Finding& f) { return f.kind == "hang"; },
+       .wanted = [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::hang; },
        .is_ours = [ours](const live::Target& t) { return live::descends_from(t.pid, ours); }},
       signals.before());
   while (dog.look_until_over(signals, dog.often_enough()) &&

@@ -14,8 +14,8 @@ namespace {
 // rank that only waits may seem stuck a moment before those that it waits for. Other kinds may show
 // for a while in a job that has just begun or is about to end: ranks that are not there yet, files
 // that are not whole.
-bool is_certain(const std::string& kind) {
-  return kind == "hang" || kind == "mismatch";
+bool is_certain(diagnose::Kind kind) {
+  return kind == diagnose::Kind::hang || kind == diagnose::Kind::mismatch;
 }
 
 std::chrono::nanoseconds cpu_time() {
@@ -86,7 +86,7 @@ std::chrono::nanoseconds Watchdog::often_enough() const {
 
 void Watchdog::tell_new(bool over) {
   const auto now = Clock::now();
-  std::map<std::string, Found> found;  // by kind
+  std::map<diagnose::Kind, Found> found;
   for (const diagnose::Finding& f : said_->findings) {
     const bool wanted = !watched_.wanted || watched_.wanted(f);
     if (f.severity == diagnose::Severity::note || !wanted) continue;
@@ -114,7 +114,7 @@ std::vector<live::Target> Watchdog::targets_of(const diagnose::Finding& f) const
   return targets;
 }
 
-void Watchdog::tell(const std::string& kind, const std::vector<live::ToTell>& findings) {
+void Watchdog::tell(diagnose::Kind kind, const std::vector<live::ToTell>& findings) {
   const bool nobodys =
       std::ranges::all_of(findings, [](const live::ToTell& f) { return f.targets.empty(); });
   if (watched_.is_ours && nobodys) return;

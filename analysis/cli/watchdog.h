@@ -50,21 +50,21 @@ class Watchdog {
   diagnose::Diagnosed check(bool lines) const;
   bool may_be_stuck();
   void tell_new(bool over);
-  void tell(const std::string& kind, const std::vector<live::ToTell>& findings);
+  void tell(diagnose::Kind kind, const std::vector<live::ToTell>& findings);
   std::vector<live::Target> targets_of(const diagnose::Finding& finding) const;
 
   const Watched watched_;
   const sigset_t mask_;
   Look look_;
   std::optional<diagnose::Diagnosed> said_;
-  std::set<std::string> told_;  // kinds of findings
+  std::set<diagnose::Kind> told_;
   // The last look's findings of one kind.
   struct Found {
     Clock::time_point since;  // every look since then found one
     std::vector<std::vector<std::int64_t>> ranks;
     std::vector<live::ToTell> to_tell;
   };
-  std::map<std::string, Found> found_;
+  std::map<diagnose::Kind, Found> found_;
   struct Progress {
     std::uint64_t calls = 0;
     Clock::time_point since;

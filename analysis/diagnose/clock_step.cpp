@@ -1,6 +1,4 @@
 // Finds hosts whose wall clock was set while the job ran.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,9 +10,6 @@ namespace tprof::diagnose {
 namespace {
 
 using read::Anchor;
-
-constexpr Kind kBack{"clock_step", Severity::warning};
-constexpr Kind kForward{"clock_step", Severity::note};
 
 struct Step {
   double size_ns = 0;  // signed; 0: none
@@ -72,13 +67,14 @@ void clock_steps(const Case& c, Findings& found) {
   for (const auto& [boot, host] : hosts) {
     const auto& [processes, step] = host;
     const bool back = step.size_ns < 0;
-    add(found, back ? kBack : kForward, processes,
-        fmt::format("the wall clock of {} ({}) was set {} by {} between {} and {}",
-                    processes[0]->header.host, names_of(processes), back ? "back" : "forward",
-                    duration(static_cast<std::int64_t>(std::min(std::abs(step.size_ns), 9e18))),
-                    utc(step.after_ns), utc(step.before_ns)),
-        "times of this host before and after it do not compare with other hosts' times: keep the "
-        "clocks with chrony or ntpd, and set them before the job starts");
+    const auto size = static_cast<std::int64_t>(std::min(std::abs(step.size_ns), 9e18));
+    add(found, Kind::clock_step, processes,
+        {{"host", processes[0]->header.host},
+         {"back", back},
+         {"by", Ns{size}},
+         {"from", Time{step.after_ns}},
+         {"to", Time{step.before_ns}}})
+        .severity = back ? Severity::warning : Severity::note;
   }
 }
 

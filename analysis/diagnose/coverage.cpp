@@ -16,15 +16,9 @@ namespace {
 
 using read::Process;
 
-constexpr Kind kMissedCalls{"missed", Severity::warning};
-constexpr Kind kMisspelt{"misspelt_setting", Severity::warning};
-constexpr Kind kBadValue{"bad_setting", Severity::warning};
-constexpr Kind kVersionsDiffer{"versions_differ", Severity::warning};
-constexpr Kind kNoNccl{"no_nccl", Severity::note};
-
-// " (ranks 1,2)", or nothing if it is all of them.
-std::string some(const Processes& of, const job::Job& job) {
-  return of.size() == job.processes.size() ? "" : " (" + names_of(of) + ")";
+// Returns nullopt if it is all of them.
+std::optional<Processes> some(const Processes& of, const job::Job& job) {
+  return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
 }
 
 // Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
@@ -45,10 +39,12 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
     const auto& [paths, processes] = holders;
     std::vector<const Variables*> set;
     for (const Process* p : processes) set.push_back(&*p->header.config);
-    const Meaning m = meaning_of(kind, set);
-    if (m.text.empty()) continue;
-    add(found, {kind.c_str(), m.severity}, processes,
-        fmt::format("{}{}: {}", fmt::join(paths, ", "), some(processes, c.job), m.text), m.next);
+    const auto limit = limit_of(kind, set);
+    if (!limit) continue;
+    add(found, limit->kind, processes,
+        {{"paths", fmt::format("{}", fmt::join(paths, ", "))},
+         {"some", some(processes, c.job)},
+         {"set", limit->set}});
   }
 }
 
@@ -66,30 +62,30 @@ void missed(const Case& c, Findings& found) {
     }
   }
   if (holders.empty()) return;
-  std::vector<std::string> list;
+  Facts list;
   for (const auto& [name, n] : calls) {
-    list.push_back(fmt::format("{} of {} (counted: {})", n.first, name, n.second));
+    list.push_back({Say::missed_of, {{"missed", n.first}, {"name", name}, {"counted", n.second}}});
   }
   const bool dlsym = std::ranges::all_of(
       holders, [](const Process* p) { return in_force(p->header.config, Setting::dlsym); });
-  add(found, kMissedCalls, holders,
-      fmt::format("NCCL's NVTX ranges tell of calls that passed libtprof.so by{}: {}",
-                  some(holders, c.job), fmt::join(list, ", ")),
-      std::string(dlsym ? ""
-                        : "set TPROF_DLSYM=1 for functions taken with dlsym (ctypes, cffi); ") +
-          "calls through RTLD_DEEPBIND, or of an NCCL that is linked in, are not counted");
+  add(found, Kind::missed, holders,
+      {{"some", some(holders, c.job)}, {"calls", list}, {"dlsym", dlsym}});
 }
 
 // Reports each once, for the first group of ranks with equal variables that has it.
 void misspelt(const Case& c, Findings& found) {
   std::map<Variables, Processes> alike;
   for (const Process* p : c.job.processes) alike[p->header.config].push_back(p);
-  std::set<std::string> said;
+  Facts said;
   for (const auto& [config, processes] : alike) {
     Findings here;
     settings(config, processes, here);
     for (Finding& f : here) {
-      if (said.insert(f.text).second) found.push_back(std::move(f));
+      Fact text = f.text;
+      std::erase_if(text.values, [](const Named& v) { return v.name == std::string_view("who"); });
+      if (std::ranges::find(said, text) != said.end()) continue;
+      said.push_back(std::move(text));
+      found.push_back(std::move(f));
     }
   }
 }
@@ -102,13 +98,11 @@ void versions(const Case& c, std::optional<std::int64_t> read::Header::*version,
     if (p->header.*version) served[*(p->header.*version)].push_back(p);
   }
   if (served.size() < 2) return;
-  std::vector<std::string> list;
+  Facts list;
   for (const auto& [v, processes] : served) {
-    list.push_back(fmt::format("{} on {}", v, names_of(processes)));
+    list.push_back({Say::version_on, {{"version", v}, {"who", processes}}});
   }
-  add(found, kVersionsDiffer, {},
-      fmt::format("the ranks have different versions of {}: {}", what, fmt::join(list, ", ")),
-      "give all ranks the same libraries");
+  add(found, Kind::versions_differ, {}, {{"what", std::string(what)}, {"versions", list}});
 }
 
 // Reports a job that has loaded NCCL while no call of it was seen: its calls may bypass the
@@ -119,11 +113,7 @@ void no_collectives(const Case& c, Findings& found) {
   const auto any = [&](auto has) { return !select(processes, has).empty(); };
   const bool loaded = any([](const Process& p) { return !p.header.nccl_path.empty(); });
   if (!loaded || any([](const Process& p) { return !p.comms.empty(); })) return;
-  add(found, kNoNccl, processes,
-      fmt::format("a job of {} ranks has loaded NCCL, and no call of it was seen",
-                  *c.job.world_size),
-      "if it does use NCCL, that is linked in, or its functions are taken with dlsym "
-      "(ctypes.CDLL)");
+  add(found, Kind::no_nccl, processes, {{"world_size", c.job.world_size}});
 }
 
 void coverage(const Case& c, Findings& found) {
@@ -147,16 +137,17 @@ void settings(const Variables& variables, const Processes& where, Findings& foun
   for (const auto& [name, value] : variables) {
     if (is_unknown_setting(name)) {
       const std::string_view nearest = nearest_setting(name);
-      add(found, kMisspelt, where, name + " is not a setting, so it does nothing",
-          nearest.empty() ? "the settings are in the README"
-                          : fmt::format("did you mean {}?", nearest));
+      add(found, Kind::misspelt_setting, where,
+          {{"name", name}, {"nearest", std::string(nearest)}});
       continue;
     }
     const auto* setting = std::ranges::find(kSettings, std::string_view(name), &SettingInfo::name);
     if (setting == std::end(kSettings) || value.empty() || setting->accepts(value)) continue;
-    add(found, kBadValue, where,
-        fmt::format("{}={} is not understood; in force is {}", name, value, setting->fallback),
-        fmt::format("expected {}", setting->values));
+    add(found, Kind::bad_setting, where,
+        {{"name", name},
+         {"value", value},
+         {"fallback", std::string(setting->fallback)},
+         {"values", std::string(setting->values)}});
   }
 }
 

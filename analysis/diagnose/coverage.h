@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,14 +18,14 @@ using read::Variables;
 // True if an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on with these variables.
 bool in_force(const Variables& set, Setting opt_in);
 
-// The meaning of a kind of library or tool in a process (kinds: interpose/format/coverage.h).
-struct Meaning {
-  Severity severity = Severity::note;
-  std::string_view text;  // follows "X is loaded: " or the like; empty: nothing to say
-  std::string next;       // never advises a setting that is in force already
+// How a library or tool in a process limits what was seen.
+struct Limit {
+  Kind kind;
+  std::string set;  // "A=1 and B=1": the opt-ins that let it be seen and are not in force
 };
-// `all_set`: the variables of each process that holds it.
-Meaning meaning_of(std::string_view kind, const std::vector<const Variables*>& all_set);
+// Returns nullopt for a note (interpose/format/coverage.h) that limits nothing, with the variables
+// of each process that holds it.
+std::optional<Limit> limit_of(std::string_view note, const std::vector<const Variables*>& all_set);
 
 // Reports settings that do not do what was meant: unknown names and bad values, among all
 // variables.

@@ -78,8 +78,8 @@ bool complete(const job::Job& job, const Findings& findings) {
   });
   // Ranks that are all there can still have done different things.
   return known && std::ranges::none_of(findings, [](const Finding& f) {
-           return (f.severity == Severity::error && f.kind != kMismatchKind.name) ||
-                  (f.severity == Severity::warning && f.kind == "not_closed");
+           return (f.severity == Severity::error && f.kind != Kind::mismatch) ||
+                  (f.severity == Severity::warning && f.kind == Kind::not_closed);
          });
 }
 

@@ -16,14 +16,6 @@ namespace {
 using read::End;
 using read::Process;
 
-constexpr Kind kRunning{"running", Severity::note};
-constexpr Kind kFreshSnapshot{"snapshot", Severity::note};
-constexpr Kind kOldSnapshot{"snapshot", Severity::warning};
-constexpr Kind kEndedIdle{"not_closed", Severity::note};
-constexpr Kind kKilled{"not_closed", Severity::warning};
-constexpr Kind kPartial{"partial", Severity::error};
-constexpr Kind kLost{"lost", Severity::error};
-
 // A live process renews its snapshot every minute, and every ten seconds while it makes calls.
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
 
@@ -32,14 +24,6 @@ bool fresh(const Processes& snapshots) {
   clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   return now_ns - oldest_ns(snapshots) < kMayLiveNs;
-}
-
-std::string lost(const Processes& who) {
-  const Processes known = select(who, [](const Process& p) { return p.ledger.has_value(); });
-  std::string text = " did not close, and there is no ring file";
-  if (!known.empty()) text += ": the counts are exact until " + utc(oldest_ns(known)) + " at least";
-  if (known.size() == who.size()) return text;
-  return text + "; of " + counted(who.size() - known.size(), "process") + " nothing is known";
 }
 
 bool has_unfinished(const Process& p) {
@@ -66,9 +50,8 @@ bool all_were_idle(const job::Job& job) {
 }
 
 void not_closed(const Case& c, Findings& found) {
-  const auto say = [&](const Processes& who, const Kind& kind, const std::string& text,
-                       const char* next = "") {
-    if (!who.empty()) add(found, kind, who, names_of(who) + text, next);
+  const auto say = [&](const Processes& who, Kind kind, Severity severity, Values values = {}) {
+    if (!who.empty()) add(found, kind, who, std::move(values)).severity = severity;
   };
   const auto ended = [&](End end) {
     return select(c.job.processes, [&](const Process& p) { return p.end == end && !p.snapshot; });
@@ -76,32 +59,25 @@ void not_closed(const Case& c, Findings& found) {
   const Processes seen = select(c.job.processes, [](const Process& p) { return p.snapshot; });
   if (!seen.empty()) {
     const bool may_live = fresh(seen);
-    say(seen, may_live ? kFreshSnapshot : kOldSnapshot,
-        " did not close, and no ring file is to be seen from here: known by snapshot until " +
-            utc(oldest_ns(seen)) + " or later; whether the program still runs is not known",
-        may_live ? "" : "tprof recover on the host that it ran on, or with --force");
+    say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
+        {{"until", Time{oldest_ns(seen)}}, {"may_live", may_live}});
   }
-  const Processes running = ended(End::running);
-  say(running, kRunning,
-      running.size() == 1 ? " is still running: the counts are as of now"
-                          : " are still running: the counts are as of now");
+  say(ended(End::running), Kind::running, Severity::note);
   const bool idle = all_were_idle(c.job);
   Processes well;
   Processes killed;
   for (const Process* p : ended(End::recovered)) {
     (!has_unfinished(*p) && (idle || p->comms.empty()) ? well : killed).push_back(p);
   }
-  say(well, kEndedIdle,
-      " ended without closing: killed by a signal, or a way of ending that tprof does not see; no "
-      "call was open, and the counts are exact");
-  say(killed, kKilled,
-      " did not close (killed or crashed): the counts are exact, recovered from the ring file");
-  say(ended(End::partial), kPartial,
-      " did not close, and not all counts fitted into the ring file (disk full, less than 1 GiB "
-      "left in /dev/shm, or a file size limit): the counts are lower bounds",
-      "free space where the ring file was, or raise ulimit -f");
+  say(well, Kind::not_closed, Severity::note, {{"idle", true}});
+  say(killed, Kind::not_closed, Severity::warning, {{"idle", false}});
+  say(ended(End::partial), Kind::partial, Severity::error);
   const Processes gone = ended(End::lost);
-  if (!gone.empty()) say(gone, kLost, lost(gone));
+  const Processes known = select(gone, [](const Process& p) { return p.ledger.has_value(); });
+  const auto count = [](std::size_t n) { return n == 0 ? std::nullopt : std::optional(n); };
+  const auto until = known.empty() ? std::nullopt : std::optional(Time{oldest_ns(known)});
+  say(gone, Kind::lost, Severity::error,
+      {{"until", until}, {"unknown", count(gone.size() - known.size())}});
 }
 
 }  // namespace

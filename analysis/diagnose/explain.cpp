@@ -17,8 +17,8 @@ using read::End;
 using read::Process;
 
 struct Relation {
-  std::string_view cause;
-  std::string_view effect;
+  Kind cause;
+  Kind effect;
   // If set, the effect becomes evidence of the first cause on the same communicator. Otherwise it
   // is dropped, since the cause covers it.
   bool with_cause = false;
@@ -27,13 +27,13 @@ struct Relation {
 // Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
 // a mismatch explains a hang or a stop.
 constexpr Relation kRelations[] = {
-    {"missing_rank", "missing_member"},  // the world size already told which
-    {"hang", "not_closed"},
-    {"hang", "unfinished"},
-    {"stopped", "not_closed"},
-    {"stopped", "unfinished"},
-    {"mismatch", "hang", true},
-    {"mismatch", "stopped", true},
+    {Kind::missing_rank, Kind::missing_member},  // the world size already told which
+    {Kind::hang, Kind::not_closed},
+    {Kind::hang, Kind::unfinished},
+    {Kind::stopped, Kind::not_closed},
+    {Kind::stopped, Kind::unfinished},
+    {Kind::mismatch, Kind::hang, true},
+    {Kind::mismatch, Kind::stopped, true},
 };
 
 void apply(const Relation& relation, Findings& findings) {
@@ -51,7 +51,7 @@ void apply(const Relation& relation, Findings& findings) {
     said.push_back(&f);
     if (!relation.with_cause) continue;
     auto& evidence = cause->second->evidence;
-    evidence.push_back("then " + f.text);
+    evidence.push_back({Say::then, {{"what", f.text}}});
     evidence.insert(evidence.end(), f.evidence.begin(), f.evidence.end());
   }
   if (said.empty()) return;
@@ -148,10 +148,10 @@ void add_who_fell_silent(Processes killed, Finding& about) {
   if (!one_host || longer < kSilentNs) return;
   about.evidence.insert(
       about.evidence.begin(),
-      fmt::format("{} was last heard of at {}, the others for {} more (at every call, and at "
-                  "least five times a second)",
-                  name_of(first), utc(end_ns(first)), duration(longer)));
-  about.next = where_to_look(first);
+      as_is(fmt::format("{} was last heard of at {}, the others for {} more (at every call, and at "
+                        "least five times a second)",
+                        name_of(first), utc(end_ns(first)), duration(longer))));
+  about.next = as_is(where_to_look(first));
 }
 
 // Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
@@ -161,7 +161,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   // more.
   auto about = findings.end();
   for (auto f = findings.begin(); f != findings.end(); ++f) {
-    if (f->severity == Severity::error || (f->kind != "stopped" && f->kind != "not_closed"))
+    if (f->severity == Severity::error || (f->kind != Kind::stopped && f->kind != Kind::not_closed))
       continue;
     if (about == findings.end() || about->severity < f->severity) about = f;
   }
@@ -195,13 +195,13 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   const bool named = std::ranges::any_of(ranks_of(who), [&](std::int64_t rank) {
     return std::ranges::binary_search(about->ranks, rank);
   });
-  about->evidence.insert(about->evidence.begin(), text);
-  if ((about->kind == "stopped" && named) || about->severity == Severity::note) return;
-  about->kind = "stopped";
+  about->evidence.insert(about->evidence.begin(), as_is(text));
+  if ((about->kind == Kind::stopped && named) || about->severity == Severity::note) return;
+  about->kind = Kind::stopped;
   about->ranks = ranks_of(first);
   std::swap(about->evidence[0], about->text);
-  if (!unknown.empty()) about->evidence.push_back(unknown_since(unknown));
-  about->next = where_to_look(*who[0]);
+  if (!unknown.empty()) about->evidence.push_back(as_is(unknown_since(unknown)));
+  about->next = as_is(where_to_look(*who[0]));
   std::rotate(findings.begin(), about, about + 1);
 }
 

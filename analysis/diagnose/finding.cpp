@@ -1,12 +1,7 @@
 #include "diagnose/finding.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
-
-#include "diagnose/names.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -19,10 +14,20 @@ void worst_first(Findings& findings) {
 
 }  // namespace
 
-Finding& add(Findings& to, const Kind& kind, const Processes& who, std::string text,
-             std::string next) {
-  to.push_back({kind.name, kind.severity, ranks_of(who), std::move(text), std::move(next)});
+Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
+  values.emplace_back("who", who);
+  to.push_back({.kind = kind,
+                .severity = row_of(kind).severity,
+                .ranks = ranks_of(who),
+                .text = {say(kind), std::move(values)}});
   return to.back();
+}
+
+void shorten(Facts& list, std::size_t most) {
+  if (list.size() <= most) return;
+  const std::size_t more = list.size() - most;
+  list.resize(most);
+  list.push_back({Say::more, {{"more", more}}});
 }
 
 bool healthy(const Findings& findings) {
@@ -36,10 +41,11 @@ void order_and_cap(Findings& findings) {
     std::size_t n = 0;
     Finding rest{};
   };
-  std::map<std::string, OfKind> kinds;
+  std::map<std::string_view, OfKind> kinds;  // by name
   std::erase_if(findings, [&](const Finding& f) {
-    auto& [n, rest] = kinds[f.kind];
+    auto& [n, rest] = kinds[name_of(f.kind)];
     if (++n <= kMaxOfKind) return false;
+    rest.kind = f.kind;
     rest.severity = std::max(rest.severity, f.severity);
     rest.ranks.insert(rest.ranks.end(), f.ranks.begin(), f.ranks.end());
     return true;
@@ -49,9 +55,8 @@ void order_and_cap(Findings& findings) {
     if (n <= kMaxOfKind) continue;
     std::ranges::sort(rest.ranks);
     rest.ranks.erase(std::unique(rest.ranks.begin(), rest.ranks.end()), rest.ranks.end());
-    rest.kind = kind;
-    rest.text = fmt::format("and {} more findings of kind {}{}", text::thousands(n - kMaxOfKind),
-                            kind, rest.ranks.empty() ? "" : ": " + names_of(rest.ranks));
+    rest.text = {Say::more_of_kind,
+                 {{"more", n - kMaxOfKind}, {"kind", std::string(kind)}, {"ranks", rest.ranks}}};
     findings.push_back(std::move(rest));
   }
   worst_first(findings);

@@ -1,4 +1,5 @@
-// One thing that is missing, incomplete or contradictory in the traces of a job.
+// One thing that is missing, incomplete or contradictory in the traces of a job, as data: report/
+// makes the sentences. It refers to processes, so it lives no longer than their traces.
 #pragma once
 
 #include <cstdint>
@@ -7,41 +8,40 @@
 #include <utility>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "diagnose/facts.h"
 
 namespace tprof::diagnose {
 
-enum class Severity { note, warning, error };
-inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
+// What is lost by it, as far as a diagnosis can tell.
+struct Cost {
+  std::int64_t ns = 0;        // in the whole run
+  std::int64_t doubt_ns = 0;  // the most by which that may be wrong
+  double share = 0;           // of the run's time
+};
 
 struct Finding {
-  std::string kind;
+  Kind kind{};
   Severity severity = Severity::note;
   std::vector<std::int64_t> ranks{};
-  std::string text{};  // one sentence
-  std::string next{};  // what to do; empty: nothing
+  Fact text{};
+  std::optional<Fact> next{};  // what to do; nullopt: what the words of `text` advise
   // The place of the problem, as far as it is known.
   std::string communicator{};                       // id; empty: none
   std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it
   // Half-open range that contains the collective, as narrow as is known.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> between = std::nullopt;
   std::string function{};
-  std::vector<std::string> evidence{};  // observations, a sentence each
+  std::optional<Cost> cost{};
+  Facts evidence{};
 
   const char* severity_name() const { return kSeverityNames[static_cast<int>(severity)]; }
 };
 
 using Findings = std::vector<Finding>;
 
-// A kind of finding; each diagnosis declares its own.
-struct Kind {
-  const char* name;
-  Severity severity;
-};
-
-// Appends a finding and returns it, so that the caller can set its other fields.
-Finding& add(Findings& to, const Kind& kind, const Processes& who, std::string text,
-             std::string next = "");
+// Appends a finding that says what its kind does, and returns it, so that the caller can set its
+// other fields. Its values are these, and `who`.
+Finding& add(Findings& to, Kind kind, const Processes& who, Values values = {});
 
 bool healthy(const Findings& findings);  // true if all are notes
 

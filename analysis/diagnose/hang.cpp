@@ -21,10 +21,6 @@ using read::End;
 using read::Process;
 
 // Calls wait, or waited when the job ended, for ranks that never came, for each other, or for the
-// device.
-constexpr Kind kHanging{"hang", Severity::error};
-// Ranks ended while the others got further.
-constexpr Kind kStopped{"stopped", Severity::warning};
 
 // A process may be killed inside a call that takes microseconds: that is not a hang.
 constexpr std::int64_t kHangNs = 1'000'000'000;
@@ -129,12 +125,18 @@ class HeldUp {
 
   Finding& add(bool hang, const Processes& who, std::string text, const Communicator* communicator,
                std::optional<std::uint64_t> seq, const std::string& function) {
-    Finding& f = diagnose::add(found_, hang ? kHanging : kStopped, who, std::move(text));
+    Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
+    f.text = as_is(std::move(text));
     if (communicator != nullptr) f.communicator = communicator->id;
     f.seq = seq;
     f.function = function;
     add_standing(case_, waits_, who, f);
     return f;
+  }
+
+  static void lead_with(const std::vector<std::string>& evidence, Finding& f) {
+    const Facts first = as_is(evidence);
+    f.evidence.insert(f.evidence.begin(), first.begin(), first.end());
   }
 
   void add_inside(const Place& place) {
@@ -166,14 +168,14 @@ class HeldUp {
       evidence.emplace_back("every rank came: nobody is missing");
       if (hang) {
         evidence.back() += ", so the devices or the network hold it up";
-        f.next = "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)";
+        f.next = as_is("look at the network and at NCCL's own log (NCCL_DEBUG=INFO)");
       }
     }
     if (!running && !call.since_ns) {
       evidence.emplace_back("how long it stood there, lines tell");
     }
     if (missed != nullptr) evidence.push_back(callers(*missed));
-    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
+    lead_with(evidence, f);
   }
 
   void add_absent(const Place& place) {
@@ -208,12 +210,12 @@ class HeldUp {
             m.communicator, m.seq, function);
     std::vector<std::string> evidence{callers(m)};
     if (stood != nullptr) evidence.push_back(inside(*stood));
-    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
+    lead_with(evidence, f);
     if (!closed) {
-      f.evidence.push_back(name_of(*who[0]) +
-                           " was in no call that tprof records: look at its own code (an "
-                           "exception, data loading) and at waits for the device "
-                           "(cudaStreamSynchronize is not recorded)");
+      f.evidence.push_back(as_is(name_of(*who[0]) +
+                                 " was in no call that tprof records: look at its own code (an "
+                                 "exception, data loading) and at waits for the device "
+                                 "(cudaStreamSynchronize is not recorded)"));
     }
   }
 
@@ -252,10 +254,10 @@ class HeldUp {
                      first.open != nullptr ? first.open->function
                      : first.called        ? first.called->event.name
                                            : "");
-    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
-    f.next =
+    lead_with(evidence, f);
+    f.next = as_is(
         "calls that wait for each other must be made in the same order on all ranks; sends and "
-        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)";
+        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)");
   }
 
   // Adds the limits that hold for every place.
@@ -267,20 +269,20 @@ class HeldUp {
     const Processes killed = ended(End::recovered);
     const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
     if (!killed.empty()) {
-      f.evidence.push_back(names_of(killed) +
-                           " did not close (killed or crashed); the counts are exact");
+      f.evidence.push_back(
+          as_is(names_of(killed) + " did not close (killed or crashed); the counts are exact"));
     }
     for (const Processes& unknown : {ended(End::lost), ended(End::partial)}) {
       if (unknown.empty()) continue;
-      f.evidence.push_back("what " + names_of(unknown) + " did at the end is not known");
+      f.evidence.push_back(as_is("what " + names_of(unknown) + " did at the end is not known"));
     }
-    if (!snapshots.empty()) f.evidence.push_back(unknown_since(snapshots));
+    if (!snapshots.empty()) f.evidence.push_back(as_is(unknown_since(snapshots)));
     if (!case_.job.missing.empty()) {
-      f.evidence.push_back("nothing is known of " + names_of(case_.job.missing));
+      f.evidence.push_back(as_is("nothing is known of " + names_of(case_.job.missing)));
     }
-    f.evidence.emplace_back(
-        "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
-        "devices did");
+    f.evidence.push_back(
+        as_is("NCCL calls return when the work is enqueued: this is what the hosts called, not "
+              "what the devices did"));
   }
 
   const Case& case_;

@@ -1,7 +1,6 @@
 // Finds ranks that the others waited for, repeatedly or once for long.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cmath>
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/lateness.h"
@@ -10,8 +9,6 @@
 
 namespace tprof::diagnose {
 namespace {
-
-constexpr Kind kLate{"late", Severity::note};
 
 constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
 constexpr std::int64_t kLeastShare = 100;         // at least one part in this many of the time
@@ -38,26 +35,27 @@ void late(const Case& c, Findings& found) {
     if (!stands_out(r, l)) continue;
     const auto worst = std::ranges::find(l.worst, r.rank, &LateArrival::rank);
     if (worst == l.worst.end()) continue;
-    Finding& f = add(
-        found, kLate, {r.rank},
-        fmt::format("{} came last to {} of {} collectives, {} behind the last but one all together "
-                    "({:.1f} % of the time){}",
-                    name_of(*r.rank), text::thousands(r.last), text::thousands(r.collectives),
-                    duration(r.sum_ns),
-                    100 * static_cast<double>(r.sum_ns) / static_cast<double>(l.span_ns),
-                    l.across_hosts ? "" : ", of the ranks of its host"),
-        fmt::format("look at what it did before {}; all of them: tprof summary --by rank",
-                    utc(worst->realtime_ns)));
+    const double share = static_cast<double>(r.sum_ns) / static_cast<double>(l.span_ns);
+    Finding& f = add(found, Kind::late, {r.rank},
+                     {{"last", r.last},
+                      {"collectives", r.collectives},
+                      {"behind", Ns{r.sum_ns}},
+                      {"share", Percent{100 * share}},
+                      {"across_hosts", l.across_hosts},
+                      {"latest_at", Time{worst->realtime_ns}}});
+    f.cost = {.ns = r.sum_ns,
+              .doubt_ns = std::llround(static_cast<double>(r.last) * l.at_most_ns),
+              .share = share};
     f.communicator = worst->communicator;
     f.seq = worst->seq;
     f.between = {{worst->seq, worst->seq + 1}};
     f.function = collective_name(worst->bucket);
-    f.evidence.push_back(fmt::format("the latest: {} late to {}, collective {} of communicator {}",
-                                     duration(worst->late_ns), f.function, worst->seq,
-                                     text::printable(worst->communicator)));
-    f.evidence.emplace_back(
-        l.on_device ? "this is when the devices came to it"
-                    : "this is when the hosts called it: what the devices did then is not known");
+    f.evidence.push_back({Say::latest_arrival,
+                          {{"late", Ns{worst->late_ns}},
+                           {"function", f.function},
+                           {"seq", worst->seq},
+                           {"communicator", text::printable(worst->communicator)}}});
+    f.evidence.push_back({Say::arrivals_are, {{"on_device", l.on_device}}});
   }
 }
 

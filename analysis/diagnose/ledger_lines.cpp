@@ -9,18 +9,12 @@
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/names.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {
 
 using read::End;
 using read::Process;
-using text::thousands;
-
-constexpr Kind kSeqGap{"seq_gap", Severity::warning};
-constexpr Kind kDecreased{"ledger_decreased", Severity::error};
-constexpr Kind kDisagree{"ledger_lines", Severity::warning};
 
 // The key that a row of the ledger and the lines of its calls have in common.
 struct CallKey {
@@ -109,22 +103,22 @@ std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& 
     if (missing == 0 && numbers.twice() == 0) continue;
     comms.insert(comm);
     const auto first = missing != 0 ? std::optional(numbers.covered_until(0)) : std::nullopt;
-    Finding& f = add(
-        found, kSeqGap, {&p},
-        fmt::format(
-            "{}: communicator {}: of its collectives, although no line was dropped, {} {}",
-            name_of(p), id_of(p, comm), thousands(first ? missing : numbers.twice()),
-            first ? fmt::format("have no line, the first of them {}", *first) : "have two lines"),
-        "was the file edited or cut together? The counts come from the ledger and stand");
+    Finding& f = add(found, Kind::seq_gap, {&p},
+                     {{"communicator", id_of(p, comm)},
+                      {"collectives", first ? missing : numbers.twice()},
+                      {"gap", first.has_value()},
+         {"first", first}});
     f.communicator = id_of(p, comm);
     f.seq = first;
   }
   return comms;
 }
 
-std::string text(const CallSums& s) {
-  return fmt::format("{} calls, {} bytes{}", thousands(s.calls), thousands(s.bytes),
-                     s.unfinished == 0 ? "" : fmt::format(", {} unfinished", s.unfinished));
+Fact fact_of(const CallSums& s) {
+  return {Say::sums,
+          {{"calls", s.calls},
+           {"bytes", s.bytes},
+           {"unfinished", s.unfinished == 0 ? std::nullopt : std::optional(s.unfinished)}}};
 }
 
 void disagreement(const Process& p, const SumsOfLines& lines,
@@ -136,18 +130,17 @@ void disagreement(const Process& p, const SumsOfLines& lines,
   });
   if (both.empty()) return;
   const CallKey& first = both.begin()->first;
-  Finding& f = add(found, kDisagree, {&p},
-                   name_of(p) + ": ledger and event lines disagree although no line was dropped",
-                   "was the file edited or cut together? If not, this is a bug in tprof: please "
-                   "report it with this file (tprof anonymize takes names out)");
+  Finding& f = add(found, Kind::ledger_lines, {&p});
   f.communicator = first.comm ? id_of(p, *first.comm) : "";
   f.function = first.name;
   for (const auto& [key, sums] : both) {
-    f.evidence.push_back(fmt::format("{}{} of {}{}: the ledger has {}; the lines {}",
-                                     key.mode == Mode::captured ? "captured " : "", key.name,
-                                     key.dtype,
-                                     key.comm ? " on communicator " + id_of(p, *key.comm) : "",
-                                     text(sums.first), text(sums.second)));
+    f.evidence.push_back({Say::sums_differ,
+                          {{"captured", key.mode == Mode::captured},
+                           {"function", key.name},
+                           {"dtype", key.dtype},
+                           {"communicator", key.comm ? id_of(p, *key.comm) : ""},
+                           {"ledger", fact_of(sums.first)},
+                           {"lines", fact_of(sums.second)}}});
   }
   shorten(f.evidence, 6);
 }
@@ -166,11 +159,8 @@ void decreased_ledgers(const Case& c, Findings& found) {
     if (p->lane != 0) continue;  // counted once per file
     const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(p);
     if (ledgers == nullptr || ledgers->places.empty()) continue;
-    add(found, kDecreased, {p},
-        fmt::format("{}: a later ledger says less than an earlier one, in {}", name_of(*p),
-                    p->file),
-        "was the file edited or cut together? Its totals are not to be trusted")
-        .evidence = ledgers->places;
+    Finding& f = add(found, Kind::ledger_decreased, {p}, {{"file", p->file}});
+    for (const std::string& place : ledgers->places) f.evidence.push_back(as_is(place));
   }
 }
 

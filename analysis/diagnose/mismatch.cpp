@@ -88,20 +88,21 @@ Finding& add_parting(Findings& found, const Communicator& c, const Parting& p) {
 // Completes a finding with what the lines tell.
 void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
   if (!d.seq) {
-    f.text += p.end == p.same + 1 ? fmt::format("; they part at collective {}", p.same)
-                                  : fmt::format("; they part at one of the collectives {} to {}",
-                                                p.same, p.end - 1);
+    const bool one = p.end == p.same + 1;
+    f.text.values.emplace_back("where", Fact{one ? Say::part_at : Say::part_within,
+                                             {{"from", p.same}, {"to", p.end - 1}}});
     if (d.unknown.empty()) return;
-    f.evidence.push_back("which operation it is, lines do not tell: " + d.unknown);
-    f.next += "; for the operation, write the lines of these ranks (TPROF_RANKS, TPROF_QUOTA)";
+    f.evidence.push_back(as_is("which operation it is, lines do not tell: " + d.unknown));
+    f.text.values.emplace_back("lines_missing", true);
     return;
   }
   f.seq = d.seq;
   f.between = std::pair(*d.seq, *d.seq + 1);
   f.function = d.function;
-  f.text +=
-      fmt::format("; {} difference: collective {}", d.unknown.empty() ? "first" : "a", *d.seq);
-  f.evidence.insert(f.evidence.begin(), d.evidence.begin(), d.evidence.end());
+  f.text.values.emplace_back("where",
+                             Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}});
+  const Facts evidence = as_is(d.evidence);
+  f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
 }
 
 // Adds a finding for each place at which groups diverge; groups that are not compared join the
@@ -149,9 +150,8 @@ void mismatches(const Case& c, Findings& found) {
 }  // namespace
 
 bool differ(const Findings& found, const Communicator& c) {
-  return std::ranges::any_of(found, [&](const Finding& f) {
-    return f.kind == kMismatchKind.name && f.communicator == c.id;
-  });
+  return std::ranges::any_of(
+      found, [&](const Finding& f) { return f.kind == Kind::mismatch && f.communicator == c.id; });
 }
 
 Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p,
@@ -161,15 +161,12 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p,
     all.insert(all.end(), p.others.begin(), p.others.end());
     evidence.emplace_back("no side is the majority: either may be the wrong one");
   }
-  Finding& f =
-      add(found, kMismatchKind, processes_of(all),
-          fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks, text),
-          "look for what decides in the program whether, in which order and with what this call is "
-          "made: there something depends on the rank");
+  Finding& f = add(found, Kind::mismatch, processes_of(all),
+                   {{"communicator", c.id}, {"nranks", c.nranks}, {"what", as_is(text)}});
   f.communicator = c.id;
   if (p.end == p.same + 1) f.seq = p.same;
   f.between = std::pair(p.same, p.end);
-  f.evidence = std::move(evidence);
+  f.evidence = as_is(evidence);
   return f;
 }
 

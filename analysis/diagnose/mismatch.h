@@ -9,8 +9,6 @@
 
 namespace tprof::diagnose {
 
-inline constexpr Kind kMismatchKind{"mismatch", Severity::error};
-
 // True if a mismatch was found on this communicator.
 bool differ(const Findings& found, const Communicator& communicator);
 

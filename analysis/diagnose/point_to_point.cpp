@@ -1,22 +1,14 @@
 // Finds sends that nobody received and receives that nobody sent to, among ranks that closed. In a
 // process that was killed, a call may simply lack its other end.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
 #include "stats/totals.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {
-
-using text::thousands;
-
-constexpr Kind kUnmatched{"unmatched_p2p", Severity::warning};
-constexpr Kind kSizes{"p2p_sizes", Severity::warning};
 
 bool all_lines(const Member& m, const Case& c) {
   const auto& footer = m.process->footer;
@@ -25,10 +17,11 @@ bool all_lines(const Member& m, const Case& c) {
          !lines->refused.contains(m.comm->comm);
 }
 
-Finding& add_unmatched(Findings& found, const Communicator& c, const Kind& kind,
-                       const Processes& who, const std::string& text, const char* next) {
-  Finding& f = add(found, kind, who,
-                   fmt::format("communicator {} ({} ranks): {}", c.id, c.nranks, text), next);
+Finding& add_unmatched(Findings& found, const Communicator& c, Kind kind, const Processes& who,
+                       Values values) {
+  values.emplace_back("communicator", c.id);
+  values.emplace_back("nranks", c.nranks);
+  Finding& f = add(found, kind, who, std::move(values));
   f.communicator = c.id;
   return f;
 }
@@ -36,18 +29,19 @@ Finding& add_unmatched(Findings& found, const Communicator& c, const Kind& kind,
 void add_pair(const Communicator& c, const Member& from, const Member& to,
               const collect::Channel& sent, const collect::Channel& received, Findings& found) {
   const bool unmatched = sent.calls != received.calls;
-  Finding& f = add_unmatched(
-      found, c, unmatched ? kUnmatched : kSizes, {from.process, to.process},
-      fmt::format("{} sent {} to {} in {} calls of ncclSend, which called ncclRecv from it {} "
-                  "times for {}",
-                  name_of(*from.process), text::bytes(sent.bytes), name_of(*to.process),
-                  thousands(sent.calls), thousands(received.calls), text::bytes(received.bytes)),
-      "every ncclSend needs an ncclRecv of the same count and type on the other rank, in the same "
-      "order");
+  Finding& f = add_unmatched(found, c, unmatched ? Kind::unmatched_p2p : Kind::p2p_sizes,
+                             {from.process, to.process},
+                             {{"from", from.process},
+                              {"to", to.process},
+                              {"sent", Bytes{sent.bytes}},
+                              {"sends", sent.calls},
+                              {"received", Bytes{received.bytes}},
+                              {"receives", received.calls}});
   if (!unmatched) return;
   f.seq = std::min(sent.calls, received.calls);
   f.function = sent.calls > received.calls ? "ncclSend" : "ncclRecv";
-  f.text += fmt::format(": {} {} has no other end", f.function, *f.seq);
+  f.text.values.emplace_back("function", f.function);
+  f.text.values.emplace_back("seq", *f.seq);
 }
 
 // Checks every pair of ranks that exchanged data.
@@ -80,11 +74,10 @@ void add_totals(const Communicator& c, Findings& found) {
   const std::uint64_t sent = calls["ncclSend"];
   const std::uint64_t received = calls["ncclRecv"];
   if (sent == received) return;
-  add_unmatched(found, c, kUnmatched, processes_of(c.members),
-                fmt::format("{} ncclSend and {} ncclRecv: not all have an other end",
-                            thousands(sent), thousands(received)),
-                "which ranks it is, event lines of all of them tell (TPROF_EVENTS, TPROF_RANKS)")
-      .function = sent > received ? "ncclSend" : "ncclRecv";
+  Finding& f = add_unmatched(found, c, Kind::unmatched_p2p, processes_of(c.members),
+                             {{"sends", sent}, {"receives", received}});
+  f.text.what = Say::totals_unmatched;
+  f.function = sent > received ? "ncclSend" : "ncclRecv";
 }
 
 void unmatched_point_to_point(const Case& c, Findings& found) {

@@ -1,34 +1,21 @@
 // Checks which ranks there are: missing ones, ones that two processes claim, and other jobs beside
 // this one.
-#include <fmt/format.h>
-
 #include <map>
 #include <set>
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/names.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {
 
 using read::Process;
 
-constexpr Kind kMissingRank{"missing_rank", Severity::error};
-constexpr Kind kMissingMember{"missing_member", Severity::warning};
-constexpr Kind kDuplicateRank{"duplicate_rank", Severity::error};
-constexpr Kind kOtherRun{"other_run", Severity::note};
-constexpr Kind kAssumed{"assumed_job", Severity::warning};
-constexpr Kind kSkipped{"skipped", Severity::note};
-constexpr Kind kUnreadable{"unreadable", Severity::error};
-
 void missing_ranks(const Case& c, Findings& found) {
   const auto& missing = c.job.missing;
   if (missing.empty() || !c.options.whole_job) return;
-  add(found, kMissingRank, {},
-      fmt::format("{} of {} ranks have no trace: {}", missing.size(), *c.job.world_size,
-                  text::ranges(missing)),
-      "if they ran on other hosts, bring their rank files into one folder")
+  add(found, Kind::missing_rank, {},
+      {{"missing", missing.size()}, {"world_size", c.job.world_size}, {"ranks", missing}})
       .ranks = missing;
 }
 
@@ -41,12 +28,8 @@ void missing_members(const Case& c, Findings& found) {
     std::set<std::int64_t> members;
     for (const Member& m : comm.members) members.insert(m.comm->rank);
     if (comm.nranks <= static_cast<std::int64_t>(members.size())) continue;
-    const Processes processes = processes_of(comm.members);
-    add(found, kMissingMember, processes,
-        fmt::format("communicator {} has {} ranks, of which {} have a trace here ({})", comm.id,
-                    comm.nranks, members.size(), names_of(processes)),
-        "if the others ran on other hosts, bring their rank files into one folder; if they ran "
-        "here, tprof could not see their calls: see tprof doctor")
+    add(found, Kind::missing_member, processes_of(comm.members),
+        {{"communicator", comm.id}, {"nranks", comm.nranks}, {"seen", members.size()}})
         .communicator = comm.id;
   }
 }
@@ -58,28 +41,27 @@ void duplicate_ranks(const Case& c, Findings& found) {
   }
   for (const auto& [rank, processes] : holders) {
     if (processes.size() < 2) continue;
-    add(found, kDuplicateRank, processes,
-        fmt::format("rank {} is claimed by {} processes of one job: {} and {}", rank,
-                    processes.size(), processes[0]->file, processes[1]->file),
-        "check the RANK variable of the launcher; the totals hold all of them");
+    add(found, Kind::duplicate_rank, processes,
+        {{"rank", rank},
+         {"processes", processes.size()},
+         {"file", processes[0]->file},
+         {"other", processes[1]->file}});
   }
 }
 
 void other_runs(const Case& c, Findings& found) {
   if (c.job.beside.empty()) return;
-  add(found, kOtherRun, {}, c.job.beside, "--run ID and --attempt N show another");
+  add(found, Kind::other_run, {}, {{"beside", c.job.beside}});
 }
 
 void assumed_job(const Case& c, Findings& found) {
   if (!c.job.assumed) return;
-  add(found, kAssumed, c.job.processes,
-      "nothing but the folder connects these processes: no run id, no shared communicator",
-      "set TPROF_RUN_ID, or start the job with tprof run");
+  add(found, Kind::assumed_job, c.job.processes);
 }
 
 void skipped_files(const Case& c, Findings& found) {
   for (const read::Skipped& s : c.skipped) {
-    add(found, s.unreadable ? kUnreadable : kSkipped, {}, s.reason);
+    add(found, s.unreadable ? Kind::unreadable : Kind::skipped, {}, {{"reason", s.reason}});
   }
 }
 

@@ -70,7 +70,8 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
   std::vector<std::string> texts;
   for (const RangePath& path : places) texts.push_back(text_of(path));
   shorten(texts, 6);
-  f.evidence.insert(f.evidence.end(), texts.begin(), texts.end());
+  const Facts facts = as_is(texts);
+  f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
 }
 
 std::string last_call(const Process& p, const collect::Lines& lines) {
@@ -115,9 +116,9 @@ std::string callers(const Missed& m) {
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
   if (c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
-    f.evidence.push_back(last_call(*who[0], c.lines));
+    f.evidence.push_back(as_is(last_call(*who[0], c.lines)));
   }
-  f.next = where_to_look(*who[0]);
+  f.next = as_is(where_to_look(*who[0]));
 }
 
 }  // namespace tprof::diagnose

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using diagnose::Kind;
 using enum diagnose::Severity;
 
 // Python packages, and the kind that each has as an object in a process.
@@ -49,7 +50,7 @@ class Examination {
     for (const Program& p : programs) launcher(p);
     for (const Program& p : programs) {
       if (p.missing) {
-        report_.find("not_found", error,
+        report_.find(Kind::not_found, error,
                      fmt::format("{}: no such program, but {} wants it", p.path.string(),
                                  programs[programs.size() - 2].path.string()),
                      "install it, or correct the script's first line");
@@ -71,26 +72,26 @@ class Examination {
     const std::string name = p.path.filename().string();
     if (p.runs == Runs::in_container) {
       report_.find(
-          "container", note,
+          Kind::container, note,
           name + " starts the program in a container, which can't be looked into from here",
           fmt::format("mount the library and the output folder into it, pass LD_PRELOAD and "
                       "TPROF_OUTPUT_DIR on, and run tprof doctor inside; its glibc has to be "
                       "{} or newer",
                       kOldestGlibc));
     } else if (p.runs == Runs::on_other_hosts) {
-      report_.find("elsewhere", note,
+      report_.find(Kind::elsewhere, note,
                    name + " starts programs on other hosts; what was looked at is here",
                    name + " tprof doctor tells of each of them");
     }
   }
 
   bool can_be_preloaded(const fs::path& path, const Elf& elf) {
-    const auto no = [&](const char* kind, std::string_view text, std::string next) {
+    const auto no = [&](Kind kind, std::string_view text, std::string next) {
       report_.find(kind, error, fmt::format("{} {}", path.string(), text), std::move(next));
       return false;
     };
     if (!elf.is_64_bit || elf.machine != library_.elf.machine) {
-      return no("other_machine",
+      return no(Kind::other_machine,
                 fmt::format("is for {}{}, and the library for {}", machine_name(elf.machine),
                             elf.is_64_bit ? "" : " (32 bits)", machine_name(library_.elf.machine)),
                 "use a libtprof.so that was built for it");
@@ -99,25 +100,25 @@ class Examination {
     struct stat st {};
     const bool by_mode = stat(path.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0;
     if (by_mode || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0) {
-      no("secure_execution",
+      no(Kind::secure_execution,
          fmt::format("{}, so its dynamic loader ignores LD_PRELOAD",
                      by_mode ? "is setuid or setgid" : "has file capabilities"),
          "run a copy without that, or start the program that it runs without it");
     }
     if (elf.interpreter.empty()) {
-      return no("static_program",
+      return no(Kind::static_program,
                 "is linked statically: there is no dynamic loader to preload anything",
                 "link it dynamically");
     }
     const std::string loader = fs::path(elf.interpreter).filename().string();
     if (!loader.starts_with("ld-linux") && !loader.starts_with("ld64")) {
-      return no(loader.starts_with("ld-musl") ? "musl" : "unknown_loader",
+      return no(loader.starts_with("ld-musl") ? Kind::musl : Kind::unknown_loader,
                 "has a dynamic loader that is not glibc's: " + elf.interpreter,
                 "build it for a system with glibc");
     }
     std::error_code ignored;
     if (fs::exists(elf.interpreter, ignored)) return true;
-    return no("not_found",
+    return no(Kind::not_found,
               fmt::format("wants the dynamic loader {}, which is not there", elf.interpreter),
               "install it, or run where it is there");
   }
@@ -127,7 +128,7 @@ class Examination {
     Closure closure = libraries_of(path, loader_, preload_list(library_));
     for (const std::string& line : closure.complaints) {
       const bool version = line.find("version `GLIBC") != std::string::npos;
-      report_.find(version ? "old_glibc" : "loader", error, line,
+      report_.find(version ? Kind::old_glibc : Kind::loader, error, line,
                    version
                        ? fmt::format("the library needs glibc {} or newer: run on a newer system",
                                      kOldestGlibc)
@@ -140,7 +141,7 @@ class Examination {
   }
 
   void missing(const std::string& name, const fs::path& of, diagnose::Severity severity) {
-    report_.find("not_found", severity, of.string() + " wants " + name + ", which is not found",
+    report_.find(Kind::not_found, severity, of.string() + " wants " + name + ", which is not found",
                  "add its folder to LD_LIBRARY_PATH");
   }
 
@@ -149,7 +150,7 @@ class Examination {
     try {
       return read_elf(path);
     } catch (const read::BadInput& e) {
-      report_.find("unreadable", warning, e.what(), "");
+      report_.find(Kind::unreadable, warning, e.what(), "");
       return std::nullopt;
     }
   }
@@ -187,19 +188,19 @@ class Examination {
     if (runtime_inside && !diagnose::in_force(env_, Setting::driver) &&
         !elf.wants.contains("cudaMemcpyAsync") && !elf.defines.contains("cudaMemcpyAsync")) {
       report_.find(
-          "static_cudart", warning,
+          Kind::static_cudart, warning,
           path + " has the CUDA runtime linked in (nvcc's default): its copies are not counted",
           "set TPROF_DRIVER=1, or link it with nvcc -cudart shared");
     }
     const bool exported = elf.defines.contains("ncclAllGather");
     if (!exported && !needs("libnccl.so") &&
         (elf.hidden.contains("ncclAllGather") || elf.nccl_text)) {
-      report_.find("static_nccl", warning,
+      report_.find(Kind::static_nccl, warning,
                    path + " has NCCL linked in: its collectives are not counted",
                    "link it with libnccl.so");
     }
     if (exported && program) {
-      report_.find("interposer", warning,
+      report_.find(Kind::interposer, warning,
                    path +
                        " exports NCCL's functions itself, before the library's: its "
                        "collectives are not counted",
@@ -217,7 +218,7 @@ class Examination {
     if (p.packages.contains("torch")) pytorch(p);
     if (p.packages.contains("vllm") && !diagnose::in_force(env_, Setting::dlsym)) {
       report_.find(
-          "pynccl", note,
+          Kind::pynccl, note,
           "vLLM takes NCCL's functions with ctypes (pynccl): collectives of its own are not "
           "counted, those of PyTorch are",
           "set TPROF_DLSYM=1");
@@ -227,7 +228,7 @@ class Examination {
       if (package != p.packages.end()) report_.find_meaning(kind, package->second.string(), env_);
     }
     if (p.packages.contains("deep_ep")) {
-      report_.find("deep_ep", note,
+      report_.find(Kind::deep_ep, note,
                    "DeepEP moves data between GPUs from inside its kernels, which no call shows",
                    "treat it as not counted");
     }
@@ -241,7 +242,7 @@ class Examination {
     std::error_code ignored;
     if (!fs::exists(object, ignored)) {
       return report_.find(
-          "torch_without_cuda", warning,
+          Kind::torch_without_cuda, warning,
           torch.string() + " is a PyTorch without CUDA: it calls neither NCCL nor the CUDA runtime",
           "install PyTorch for CUDA");
     }
@@ -279,7 +280,7 @@ class Examination {
     if (!diagnose::in_force(env_, Setting::dlsym)) {
       next += "; if it takes their functions with dlsym (ctypes, cffi), set TPROF_DLSYM=1";
     }
-    report_.find("nothing_served", note,
+    report_.find(Kind::nothing_served, note,
                  "no NCCL and no CUDA runtime is among the libraries that it is linked to", next);
   }
 

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using diagnose::Kind;
 using enum diagnose::Severity;
 
 constexpr std::uint64_t kClosingBytes = 64 << 10;  // a smaller file can't even be closed
@@ -27,7 +28,7 @@ void loads(const Library& library, Report& report) {
                                    kOldestGlibc));
   const Answer answer = ask({"/bin/true"}, {{"LD_PRELOAD", library.path.string()}});
   if (answer.code == 0 && answer.text.empty()) return;
-  report.find("does_not_load", error,
+  report.find(Kind::does_not_load, error,
               fmt::format("the library does not load into /bin/true: {}",
                           answer.text.empty() ? fmt::format("exit code {}", answer.code)
                                               : answer.text.substr(0, answer.text.find('\n'))),
@@ -39,7 +40,7 @@ void file_size_limit(std::uint64_t quota, Report& report) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   const bool none = limit.rlim_cur < kClosingBytes;
   if (!none && limit.rlim_cur >= quota) return;
-  report.find("limit", none ? error : warning,
+  report.find(Kind::limit, none ? error : warning,
               none ? "ulimit -f: no file may grow to 64 KiB, so nothing is traced"
                    : fmt::format("ulimit -f: no file may grow to the {} of TPROF_QUOTA, so lines "
                                  "will be missing",
@@ -86,7 +87,8 @@ void settings(const diagnose::Variables& env, Report& report) {
   diagnose::settings(report.settings, {}, report.findings);
   const auto off = report.settings.find(std::string(info(Setting::disable).name));
   if (off == report.settings.end() || is_off(off->second)) return;
-  report.find("disabled", warning, fmt::format("TPROF_DISABLE={}: nothing is traced", off->second),
+  report.find(Kind::disabled, warning,
+              fmt::format("TPROF_DISABLE={}: nothing is traced", off->second),
               "unset TPROF_DISABLE");
 }
 

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using diagnose::Kind;
 using enum diagnose::Severity;
 
 // The bytes that a process needs at once: the ring file's head and one thread's part.
@@ -66,7 +67,7 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   if (step == nullptr) return true;
   const int reason = errno;
   const bool full = reason == ENOSPC || reason == EDQUOT;
-  report.find(full ? "output_full" : "output_unusable", error,
+  report.find(full ? Kind::output_full : Kind::output_unusable, error,
               fmt::format("cannot {} in {}: {}", step, folder.string(), std::strerror(reason)),
               fmt::format("{}choose another folder with {}",
                           full ? "free space or quota there, or " : "", variable));
@@ -86,13 +87,13 @@ bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::s
   constexpr const char* kChoose =
       "set TPROF_RING_DIR to a folder on tmpfs, ext4 or XFS that may be written to";
   if (!ring_dir.empty() && rings != ring_dir) {
-    report.find("ring_dir_unusable", warning,
+    report.find(Kind::ring_dir_unusable, warning,
                 fmt::format("no ring file can be in {} (TPROF_RING_DIR): it will be in {}",
                             ring_dir, rings.empty() ? "memory" : rings),
                 kChoose);
   }
   if (rings.empty()) {
-    report.find("ring_nowhere", warning,
+    report.find(Kind::ring_nowhere, warning,
                 fmt::format("ring files can't lie in {} ({}), and neither in /dev/shm, TMPDIR or "
                             "/tmp: they would be memory, and a kill loses up to 10 s",
                             folder.string(), fs_of.name),
@@ -130,7 +131,7 @@ void examine_output(const std::string& pattern, const std::string& ring_dir, std
   if (!try_folder(there, "TPROF_OUTPUT_DIR", report)) return;
   if (!examine_rings(there, fs_of, ring_dir, report)) return;
   if (limited && room < quota) {
-    report.find("output_small", warning,
+    report.find(Kind::output_small, warning,
                 fmt::format("{} has {} left, and each process may write {} of lines",
                             folder.string(), text::bytes(room), text::bytes(quota)),
                 "choose another folder with TPROF_OUTPUT_DIR, or lower TPROF_QUOTA");

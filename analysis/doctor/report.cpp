@@ -76,8 +76,9 @@ void functions_text(std::string& out, const Report& r) {
 
 void Report::find_meaning(const std::string& kind, std::string_view path,
                           const diagnose::Variables& variables) {
-  const diagnose::Meaning m = diagnose::meaning_of(kind, {&variables});
-  if (!m.text.empty()) find(kind, m.severity, fmt::format("{}: {}", path, m.text), m.next);
+  const auto limit = diagnose::limit_of(kind, {&variables});
+  if (!limit) return;
+  diagnose::add(findings, limit->kind, {}, {{"paths", std::string(path)}, {"set", limit->set}});
 }
 
 std::string Report::in_force(const SettingInfo& setting) const {

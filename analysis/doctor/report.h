@@ -42,11 +42,11 @@ struct Report {
   void fact(std::string key, std::string text) {
     facts.push_back({std::move(key), std::move(text)});
   }
-  void find(std::string kind, diagnose::Severity severity, std::string text, std::string next) {
-    findings.push_back({.kind = std::move(kind),
+  void find(diagnose::Kind kind, diagnose::Severity severity, std::string text, std::string next) {
+    findings.push_back({.kind = kind,
                         .severity = severity,
-                        .text = std::move(text),
-                        .next = std::move(next)});
+                        .text = diagnose::as_is(std::move(text)),
+                        .next = diagnose::as_is(std::move(next))});
   }
   // Adds a finding on what a kind of library or tool at `path` means if `variables` are set
   // (diagnose/coverage.h).

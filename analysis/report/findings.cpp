@@ -3,19 +3,29 @@
 #include <fmt/format.h>
 
 #include "report/json.h"
+#include "report/words.h"
 #include "text/text.h"
 
 namespace tprof::report {
 
 using text::printable;
 
+namespace {
+
+std::string next_of(const diagnose::Finding& f) {
+  return f.next ? sentence(*f.next) : advice(f.text);
+}
+
+}  // namespace
+
 std::string to_text(const diagnose::Finding& f, Detail detail) {
   const std::string_view indent = detail == Detail::brief ? "  " : "";
-  std::string out = fmt::format("{}{}: {}\n", indent, f.severity_name(), printable(f.text));
+  std::string out = fmt::format("{}{}: {}\n", indent, f.severity_name(), printable(sentence(f.text)));
   if (detail == Detail::full) {
-    for (const std::string& e : f.evidence) out += fmt::format("  {}\n", printable(e));
+    for (const auto& e : f.evidence) out += fmt::format("  {}\n", printable(sentence(e)));
   }
-  if (!f.next.empty()) out += fmt::format("{}  -> {}\n", indent, printable(f.next));
+  const std::string next = next_of(f);
+  if (!next.empty()) out += fmt::format("{}  -> {}\n", indent, printable(next));
   return out;
 }
 
@@ -23,16 +33,22 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
   const bool full = detail == Detail::full;
   Json all = Json::array();
   for (const diagnose::Finding& f : findings) {
-    Json j = {{"kind", f.kind}, {"severity", f.severity_name()}, {"ranks", f.ranks}};
+    Json j = {{"kind", name_of(f.kind)}, {"severity", f.severity_name()}, {"ranks", f.ranks}};
     if (full) {
       j["communicator"] = or_null(f.communicator);
       j["seq"] = f.seq ? Json(*f.seq) : Json();
       j["between"] = f.between ? Json{f.between->first, f.between->second} : Json();
       j["function"] = or_null(f.function);
     }
-    j["text"] = f.text;
-    if (full) j["evidence"] = f.evidence;
-    j["next"] = or_null(f.next);
+    j["text"] = sentence(f.text);
+    if (full) {
+      Json& evidence = j["evidence"] = Json::array();
+      for (const auto& e : f.evidence) evidence.push_back(sentence(e));
+    }
+    j["next"] = or_null(next_of(f));
+    if (full && f.cost) {
+      j["cost"] = {{"ns", f.cost->ns}, {"doubt_ns", f.cost->doubt_ns}, {"share", f.cost->share}};
+    }
     all.push_back(std::move(j));
   }
   return all;

@@ -1,0 +1,129 @@
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using diagnose::Fact;
+using diagnose::Facts;
+using diagnose::Processes;
+using diagnose::Value;
+using diagnose::Values;
+
+using WordsOf = std::array<const Words*, static_cast<std::size_t>(diagnose::Say::count_)>;
+
+WordsOf all_words() {
+  WordsOf all{};
+  for (const auto words :
+       {words_of_ranks(), words_of_calls(), words_of_files(), words_of_coverage()}) {
+    for (const Words& w : words) all[static_cast<std::size_t>(w.say)] = &w;
+  }
+  return all;
+}
+
+struct TextOf {
+  std::string_view format;
+
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(bool) const { return ""; }
+  std::string operator()(std::int64_t n) const { return std::to_string(n); }
+  std::string operator()(std::uint64_t n) const {
+    return format == "," ? text::thousands(n) : std::to_string(n);
+  }
+  std::string operator()(diagnose::Ns d) const { return diagnose::duration(d.n); }
+  std::string operator()(diagnose::Time t) const { return diagnose::utc(t.realtime_ns); }
+  std::string operator()(diagnose::Bytes b) const { return text::bytes(b.n); }
+  std::string operator()(diagnose::Percent p) const { return fmt::format("{:.1f} %", p.n); }
+  std::string operator()(const std::string& s) const { return s; }
+  std::string operator()(const Processes& who) const {
+    return format == "is" ? diagnose::is_or_was(who) : diagnose::names_of(who);
+  }
+  std::string operator()(const std::vector<std::int64_t>& ranks) const {
+    return format == "list" ? text::ranges(ranks) : diagnose::names_of(ranks);
+  }
+  std::string operator()(const Facts& facts) const {
+    std::string all;
+    for (const Fact& f : facts) all += (all.empty() ? "" : ", ") + sentence(f);
+    return all;
+  }
+};
+
+bool chosen(const Value& v) {
+  if (const auto* flag = std::get_if<bool>(&v.is)) return *flag;
+  if (const auto* n = std::get_if<std::uint64_t>(&v.is)) return *n == 1;
+  if (const auto* who = std::get_if<Processes>(&v.is)) return who->size() == 1;
+  return !std::visit(TextOf{}, v.is).empty();
+}
+
+const Value& value_of(const Values& values, std::string_view name) {
+  static const Value kAbsent{};
+  const auto found = std::ranges::find(values, name, &diagnose::Named::name);
+  return found == values.end() ? kAbsent : found->value;
+}
+
+// Returns what a field in braces stands for.
+std::string field(std::string_view f, const Values& values) {
+  const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
+  const Value& value = value_of(values, f.substr(0, end));
+  const char what = end == f.size() ? ':' : f[end];
+  f.remove_prefix(std::min(end + 1, f.size()));
+  if (what == '?') {
+    const std::size_t bar = f.find('|');
+    return std::string(chosen(value) ? f.substr(0, bar) : f.substr(bar + 1));
+  }
+  std::string text = std::visit(TextOf{what == ':' ? f : ""}, value.is);
+  return what == '|' && text.empty() ? std::string(f) : text;
+}
+
+std::string filled(std::string_view text, const Values& values) {
+  std::string out;
+  std::size_t part = 0;  // where the part in brackets begins
+  bool absent = false;   // a value in it
+  while (!text.empty()) {
+    const std::size_t plain = std::min(text.find_first_of("[]{"), text.size());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const char c = text[0];
+    text.remove_prefix(1);
+    if (c == '[') {
+      part = out.size();
+      absent = false;
+    } else if (c == ']') {
+      if (absent) out.resize(part);
+    } else {
+      const std::size_t end = text.find('}');
+      const std::string_view name = text.substr(0, end);
+      const std::string value = field(name, values);
+      absent = absent || (value.empty() && name.find('?') == std::string_view::npos);
+      out += value;
+      text.remove_prefix(end + 1);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const Words& words_of(diagnose::Say say) {
+  static const WordsOf kWords = all_words();
+  static const Words kNone{};
+  const Words* words = kWords[static_cast<std::size_t>(say)];
+  return words == nullptr ? kNone : *words;
+}
+
+std::string sentence(const Fact& fact) {
+  return filled(words_of(fact.what).text, fact.values);
+}
+
+std::string advice(const Fact& fact) {
+  return filled(words_of(fact.what).advice, fact.values);
+}
+
+}  // namespace tprof::report

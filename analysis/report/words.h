@@ -1,0 +1,30 @@
+// The words of findings. Each sentence has a row in one of the tables of words_*.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "diagnose/facts.h"
+
+namespace tprof::report {
+
+// In a text, {name} is a value; {name:,} groups its digits; {name:is} is "is", "are", "was" or
+// "were"; {name|else} has a word for a value that is absent; {name?a|b} is `a` if the value is
+// true, 1 or a text, else `b`. [A part in brackets] goes if a value in it is absent.
+struct Words {
+  diagnose::Say say;
+  std::string_view text;
+  std::string_view advice = "";  // with the values of the text
+};
+
+std::span<const Words> words_of_ranks();
+std::span<const Words> words_of_calls();
+std::span<const Words> words_of_files();
+std::span<const Words> words_of_coverage();
+
+const Words& words_of(diagnose::Say say);
+std::string sentence(const diagnose::Fact& fact);
+std::string advice(const diagnose::Fact& fact);
+
+}  // namespace tprof::report

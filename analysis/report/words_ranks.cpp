@@ -1,0 +1,49 @@
+// Words for which processes there are and how they ended.
+#include "report/words.h"
+
+namespace tprof::report {
+
+using diagnose::Say;
+
+std::span<const Words> words_of_ranks() {
+  static constexpr Words kWords[] = {
+      {Say::as_is, "{text}"},
+      {Say::more_of_kind, "and {more:,} more findings of kind {kind}[: {ranks}]"},
+      {Say::more, "and {more} more"},
+      {Say::then, "then {what}"},
+      {Say::missing_rank, "{missing} of {world_size} ranks have no trace: {ranks:list}",
+       "if they ran on other hosts, bring their rank files into one folder"},
+      {Say::missing_member,
+       "communicator {communicator} has {nranks} ranks, of which {seen} have a trace here ({who})",
+       "if the others ran on other hosts, bring their rank files into one folder; if they ran "
+       "here, tprof could not see their calls: see tprof doctor"},
+      {Say::duplicate_rank,
+       "rank {rank} is claimed by {processes} processes of one job: {file} and {other}",
+       "check the RANK variable of the launcher; the totals hold all of them"},
+      {Say::other_run, "{beside}", "--run ID and --attempt N show another"},
+      {Say::assumed_job,
+       "nothing but the folder connects these processes: no run id, no shared communicator",
+       "set TPROF_RUN_ID, or start the job with tprof run"},
+      {Say::skipped, "{reason}"},
+      {Say::unreadable, "{reason}"},
+      {Say::running, "{who} {who:is} still running: the counts are as of now"},
+      {Say::snapshot,
+       "{who} did not close, and no ring file is to be seen from here: known by snapshot until "
+       "{until} or later; whether the program still runs is not known",
+       "{may_live?|tprof recover on the host that it ran on, or with --force}"},
+      {Say::not_closed,
+       "{who} {idle?ended without closing: killed by a signal, or a way of ending that tprof does "
+       "not see; no call was open, and the counts are exact|did not close (killed or crashed): the "
+       "counts are exact, recovered from the ring file}"},
+      {Say::partial,
+       "{who} did not close, and not all counts fitted into the ring file (disk full, less than 1 "
+       "GiB left in /dev/shm, or a file size limit): the counts are lower bounds",
+       "free space where the ring file was, or raise ulimit -f"},
+      {Say::lost,
+       "{who} did not close, and there is no ring file[: the counts are exact until {until} at "
+       "least][; of {unknown:,} {unknown?process|processes} nothing is known]"},
+  };
+  return kWords;
+}
+
+}  // namespace tprof::report
