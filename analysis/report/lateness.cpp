@@ -9,6 +9,7 @@
 #include "diagnose/names.h"
 #include "report/json.h"
 #include "report/steps.h"
+#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -17,10 +18,7 @@ namespace {
 using diagnose::LateArrival;
 using diagnose::Lateness;
 using diagnose::LateRank;
-using text::Table;
 using text::thousands;
-
-using enum Table::Align;
 
 constexpr std::size_t kRanksShown = 20;
 
@@ -32,60 +30,47 @@ std::string name_of(const read::Process& p) {
   return p.header.rank ? std::to_string(*p.header.rank) : diagnose::name_of(p);
 }
 
-std::string share(std::int64_t part, std::int64_t all) {
-  return all <= 0
-             ? "-"
-             : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
+// A rank that has none is named by its process, and programs get null.
+template <typename Row>
+Value rank_of(const Row& r) {
+  const auto& rank = r.rank->header.rank;
+  return rank ? Value(*rank) : Unknown();
 }
 
-std::string rank_table(const Lateness& l) {
-  Table table({{"rank", left},
-               {"host", left},
-               {"came last", right},
-               {"of", right},
-               {"median", right},
-               {"p99", right},
-               {"max", right},
-               {"sum", right},
-               {"of the time", right}});
-  std::size_t shown = 0;
-  for (const LateRank& r : l.ranks) {
-    if (++shown > kRanksShown) break;
-    const bool never = r.last == 0;
-    const auto time = [&](std::int64_t ns) { return never ? "-" : time_text(ns); };
-    table.row({name_of(*r.rank), text::printable(r.rank->header.host), thousands(r.last),
-               thousands(r.collectives), time(r.median_ns), time(r.p99_ns), time(r.max_ns),
-               time(r.sum_ns), never ? "-" : share(r.sum_ns, l.span_ns)});
-  }
-  std::string out = table.str();
-  if (l.ranks.size() > kRanksShown) {
-    out += fmt::format("  and {} more (all of them: --json)\n", l.ranks.size() - kRanksShown);
-  }
-  return out;
+std::vector<Column<LateRank>> rank_columns(const Lateness& l) {
+  return {{"rank", nullptr, Unit::text, [](const LateRank& r) { return name_of(*r.rank); }},
+          {nullptr, "rank", Unit::number, rank_of<LateRank>},
+          {"host", nullptr, Unit::text,
+           [](const LateRank& r) { return std::string(r.rank->header.host); }},
+          {"came last", "last", Unit::count, &LateRank::last},
+          {"of", "collectives", Unit::count, &LateRank::collectives},
+          {"median", "median_ns", Unit::ns_not_0, &LateRank::median_ns},
+          {"p99", "p99_ns", Unit::ns_not_0, &LateRank::p99_ns},
+          {"max", "max_ns", Unit::ns_not_0, &LateRank::max_ns},
+          {"sum", "sum_ns", Unit::ns_not_0, &LateRank::sum_ns},
+          {"of the time", nullptr, Unit::share, [span = l.span_ns](const LateRank& r) {
+             return r.last == 0 ? Value() : Share{r.sum_ns, span};
+           }}};
 }
 
 bool any_step(const Lateness& l) {
   return std::ranges::any_of(l.worst, [](const LateArrival& a) { return a.step.has_value(); });
 }
 
-std::string worst_table(const Lateness& l) {
-  const bool steps = any_step(l);
-  std::vector<std::pair<std::string, Table::Align>> columns = {
-      {"rank", left}, {"late by", right}, {"first came before", right}};
-  if (steps) columns.emplace_back("step", right);
-  columns.insert(
-      columns.end(),
-      {{"collective", right}, {"operation", left}, {"communicator", left}, {"came at", left}});
-  Table table(columns);
-  for (const LateArrival& a : l.worst) {
-    std::vector<std::string> cells = {name_of(*a.rank), time_text(a.late_ns),
-                                      time_text(a.spread_ns)};
-    if (steps) cells.push_back(a.step ? std::to_string(*a.step) : "-");
-    cells.insert(cells.end(), {std::to_string(a.seq), diagnose::collective_name(a.bucket),
-                               text::printable(a.communicator), diagnose::utc(a.realtime_ns)});
-    table.row(std::move(cells));
-  }
-  return table.str();
+std::vector<Column<LateArrival>> worst_columns(const Lateness& l) {
+  return {{"rank", nullptr, Unit::text, [](const LateArrival& a) { return name_of(*a.rank); }},
+          {nullptr, "rank", Unit::number, rank_of<LateArrival>},
+          {"late by", "late_ns", Unit::ns, &LateArrival::late_ns},
+          {"first came before", "spread_ns", Unit::ns, &LateArrival::spread_ns},
+          {any_step(l) ? "step" : nullptr, "step", Unit::number,
+           [](const LateArrival& a) { return a.step ? Value(*a.step) : Unknown(); }},
+          {"collective", "seq", Unit::number, &LateArrival::seq},
+          {"operation", "function", Unit::text,
+           [](const LateArrival& a) { return std::string(diagnose::collective_name(a.bucket)); }},
+          {"communicator", "communicator", Unit::text, &LateArrival::communicator},
+          {"came at", nullptr, Unit::text,
+           [](const LateArrival& a) { return diagnose::utc(a.realtime_ns); }},
+          {nullptr, "realtime_ns", Unit::number, &LateArrival::realtime_ns}};
 }
 
 // Explains the figures, and what they leave out.
@@ -127,15 +112,12 @@ std::string to_text(const Lateness& l, const steps::Found& found) {
   if (l.compared == 0) {
     return "  No collective has lines of several ranks whose clocks can be compared.\n" + notes(l);
   }
-  std::string out = rank_table(l);
-  if (!l.worst.empty()) out += "\nLatest arrivals\n" + worst_table(l);
+  std::string out = table_text(rank_columns(l), l.ranks, kRanksShown);
+  if (!l.worst.empty()) out += "\nLatest arrivals\n" + table_text(worst_columns(l), l.worst);
   return out + notes(l) + (any_step(l) ? how_found(found) : "");
 }
 
 nlohmann::ordered_json to_json(const Lateness& l) {
-  const auto rank = [](const read::Process& p) {
-    return p.header.rank ? Json(*p.header.rank) : Json();
-  };
   Json j = {{"from", l.on_device ? "device" : "host"},
             {"across_hosts", l.across_hosts},
             {"collectives", l.collectives},
@@ -144,27 +126,8 @@ nlohmann::ordered_json to_json(const Lateness& l) {
             {"one_in", l.stride},
             {"span_ns", l.span_ns},
             {"clocks_at_most_ns", std::llround(l.at_most_ns)}};
-  Json& ranks = j["ranks"] = Json::array();
-  for (const LateRank& r : l.ranks) {
-    ranks.push_back({{"rank", rank(*r.rank)},
-                     {"collectives", r.collectives},
-                     {"last", r.last},
-                     {"sum_ns", r.sum_ns},
-                     {"median_ns", r.median_ns},
-                     {"p99_ns", r.p99_ns},
-                     {"max_ns", r.max_ns}});
-  }
-  Json& worst = j["worst"] = Json::array();
-  for (const LateArrival& a : l.worst) {
-    worst.push_back({{"rank", rank(*a.rank)},
-                     {"communicator", a.communicator},
-                     {"seq", a.seq},
-                     {"function", diagnose::collective_name(a.bucket)},
-                     {"late_ns", a.late_ns},
-                     {"spread_ns", a.spread_ns},
-                     {"realtime_ns", a.realtime_ns},
-                     {"step", a.step ? Json(*a.step) : Json()}});
-  }
+  j["ranks"] = table_json(rank_columns(l), l.ranks);
+  j["worst"] = table_json(worst_columns(l), l.worst);
   return j;
 }
 
