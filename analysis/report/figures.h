@@ -1,28 +1,66 @@
-// The counts as JSON for programs, the same in all commands.
+// The figures of calls, the same in all tables and commands. A row that has them holds them as
+// `amounts`.
 #pragma once
 
 #include "read/process.h"
-#include "report/json.h"
+#include "report/table.h"
 
 namespace tprof::report {
 
-// The figures of calls, without those of exposed time.
-inline nlohmann::ordered_json call_figures(const read::Amounts& a) {
-  return {{"calls", a.calls},
-          {"count", a.count},
-          {"elements", a.elements},
-          {"bytes", a.bytes},
-          {"host_ns", a.host_ns},
-          {"device_ns", a.device_timed == 0 ? Json() : Json(a.device_ns)},
-          {"device_timed", a.device_timed}};
+template <typename Row>
+Column<Row> figure(const char* title, const char* key, Unit unit,
+                   std::uint64_t read::Amounts::*of) {
+  return {title, key, unit, [of](const Row& r) { return r.amounts.*of; }};
 }
 
-inline nlohmann::ordered_json figures(const read::Amounts& a) {
-  Json j = call_figures(a);
-  j["exposure_known"] = a.exposure_known;
-  j["exposure_known_ns"] = a.exposure_known == 0 ? Json() : Json(a.exposure_known_ns);
-  j["exposed_ns"] = a.exposure_known == 0 ? Json() : Json(a.exposed_ns);
-  return j;
+template <typename Row>
+std::vector<Column<Row>> call_columns() {
+  return {figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
+          figure<Row>(nullptr, "count", Unit::count, &read::Amounts::count),
+          figure<Row>("elements", "elements", Unit::count, &read::Amounts::elements),
+          figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes)};
 }
+
+// Replayed calls were never made by the host: people see "-".
+template <typename Row>
+std::vector<Column<Row>> host_time_columns() {
+  return {{"host time", nullptr, Unit::ns,
+           [](const Row& r) {
+             const read::Amounts& a = r.amounts;
+             return a.calls != 0 && a.calls == a.replayed ? Value() : Value(a.host_ns);
+           }},
+          figure<Row>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns)};
+}
+
+template <typename Row>
+Column<Row> device_time_column(const char* title = nullptr) {
+  return {title, "device_ns", Unit::ns, [](const Row& r) {
+            return r.amounts.device_timed == 0 ? Value() : Value(r.amounts.device_ns);
+          }};
+}
+
+// Times, and for how many calls they are known: for programs.
+template <typename Row>
+std::vector<Column<Row>> time_columns() {
+  return {figure<Row>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns),
+          device_time_column<Row>(),
+          figure<Row>(nullptr, "device_timed", Unit::count, &read::Amounts::device_timed)};
+}
+
+template <typename Row>
+std::vector<Column<Row>> exposure_columns() {
+  const auto known = [](const char* key, std::uint64_t read::Amounts::*of) {
+    return Column<Row>{nullptr, key, Unit::ns, [of](const Row& r) {
+                         return r.amounts.exposure_known == 0 ? Value() : Value(r.amounts.*of);
+                       }};
+  };
+  return {figure<Row>(nullptr, "exposure_known", Unit::count, &read::Amounts::exposure_known),
+          known("exposure_known_ns", &read::Amounts::exposure_known_ns),
+          known("exposed_ns", &read::Amounts::exposed_ns)};
+}
+
+// The figures of calls as an object of their own.
+Json figures(const read::Amounts& a);
+Json call_figures(const read::Amounts& a);  // without those of exposed time
 
 }  // namespace tprof::report

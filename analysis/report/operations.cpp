@@ -4,20 +4,24 @@
 #include <tuple>
 #include <utility>
 
-#include "report/cells.h"
-#include "report/times.h"
+#include "report/durations.h"
+#include "report/figures.h"
+#include "report/table.h"
 
 namespace tprof::report {
 namespace {
 
 using read::Amounts;
-using text::bytes;
-using text::duration;
-using text::printable;
-using text::Table;
-using text::thousands;
 
 struct OpRow {
+  stats::OpKey key;
+  std::string beside;
+  Amounts amounts;
+  std::optional<double> busbw;
+};
+
+// Operations of one row, added up.
+struct Sum {
   Amounts amounts;
   double bus_bytes = 0;  // bytes x bus factor
   bool bus = true;
@@ -29,9 +33,9 @@ std::pair<std::int64_t, std::string> cell(const stats::OpKey& key, Beside beside
     case Beside::size:
       return {key.bytes_class, diagnose::size_class(key.bytes_class)};
     case Beside::communicator:
-      return {-key.nranks, key.comm_id.empty() ? "-" : printable(key.comm_id)};
+      return {-key.nranks, key.comm_id.empty() ? "-" : text::printable(key.comm_id)};
     case Beside::dtype:
-      return {0, printable(key.dtype)};
+      return {0, text::printable(key.dtype)};
     case Beside::nothing:
       break;
   }
@@ -39,70 +43,94 @@ std::pair<std::int64_t, std::string> cell(const stats::OpKey& key, Beside beside
 }
 
 const char* title(Beside beside) {
-  switch (beside) {
-    case Beside::size:
-      return "size";
-    case Beside::communicator:
-      return "communicator";
-    case Beside::dtype:
-      return "dtype";
-    case Beside::nothing:
-      break;
+  constexpr const char* kTitles[] = {"size", nullptr, "communicator", "dtype"};
+  return kTitles[static_cast<int>(beside)];
+}
+
+// A figure of the operations that have a bandwidth.
+template <typename Of>
+std::function<Value(const OpRow&)> timed_figure(Of of) {
+  return [of](const OpRow& r) { return stats::algbw(r.amounts) ? Value(of(r)) : Value(); };
+}
+
+std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bool timed) {
+  const auto if_timed = [&](const char* title) { return timed ? title : nullptr; };
+  std::vector<Column<OpRow>> all = {
+      {"bucket", "bucket", Unit::text,
+       [](const OpRow& r) { return std::string(bucket_name(r.key.bucket)); }},
+      {"operation", "name", Unit::text, [](const OpRow& r) { return r.key.name; }},
+      {title(beside), nullptr, Unit::text, &OpRow::beside},
+      {nullptr, "dtype", Unit::text, [](const OpRow& r) { return r.key.dtype; }},
+      {nullptr, "comm_id", Unit::text, [](const OpRow& r) { return or_unknown(r.key.comm_id); }},
+      {nullptr, "nranks", Unit::number,
+       [](const OpRow& r) { return r.key.nranks == 0 ? Value() : Value(r.key.nranks); }},
+      {nullptr, "bytes_class", Unit::number, [](const OpRow& r) { return r.key.bytes_class; }}};
+  append(all, call_columns<OpRow>());
+  append(all, time_columns<OpRow>());
+  append(all, exposure_columns<OpRow>());
+  append(all, {{if_timed("timed"), nullptr, Unit::count,
+                [](const OpRow& r) { return r.amounts.device_timed; }},
+               {if_timed("mean device"), nullptr, Unit::ns, timed_figure([](const OpRow& r) {
+                  return r.amounts.device_ns / r.amounts.device_timed;
+                })},
+               {if_timed("max device"), nullptr, Unit::ns_not_0,
+                timed_figure([](const OpRow& r) { return r.amounts.device_ns_max; })},
+               {if_timed("exposed"), nullptr, Unit::right_text,
+                timed_figure([](const OpRow& r) { return exposed(r.amounts); })},
+               {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
+                [](const OpRow& r) { return or_unknown(stats::algbw(r.amounts)); }},
+               {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
+                [](const OpRow& r) { return or_unknown(r.busbw); }},
+               {"mean host", nullptr, Unit::right_text,
+                [](const OpRow& r) { return mean_host(r.amounts); }},
+               {timed ? nullptr : "max host", nullptr, Unit::ns_not_0,
+                [](const OpRow& r) { return r.amounts.host_ns_max; }}});
+  if (s.op_times) {
+    all.push_back({nullptr, "times", Unit::text,
+                   [&times = *s.op_times](const OpRow& r) { return to_json(times, r.key); }});
   }
-  return "";
+  return all;
 }
 
 }  // namespace
 
 std::string operation_table(const stats::Summary& s, Beside beside) {
-  std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, OpRow> rows;
+  std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, Sum> sums;
   bool timed = false;
   for (const auto& [key, amounts] : s.ops) {
     if (amounts.calls == 0) continue;
-    OpRow& row = rows[{key.bucket, key.name, cell(key, beside)}];
-    row.amounts += amounts;
+    Sum& sum = sums[{key.bucket, key.name, cell(key, beside)}];
+    sum.amounts += amounts;
     const auto busbw = stats::busbw(key, amounts);
-    row.bus = row.bus && (busbw || amounts.device_timed == 0);
-    row.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
+    sum.bus = sum.bus && (busbw || amounts.device_timed == 0);
+    sum.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
     timed = timed || amounts.device_timed != 0;
   }
-  Columns all = columns("ll", {"bucket", "operation"});
-  if (beside != Beside::nothing) all.emplace_back(title(beside), Table::Align::left);
-  const auto add = [&](const Columns& more) { all.insert(all.end(), more.begin(), more.end()); };
-  add(columns("rrr", {"calls", "elements", "bytes"}));
-  if (timed) {
-    add(columns("rrrrrrr", {"timed", "mean device", "max device", "exposed", "algbw GB/s",
-                            "busbw GB/s", "mean host"}));
-  } else {
-    add(columns("rr", {"mean host", "max host"}));
-  }
-  Table table(all);
-  for (const auto& [key, row] : rows) {
-    const Amounts& a = row.amounts;
-    std::vector<std::string> cells = {std::string(bucket_name(std::get<0>(key))),
-                                      printable(std::get<1>(key))};
-    if (beside != Beside::nothing) cells.push_back(std::get<2>(key).second);
-    cells.insert(cells.end(), {thousands(a.calls), thousands(a.elements), bytes(a.bytes)});
-    if (!timed) {
-      cells.insert(cells.end(), {mean_host(a), longest(a.host_ns_max)});
-    } else if (const auto algbw = stats::algbw(a)) {
-      const double ns = static_cast<double>(a.device_ns);
-      cells.insert(cells.end(),
-                   {thousands(a.device_timed), duration(a.device_ns / a.device_timed),
-                    longest(a.device_ns_max), exposed(a), fmt::format("{:.2f}", *algbw),
-                    row.bus ? fmt::format("{:.2f}", row.bus_bytes / ns) : "-", mean_host(a)});
-    } else {
-      cells.insert(cells.end(), {thousands(a.device_timed), "-", "-", "-", "-", "-", mean_host(a)});
+  std::vector<OpRow> rows;
+  for (const auto& [key, sum] : sums) {
+    const auto& [bucket, name, beside_it] = key;
+    OpRow& row = rows.emplace_back();
+    row.key.bucket = bucket;
+    row.key.name = name;
+    row.beside = beside_it.second;
+    row.amounts = sum.amounts;
+    if (sum.bus && stats::algbw(sum.amounts)) {
+      row.busbw = sum.bus_bytes / static_cast<double>(sum.amounts.device_ns);
     }
-    table.row(std::move(cells));
   }
-  std::string out = table.str();
+  std::string out = table_text(op_columns(s, beside, timed), rows);
   if (!timed && !rows.empty()) {
     out +=
         "  No algbw and busbw: they need the device time of a call; the host time is only that of "
         "enqueueing it.\n";
   }
   return out;
+}
+
+Json operations_json(const stats::Summary& s) {
+  std::vector<OpRow> rows;
+  for (const auto& [key, a] : s.ops) rows.push_back({key, "", a, stats::busbw(key, a)});
+  return table_json(op_columns(s, Beside::nothing, false), rows);
 }
 
 }  // namespace tprof::report

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/json.h"
 #include "summary/summary.h"
 
 namespace tprof::report {
@@ -11,5 +12,8 @@ namespace tprof::report {
 enum class Beside { size, nothing, communicator, dtype };
 
 std::string operation_table(const stats::Summary& summary, Beside beside);
+
+// Returns each operation by itself: of a size, a dtype and a communicator.
+Json operations_json(const stats::Summary& summary);
 
 }  // namespace tprof::report

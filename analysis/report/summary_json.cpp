@@ -10,6 +10,7 @@
 #include "report/lateness.h"
 #include "report/layers.h"
 #include "report/memory.h"
+#include "report/operations.h"
 #include "report/phases.h"
 #include "report/places.h"
 #include "report/report.h"
@@ -86,10 +87,6 @@ Json host_memory(const stats::Summary& s) {
   return j;
 }
 
-Json or_null(const std::optional<double>& v) {
-  return v ? Json(*v) : Json();
-}
-
 }  // namespace
 
 std::string to_json(const stats::Summary& s) {
@@ -108,20 +105,7 @@ std::string to_json(const stats::Summary& s) {
     j["self_cost"] = {{"cpu_ns", s.self_cost_ns}, {"run_ns", s.self_run_ns}};
   }
   j["buckets"] = buckets(s);
-  Json& ops = j["ops"] = Json::array();
-  for (const auto& [key, a] : s.ops) {
-    Json op = {{"bucket", bucket_name(key.bucket)},
-               {"name", key.name},
-               {"dtype", key.dtype},
-               {"comm_id", or_null(key.comm_id)},
-               {"nranks", key.nranks == 0 ? Json() : Json(key.nranks)},
-               {"bytes_class", key.bytes_class}};
-    op.update(figures(a));
-    op["algbw_GBps"] = or_null(stats::algbw(a));
-    op["busbw_GBps"] = or_null(stats::busbw(key, a));
-    if (s.op_times) op["times"] = to_json(*s.op_times, key);
-    ops.push_back(std::move(op));
-  }
+  j["ops"] = operations_json(s);
   Json& comms = j["comms"] = Json::array();
   for (const stats::CommSummary& c : s.comms) {
     comms.push_back({{"id", c.id},

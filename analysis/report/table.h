@@ -12,62 +12,105 @@
 
 namespace tprof::report {
 
-// How people see a cell. Programs get the plain number, in base units.
-enum class Unit { text, number, count, ns, ns_not_0, share };
+// How people see a cell. Programs get the plain number, in base units. `_not_0` shows "-" for 0.
+enum class Unit {
+  text,
+  right_text,
+  number,
+  count,
+  count_not_0,
+  bytes,
+  bytes_not_0,
+  ns,
+  ns_not_0,
+  rate,  // with two decimals
+  share,
+};
+
+enum class Show {
+  always,
+  if_any,  // no row says anything: the text has no such column
+  label,   // blank where all labels are those of the row above
+};
 
 struct Unknown {};  // "-" for people, null for programs
 struct Share {
   std::int64_t part = 0;
   std::int64_t whole = 0;
 };
-using Value = std::variant<Unknown, std::int64_t, std::uint64_t, std::string, Share>;
+using Value = std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Share, Json>;
 
-template <typename Row>
-struct Column {
+struct Head {
   const char* title;  // null: only in JSON
   const char* key;    // in JSON; null: only in text
   Unit unit;
-  std::function<Value(const Row&)> of;
+  Show show;
 };
 
-std::string text_of(const Value& value, Unit unit);
-Json json_of(const Value& value);
+template <typename Row>
+struct Column {
+  const char* title;
+  const char* key;
+  Unit unit;
+  std::function<Value(const Row&)> of;
+  Show show = Show::always;
+};
 
-// Draws the first `most` rows.
+// The value of each column for each row.
+struct Sheet {
+  std::vector<Head> heads;
+  std::vector<std::vector<Value>> rows;
+};
+
+template <typename Row>
+Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
+  Sheet all;
+  for (const Column<Row>& c : columns) all.heads.push_back({c.title, c.key, c.unit, c.show});
+  for (const Row& row : rows) {
+    std::vector<Value>& values = all.rows.emplace_back();
+    for (const Column<Row>& c : columns) values.push_back(c.of(row));
+  }
+  return all;
+}
+
+// Draws the first `most` rows. `rows` is what they are called where some are left out: " names".
+std::string to_text(const Sheet& sheet, std::size_t most = SIZE_MAX, const char* rows = "");
+Json to_json(const Sheet& sheet);
+
 template <typename Row>
 std::string table_text(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
-                       std::size_t most = SIZE_MAX) {
-  Columns titles;
-  for (const Column<Row>& c : columns) {
-    if (c.title == nullptr) continue;
-    const bool left = c.unit == Unit::text;
-    titles.emplace_back(c.title, left ? text::Table::Align::left : text::Table::Align::right);
-  }
-  text::Table table(titles);
-  for (std::size_t i = 0; i < std::min(rows.size(), most); ++i) {
-    std::vector<std::string> cells;
-    for (const Column<Row>& c : columns) {
-      if (c.title != nullptr) cells.push_back(text_of(c.of(rows[i]), c.unit));
-    }
-    table.row(std::move(cells));
-  }
-  std::string out = table.str();
-  if (rows.size() > most) {
-    out += fmt::format("  and {} more (all of them: --json)\n", rows.size() - most);
-  }
-  return out;
+                       std::size_t most = SIZE_MAX, const char* names = "") {
+  return to_text(sheet(columns, rows), most, names);
 }
 
 template <typename Row>
 Json table_json(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
-  Json all = Json::array();
-  for (const Row& row : rows) {
-    Json& j = all.emplace_back(Json::object());
-    for (const Column<Row>& c : columns) {
-      if (c.key != nullptr) j[c.key] = json_of(c.of(row));
-    }
-  }
-  return all;
+  return to_json(sheet(columns, rows));
+}
+
+// One row's object.
+template <typename Row>
+Json row_json(const std::vector<Column<Row>>& columns, const Row& row) {
+  return to_json(sheet(columns, std::vector<Row>{row})).front();
+}
+
+template <typename Row>
+void append(std::vector<Column<Row>>& to, const std::vector<Column<Row>>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+inline Value known_if(bool known, Value value) {
+  return known ? value : Value();
+}
+
+template <typename T>
+Value or_unknown(const std::optional<T>& value) {
+  return value ? Value(*value) : Value();
+}
+
+// Empty text means that the field is not known: null, and blank for people.
+inline Value or_unknown(const std::string& text) {
+  return text.empty() ? Value() : Value(text);
 }
 
 }  // namespace tprof::report
