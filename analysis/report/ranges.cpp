@@ -6,16 +6,14 @@
 
 #include "report/json.h"
 #include "report/places.h"
-#include "report/times.h"
+#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::report {
 namespace {
 
-using stats::Inside;
 using stats::RangeKey;
 using stats::RangeTotal;
-using text::Table;
 using text::thousands;
 
 constexpr std::size_t kRangesShown = 40;
@@ -50,41 +48,148 @@ std::string category(const RangeKey& key) {
   return key.category == 0 ? text::printable(key.category_name) : std::to_string(key.category);
 }
 
-std::string figure(long double v) {
+std::string digits(long double v) {
   return fmt::format("{:.15g}", static_cast<double>(v));
-}
-
-void payload_cells(const stats::Payloads& p, std::vector<std::string>& cells) {
-  if (p.count == 0) return void(cells.insert(cells.end(), 5, "-"));
-  cells.insert(cells.end(), {thousands(p.count), figure(p.sum),
-                             fmt::format("{:.6g}", static_cast<double>(p.mean())), figure(p.min),
-                             figure(p.max)});
 }
 
 std::string shown_name(const RangeKey& key) {
   return shortened(text::printable(key.name)) + (key.mark ? " (mark)" : "");
 }
 
-nlohmann::ordered_json category_json(const RangeKey& key) {
+Json category_json(const RangeKey& key) {
   if (key.category != 0) return key.category;
   if (!key.category_name.empty()) return key.category_name;
   return nullptr;
 }
 
-nlohmann::ordered_json whole_or_real(long double v) {
+Json whole_or_real(long double v) {
   constexpr long double kPast = 18446744073709551616.0L;  // 2^64
   if (v != std::floor(v) || v >= kPast || v < -kPast / 2) return static_cast<double>(v);
   if (v < 0) return static_cast<std::int64_t>(v);
   return static_cast<std::uint64_t>(v);
 }
 
-nlohmann::ordered_json to_json(const stats::Payloads& p) {
+Json payload_json(const stats::Payloads& p) {
   if (p.count == 0) return nullptr;
   return {{"count", p.count},
           {"sum", whole_or_real(p.sum)},
           {"mean", whole_or_real(p.mean())},
           {"min", whole_or_real(p.min)},
           {"max", whole_or_real(p.max)}};
+}
+
+bool timed(const Entry& e) {
+  return !e.first.mark && e.second.time.count != 0;
+}
+
+// True if it is known which calls began inside.
+bool holds_calls(const Entry& e) {
+  return !e.first.mark && !only_apart(e.second);
+}
+
+Value inside_json(const Entry& e) {
+  if (!holds_calls(e)) return {};
+  Json inside = Json::object();
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    const stats::Moved& moved = e.second.inside[b];
+    if (moved.calls == 0) continue;
+    inside[std::string(kBuckets[b].name)] = {{"calls", moved.calls}, {"bytes", moved.bytes}};
+  }
+  return inside;
+}
+
+using RangeColumn = Column<const Entry*>;
+
+// A figure of the range as a whole.
+template <typename T>
+RangeColumn total(const char* title, const char* key, Unit unit, T RangeTotal::*of) {
+  return {title, key, unit, [of](const Entry* e) { return e->second.*of; }, Show::if_any};
+}
+
+// `whole`: only where every scope has a line.
+template <typename Of>
+RangeColumn time(const char* title, const char* key, Of of, bool whole = false) {
+  return {title, key, Unit::ns, [of, whole](const Entry* e) {
+            const bool known = timed(*e) && (!whole || e->second.beyond == 0);
+            return known ? Value(of(e->second.time)) : Value();
+          }};
+}
+
+template <typename Of>
+RangeColumn payload(const char* title, Of of) {
+  return {title, nullptr, Unit::right_text,
+          [of](const Entry* e) {
+            return e->second.payloads.count == 0 ? Value() : Value(of(e->second.payloads));
+          },
+          Show::if_any};
+}
+
+std::vector<RangeColumn> range_columns(const stats::RangeTotals& totals) {
+  using stats::Payloads;
+  using stats::Spread;
+  std::vector<RangeColumn> all = {
+      {"range", nullptr, Unit::text, [](const Entry* e) { return shown_name(e->first); }},
+      {nullptr, "name", Unit::text, [](const Entry* e) { return e->first.name; }},
+      {nullptr, "mark", Unit::text, [](const Entry* e) { return Json(e->first.mark); }},
+      {"domain", nullptr, Unit::text, [](const Entry* e) { return e->first.domain; }, Show::if_any},
+      {nullptr, "domain", Unit::text, [](const Entry* e) { return or_unknown(e->first.domain); }},
+      {"category", nullptr, Unit::text, [](const Entry* e) { return category(e->first); },
+       Show::if_any},
+      {nullptr, "category", Unit::text, [](const Entry* e) { return category_json(e->first); }},
+      {nullptr, "color", Unit::text,
+       [](const Entry* e) { return or_unknown(e->second.color.value_or("")); }},
+      {nullptr, "payload", Unit::text,
+       [](const Entry* e) { return payload_json(e->second.payloads); }},
+      {"ranks", nullptr, Unit::text,
+       [](const Entry* e) {
+         return text::ranges({e->second.ranks.begin(), e->second.ranks.end()});
+       }},
+      {nullptr, "ranks", Unit::text, [](const Entry* e) { return Json(e->second.ranks); }},
+      {nullptr, "rank_count", Unit::count, [](const Entry* e) { return e->second.ranks.size(); }},
+      {"count", "count", Unit::count, [](const Entry* e) { return e->second.time.count; }},
+      time("total", "total_ns", [](const Spread& s) { return s.total_ns; }),
+      time("mean", "mean_ns", [](const Spread& s) { return s.mean_ns; }),
+      time(
+          "std", "std_ns", [](const Spread& s) { return s.std_ns(); }, true),
+      time(
+          "min", "min_ns", [](const Spread& s) { return s.min_ns; }, true),
+      time("max", "max_ns", [](const Spread& s) { return s.max_ns; }),
+      {"on device", "device_ns", Unit::ns,
+       [](const Entry* e) {
+         return e->second.device_timed == 0 ? Value() : Value(e->second.device_ns);
+       },
+       Show::if_any},
+      total("timed", "device_timed", Unit::count_not_0, &RangeTotal::device_timed),
+      total("open", "open", Unit::count, &RangeTotal::open),
+      total("errors", "errors", Unit::count, &RangeTotal::errors),
+      total("elements", "elements", Unit::count, &RangeTotal::elements),
+      total("own bytes", "bytes", Unit::bytes_not_0, &RangeTotal::bytes),
+      total(nullptr, "without_line", Unit::count, &RangeTotal::beyond)};
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    const bool any = std::ranges::any_of(
+        totals.ranges, [b](const Entry& e) { return e.second.inside[b].calls != 0; });
+    if (!any) continue;
+    all.push_back({kBuckets[b].name.data(), nullptr, Unit::count, [b](const Entry* e) {
+                     return holds_calls(*e) ? Value(e->second.inside[b].calls) : Value();
+                   }});
+    all.push_back({"bytes", nullptr, Unit::bytes, [b](const Entry* e) {
+                     const stats::Moved& moved = e->second.inside[b];
+                     return holds_calls(*e) && moved.calls != 0 ? Value(moved.bytes) : Value();
+                   }});
+  }
+  append(all, {payload("payloads", [](const Payloads& p) { return thousands(p.count); }),
+               payload("payload sum", [](const Payloads& p) { return digits(p.sum); }),
+               payload("payload mean",
+                       [](const Payloads& p) {
+                         return fmt::format("{:.6g}", static_cast<double>(p.mean()));
+                       }),
+               payload("payload min", [](const Payloads& p) { return digits(p.min); }),
+               payload("payload max", [](const Payloads& p) { return digits(p.max); }),
+               {nullptr, "inside", Unit::text, [](const Entry* e) { return inside_json(*e); }},
+               {nullptr, "inside_exact", Unit::text, [lines = totals.all_lines](const Entry* e) {
+                  return Json(lines && e->second.vague == 0 && e->second.apart == 0);
+                }}});
+  return all;
 }
 
 std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
@@ -127,134 +232,16 @@ std::string range_table(const stats::RangeTotals& totals) {
            (totals.dropped == 0 ? std::string() : notes(totals, false, false));
   }
   const std::vector<const Entry*> all = by_time(totals);
-  Inside any{};
-  bool domains = false;
-  bool categories = false;
-  bool open = false;
-  bool payloads = false;
-  bool elements = false;
-  bool bytes = false;
-  bool errors = false;
-  bool device = false;
-  for (const Entry* e : all) {
-    stats::add(any, e->second.inside);
-    domains = domains || !e->first.domain.empty();
-    categories = categories || !category(e->first).empty();
-    open = open || e->second.open != 0;
-    payloads = payloads || e->second.payloads.count != 0;
-    elements = elements || e->second.elements != 0;
-    bytes = bytes || e->second.bytes != 0;
-    errors = errors || e->second.errors != 0;
-    device = device || e->second.device_timed != 0;
-  }
-  using enum Table::Align;
-  std::vector<std::pair<std::string, Table::Align>> columns = {{"range", left}};
-  if (domains) columns.emplace_back("domain", left);
-  if (categories) columns.emplace_back("category", left);
-  columns.emplace_back("ranks", left);
-  for (const char* name : {"count", "total", "mean", "std", "min", "max"}) {
-    columns.emplace_back(name, right);
-  }
-  if (device) {
-    columns.emplace_back("on device", right);
-    columns.emplace_back("timed", right);
-  }
-  if (open) columns.emplace_back("open", right);
-  if (errors) columns.emplace_back("errors", right);
-  if (elements) columns.emplace_back("elements", right);
-  if (bytes) columns.emplace_back("own bytes", right);
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (any[b].calls == 0) continue;
-    columns.emplace_back(kBuckets[b].name, right);
-    columns.emplace_back("bytes", right);
-  }
-  if (payloads) {
-    for (const char* name :
-         {"payloads", "payload sum", "payload mean", "payload min", "payload max"}) {
-      columns.emplace_back(name, right);
-    }
-  }
-  Table table(columns);
-  for (std::size_t i = 0; i < std::min(all.size(), kRangesShown); ++i) {
-    const auto& [key, total] = *all[i];
-    std::vector<std::string> cells = {shown_name(key)};
-    if (domains) cells.push_back(text::printable(key.domain));
-    if (categories) cells.push_back(category(key));
-    cells.push_back(text::ranges({total.ranks.begin(), total.ranks.end()}));
-    cells.push_back(thousands(total.time.count));
-    if (key.mark || total.time.count == 0) {
-      cells.insert(cells.end(), 5, "-");
-    } else {
-      cells.insert(cells.end(), {text::duration(total.time.total_ns), mean_time(total.time),
-                                 total.beyond == 0 ? std_time(total.time) : "-",
-                                 total.beyond == 0 ? text::duration(total.time.min_ns) : "-",
-                                 text::duration(total.time.max_ns)});
-    }
-    if (device) {
-      cells.push_back(total.device_timed == 0 ? "-" : text::duration(total.device_ns));
-      cells.push_back(total.device_timed == 0 ? "-" : thousands(total.device_timed));
-    }
-    if (open) cells.push_back(thousands(total.open));
-    if (errors) cells.push_back(thousands(total.errors));
-    if (elements) cells.push_back(thousands(total.elements));
-    if (bytes) cells.push_back(total.bytes == 0 ? "-" : text::bytes(total.bytes));
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      if (any[b].calls == 0) continue;
-      const stats::Moved& moved = total.inside[b];
-      const bool none = key.mark || only_apart(total);
-      cells.push_back(none ? "-" : thousands(moved.calls));
-      cells.push_back(none || moved.calls == 0 ? "-" : text::bytes(moved.bytes));
-    }
-    if (payloads) payload_cells(total.payloads, cells);
-    table.row(std::move(cells));
-  }
-  std::string out = table.str();
-  if (all.size() > kRangesShown) {
-    out += fmt::format("  and {} more names (all of them: --json)\n", all.size() - kRangesShown);
-  }
-  return out + notes(totals, open, elements || bytes || errors);
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(all, [&](const Entry* e) { return has(e->second); });
+  };
+  const bool told = any([](const RangeTotal& t) { return t.elements + t.bytes + t.errors != 0; });
+  return table_text(range_columns(totals), all, kRangesShown, " names") +
+         notes(totals, any([](const RangeTotal& t) { return t.open != 0; }), told);
 }
 
-nlohmann::ordered_json to_json(const stats::RangeTotals& totals) {
-  Json all = Json::array();
-  for (const Entry* e : by_time(totals)) {
-    const auto& [key, total] = *e;
-    const bool timed = !key.mark && total.time.count != 0;
-    const auto time = [&](auto value) { return timed ? Json(value) : Json(); };
-    Json j = {{"name", key.name},
-              {"domain", key.domain.empty() ? Json() : Json(key.domain)},
-              {"mark", key.mark},
-              {"category", category_json(key)},
-              {"color", total.color.value_or("").empty() ? Json() : Json(*total.color)},
-              {"payload", to_json(total.payloads)},
-              {"ranks", total.ranks},
-              {"rank_count", total.ranks.size()},
-              {"count", total.time.count},
-              {"open", total.open},
-              {"errors", total.errors},
-              {"elements", total.elements},
-              {"bytes", total.bytes},
-              {"total_ns", time(total.time.total_ns)},
-              {"mean_ns", time(std::llround(total.time.mean_ns))},
-              {"std_ns", total.beyond == 0 ? time(std::llround(total.time.std_ns())) : Json()},
-              {"min_ns", total.beyond == 0 ? time(total.time.min_ns) : Json()},
-              {"max_ns", time(total.time.max_ns)},
-              {"without_line", total.beyond},
-              {"device_timed", total.device_timed},
-              {"device_ns", total.device_timed == 0 ? Json() : Json(total.device_ns)},
-              {"inside", Json()},
-              {"inside_exact", totals.all_lines && total.vague == 0 && total.apart == 0}};
-    if (!key.mark && !only_apart(total)) {
-      Json& inside = j["inside"] = Json::object();
-      for (std::size_t b = 0; b < kBucketCount; ++b) {
-        const stats::Moved& moved = total.inside[b];
-        if (moved.calls == 0) continue;
-        inside[std::string(kBuckets[b].name)] = {{"calls", moved.calls}, {"bytes", moved.bytes}};
-      }
-    }
-    all.push_back(std::move(j));
-  }
-  return all;
+Json to_json(const stats::RangeTotals& totals) {
+  return table_json(range_columns(totals), by_time(totals));
 }
 
 }  // namespace tprof::report
