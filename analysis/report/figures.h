@@ -23,27 +23,27 @@ std::vector<Column<Row>> call_columns() {
 
 // Replayed calls were never made by the host: people see "-".
 template <typename Row>
-std::vector<Column<Row>> host_time_columns() {
-  return {{"host time", nullptr, Unit::ns,
-           [](const Row& r) {
-             const read::Amounts& a = r.amounts;
-             return a.calls != 0 && a.calls == a.replayed ? Value() : Value(a.host_ns);
-           }},
-          figure<Row>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns)};
+Column<Row> host_time_column() {
+  return {"host time", nullptr, Unit::ns, [](const Row& r) {
+            const read::Amounts& a = r.amounts;
+            return a.calls != 0 && a.calls == a.replayed ? Value() : Value(a.host_ns);
+          }};
 }
 
 template <typename Row>
-Column<Row> device_time_column(const char* title = nullptr) {
-  return {title, "device_ns", Unit::ns, [](const Row& r) {
+Column<Row> device_time_column(const char* title, const char* key) {
+  return {title, key, Unit::ns,
+          [](const Row& r) {
             return r.amounts.device_timed == 0 ? Value() : Value(r.amounts.device_ns);
-          }};
+          },
+          Show::if_any};
 }
 
 // Times, and for how many calls they are known: for programs.
 template <typename Row>
 std::vector<Column<Row>> time_columns() {
   return {figure<Row>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns),
-          device_time_column<Row>(),
+          device_time_column<Row>(nullptr, "device_ns"),
           figure<Row>(nullptr, "device_timed", Unit::count, &read::Amounts::device_timed)};
 }
 
@@ -57,6 +57,33 @@ std::vector<Column<Row>> exposure_columns() {
   return {figure<Row>(nullptr, "exposure_known", Unit::count, &read::Amounts::exposure_known),
           known("exposure_known_ns", &read::Amounts::exposure_known_ns),
           known("exposed_ns", &read::Amounts::exposed_ns)};
+}
+
+// The calls of a bucket, in a table whose other columns say which of them.
+struct BucketRow {
+  std::string label;
+  std::string bucket;
+  read::Amounts amounts;
+  Value by{};
+};
+
+// Adds a row for each bucket that has calls.
+template <typename Buckets>
+void add_rows(std::vector<BucketRow>& to, std::string_view label, const Buckets& buckets,
+              const Value& by = {}) {
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (buckets[b].calls == 0) continue;
+    to.push_back({std::string(label), std::string(kBuckets[b].name), buckets[b], by});
+  }
+}
+
+inline std::vector<Column<BucketRow>> bucket_columns(const char* title, const char* key,
+                                                     std::optional<Column<BucketRow>> by = {}) {
+  std::vector<Column<BucketRow>> all = {{title, key, Unit::text, &BucketRow::label, Show::label}};
+  if (by) all.push_back(*by);
+  all.push_back({"bucket", "bucket", Unit::text, &BucketRow::bucket});
+  append(all, call_columns<BucketRow>());
+  return all;
 }
 
 // The figures of calls as an object of their own.

@@ -2,41 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <algorithm>
 
 #include "diagnose/names.h"
-#include "report/json.h"
+#include "report/figures.h"
 #include "report/steps.h"
 #include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
 
-using read::Amounts;
-using text::bytes;
-using text::Table;
-using text::thousands;
-
-using enum Table::Align;
-
 std::string phase_table(const stats::Summary& s) {
-  Table table({{"phase", left},
-               {"bucket", left},
-               {"calls", right},
-               {"elements", right},
-               {"bytes", right},
-               {"host time", right},
-               {"device time", right}});
+  std::vector<BucketRow> rows;
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
-    std::string name(stats::kPhaseNames[p]);
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const Amounts& a = s.phases[p][b];
-      if (a.calls == 0) continue;
-      table.row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
-                 thousands(a.elements), bytes(a.bytes), host_time(a), device_time(a)});
-    }
+    add_rows(rows, stats::kPhaseNames[p], s.phases[p]);
   }
-  return table.str() +
+  std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
+  append(all, {host_time_column<BucketRow>(),
+               {"device time", nullptr, Unit::right_text,
+                [](const BucketRow& r) { return device_time(r.amounts); }}});
+  return table_text(all, rows) +
          "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
          "checkpointing is in it.\n"
          "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
@@ -45,29 +30,34 @@ std::string phase_table(const stats::Summary& s) {
          "calls with --steps.\n";
 }
 
-std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
-  Table table({{"phase", left},
-               {"told by", left},
-               {"bucket", left},
-               {"calls", right},
-               {"elements", right},
-               {"bytes", right},
-               {"host time", right}});
-  bool order = false;
+namespace {
+
+std::vector<BucketRow> rest_rows(const stats::Rest& rest) {
+  std::vector<BucketRow> rows;
   for (const auto& [key, buckets] : rest.told) {
-    const auto& [phase, by] = key;
-    order = order || by == stats::ToldBy::order;
-    std::string name(stats::kStepPhaseNames[static_cast<std::size_t>(phase)]);
-    std::string told(by == stats::ToldBy::none ? "-"
-                                               : stats::kToldByNames[static_cast<std::size_t>(by)]);
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const Amounts& a = buckets[b];
-      if (a.calls == 0) continue;
-      table.row({std::exchange(name, ""), std::exchange(told, ""), std::string(kBuckets[b].name),
-                 thousands(a.calls), thousands(a.elements), bytes(a.bytes), host_time(a)});
-    }
+    const auto by = static_cast<std::size_t>(key.second);
+    add_rows(
+        rows, stats::kStepPhaseNames[static_cast<std::size_t>(key.first)], buckets,
+        key.second == stats::ToldBy::none ? Value() : Value(std::string(stats::kToldByNames[by])));
   }
-  std::string out = table.str();
+  return rows;
+}
+
+std::vector<Column<BucketRow>> rest_columns() {
+  std::vector<Column<BucketRow>> all = bucket_columns(
+      "phase", "phase",
+      Column<BucketRow>{"told by", "told_by", Unit::text, &BucketRow::by, Show::label});
+  append(all, {host_time_column<BucketRow>(),
+               figure<BucketRow>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns)});
+  return all;
+}
+
+}  // namespace
+
+std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
+  const bool order = std::ranges::any_of(
+      rest.told, [](const auto& t) { return t.first.second == stats::ToldBy::order; });
+  std::string out = table_text(rest_columns(), rest_rows(rest));
   out +=
       "  range: the name of an NVTX range around the call tells; thread: PyTorch's threads that "
       "load data made it.\n";
@@ -89,25 +79,8 @@ std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
   return out + how_found(found);
 }
 
-nlohmann::ordered_json to_json(const stats::Rest& rest) {
-  Json rows = Json::array();
-  for (const auto& [key, buckets] : rest.told) {
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const Amounts& a = buckets[b];
-      if (a.calls == 0) continue;
-      const auto by = static_cast<std::size_t>(key.second);
-      rows.push_back(
-          {{"phase", stats::kStepPhaseNames[static_cast<std::size_t>(key.first)]},
-           {"told_by", key.second == stats::ToldBy::none ? Json() : Json(stats::kToldByNames[by])},
-           {"bucket", kBuckets[b].name},
-           {"calls", a.calls},
-           {"count", a.count},
-           {"elements", a.elements},
-           {"bytes", a.bytes},
-           {"host_ns", a.host_ns}});
-    }
-  }
-  return rows;
+Json to_json(const stats::Rest& rest) {
+  return table_json(rest_columns(), rest_rows(rest));
 }
 
 }  // namespace tprof::report

@@ -37,7 +37,7 @@ std::string number_text(std::uint64_t n, Unit unit) {
 }
 
 std::string text_of(const Value& value, Unit unit) {
-  if (std::holds_alternative<Unknown>(value)) return "-";
+  if (std::holds_alternative<Unknown>(value)) return unit == Unit::name ? "" : "-";
   if (const auto* text = std::get_if<std::string>(&value)) return text::printable(*text);
   if (const auto* share = std::get_if<Share>(&value)) {
     if (share->whole <= 0) return "-";
@@ -63,7 +63,8 @@ Json json_of(const Value& value, Unit unit) {
   return nullptr;
 }
 
-bool says_something(const Value& value) {
+bool says_something(const Value& value, Unit unit) {
+  if (unit == Unit::ns) return !std::holds_alternative<Unknown>(value);
   if (const auto* n = std::get_if<std::int64_t>(&value)) return *n != 0;
   if (const auto* n = std::get_if<std::uint64_t>(&value)) return *n != 0;
   if (const auto* text = std::get_if<std::string>(&value)) return !text->empty();
@@ -74,7 +75,7 @@ bool shown(const Sheet& sheet, std::size_t column) {
   const Head& head = sheet.heads[column];
   return head.title != nullptr &&
          (head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
-            return says_something(row[column]);
+            return says_something(row[column], head.unit);
           }));
 }
 
@@ -86,7 +87,7 @@ std::string to_text(const Sheet& sheet, std::size_t most, const char* rows) {
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;
     all.push_back(c);
-    const bool left = sheet.heads[c].unit == Unit::text;
+    const bool left = sheet.heads[c].unit == Unit::text || sheet.heads[c].unit == Unit::name;
     titles.emplace_back(sheet.heads[c].title,
                         left ? text::Table::Align::left : text::Table::Align::right);
   }

@@ -16,6 +16,7 @@ namespace tprof::report {
 enum class Unit {
   text,
   right_text,
+  name,  // text that is blank for people where it is not known
   number,
   count,
   count_not_0,
