@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "diagnose/names.h"
+#include "report/figures.h"
 #include "report/steps.h"
-#include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -19,10 +19,7 @@ using stats::LayerRow;
 using stats::Layers;
 using stats::NamedBy;
 using stats::NoLayer;
-using text::Table;
 using text::thousands;
-
-using enum Table::Align;
 
 constexpr std::size_t kGroupsShown = 8;
 constexpr std::size_t kRowsShown = 100;  // per group
@@ -58,63 +55,77 @@ std::string heading(const LayerGroup& group) {
                      group.nranks, what);
 }
 
-std::string group_table(const LayerGroup& group) {
-  const bool names = std::ranges::any_of(group.rows, [](const auto& r) { return !r.name.empty(); });
-  const bool timed =
-      std::ranges::any_of(group.rows, [](const auto& r) { return sum(r).device_timed != 0; });
-  std::vector<std::pair<std::string, Table::Align>> columns = {{"", left}};
-  if (names) columns.emplace_back("name", left);
-  columns.insert(columns.end(), {{"elements", right}, {"size", right}});
-  std::vector<std::size_t> ops;  // the operations that there are
-  for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
-    const bool any =
-        std::ranges::any_of(group.rows, [op](const auto& r) { return r.ops[op].calls != 0; });
-    if (!any) continue;
-    ops.push_back(op);
-    columns.emplace_back(stats::kLayerOpNames[op], right);
-  }
-  columns.insert(columns.end(), {{"calls", right}, {"bytes", right}, {"host time", right}});
-  if (timed) columns.emplace_back("device time", right);
-  Table table(columns);
-  for (std::size_t i = 0; i < std::min(group.rows.size(), kRowsShown); ++i) {
-    const LayerRow& row = group.rows[i];
-    const Amounts all = sum(row);
-    std::vector<std::string> cells = {
-        fmt::format("{} {}", row.unit ? "unit" : "bucket", row.place)};
-    if (names) cells.push_back(text::printable(row.name));
-    cells.insert(cells.end(), {thousands(row.elements), text::bytes(row.bytes)});
-    for (const std::size_t op : ops) {
-      cells.push_back(per_step(row.ops[op].calls, group.rank_steps));
-    }
-    cells.insert(cells.end(), {thousands(all.calls), text::bytes(all.bytes), host_time(all)});
-    if (timed) cells.push_back(device_time(all));
-    table.row(std::move(cells));
-  }
-  std::string out = table.str();
-  if (group.rows.size() > kRowsShown) {
-    out += fmt::format("  and {} more (all of them: --json)\n", group.rows.size() - kRowsShown);
-  }
-  return out;
+// A row, and its operations together.
+struct SummedRow {
+  const LayerRow* row;
+  Amounts amounts;
+};
+
+std::vector<SummedRow> summed(const LayerGroup& group) {
+  std::vector<SummedRow> rows;
+  for (const LayerRow& row : group.rows) rows.push_back({&row, sum(row)});
+  return rows;
 }
 
-std::string left_table(const Layers& layers) {
-  Table table({{"in no layer", left},
-               {"bucket", left},
-               {"calls", right},
-               {"elements", right},
-               {"bytes", right}});
-  bool any = false;
+template <typename Of>
+Column<SummedRow> of_row(const char* title, const char* key, Unit unit, Of of) {
+  return {title, key, unit, [of](const SummedRow& r) { return Value(of(*r.row)); }};
+}
+
+std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
+  using Row = SummedRow;
+  const auto kind = [](const LayerRow& r) { return std::string(r.unit ? "unit" : "bucket"); };
+  std::vector<Column<Row>> all = {
+      of_row("", nullptr, Unit::text,
+             [kind](const LayerRow& r) { return fmt::format("{} {}", kind(r), r.place); }),
+      of_row(nullptr, "kind", Unit::text, kind),
+      of_row(nullptr, "place", Unit::number, [](const LayerRow& r) { return r.place; }),
+      {"name", "name", Unit::name, [](const Row& r) { return or_unknown(r.row->name); },
+       Show::if_any},
+      of_row(nullptr, "named_by", Unit::name,
+             [](const LayerRow& r) {
+               return or_unknown(
+                   std::string(stats::kNamedByNames[static_cast<std::size_t>(r.named)]));
+             }),
+      of_row(nullptr, "count", Unit::count, [](const LayerRow& r) { return r.count; }),
+      of_row("elements", "elements", Unit::count, [](const LayerRow& r) { return r.elements; }),
+      of_row("size", "bytes", Unit::bytes, [](const LayerRow& r) { return r.bytes; }),
+      of_row(nullptr, "dtype", Unit::text, [](const LayerRow& r) { return r.dtype; })};
+  for (std::size_t op = 0; op < stats::kLayerOps; ++op) {
+    const char* name = stats::kLayerOpNames[op].data();
+    all.push_back({name, nullptr, Unit::right_text,
+                   [op, steps = group.rank_steps](const Row& r) {
+                     const std::uint64_t calls = r.row->ops[op].calls;
+                     return calls == 0 ? Value() : Value(per_step(calls, steps));
+                   },
+                   Show::if_any});
+    all.push_back(of_row(nullptr, name, Unit::text, [op](const LayerRow& r) {
+      const Amounts& a = r.ops[op];
+      return a.calls == 0 ? Value() : Value(call_figures(a));
+    }));
+  }
+  append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls),
+               figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes), host_time_column<Row>(),
+               device_time_column<Row>("device time", nullptr)});
+  return all;
+}
+
+std::vector<BucketRow> left_rows(const Layers& layers) {
+  std::vector<BucketRow> rows;
   for (const auto& [why, buckets] : layers.left) {
-    std::string name(stats::kNoLayerNames[static_cast<std::size_t>(why)]);
+    const std::string name(stats::kNoLayerNames[static_cast<std::size_t>(why)]);
     for (const Bucket bucket : stats::kLayerBuckets) {
       const Amounts& a = buckets[static_cast<std::size_t>(bucket)];
-      if (a.calls == 0) continue;
-      any = true;
-      table.row({std::exchange(name, ""), std::string(bucket_name(bucket)), thousands(a.calls),
-                 thousands(a.elements), text::bytes(a.bytes)});
+      if (a.calls != 0) rows.push_back({name, std::string(bucket_name(bucket)), a});
     }
   }
-  return any ? table.str() : "";
+  return rows;
+}
+
+std::vector<Column<BucketRow>> left_columns() {
+  std::vector<Column<BucketRow>> all = bucket_columns("in no layer", "why");
+  all.push_back(figure<BucketRow>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns));
+  return all;
 }
 
 bool any_named(const Layers& layers, NamedBy by) {
@@ -204,19 +215,37 @@ std::string layer_table(const Layers& layers) {
   if (layers.found.how == steps::How::none) return "  None: " + why_none(layers) + ".\n";
   std::string out;
   for (std::size_t i = 0; i < std::min(layers.groups.size(), kGroupsShown); ++i) {
-    out += heading(layers.groups[i]) + group_table(layers.groups[i]);
+    const LayerGroup& group = layers.groups[i];
+    out += heading(group) + table_text(layer_columns(group), summed(group), kRowsShown);
   }
   if (layers.groups.size() > kGroupsShown) {
     out += fmt::format("  and {} more kinds of ranks (all of them: --json)\n",
                        layers.groups.size() - kGroupsShown);
   }
   if (layers.groups.empty()) out += "  None: " + why_none(layers) + ".\n";
-  out += left_table(layers) + notes(layers);
+  const std::vector<BucketRow> left = left_rows(layers);
+  if (!left.empty()) out += table_text(left_columns(), left);
+  out += notes(layers);
   if (!layers.unnamed.empty() && !layers.groups.empty()) {
     out += fmt::format("  {}: no thread is known to be autograd's, so nothing is told of them.\n",
                        diagnose::names_of(layers.unnamed));
   }
   return out + how_found(layers.found);
+}
+
+Json to_json(const Layers& layers) {
+  Json j;
+  j["why"] = layers.groups.empty() ? Json(why_none(layers)) : Json();
+  Json& groups = j["groups"] = Json::array();
+  for (const LayerGroup& group : layers.groups) {
+    groups.push_back({{"ranks", group.ranks},
+                      {"nranks", group.nranks},
+                      {"rank_steps", group.rank_steps},
+                      {"rows", table_json(layer_columns(group), summed(group))}});
+  }
+  j["left"] = table_json(left_columns(), left_rows(layers));
+  j["adds_up"] = layers.adds_up;
+  return j;
 }
 
 }  // namespace tprof::report
