@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/json.h"
-#include "report/times.h"
+#include "report/table.h"
 
 namespace tprof::report {
 namespace {
@@ -30,18 +29,58 @@ const char* place(bool on_device) {
   return on_device ? "device" : "host";
 }
 
-std::vector<std::pair<std::string, Table::Align>> with_figures(
-    std::vector<std::pair<std::string, Table::Align>> columns) {
-  for (const char* name : {"mean", "std", "min", "max"}) columns.emplace_back(name, right);
-  return columns;
+struct TimeRow {
+  Spread time;
+  Value ranks;             // how many, or which one
+  bool sums_only = false;  // the spread is not known
+  std::string bucket{};
+  std::string operation{};
+  bool on_device = false;
+};
+
+template <typename Of>
+Column<TimeRow> whole(const char* title, const char* key, Of of) {
+  return {title, key, Unit::ns,
+          [of](const TimeRow& r) { return r.sums_only ? Value() : Value(of(r.time)); }};
 }
 
-void add_figures(std::vector<std::string>& cells, const Spread& s, bool sums_only = false) {
-  if (sums_only) {
-    cells.insert(cells.end(), {mean_time(s), "-", "-", duration(s.max_ns)});
-    return;
-  }
-  cells.insert(cells.end(), {mean_time(s), std_time(s), duration(s.min_ns), duration(s.max_ns)});
+std::vector<Column<TimeRow>> spread_columns() {
+  return {{"mean", "mean_ns", Unit::ns, [](const TimeRow& r) { return r.time.mean_ns; }},
+          whole("std", "std_ns", [](const Spread& s) { return s.std_ns(); }),
+          whole("min", "min_ns", [](const Spread& s) { return s.min_ns; }),
+          {"max", "max_ns", Unit::ns, [](const TimeRow& r) { return r.time.max_ns; }}};
+}
+
+Column<TimeRow> count_column(const char* title) {
+  return {title, "count", Unit::count, [](const TimeRow& r) { return r.time.count; }};
+}
+
+std::vector<Column<TimeRow>> hist_columns(const char* ranks, const char* key) {
+  std::vector<Column<TimeRow>> all = {{ranks, key, Unit::number, &TimeRow::ranks},
+                                      count_column("n")};
+  append(all, spread_columns());
+  return all;
+}
+
+TimeRow row_of(const Histogram& h) {
+  return {h.all.time, h.rank_count(), h.of_counts};
+}
+
+std::vector<Column<TimeRow>> op_time_columns() {
+  std::vector<Column<TimeRow>> all = {
+      {"bucket", nullptr, Unit::text, &TimeRow::bucket},
+      {"operation", nullptr, Unit::text, &TimeRow::operation},
+      {"time on", "from", Unit::text,
+       [](const TimeRow& r) { return std::string(place(r.on_device)); }},
+      count_column("calls"),
+      {"ranks", "rank_count", Unit::count, &TimeRow::ranks}};
+  append(all, spread_columns());
+  return all;
+}
+
+TimeRow row_of(const stats::OpTime& time) {
+  const stats::RankedSpread& s = time.best();
+  return {.time = s.time, .ranks = s.ranks.size(), .on_device = time.on_device()};
 }
 
 std::string bins(const Histogram& h, const Samples& samples) {
@@ -79,17 +118,6 @@ std::string notes(const Histogram& h) {
   return out;
 }
 
-Json spread_json(const Spread& s, bool sums_only = false) {
-  return {{"mean_ns", std::llround(s.mean_ns)},
-          {"std_ns", sums_only ? Json() : Json(std::llround(s.std_ns()))},
-          {"min_ns", sums_only ? Json() : Json(s.min_ns)},
-          {"max_ns", s.max_ns}};
-}
-
-Json rank_of(const std::optional<std::int64_t>& rank) {
-  return rank ? Json(*rank) : Json();
-}
-
 }  // namespace
 
 std::string heading(const Histogram& h) {
@@ -99,18 +127,12 @@ std::string heading(const Histogram& h) {
 }
 
 std::string to_text(const Histogram& h, bool per_rank) {
-  Table figures_of(with_figures({{"ranks", right}, {"n", right}}));
-  std::vector<std::string> cells = {std::to_string(h.rank_count()), thousands(h.all.time.count)};
-  add_figures(cells, h.all.time, h.of_counts);
-  figures_of.row(std::move(cells));
-  std::string out = figures_of.str() + "\n" + bins(h, h.all) + notes(h);
+  std::string out = table_text(hist_columns("ranks", nullptr), std::vector{row_of(h)}) + "\n" +
+                    bins(h, h.all) + notes(h);
   if (!per_rank) return out;
   for (const auto& [rank, samples] : h.ranks) {
-    Table of_rank(with_figures({{"rank", right}, {"n", right}}));
-    cells = {rank ? std::to_string(*rank) : "-", thousands(samples.time.count)};
-    add_figures(cells, samples.time, h.of_counts);
-    of_rank.row(std::move(cells));
-    out += "\n" + of_rank.str() + "\n" + bins(h, samples);
+    const std::vector<TimeRow> row = {{samples.time, or_unknown(rank), h.of_counts}};
+    out += "\n" + table_text(hist_columns("rank", nullptr), row) + "\n" + bins(h, samples);
   }
   return out;
 }
@@ -120,17 +142,15 @@ Json to_json(const Histogram& h) {
             {"kind", kind_name(h.kind)},
             {"from", place(h.on_device)},
             {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
-            {"shared", h.on_device ? h.shared : 0},
-            {"count", h.all.time.count}};
-  j.update(spread_json(h.all.time, h.of_counts));
-  j["rank_count"] = h.rank_count();
+            {"shared", h.on_device ? h.shared : 0}};
+  j.update(row_json(hist_columns(nullptr, "rank_count"), row_of(h)));
   j["scale"] = h.log_scaled ? "log" : "linear";
   j["edges_ns"] = h.edges_ns;
   j["bins"] = h.all.bins;
   Json& ranks = j["ranks"] = Json::array();
   for (const auto& [rank, samples] : h.ranks) {
-    Json of = {{"rank", rank_of(rank)}, {"count", samples.time.count}};
-    of.update(spread_json(samples.time, h.of_counts));
+    Json of = row_json(hist_columns(nullptr, "rank"),
+                       TimeRow{samples.time, or_unknown(rank), h.of_counts});
     of["bins"] = samples.bins;
     ranks.push_back(std::move(of));
   }
@@ -146,33 +166,23 @@ std::string to_text(const stats::OpTimes& times, std::uint64_t all) {
     of.device.add(time.device);
     lines += time.host.time.count;
   }
-  Table table(with_figures({{"bucket", left},
-                            {"operation", left},
-                            {"time on", left},
-                            {"calls", right},
-                            {"ranks", right}}));
+  std::vector<TimeRow> rows;
   for (const auto& [name, time] : by_name) {
-    const stats::RankedSpread& s = time.best();
-    std::vector<std::string> cells = {std::string(bucket_name(name.first)),
-                                      text::printable(name.second), place(time.on_device()),
-                                      thousands(s.time.count), thousands(s.ranks.size())};
-    add_figures(cells, s.time);
-    table.row(std::move(cells));
+    TimeRow& row = rows.emplace_back(row_of(time));
+    row.bucket = bucket_name(name.first);
+    row.operation = name.second;
   }
   if (by_name.empty()) return "  No call has a line.\n";
-  return table.str() + (lines == all ? ""
-                                     : fmt::format("  {1} of {0} calls have a line.\n",
-                                                   thousands(all), thousands(lines)));
+  return table_text(op_time_columns(), rows) +
+         (lines == all
+              ? ""
+              : fmt::format("  {1} of {0} calls have a line.\n", thousands(all), thousands(lines)));
 }
 
 Json to_json(const stats::OpTimes& times, const stats::OpKey& key) {
   const auto found = times.find(key);
   if (found == times.end()) return nullptr;
-  const stats::RankedSpread& s = found->second.best();
-  Json j = {{"from", place(found->second.on_device())}, {"count", s.time.count}};
-  j.update(spread_json(s.time));
-  j["rank_count"] = s.ranks.size();
-  return j;
+  return row_json(op_time_columns(), row_of(found->second));
 }
 
 }  // namespace tprof::report
