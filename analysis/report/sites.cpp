@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "report/json.h"
+#include "report/figures.h"
 #include "report/places.h"
 #include "symbols/readable.h"
 #include "text/text.h"
@@ -15,7 +15,6 @@ using read::Amounts;
 using stats::SiteFrame;
 using stats::SiteKey;
 using text::printable;
-using text::Table;
 using text::thousands;
 
 constexpr std::size_t kSitesShown = 60;
@@ -100,6 +99,7 @@ struct Row {
   Bucket bucket;
   std::string function;
   Amounts amounts;
+  const SiteKey* site = nullptr;  // null: of several that look alike
 };
 
 // Adds up sites that look alike here. The JSON has each as a whole.
@@ -123,6 +123,57 @@ std::vector<Row> rows_of(const stats::SiteTotals& totals) {
   return rows;
 }
 
+std::vector<Column<Row>> site_columns() {
+  return {{"in the program", nullptr, Unit::text, [](const Row& r) { return cut(r.place); }},
+          {"called by", nullptr, Unit::text, [](const Row& r) { return cut(r.caller); }},
+          {"bucket", "bucket", Unit::text,
+           [](const Row& r) { return std::string(bucket_name(r.bucket)); }},
+          {"operation", "name", Unit::text, &Row::function},
+          figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
+          figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes)};
+}
+
+Json frames_json(const SiteKey& site) {
+  Json frames = Json::array();
+  for (const SiteFrame& f : site.frames) {
+    frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
+  }
+  return frames;
+}
+
+Json native_json(const SiteKey& site, const symbols::Names& names) {
+  Json native = Json::array();
+  for (const symbols::Frame& frame : site.native) {
+    Json places = Json::array();
+    for (const symbols::Place& p : names.of(frame)) {
+      places.push_back({{"function", or_null(p.function)},
+                        {"file", or_null(p.file)},
+                        {"line", p.file.empty() ? Json() : Json(p.line)}});
+    }
+    native.push_back(
+        {{"object", frame.object}, {"offset", frame.offset}, {"places", std::move(places)}});
+  }
+  return native;
+}
+
+// Adds what tells a single site from all others: for programs.
+std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
+  std::vector<Column<Row>> all = {
+      {nullptr, "object", Unit::name, [](const Row& r) { return or_unknown(r.site->object); }},
+      {nullptr, "offset", Unit::number,
+       [](const Row& r) { return r.site->object.empty() ? Value() : Value(r.site->offset); }},
+      {nullptr, "symbol", Unit::name, [](const Row& r) { return or_unknown(r.site->symbol); }},
+      {nullptr, "frames", Unit::text, [](const Row& r) { return frames_json(*r.site); }},
+      {nullptr, "native", Unit::text,
+       [&names](const Row& r) { return native_json(*r.site, names); }},
+      {nullptr, "native_cut", Unit::text, [](const Row& r) { return Json(r.site->native_cut); }}};
+  append(all, site_columns());
+  append(all, {figure<Row>(nullptr, "count", Unit::count, &Amounts::count),
+               figure<Row>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns),
+               figure<Row>(nullptr, "host_ns_max", Unit::ns, &Amounts::host_ns_max)});
+  return all;
+}
+
 }  // namespace
 
 std::string site_table(const stats::SiteTotals& totals) {
@@ -131,25 +182,10 @@ std::string site_table(const stats::SiteTotals& totals) {
   if (!any) {
     return "  none. They are recorded with TPROF_CALLSITE=native, python or both.\n";
   }
-  using enum Table::Align;
-  Table table({{"in the program", left},
-               {"called by", left},
-               {"bucket", left},
-               {"operation", left},
-               {"calls", right},
-               {"bytes", right},
-               {"mean host", right}});
-  const std::vector<Row> rows = rows_of(totals);
-  for (std::size_t i = 0; i < std::min(rows.size(), kSitesShown); ++i) {
-    const Row& r = rows[i];
-    table.row({cut(r.place), cut(r.caller), std::string(bucket_name(r.bucket)),
-               printable(r.function), thousands(r.amounts.calls), text::bytes(r.amounts.bytes),
-               text::duration(r.amounts.host_ns / r.amounts.calls)});
-  }
-  std::string out = table.str();
-  if (rows.size() > kSitesShown) {
-    out += fmt::format("  and {} more (all of them: --json)\n", rows.size() - kSitesShown);
-  }
+  std::vector<Column<Row>> shown = site_columns();
+  shown.push_back({"mean host", nullptr, Unit::ns,
+                   [](const Row& r) { return r.amounts.host_ns / r.amounts.calls; }});
+  std::string out = table_text(shown, rows_of(totals), kSitesShown);
   out +=
       "  in the program: the innermost Python frame outside of installed packages, else the "
       "outermost "
@@ -159,40 +195,13 @@ std::string site_table(const stats::SiteTotals& totals) {
   return out;
 }
 
-nlohmann::ordered_json to_json(const stats::SiteTotals& totals) {
-  Json all = Json::array();
+Json to_json(const stats::SiteTotals& totals) {
+  std::vector<Row> rows;
   for (const auto& [key, a] : totals.calls) {
     const auto& [site, op] = key;
-    Json frames = Json::array();
-    for (const SiteFrame& f : site.frames) {
-      frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
-    }
-    Json native = Json::array();
-    for (const symbols::Frame& frame : site.native) {
-      Json places = Json::array();
-      for (const symbols::Place& p : totals.names.of(frame)) {
-        places.push_back({{"function", or_null(p.function)},
-                          {"file", or_null(p.file)},
-                          {"line", p.file.empty() ? Json() : Json(p.line)}});
-      }
-      native.push_back(
-          {{"object", frame.object}, {"offset", frame.offset}, {"places", std::move(places)}});
-    }
-    all.push_back({{"object", or_null(site.object)},
-                   {"offset", site.object.empty() ? Json() : Json(site.offset)},
-                   {"symbol", or_null(site.symbol)},
-                   {"frames", std::move(frames)},
-                   {"native", std::move(native)},
-                   {"native_cut", site.native_cut},
-                   {"bucket", bucket_name(op.first)},
-                   {"name", op.second},
-                   {"calls", a.calls},
-                   {"count", a.count},
-                   {"bytes", a.bytes},
-                   {"host_ns", a.host_ns},
-                   {"host_ns_max", a.host_ns_max}});
+    rows.push_back({"", "", op.first, op.second, a, &site});
   }
-  return all;
+  return table_json(whole_columns(totals.names), rows);
 }
 
 }  // namespace tprof::report
