@@ -31,12 +31,17 @@ Column<Row> host_time_column() {
 }
 
 template <typename Row>
-Column<Row> device_time_column(const char* title, const char* key) {
+Column<Row> device_time_column(const char* title, const char* key, Show show = Show::always) {
   return {title, key, Unit::ns,
           [](const Row& r) {
             return r.amounts.device_timed == 0 ? Value() : Value(r.amounts.device_ns);
           },
-          Show::if_any};
+          show};
+}
+
+template <typename Row>
+Column<Row> exposed_column() {
+  return {"exposed", nullptr, Unit::right_text, [](const Row& r) { return exposed(r.amounts); }};
 }
 
 // Times, and for how many calls they are known: for programs.

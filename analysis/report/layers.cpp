@@ -106,7 +106,7 @@ std::vector<Column<SummedRow>> layer_columns(const LayerGroup& group) {
   }
   append(all, {figure<Row>("calls", nullptr, Unit::count, &Amounts::calls),
                figure<Row>("bytes", nullptr, Unit::bytes, &Amounts::bytes), host_time_column<Row>(),
-               device_time_column<Row>("device time", nullptr)});
+               device_time_column<Row>("device time", nullptr, Show::if_any)});
   return all;
 }
 

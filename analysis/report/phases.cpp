@@ -7,7 +7,6 @@
 #include "diagnose/names.h"
 #include "report/figures.h"
 #include "report/steps.h"
-#include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -18,9 +17,8 @@ std::string phase_table(const stats::Summary& s) {
     add_rows(rows, stats::kPhaseNames[p], s.phases[p]);
   }
   std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
-  append(all, {host_time_column<BucketRow>(),
-               {"device time", nullptr, Unit::right_text,
-                [](const BucketRow& r) { return device_time(r.amounts); }}});
+  append(all,
+         {host_time_column<BucketRow>(), device_time_column<BucketRow>("device time", nullptr)});
   return table_text(all, rows) +
          "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
          "checkpointing is in it.\n"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "diagnose/ends.h"
+#include "report/comms.h"
 #include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
@@ -106,19 +107,7 @@ std::string to_json(const stats::Summary& s) {
   }
   j["buckets"] = buckets(s);
   j["ops"] = operations_json(s);
-  Json& comms = j["comms"] = Json::array();
-  for (const stats::CommSummary& c : s.comms) {
-    comms.push_back({{"id", c.id},
-                     {"name", or_null(c.name)},
-                     {"parent", or_null(c.parent)},
-                     {"role", or_null(c.role)},
-                     {"role_guessed", c.role_guessed},
-                     {"nranks", c.nranks},
-                     {"ranks", c.ranks},
-                     {"collectives", c.collectives},
-                     {"calls", c.amounts.calls},
-                     {"bytes", c.amounts.bytes}});
-  }
+  j["comms"] = to_json(s.comms);
   Json& phases = j["phases"] = Json::object();
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     Json& phase = phases[std::string(stats::kPhaseNames[p])] = Json::object();

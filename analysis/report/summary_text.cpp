@@ -3,29 +3,23 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/cells.h"
+#include "report/comms.h"
 #include "report/durations.h"
+#include "report/figures.h"
 #include "report/findings.h"
 #include "report/memory.h"
 #include "report/report.h"
 #include "report/slowest.h"
-#include "report/times.h"
 #include "text/text.h"
 
 namespace tprof::report {
 namespace {
 
-using text::bytes;
 using text::duration;
 using text::printable;
-using text::ranges;
-using text::Table;
 using text::thousands;
 
-using enum Table::Align;
 using read::Amounts;
-
-constexpr std::size_t kCommsShown = 20;
 
 // True if it is known of any copy of the bucket what the host's side was.
 bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
@@ -38,16 +32,9 @@ bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
 
 std::string bucket_table(const stats::Summary& s) {
   const Amounts all = stats::sum(s.buckets);
-  Columns shown = columns(
-      "lrrrrrr", {"bucket", "calls", "elements", "bytes", "of bytes", "host time", "device time"});
-  if (all.exposure_known != 0) shown.emplace_back("exposed", right);
-  Table table(shown);
+  std::vector<BucketRow> rows;
   const auto row = [&](std::string_view name, const Amounts& a) {
-    std::vector<std::string> cells = {
-        std::string(name),         thousands(a.calls), thousands(a.elements), bytes(a.bytes),
-        ratio(a.bytes, all.bytes), host_time(a),       device_time(a)};
-    if (all.exposure_known != 0) cells.push_back(exposed(a));
-    table.row(std::move(cells));
+    rows.push_back({std::string(name), "", a});
   };
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (s.buckets[b].calls != 0) row(kBuckets[b].name, s.buckets[b]);
@@ -63,7 +50,14 @@ std::string bucket_table(const stats::Summary& s) {
     }
   }
   row("ALL", all);
-  std::string out = table.str();
+  std::vector<Column<BucketRow>> shown = {{"bucket", nullptr, Unit::text, &BucketRow::label}};
+  append(shown, call_columns<BucketRow>());
+  append(shown, {{"of bytes", nullptr, Unit::right_text,
+                  [&](const BucketRow& r) { return ratio(r.amounts.bytes, all.bytes); }},
+                 host_time_column<BucketRow>(),
+                 device_time_column<BucketRow>("device time", nullptr)});
+  if (all.exposure_known != 0) shown.push_back(exposed_column<BucketRow>());
+  std::string out = table_text(shown, rows);
   if (all.exposure_known != 0) {
     out += fmt::format(
         "  exposed: the part of device time in which no computation ran on the device; known of {} "
@@ -79,57 +73,20 @@ std::string bucket_table(const stats::Summary& s) {
 }
 
 std::string rank_table(const stats::Summary& s) {
-  const bool timed = stats::sum(s.buckets).device_timed != 0;
-  Columns shown = columns("llrrr", {"rank", "bucket", "calls", "elements", "bytes"});
-  for (const char* time : {"host time", "device time", "exposed"}) {
-    if (timed != (time == std::string_view("host time"))) shown.emplace_back(time, right);
+  std::vector<Column<BucketRow>> shown = bucket_columns("rank", nullptr);
+  if (stats::sum(s.buckets).device_timed != 0) {
+    append(shown,
+           {device_time_column<BucketRow>("device time", nullptr), exposed_column<BucketRow>()});
+  } else {
+    shown.push_back(host_time_column<BucketRow>());
   }
-  Table table(shown);
-  const auto row = [&](std::vector<std::string> cells, const Amounts& a) {
-    if (!timed) cells.push_back(host_time(a));
-    if (timed) cells.insert(cells.end(), {device_time(a), exposed(a)});
-    table.row(std::move(cells));
-  };
+  std::vector<BucketRow> rows;
   stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
-    std::string name = std::to_string(rank);
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const Amounts& a = totals[b];
-      if (a.calls == 0) continue;
-      row({std::exchange(name, ""), std::string(kBuckets[b].name), thousands(a.calls),
-           thousands(a.elements), bytes(a.bytes)},
-          a);
-    }
-    if (!name.empty()) row({name, "none", "0", "0", "0 B"}, {});
+    const std::size_t before = rows.size();
+    add_rows(rows, std::to_string(rank), totals);
+    if (rows.size() == before) rows.push_back({std::to_string(rank), "none", {}});
   });
-  return table.str();
-}
-
-std::string comm_table(const stats::Summary& s) {
-  const bool roles = std::ranges::any_of(s.comms, [](const auto& c) { return !c.role.empty(); });
-  bool guessed = false;
-  Columns all = columns("ll", {"communicator", "name"});
-  if (roles) all.emplace_back("role", left);
-  const Columns more =
-      columns("rlrrrl", {"size", "ranks", "collectives", "calls", "bytes", "split from"});
-  all.insert(all.end(), more.begin(), more.end());
-  Table table(all);
-  for (std::size_t i = 0; i < std::min(s.comms.size(), kCommsShown); ++i) {
-    const stats::CommSummary& c = s.comms[i];
-    std::vector<std::string> cells = {printable(c.id), printable(c.name)};
-    const bool guess = c.role_guessed && !c.role.empty();
-    guessed = guessed || guess;
-    if (roles) cells.push_back(c.role + (guess ? "?" : ""));
-    cells.insert(cells.end(),
-                 {std::to_string(c.nranks), ranges(c.ranks), thousands(c.collectives),
-                  thousands(c.amounts.calls), bytes(c.amounts.bytes), printable(c.parent)});
-    table.row(std::move(cells));
-  }
-  std::string out = table.str();
-  if (s.comms.size() > kCommsShown) {
-    out += fmt::format("  and {} more (all of them: --json)\n", s.comms.size() - kCommsShown);
-  }
-  if (guessed) out += "  role?: a guess, from what was sent in which pass.\n";
-  return out;
+  return table_text(shown, rows);
 }
 
 }  // namespace
@@ -153,7 +110,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (s.slowest) {
     section("Slowest calls", to_text(*s.slowest, s.found, stats::sum(s.buckets).calls));
   }
-  if (!s.comms.empty()) section("Communicators", comm_table(s));
+  if (!s.comms.empty()) section("Communicators", comm_table(s.comms));
   section("Memory that the program allocated", memory_table(s.memory));
   std::string findings;
   for (const diagnose::Finding& f : s.findings) findings += to_text(f, Detail::brief);

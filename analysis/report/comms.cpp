@@ -1,0 +1,52 @@
+#include "report/comms.h"
+
+#include <algorithm>
+
+#include "report/figures.h"
+
+namespace tprof::report {
+namespace {
+
+using stats::CommSummary;
+
+constexpr std::size_t kCommsShown = 20;
+
+bool guessed(const CommSummary& c) {
+  return c.role_guessed && !c.role.empty();
+}
+
+const std::vector<Column<CommSummary>>& comm_columns() {
+  using Row = CommSummary;
+  static const std::vector<Column<Row>> kColumns = {
+      {"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
+      {"name", "name", Unit::name, [](const Row& c) { return or_unknown(c.name); }},
+      {"role", nullptr, Unit::name, [](const Row& c) { return c.role + (guessed(c) ? "?" : ""); },
+       Show::if_any},
+      {nullptr, "role", Unit::name, [](const Row& c) { return or_unknown(c.role); }},
+      {nullptr, "role_guessed", Unit::text, [](const Row& c) { return Json(c.role_guessed); }},
+      {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
+      {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
+      {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
+      {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
+      figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
+      figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
+      {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); }}};
+  return kColumns;
+}
+
+}  // namespace
+
+std::string comm_table(const std::vector<CommSummary>& comms) {
+  std::string out = table_text(comm_columns(), comms, kCommsShown);
+  const auto shown = comms.begin() + std::min(std::ssize(comms), std::ptrdiff_t{kCommsShown});
+  if (std::any_of(comms.begin(), shown, guessed)) {
+    out += "  role?: a guess, from what was sent in which pass.\n";
+  }
+  return out;
+}
+
+Json to_json(const std::vector<CommSummary>& comms) {
+  return table_json(comm_columns(), comms);
+}
+
+}  // namespace tprof::report
