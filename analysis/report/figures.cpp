@@ -1,5 +1,7 @@
 #include "report/figures.h"
 
+#include <array>
+
 namespace tprof::report {
 namespace {
 

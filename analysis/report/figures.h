@@ -2,6 +2,11 @@
 // `amounts`.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "read/process.h"
 #include "report/table.h"
 

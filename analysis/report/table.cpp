@@ -73,22 +73,21 @@ bool says_something(const Value& value, Unit unit) {
 
 bool shown(const Sheet& sheet, std::size_t column) {
   const Head& head = sheet.heads[column];
-  return head.title != nullptr &&
-         (head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
-            return says_something(row[column], head.unit);
-          }));
+  return head.show != Show::if_any || std::ranges::any_of(sheet.rows, [&](const auto& row) {
+           return says_something(row[column], head.unit);
+         });
 }
 
 }  // namespace
 
-std::string to_text(const Sheet& sheet, std::size_t most, const char* rows) {
+std::string to_text(const Sheet& sheet, std::size_t most, const char* names) {
   Columns titles;
   std::vector<std::size_t> all;  // the columns that are shown
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;
     all.push_back(c);
     const bool left = sheet.heads[c].unit == Unit::text || sheet.heads[c].unit == Unit::name;
-    titles.emplace_back(sheet.heads[c].title,
+    titles.emplace_back(sheet.heads[c].name,
                         left ? text::Table::Align::left : text::Table::Align::right);
   }
   text::Table table(titles);
@@ -110,7 +109,7 @@ std::string to_text(const Sheet& sheet, std::size_t most, const char* rows) {
   }
   std::string out = table.str();
   if (sheet.rows.size() > most) {
-    out += fmt::format("  and {} more{} (all of them: --json)\n", sheet.rows.size() - most, rows);
+    out += fmt::format("  and {} more{} (all of them: --json)\n", sheet.rows.size() - most, names);
   }
   return out;
 }
@@ -121,7 +120,7 @@ Json to_json(const Sheet& sheet) {
     Json& j = all.emplace_back(Json::object());
     for (std::size_t c = 0; c < row.size(); ++c) {
       const Head& head = sheet.heads[c];
-      if (head.key != nullptr) j[head.key] = json_of(row[c], head.unit);
+      j[head.name] = json_of(row[c], head.unit);
     }
   }
   return all;

@@ -2,7 +2,9 @@
 // programs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,57 +44,63 @@ struct Share {
 using Value = std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Share, Json>;
 
 struct Head {
-  const char* title;  // null: only in JSON
-  const char* key;    // in JSON; null: only in text
+  const char* name;  // the title or the key
   Unit unit;
   Show show;
 };
 
 template <typename Row>
 struct Column {
-  const char* title;
-  const char* key;
+  const char* title;  // null: only in JSON
+  const char* key;    // in JSON; null: only in text
   Unit unit;
   std::function<Value(const Row&)> of;
   Show show = Show::always;
 };
 
-// The value of each column for each row.
+// The value of each column for each row. It has the columns that one of the two sees: JSON of a
+// column that only programs get may be large.
 struct Sheet {
   std::vector<Head> heads;
   std::vector<std::vector<Value>> rows;
 };
 
 template <typename Row>
-Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
+Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
+            const char* Column<Row>::*name) {
   Sheet all;
-  for (const Column<Row>& c : columns) all.heads.push_back({c.title, c.key, c.unit, c.show});
+  for (const Column<Row>& c : columns) {
+    if (c.*name != nullptr) all.heads.push_back({c.*name, c.unit, c.show});
+  }
   for (const Row& row : rows) {
     std::vector<Value>& values = all.rows.emplace_back();
-    for (const Column<Row>& c : columns) values.push_back(c.of(row));
+    values.reserve(all.heads.size());
+    for (const Column<Row>& c : columns) {
+      if (c.*name != nullptr) values.push_back(c.of(row));
+    }
   }
   return all;
 }
 
-// Draws the first `most` rows. `rows` is what they are called where some are left out: " names".
-std::string to_text(const Sheet& sheet, std::size_t most = SIZE_MAX, const char* rows = "");
+// Draws the first `most` rows. `names` says what the others are, such as " names".
+std::string to_text(const Sheet& sheet, std::size_t most, const char* names);
 Json to_json(const Sheet& sheet);
 
 template <typename Row>
 std::string table_text(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
                        std::size_t most = SIZE_MAX, const char* names = "") {
-  return to_text(sheet(columns, rows), most, names);
+  return to_text(sheet(columns, rows, &Column<Row>::title), most, names);
 }
 
 template <typename Row>
 Json table_json(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
-  return to_json(sheet(columns, rows));
+  return to_json(sheet(columns, rows, &Column<Row>::key));
 }
 
 // One row's object.
 template <typename Row>
 Json row_json(const std::vector<Column<Row>>& columns, const Row& row) {
-  return to_json(sheet(columns, std::vector<Row>{row})).front();
+  return table_json(columns, std::vector<Row>{row}).front();
 }
 
 template <typename Row>
@@ -109,7 +117,7 @@ Value or_unknown(const std::optional<T>& value) {
   return value ? Value(*value) : Value();
 }
 
-// Empty text means that the field is not known: null, and blank for people.
+// Empty text means that the field is not known.
 inline Value or_unknown(const std::string& text) {
   return text.empty() ? Value() : Value(text);
 }
