@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <set>
 
 #include "read/error.h"
@@ -81,9 +82,14 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
   std::atomic<std::size_t> done{0};
+  std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
     try {
       read_file(*files[i].trace, files[i].ranks);
+      const std::scoped_lock one_at_a_time(handing_over);
+      for (auto& [rank, collectors] : files[i].ranks) {
+        for (auto& [type, collector] : collectors) collector->hand_over();
+      }
     } catch (const read::BadInput& e) {
       files[i].unread = e.what();
     } catch (...) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <typeindex>
+#include <utility>
 #include <vector>
 
 #include "job/jobs.h"
@@ -36,7 +37,11 @@ class Collector {
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
-  virtual void end() {}  // behind the last line
+  // After the rank's last line: the place to reduce what was kept of them, as other ranks follow.
+  virtual void end() {}
+  // After the rank's file was read without an error, and before any other rank's: the place to add
+  // to what is kept of all ranks together. Ranks come in no order.
+  virtual void hand_over() {}
 
  protected:
   const read::Process& rank_;
@@ -48,6 +53,13 @@ using Collectors = std::map<std::type_index, std::unique_ptr<Collector>>;
 template <typename... C>
 void want(const read::Process& rank, Collectors& all) {
   (all.try_emplace(typeid(C), std::make_unique<C>(rank)), ...);
+}
+
+// One that is made with arguments beside the rank.
+template <typename C, typename First, typename... Args>
+void want(const read::Process& rank, Collectors& all, First&& first, Args&&... args) {
+  all.try_emplace(typeid(C), std::make_unique<C>(rank, std::forward<First>(first),
+                                                 std::forward<Args>(args)...));
 }
 
 // Puts the collectors of a rank into its map.

@@ -1,6 +1,7 @@
 #include "stats/steps.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace tprof::stats {
 namespace {
@@ -12,10 +13,11 @@ using read::Process;
 struct RankFigures {
   RankFigures(const Process& process, const std::vector<steps::Interval>& all,
               const StepRange& which)
-      : rank(process), intervals(all), asked(which), steps(all.size()) {}
+      : rank(process), intervals(all), asked(which) {}
 
   void add(std::size_t k, const SizeKey& size, const OpKey& key, HostMemory host,
            const read::Amounts& amounts) {
+    if (steps.empty()) steps.resize(intervals.size());
     steps[k].buckets[static_cast<std::size_t>(size.bucket)] += amounts;
     steps[k].calls[size] += amounts.calls;
     if (!asked.holds(intervals[k].step)) return;
@@ -27,27 +29,9 @@ struct RankFigures {
   const Process& rank;
   const std::vector<steps::Interval>& intervals;
   StepRange asked;
-  std::vector<StepFigures> steps;
+  std::vector<StepFigures> steps{};  // empty before the first call: other ranks are read first
   Ops ops{};
   HostMemories host_memory{};
-};
-
-// Collects them from event lines.
-struct PerStep : collect::Collector {
-  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
-          const StepRange& asked)
-      : Collector(rank), figures(rank, intervals, asked) {}
-
-  void call(const Event& e) override {
-    if (e.unfinished || e.failed || e.captured) return;
-    const auto& all = figures.intervals;
-    const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
-    if (interval == nullptr) return;
-    const auto k = static_cast<std::size_t>(interval - all.data());
-    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), e.host_memory, amounts_of(e));
-  }
-
-  RankFigures figures;
 };
 
 // Takes them from what its writer counted.
@@ -69,13 +53,14 @@ class Adder {
   Adder(const StepRange& asked, StepTotals& all) : asked_(asked), all_(all) {}
 
   void take(const RankFigures& rank) {
+    static const StepFigures kNone;
     for (std::size_t k = 0; k < rank.intervals.size(); ++k) {
       const steps::Interval& interval = rank.intervals[k];
       if (!asked_.holds(interval.step)) continue;
-      add_step(by_number_[interval.step], rank.steps[k], interval, rank.rank);
-      stats::add(all_.buckets, rank.steps[k].buckets);
-      if (rank.rank.header.rank)
-        stats::add(all_.per_rank[*rank.rank.header.rank], rank.steps[k].buckets);
+      const StepFigures& figures = rank.steps.empty() ? kNone : rank.steps[k];
+      add_step(by_number_[interval.step], figures, interval, rank.rank);
+      stats::add(all_.buckets, figures.buckets);
+      if (rank.rank.header.rank) stats::add(all_.per_rank[*rank.rank.header.rank], figures.buckets);
     }
     for (const auto& [key, amounts] : rank.ops) all_.ops[key] += amounts;
     for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
@@ -100,9 +85,32 @@ class Adder {
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }
 
-  const StepRange& asked_;
+  StepRange asked_;
   StepTotals& all_;
   std::map<std::int64_t, StepFigures> by_number_;
+};
+
+// Collects them from event lines, and hands each rank's over once it was read.
+struct PerStep : collect::Collector {
+  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
+          const StepRange& asked, Adder& all)
+      : Collector(rank), figures(rank, intervals, asked), adder(all) {}
+
+  void call(const Event& e) override {
+    if (e.unfinished || e.failed || e.captured) return;
+    const auto& all = figures.intervals;
+    const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
+    if (interval == nullptr || !figures.asked.holds(interval->step)) return;
+    const auto k = static_cast<std::size_t>(interval - all.data());
+    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), e.host_memory, amounts_of(e));
+  }
+  void hand_over() override {
+    adder.take(figures);
+    figures.steps = std::vector<StepFigures>();
+  }
+
+  RankFigures figures;
+  Adder& adder;
 };
 
 }  // namespace
@@ -122,19 +130,14 @@ void want_step_totals(collect::Passes& passes, steps::Found found, const StepRan
     }
     return adder.finish();
   }
+  const auto adder = std::make_shared<Adder>(asked, to);
   passes.want(
-      [&to, asked](const Process& rank, collect::Collectors& all) {
+      [&to, asked, adder](const Process& rank, collect::Collectors& all) {
         const auto intervals = to.found.ranks.find(&rank);
         if (intervals == to.found.ranks.end()) return;
-        all.try_emplace(typeid(PerStep), std::make_unique<PerStep>(rank, intervals->second, asked));
+        collect::want<PerStep>(rank, all, intervals->second, asked, *adder);
       },
-      [&to, asked](const collect::Lines& lines) {
-        Adder adder(asked, to);
-        for (const auto& [rank, intervals] : to.found.ranks) {
-          if (const auto* of_rank = lines.of<PerStep>(rank)) adder.take(of_rank->figures);
-        }
-        adder.finish();
-      });
+      [adder](const collect::Lines& /*handed_over*/) { adder->finish(); });
 }
 
 std::vector<Odd> odd_ones(const std::vector<StepFigures>& steps) {

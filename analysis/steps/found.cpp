@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
@@ -19,6 +20,40 @@ namespace {
 
 using read::Process;
 
+// The id of a communicator and the number of an operation on it, equal on all its ranks.
+using Shared = std::pair<std::string, std::uint64_t>;
+
+struct RankSteps {
+  const Process* rank = nullptr;
+  std::vector<Interval> intervals{};
+  std::vector<Shared> anchors{};
+  Period period{};
+};
+
+bool lines_are_whole(const Process& p) {
+  return p.footer && p.footer->dropped.empty();
+}
+
+RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t end_ns) {
+  const bool ended = rank.end == read::End::closed && sequence.whole && lines_are_whole(rank);
+  RankSteps found{.rank = &rank, .period = find_period(sequence, ended)};
+  Period& p = found.period;
+  const auto time = [&](std::size_t i) {
+    return i < sequence.operations.size() ? sequence.operations[i].ts_ns : end_ns;
+  };
+  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
+    found.intervals.push_back(
+        {static_cast<std::int64_t>(k) + 1, time(p.starts[k]), time(p.starts[k + 1])});
+    const Operation& anchor = sequence.operations[p.anchors[k]];
+    const auto comm = rank.comms.find(sequence.symbols[anchor.symbol].comm);
+    found.anchors.emplace_back(comm == rank.comms.end() ? "" : comm->second.id, anchor.seq);
+  }
+  p.starts = std::vector<std::size_t>();
+  p.anchors = std::vector<std::size_t>();
+  return found;
+}
+
+// Keeps the calls of a rank only until its last line: what is left of them are its steps.
 struct Calls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override {
@@ -35,45 +70,25 @@ struct Calls : collect::Collector {
       throw read::BadInput(rank_.file, line.offset, e.what());
     }
   }
+  void end() override {
+    any = !sequence.operations.empty();
+    whole = sequence.whole;
+    marked = std::exchange(marks, {}).steps();
+    sequence.sort();
+    steps = steps_of(rank_, std::exchange(sequence, {}), end_ns);
+  }
 
+  std::vector<StepLine> lines;
+  bool any = false;    // there were calls
+  bool whole = false;  // all of them were looked at
+  std::vector<Mark> marked;
+  RankSteps steps;
+
+ private:
   Sequence sequence;
   Marks marks;
-  std::vector<StepLine> lines;
   std::int64_t end_ns = 0;
 };
-
-// The id of a communicator and the number of an operation on it, equal on all its ranks.
-using Shared = std::pair<std::string, std::uint64_t>;
-
-struct RankSteps {
-  const Process* rank = nullptr;
-  std::vector<Interval> intervals{};
-  std::vector<Shared> anchors{};
-  Period period{};
-};
-
-bool lines_are_whole(const Process& p) {
-  return p.footer && p.footer->dropped.empty();
-}
-
-RankSteps steps_of(const Process& rank, const Calls& calls) {
-  Sequence sequence = calls.sequence;
-  sequence.sort();
-  const bool ended = rank.end == read::End::closed && sequence.whole && lines_are_whole(rank);
-  RankSteps found{.rank = &rank, .period = find_period(sequence, ended)};
-  const Period& p = found.period;
-  const auto time = [&](std::size_t i) {
-    return i < sequence.operations.size() ? sequence.operations[i].ts_ns : calls.end_ns;
-  };
-  for (std::size_t k = 0; k + 1 < p.starts.size(); ++k) {
-    found.intervals.push_back(
-        {static_cast<std::int64_t>(k) + 1, time(p.starts[k]), time(p.starts[k + 1])});
-    const Operation& anchor = sequence.operations[p.anchors[k]];
-    const auto comm = rank.comms.find(sequence.symbols[anchor.symbol].comm);
-    found.anchors.emplace_back(comm == rank.comms.end() ? "" : comm->second.id, anchor.seq);
-  }
-  return found;
-}
 
 std::string names(const std::vector<const Process*>& ranks) {
   std::vector<std::int64_t> numbers;
@@ -183,9 +198,8 @@ void number_marks(Found& found) {
 std::optional<Found> marked(const std::vector<std::pair<const Process*, const Calls*>>& ranks) {
   Found found{.how = How::mark, .whole_steps = true};
   for (const auto& [rank, calls] : ranks) {
-    const std::vector<Mark> marks = calls->marks.steps();
-    if (marks.empty()) return std::nullopt;
-    for (const Mark& m : marks) found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
+    if (calls->marked.empty()) return std::nullopt;
+    for (const Mark& m : calls->marked) found.ranks[rank].push_back({m.step, m.from_ns, m.to_ns});
   }
   number_marks(found);
   return found;
@@ -268,10 +282,10 @@ Found found_in(const job::Job& job, const collect::Lines& lines) {
   for (const Process* p : job.processes) {
     const Calls* calls = lines.of<Calls>(p);
     if (calls == nullptr) continue;
-    const bool calls_others = !p->comms.empty() && !calls->sequence.operations.empty();
-    if (!calls_others && calls->lines.empty() && calls->marks.steps().empty()) continue;
+    const bool calls_others = !p->comms.empty() && calls->any;
+    if (!calls_others && calls->lines.empty() && calls->marked.empty()) continue;
     calling.emplace_back(p, calls);
-    if (!lines_are_whole(*p) || !calls->sequence.whole) cut.push_back(p);
+    if (!lines_are_whole(*p) || !calls->whole) cut.push_back(p);
   }
   if (calling.empty()) {
     return {.why =
@@ -284,7 +298,7 @@ Found found_in(const job::Job& job, const collect::Lines& lines) {
   std::optional<Found> found = marked(calling);
   if (!found) {
     std::vector<RankSteps> ranks;
-    for (const auto& [rank, calls] : calling) ranks.push_back(steps_of(*rank, *calls));
+    for (const auto& [rank, calls] : calling) ranks.push_back(calls->steps);
     found = one_answer(std::move(ranks));
   }
   if (exact && disagree(*found, *exact)) return *exact;
