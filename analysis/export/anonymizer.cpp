@@ -75,7 +75,8 @@ bool is_known(std::string_view key) {
          contains(kHashKeys, key) || contains(kVersionKeys, key) || contains(kLibraryKeys, key) ||
          contains(kOtherKeys, key) ||
          std::ranges::any_of(kNameKeys, [&](const auto& name) { return name.first == key; }) ||
-         contains(kDroppedNames, key) || contains(kRangeDroppedNames, key);
+         contains(kDroppedNames, key) || contains(kRangeDroppedNames, key) ||
+         contains(kTimingLostNames, key) || contains(kExposureLostNames, key);
 }
 
 // Returns what "name" names in the arguments of a line.
