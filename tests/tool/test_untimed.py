@@ -11,7 +11,7 @@ from lib.tool import generate, tprof
     line["properties"]["args"] for line in CONTRACT["$defs"].values()
     if line.get("properties", {}).get("name") == {"const": "tprof_footer"}
 )  # fmt: skip
-REASONS = FOOTER["properties"]["timing_lost"]["propertyNames"]["enum"]
+REASONS = list(FOOTER["properties"]["timing_lost"]["properties"])
 
 
 @pytest.fixture

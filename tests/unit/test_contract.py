@@ -1,0 +1,37 @@
+"""The contract's schema explains every field."""
+
+from lib.contract import CONTRACT
+
+# What a line has beside its args: the schema explains these once, for all lines.
+ENVELOPE = set(CONTRACT["properties"])
+
+
+def properties(rule, path=()):
+    """Yields (path, rule) of every field that a rule names, but where it only restricts one."""
+    for name, field in rule.get("properties", {}).items():
+        yield (*path, name), field
+        yield from properties(field, (*path, name))
+    if "items" in rule:
+        yield from properties(rule["items"], (*path, "[]"))
+
+
+def explained_for_all(path):
+    """Tells whether a field stands in a line itself, and not in its args."""
+    whole_line = path[0] in ("metadata", "event") or path[0].startswith("line_")
+    return len(path) == 2 and whole_line and path[1] in ENVELOPE
+
+
+def test_every_field_has_a_description():
+    found = dict(properties(CONTRACT))
+    for name, rule in CONTRACT["$defs"].items():
+        if name != "metric":  # its alternatives are whole lines, which are explained as such
+            found |= properties(rule, (name,))
+    assert len(found) > 250
+    told = {path: rule.get("description", "") for path, rule in found.items() if not explained_for_all(path)}
+    assert {path: text for path, text in told.items() if not text.endswith(".")} == {}
+
+
+def test_every_kind_of_line_and_metric_has_a_description():
+    lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
+    assert [name for name in lines if not CONTRACT["$defs"][name].get("description")] == []
+    assert [each for each in CONTRACT["$defs"]["metric"]["oneOf"] if not each.get("description")] == []
