@@ -37,7 +37,7 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
-    docs = ("LICENSE", "README.md", "CHANGELOG.md", "format.md", "tables.md")
+    docs = ("LICENSE", "README.md", "CHANGELOG.md", "format.md", "fields.md", "tables.md")
     ours = {"bin/tprof", "lib/libtprof.so", "include/tprof.h", "share/tprof/tprof.py"}
     assert files == ours | {f"share/doc/tprof/{name}" for name in docs}
     for name in ("bin/tprof", "lib/libtprof.so"):

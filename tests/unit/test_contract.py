@@ -1,5 +1,8 @@
-"""The contract's schema explains every field."""
+"""The contract's schema explains every field, and its tables are made of it."""
 
+import subprocess
+
+from lib.build import REPO
 from lib.contract import CONTRACT
 
 # What a line has beside its args: the schema explains these once, for all lines.
@@ -35,3 +38,15 @@ def test_every_kind_of_line_and_metric_has_a_description():
     lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
     assert [name for name in lines if not CONTRACT["$defs"][name].get("description")] == []
     assert [each for each in CONTRACT["$defs"]["metric"]["oneOf"] if not each.get("description")] == []
+
+
+def test_the_tables_of_fields_are_those_of_the_schema(tmp_path):
+    """Run scripts/contract-tables where this fails."""
+    subprocess.run([REPO / "scripts/contract-tables", tmp_path / "fields.md"], check=True)
+    tables = (tmp_path / "fields.md").read_text()
+    assert tables == (REPO / "interpose/format/fields.md").read_text()
+    told = [line for line in tables.splitlines() if line.startswith("## ")]
+    assert len(told) == 1 + len(CONTRACT["oneOf"])
+    # Fields in lists, those that a rule refers to, and reasons are told of too.
+    for field in ("native[].offsets", "rows[].bytes_class", "rows[].exposed_ns", "timing_lost.order", "host_memory"):
+        assert f"\n| `{field}` | " in tables
