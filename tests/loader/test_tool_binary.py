@@ -37,9 +37,9 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
-    docs = ("LICENSE", "README.md", "CHANGELOG.md", "format.md", "fields.md", "tables.md")
+    pages = ("README.md", "CHANGELOG.md", "format.md", "fields.md", "json.md", "live.md", "tables.md")
     ours = {"bin/tprof", "lib/libtprof.so", "include/tprof.h", "share/tprof/tprof.py"}
-    assert files == ours | {f"share/doc/tprof/{name}" for name in docs}
+    assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", *pages)}
     for name in ("bin/tprof", "lib/libtprof.so"):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
