@@ -1,5 +1,6 @@
 """The contract's schema explains every field, and its tables are made of it."""
 
+import re
 import subprocess
 
 from lib.build import REPO
@@ -50,3 +51,11 @@ def test_the_tables_of_fields_are_those_of_the_schema(tmp_path):
     # Fields in lists, those that a rule refers to, and reasons are told of too.
     for field in ("native[].offsets", "rows[].bytes_class", "rows[].exposed_ns", "timing_lost.order", "host_memory"):
         assert f"\n| `{field}` | " in tables
+
+
+def test_the_page_can_be_read_in_a_quarter_of_an_hour():
+    """What a field means stands in the schema, and what a command prints beside the command."""
+    page = (REPO / "interpose/format/README.md").read_text()
+    prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    words = [word for word in prose.split() if re.search(r"\w", word)]
+    assert 1000 < len(words) <= 3000
