@@ -35,6 +35,38 @@ def test_every_field_has_a_description():
     assert {path: text for path, text in told.items() if not text.endswith(".")} == {}
 
 
+def resolved(rule):
+    """Returns a rule with what it refers to."""
+    if "$ref" not in rule:
+        return rule
+    referred = resolved(CONTRACT["$defs"][rule["$ref"].rpartition("/")[2]])
+    return {
+        **referred,
+        **rule,
+        "required": [*referred.get("required", []), *rule.get("required", [])],
+        "properties": {**referred.get("properties", {}), **rule.get("properties", {})},
+    }
+
+
+def args_fields(rule, path):
+    """Yields (path, description, whether it is always there) of each field of an object."""
+    rule = resolved(rule)
+    for name, field in rule.get("properties", {}).items():
+        yield f"{path}.{name}", field["description"], name in rule.get("required", [])
+        yield from args_fields(field, f"{path}.{name}")
+    if "items" in rule:
+        yield from args_fields(rule["items"], path + "[]")
+
+
+def test_a_field_that_is_not_always_there_says_when_it_is_absent():
+    lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
+    rules = {name: CONTRACT["$defs"][name].get("properties", {}).get("args", {}) for name in lines}
+    found = [each for name, rule in rules.items() for each in args_fields(rule, name)]
+    assert len(found) > 250
+    assert [path for path, told, always in found if always and "bsent:" in told] == []
+    assert [path for path, told, always in found if not always and "bsent:" not in told] == []
+
+
 def test_every_kind_of_line_and_metric_has_a_description():
     lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
     assert [name for name in lines if not CONTRACT["$defs"][name].get("description")] == []
