@@ -9,10 +9,10 @@
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/names.h"
-#include "report/words.h"
 #include "interpose/format/settings.h"
 #include "job/jobs.h"
 #include "read/error.h"
+#include "report/words.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -105,7 +105,8 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
-    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(), text::printable(report::sentence(f.text)));
+    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(),
+               text::printable(report::sentence(f.text)));
   }
 }
 

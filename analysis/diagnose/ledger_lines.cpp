@@ -107,7 +107,7 @@ std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& 
                      {{"communicator", id_of(p, comm)},
                       {"collectives", first ? missing : numbers.twice()},
                       {"gap", first.has_value()},
-         {"first", first}});
+                      {"first", first}});
     f.communicator = id_of(p, comm);
     f.seq = first;
   }

@@ -20,7 +20,8 @@ std::string next_of(const diagnose::Finding& f) {
 
 std::string to_text(const diagnose::Finding& f, Detail detail) {
   const std::string_view indent = detail == Detail::brief ? "  " : "";
-  std::string out = fmt::format("{}{}: {}\n", indent, f.severity_name(), printable(sentence(f.text)));
+  std::string out =
+      fmt::format("{}{}: {}\n", indent, f.severity_name(), printable(sentence(f.text)));
   if (detail == Detail::full) {
     for (const auto& e : f.evidence) out += fmt::format("  {}\n", printable(sentence(e)));
   }
