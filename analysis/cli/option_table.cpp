@@ -335,7 +335,7 @@ Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)"
         run_id,
         attempt}},
       {"doctor",
-       "What would be or was traced, and what goes past",
+       "Tells what would be or was traced, and what goes past",
        R"(
 Examples:
   tprof doctor                                  this machine and environment

@@ -1,0 +1,75 @@
+// Every sentence of the findings, in one list: `unit_analysis '[.print]'` prints it.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "catch2.h"
+#include "report/words.h"
+
+using namespace tprof;
+
+namespace {
+
+std::vector<report::Words> all_words() {
+  std::vector<report::Words> all;
+  for (const auto words : {report::words_of_ranks(), report::words_of_calls(),
+                           report::words_of_files(), report::words_of_coverage()}) {
+    all.insert(all.end(), words.begin(), words.end());
+  }
+  return all;
+}
+
+bool balanced(std::string_view text) {
+  char open = '\0';  // fields may stand in a part in brackets, but neither nests in itself
+  bool part = false;
+  for (const char c : text) {
+    if (c == '{' && open != '\0') return false;
+    if (c == '{') open = c;
+    if (c == '}' && open == '\0') return false;
+    if (c == '}') open = '\0';
+    if (c == '[' && part) return false;
+    if (c == '[') part = true;
+    if (c == ']' && !part) return false;
+    if (c == ']') part = false;
+  }
+  return open == '\0' && !part;
+}
+
+}  // namespace
+
+// Hangs and what doctor/ finds bring their sentences along (facts.h, as_is).
+static bool brings_its_own(diagnose::Say say) {
+  using diagnose::Kind;
+  return say == diagnose::say(Kind::hang) || say == diagnose::say(Kind::stopped) ||
+         (say >= diagnose::say(Kind::does_not_load) && say <= diagnose::say(Kind::nothing_served));
+}
+
+TEST_CASE("each thing that a finding may say has its words, once") {
+  const std::vector<report::Words> all = all_words();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(diagnose::Say::count_); ++i) {
+    const auto say = static_cast<diagnose::Say>(i);
+    INFO("Say number " << i);
+    CHECK(std::ranges::count(all, say, &report::Words::say) == (brings_its_own(say) ? 0 : 1));
+  }
+}
+
+TEST_CASE("the words of findings are sentences with whole fields") {
+  for (const report::Words& w : all_words()) {
+    for (const std::string_view text : {w.text, w.advice}) {
+      INFO(text);
+      CHECK(balanced(text));
+      CHECK(text.find("  ") == std::string_view::npos);
+      CHECK_FALSE(text.ends_with(' '));
+      CHECK_FALSE((text.starts_with("Of ") || text.starts_with("What ")));
+    }
+  }
+}
+
+TEST_CASE("all words of findings", "[.print]") {
+  for (const report::Words& w : all_words()) {
+    std::printf("%.*s\n", static_cast<int>(w.text.size()), w.text.data());
+    if (!w.advice.empty()) {
+      std::printf("    -> %.*s\n", static_cast<int>(w.advice.size()), w.advice.data());
+    }
+  }
+}
