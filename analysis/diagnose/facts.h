@@ -58,11 +58,18 @@ struct Fact;
 using Facts = std::vector<Fact>;  // as a value: listed, with commas between them
 
 struct Value {
+  // Defined below, where Fact is complete.
+  Value();
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
+  bool operator==(const Value&) const;
+
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, Ns, Time, Bytes, Percent,
                std::string, Processes, std::vector<std::int64_t>, Facts>
-      is{};
-
-  bool operator==(const Value&) const = default;
+      is;
 };
 
 struct Named {
@@ -109,6 +116,14 @@ struct Fact {
 
   bool operator==(const Fact&) const = default;
 };
+
+inline Value::Value() = default;
+inline Value::Value(const Value&) = default;
+inline Value::Value(Value&&) noexcept = default;
+inline Value& Value::operator=(const Value&) = default;
+inline Value& Value::operator=(Value&&) noexcept = default;
+inline Value::~Value() = default;
+inline bool Value::operator==(const Value&) const = default;
 
 // For sentences that are not in report/'s words yet: those of hang.cpp, standing.cpp, explain.cpp
 // and mismatch.h's evidence.
