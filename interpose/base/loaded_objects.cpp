@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "interpose/base/fork.h"
@@ -46,6 +47,31 @@ bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void
   if (!from_callback) g_lock.unlock();
   t_inside = from_callback;
   return true;
+}
+
+namespace {
+template <typename F>
+void each_segment(const dl_phdr_info& object, F&& f) {
+  for (const auto& segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
+    if (segment.p_type == PT_LOAD) f(object.dlpi_addr + segment.p_vaddr, segment.p_memsz);
+  }
+}
+}  // namespace
+
+AddressRange range_of(const dl_phdr_info& object) {
+  AddressRange range;
+  each_segment(object, [&](std::uintptr_t begin, std::uintptr_t size) {
+    range = {std::min(range.begin, begin), std::max(range.end, begin + size)};
+  });
+  return range;
+}
+
+bool holds(const dl_phdr_info& object, std::uintptr_t address) {
+  bool held = false;
+  each_segment(object, [&](std::uintptr_t begin, std::uintptr_t size) {
+    held = held || address - begin < size;
+  });
+  return held;
 }
 
 std::string_view program_path(const void* within, std::span<char> buffer) {

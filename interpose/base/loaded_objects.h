@@ -9,6 +9,7 @@
 #include <link.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,16 @@ namespace tprof {
 // Calls dl_iterate_phdr. False, and nothing was called, in a child that was forked while a thread
 // of its parent was in here.
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
+
+// Addresses [begin, end). Those of an object enclose all its segments, and the gaps between them.
+struct AddressRange {
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+};
+AddressRange range_of(const dl_phdr_info& object);
+
+// True if the address lies in a segment that was loaded of the object.
+bool holds(const dl_phdr_info& object, std::uintptr_t address);
 
 // Returns the program's path, which the loader does not know; `within` is an address in the
 // program. Empty: not known.

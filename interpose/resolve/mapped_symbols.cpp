@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <cstdint>
+#include <span>
 
 #include "interpose/base/loaded_objects.h"
 
@@ -23,22 +24,16 @@ bool same(const char* a, const char* b) {
 // Reads an object's dynamic section.
 class Object {
  public:
-  explicit Object(const dl_phdr_info& info)
-      : base_(info.dlpi_addr), segments_(info.dlpi_phdr), segment_count_(info.dlpi_phnum) {
-    for (int i = 0; i < segment_count_; ++i) {
-      if (segments_[i].p_type == PT_DYNAMIC) dynamic_ = at<Elf64_Dyn>(segments_[i].p_vaddr);
+  explicit Object(const dl_phdr_info& info) : base_(info.dlpi_addr), listed_(&info) {
+    for (const auto& segment : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
+      if (segment.p_type == PT_DYNAMIC) dynamic_ = at<Elf64_Dyn>(segment.p_vaddr);
     }
     find_tables();
   }
   explicit Object(const link_map& map) : base_(map.l_addr), dynamic_(map.l_ld) { find_tables(); }
 
   bool holds(const void* address) const {
-    const auto here = reinterpret_cast<std::uintptr_t>(address) - base_;
-    for (int i = 0; i < segment_count_; ++i) {
-      const auto& segment = segments_[i];
-      if (segment.p_type == PT_LOAD && here - segment.p_vaddr < segment.p_memsz) return true;
-    }
-    return false;
+    return listed_ != nullptr && tprof::holds(*listed_, reinterpret_cast<std::uintptr_t>(address));
   }
 
   const char* soname() const {
@@ -109,8 +104,7 @@ class Object {
   }
 
   Elf64_Addr base_;
-  const Elf64_Phdr* segments_ = nullptr;
-  int segment_count_ = 0;
+  const dl_phdr_info* listed_ = nullptr;  // null: not from the loader's list of segments
   const Elf64_Dyn* dynamic_ = nullptr;
   const Elf64_Sym* symbols_ = nullptr;
   const char* strings_ = nullptr;

@@ -47,32 +47,23 @@ class [[nodiscard]] AskingLoader {
   HeldSignals held_signals_;
 };
 
-struct ObjectRange {
-  std::uintptr_t at;
-  std::uintptr_t begin = 0, end = 0;
+struct ObjectAt {
+  std::uintptr_t address;
+  AddressRange range{};  // empty: no object encloses the address
 };
 
 int match_range(dl_phdr_info* object, std::size_t, void* data) {
-  auto& range = *static_cast<ObjectRange*>(data);
-  std::uintptr_t begin = UINTPTR_MAX;
-  std::uintptr_t end = 0;
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& segment = object->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD) continue;
-    const std::uintptr_t from = object->dlpi_addr + segment.p_vaddr;
-    begin = std::min(begin, from);
-    end = std::max(end, from + segment.p_memsz);
-  }
-  if (range.at < begin || range.at >= end) return 0;
-  range.begin = begin;
-  range.end = end;
+  auto& search = *static_cast<ObjectAt*>(data);
+  const AddressRange range = tprof::range_of(*object);
+  if (search.address < range.begin || search.address >= range.end) return 0;
+  search.range = range;
   return 1;
 }
 
-ObjectRange range_of(const void* address) {
-  ObjectRange range{reinterpret_cast<std::uintptr_t>(address)};
-  each_loaded_object(match_range, &range);
-  return range;
+AddressRange range_of(const void* address) {
+  ObjectAt search{reinterpret_cast<std::uintptr_t>(address), {0, 0}};
+  each_loaded_object(match_range, &search);
+  return search.range;
 }
 
 bool may_open() {
@@ -159,7 +150,7 @@ void publish_function(std::size_t i) {
 // Notes that the library at `address` serves `fn`. True: the library is new to us, or there is no
 // room for it.
 bool note_library(Fn fn, const char* path, const void* address) {
-  const ObjectRange range = range_of(address);  // not under the lock: it asks the loader
+  const AddressRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
   std::uint32_t at = 0;
   while (at < g_paths && std::strncmp(g_path[at], path, sizeof g_path[at] - 1) != 0) ++at;
@@ -187,7 +178,7 @@ void note_library_of(Fn fn, void* real, bool keep) {
 }
 
 // Enters a caller, with the real function for it. Two threads of one caller may come at once.
-void remember(Cache& cache, const ObjectRange& caller, void* real) {
+void remember(Cache& cache, const AddressRange& caller, void* real) {
   const LockGuard guard(g_busy);
   const std::uint32_t used = cache.used.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < used; ++i) {
@@ -220,7 +211,7 @@ void* find(Fn fn, Cache& cache, const void* return_address) {
   if (found == nullptr) return nullptr;
   g_latest[static_cast<std::size_t>(fn)].store(found, std::memory_order_release);
   note_library_of(fn, found, true);
-  const ObjectRange range = range_of(return_address);
+  const AddressRange range = range_of(return_address);
   if (range.end != 0) remember(cache, range, found);
   return found;
 }

@@ -33,15 +33,12 @@ struct Search {
 
 int in_object(dl_phdr_info* info, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
-  bool here = false;
+  if (!holds(*info, search.address)) return 0;
   std::uintptr_t index = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& p = info->dlpi_phdr[i];
-    const std::uintptr_t begin = info->dlpi_addr + p.p_vaddr;
-    here = here || (p.p_type == PT_LOAD && search.address - begin < p.p_memsz);
-    if (p.p_type == PT_GNU_EH_FRAME) index = begin;
+    if (p.p_type == PT_GNU_EH_FRAME) index = info->dlpi_addr + p.p_vaddr;
   }
-  if (!here) return 0;
   if (index == 0) return 1;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
   search.rule = rule_in(reinterpret_cast<const std::uint8_t*>(index), search.address);

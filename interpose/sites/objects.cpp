@@ -48,26 +48,16 @@ void find_build_id(const std::uint8_t* at, std::size_t size, Found& found) {
 }
 
 Found object_of(const dl_phdr_info& info) {
-  Found found{UINTPTR_MAX, info.dlpi_name};
+  constexpr std::uintptr_t kPage = 4096;
+  Found found{range_of(info).begin & ~(kPage - 1), info.dlpi_name};
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& p = info.dlpi_phdr[i];
     const std::uintptr_t begin = info.dlpi_addr + p.p_vaddr;
-    constexpr std::uintptr_t kPage = 4096;
-    if (p.p_type == PT_LOAD) found.begin = std::min(found.begin, begin & ~(kPage - 1));
     if (p.p_type != PT_NOTE) continue;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
     find_build_id(reinterpret_cast<const std::uint8_t*>(begin), p.p_memsz, found);
   }
   return found;
-}
-
-bool holds(const dl_phdr_info& info, std::uintptr_t address) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const auto& p = info.dlpi_phdr[i];
-    const std::uintptr_t begin = info.dlpi_addr + p.p_vaddr;
-    if (p.p_type == PT_LOAD && address - begin < p.p_memsz) return true;
-  }
-  return false;
 }
 
 int look(dl_phdr_info* info, std::size_t, void* data) {
