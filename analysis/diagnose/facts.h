@@ -58,7 +58,7 @@ struct Fact;
 using Facts = std::vector<Fact>;  // as a value: listed, with commas between them
 
 struct Value {
-  // Defined below, where Fact is complete.
+  // These are defined below, where Fact is complete: clang needs that.
   Value();
   Value(const Value&);
   Value(Value&&) noexcept;
@@ -84,29 +84,7 @@ struct Named {
 
  private:
   template <typename T>
-  void set(T&& v) {
-    using Plain = std::remove_cvref_t<T>;
-    if constexpr (requires {
-                    v.has_value();
-                    *v;
-                  }) {  // nullopt: the value is absent
-      if (v) set(*std::forward<T>(v));
-    } else if constexpr (std::same_as<Plain, bool>) {
-      value.is = v;
-    } else if constexpr (std::signed_integral<Plain>) {
-      value.is = std::int64_t{v};
-    } else if constexpr (std::unsigned_integral<Plain>) {
-      value.is = std::uint64_t{v};
-    } else if constexpr (std::same_as<Plain, const read::Process*>) {
-      value.is = Processes{v};
-    } else if constexpr (std::same_as<Plain, Fact>) {
-      value.is = Facts{std::forward<T>(v)};
-    } else if constexpr (std::is_convertible_v<T, std::string>) {
-      value.is = std::string(std::forward<T>(v));
-    } else {
-      value.is = std::forward<T>(v);
-    }
-  }
+  void set(T&& v);
 };
 using Values = std::vector<Named>;
 
@@ -123,7 +101,34 @@ inline Value::Value(Value&&) noexcept = default;
 inline Value& Value::operator=(const Value&) = default;
 inline Value& Value::operator=(Value&&) noexcept = default;
 inline Value::~Value() = default;
-inline bool Value::operator==(const Value&) const = default;
+inline bool Value::operator==(const Value& other) const {
+  return is == other.is;
+}
+
+template <typename T>
+void Named::set(T&& v) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (requires {
+                  v.has_value();
+                  *v;
+                }) {  // nullopt: the value is absent
+    if (v) set(*std::forward<T>(v));
+  } else if constexpr (std::same_as<Plain, bool>) {
+    value.is = v;
+  } else if constexpr (std::signed_integral<Plain>) {
+    value.is = std::int64_t{v};
+  } else if constexpr (std::unsigned_integral<Plain>) {
+    value.is = std::uint64_t{v};
+  } else if constexpr (std::same_as<Plain, const read::Process*>) {
+    value.is = Processes{v};
+  } else if constexpr (std::same_as<Plain, Fact>) {
+    value.is = Facts{std::forward<T>(v)};
+  } else if constexpr (std::is_convertible_v<T, std::string>) {
+    value.is = std::string(std::forward<T>(v));
+  } else {
+    value.is = std::forward<T>(v);
+  }
+}
 
 // For sentences that are not in report/'s words yet: those of hang.cpp, standing.cpp, explain.cpp
 // and mismatch.h's evidence.
