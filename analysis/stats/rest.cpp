@@ -84,24 +84,33 @@ void add(Rest& rest, const std::pair<StepPhase, ToldBy>& key, const Buckets& buc
   }
 }
 
-}  // namespace
+// Reduces the calls of a rank to what is told of them, once its last line was read.
+struct RankRest : RestCalls {
+  RankRest(const Process& rank, const std::vector<steps::Interval>* of_rank)
+      : RestCalls(rank), steps(of_rank) {}
 
-namespace {
+  void end() override {
+    ordered = whole();
+    if (named()) told = told_of(*this, ordered ? steps : nullptr);
+    let_go();
+  }
+
+  const std::vector<steps::Interval>* steps;  // null: not known
+  bool ordered = false;
+  std::optional<Told> told;
+};
 
 Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::Found& found) {
   Rest rest;
   for (const Process* p : job.processes) {
     Buckets left = not_autograd(*p);
-    const auto* rank = lines.of<RestCalls>(p);
-    const auto steps = found.ranks.find(p);
-    const bool ordered = rank != nullptr && rank->whole();
-    if (!ordered && steps != found.ranks.end()) rest.unordered.push_back(p);
-    if (rank != nullptr && rank->named()) {
-      const Told told =
-          told_of(*rank, ordered && steps != found.ranks.end() ? &steps->second : nullptr);
-      if (Buckets behind = left; take(behind, told)) {
+    const auto* rank = lines.of<RankRest>(p);
+    const bool ordered = rank != nullptr && rank->ordered;
+    if (!ordered && found.ranks.contains(p)) rest.unordered.push_back(p);
+    if (rank != nullptr && rank->told) {
+      if (Buckets behind = left; take(behind, *rank->told)) {
         left = behind;
-        for (const auto& [key, buckets] : told) add(rest, key, buckets);
+        for (const auto& [key, buckets] : *rank->told) add(rest, key, buckets);
       }
     }
     add(rest, {StepPhase::other, ToldBy::none}, left);
@@ -113,7 +122,10 @@ Rest split_rest(const job::Job& job, const collect::Lines& lines, const steps::F
 
 void want_rest(collect::Passes& passes, const steps::Found& found, std::optional<Rest>& to) {
   passes.want(
-      [](const Process& rank, collect::Collectors& all) { collect::want<RestCalls>(rank, all); },
+      [&found](const Process& rank, collect::Collectors& all) {
+        const auto steps = found.ranks.find(&rank);
+        collect::want<RankRest>(rank, all, steps == found.ranks.end() ? nullptr : &steps->second);
+      },
       [&](const collect::Lines& lines) { to = split_rest(passes.job(), lines, found); });
 }
 

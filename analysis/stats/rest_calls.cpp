@@ -71,6 +71,14 @@ void RestCalls::range(const read::Range& r) {
   }
 }
 
+void RestCalls::let_go() {
+  kinds = std::vector<CallKind>();
+  calls = std::vector<RankCall>();
+  threads = std::vector<Thread>();
+  numbers_.clear();
+  tids_.clear();
+}
+
 std::pair<std::uint64_t, std::uint64_t> RestCalls::autograd_calls() const {
   std::uint64_t in_ledger = 0;
   each_row(rank_, [&](const read::Row& row) {

@@ -62,6 +62,7 @@ struct RestCalls : collect::Collector {
   bool all = true;  // false: there were more than kMost
 
  protected:
+  void let_go();  // of the calls, when all is told that they tell
   // Returns the thread's calls in their order; null if none are known.
   const std::vector<std::uint32_t>* calls_of(std::int64_t tid) const;
 
