@@ -64,4 +64,15 @@ void LayerCalls::device_time(const read::DeviceTime& t) {
   device_ns[{*t.comm, *t.seq}] = static_cast<std::uint64_t>(std::max<std::int64_t>(t.dur_ns, 0));
 }
 
+void LayerCalls::let_go() {
+  RestCalls::let_go();
+  around.clear();
+  names = std::vector<std::string>();
+  device_ns.clear();
+  seq = std::vector<std::uint64_t>();
+  site = std::vector<std::int64_t>();
+  sites = SiteLines();
+  name_numbers_.clear();
+}
+
 }  // namespace tprof::stats

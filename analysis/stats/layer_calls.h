@@ -33,6 +33,9 @@ struct LayerCalls : RestCalls {
   std::vector<std::int64_t> site;  // of each call; 0: not known
   SiteLines sites;
 
+ protected:
+  void let_go();
+
  private:
   std::map<std::string, std::uint32_t, std::less<>> name_numbers_;
   std::size_t kept_ = 0;  // names in `around`

@@ -1,8 +1,8 @@
 #include "stats/layers.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -16,21 +16,57 @@ namespace {
 using read::Amounts;
 using read::Process;
 
-// The common properties of the ranks of a group. The last element numbers communicators of a rank
-// that are alike.
-using Signature =
-    std::tuple<std::int64_t, std::vector<std::tuple<bool, std::uint64_t, std::string>>,
-               std::size_t>;
+using CommId = std::pair<std::string, std::int64_t>;  // of a communicator, and its size
 
-Signature signature_of(const Process& rank, const CommLayers& comm) {
-  Signature s;
-  const auto known = rank.comms.find(comm.comm);
-  std::get<0>(s) = known == rank.comms.end() ? 0 : known->second.nranks;
+// What the ranks of a group have in common: the size of a communicator, and its rows.
+using Signature =
+    std::pair<std::int64_t, std::vector<std::tuple<bool, std::uint64_t, std::string>>>;
+
+Signature signature_of(std::int64_t nranks, const CommLayers& comm) {
+  Signature s{nranks, {}};
   for (const RankRow& row : comm.rows) {
-    std::get<1>(s).emplace_back(row.unit, row.call.count, row.call.dtype);
+    s.second.emplace_back(row.unit, row.call.count, row.call.dtype);
   }
   return s;
 }
+
+// Ranks with the same key differ in nothing that decides to which group they belong.
+struct CommKey {
+  CommId id;
+  Signature signature;
+  std::vector<CommId> earlier;  // the rank's communicators before this one with the same signature
+
+  auto operator<=>(const CommKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+// Sums over ranks.
+struct CommSums {
+  using Shown = std::pair<std::int64_t, std::int64_t>;
+
+  void add(const CommSums& more) {
+    if (ranks.empty()) {
+      *this = more;
+      return;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (more.shown < shown) {
+        rows[i].elements = more.rows[i].elements;
+        rows[i].bytes = more.rows[i].bytes;
+      }
+      for (std::size_t op = 0; op < kLayerOps; ++op) rows[i].ops[op] += more.rows[i].ops[op];
+      names[i].add(more.names[i]);
+    }
+    shown = std::min(shown, more.shown);
+    ranks.insert(ranks.end(), more.ranks.begin(), more.ranks.end());
+    rank_steps += more.rank_steps;
+  }
+
+  Shown shown{};  // the lowest rank, and its start: the rows have the sizes of its calls
+  std::vector<std::int64_t> ranks{};
+  std::uint64_t rank_steps = 0;
+  std::vector<LayerRow> rows{};
+  std::vector<RowNames> names{};
+};
 
 // Returns all communicators but those whose names say that something else is sent on them.
 std::set<std::int64_t> carriers_of(const Process& rank, const std::vector<CommSummary>& comms) {
@@ -48,142 +84,168 @@ std::set<std::int64_t> carriers_of(const Process& rank, const std::vector<CommSu
   return carriers;
 }
 
-// A rank, its lines and its steps.
-struct RankSeen {
-  const Process& process;
-  const LayerCalls& rank;
-  const std::vector<steps::Interval>& steps;
-};
-
-Passes passes_of(const RankSeen& seen) {
-  Places by_time(seen.rank.calls.size());
-  std::iota(by_time.begin(), by_time.end(), 0U);
-  std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return seen.rank.calls[i].ts_ns; });
-  return passes_of(seen.rank, by_time, seen.steps);
+Amounts amounts_of_call(const LayerCalls& rank, std::uint32_t i) {
+  const RankCall& call = rank.calls[i];
+  const CallKind& k = rank.kinds[call.kind];
+  Amounts a = {.calls = 1,
+               .count = k.count,
+               .elements = k.elements,
+               .bytes = k.bytes,
+               .host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(call.dur_ns, 0))};
+  if (const auto timed = rank.device_ns.find({k.comm, rank.seq[i]});
+      timed != rank.device_ns.end()) {
+    a.device_ns = timed->second;
+    a.device_timed = 1;
+  }
+  return a;
 }
 
+// The layers of one rank.
+struct RankSums {
+  std::vector<std::pair<CommKey, CommSums>> comms{};
+  std::map<NoLayer, Buckets> left{};
+};
+
+// Adds up what ranks hand over. The ranks of a communicator gather the same. If they seem not to,
+// the minority is wrong, or those that know of fewer rows.
 class Merger {
  public:
   Merger(const StepRange& asked, const std::vector<CommSummary>& comms, Layers& to)
       : asked_(asked), comms_(comms), to_(to) {}
 
-  // Call this for all ranks before any is added. The ranks of a communicator gather the same. If
-  // they seem not to, the minority is wrong, or those that know of fewer rows.
-  void look_at(const RankSeen& seen) {
-    const RankLayers layers =
-        layers_of(seen.rank, passes_of(seen), carriers_of(seen.process, comms_));
-    for (const CommLayers& comm : layers.comms) {
-      ++votes_[id_of(seen.process, comm)][signature_of(seen.process, comm)];
-    }
-  }
-
-  void add(const RankSeen& seen) {
-    const auto& [process, rank, steps] = seen;
-    const Passes passes = passes_of(seen);
+  // Ranks may call it at the same time.
+  RankSums sums_of(const Process& process, const LayerCalls& rank,
+                   const std::vector<steps::Interval>& steps) const {
+    Places by_time(rank.calls.size());
+    std::iota(by_time.begin(), by_time.end(), 0U);
+    std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return rank.calls[i].ts_ns; });
+    const Passes passes = passes_of(rank, by_time, steps);
     const RankLayers layers = layers_of(rank, passes, carriers_of(process, comms_));
     const auto rank_steps = static_cast<std::uint64_t>(std::ranges::count_if(
         passes.steps, [&](const StepPasses& s) { return asked_.holds(s.step); }));
-    std::vector<LayerGroup*> groups;
-    std::map<Signature, std::size_t> alike;
+    RankSums sums;
+    std::map<Signature, std::vector<CommId>> alike;
     for (const CommLayers& comm : layers.comms) {
-      Signature signature = signature_of(process, comm);
-      if (signature != agreed(process, comm)) {
-        groups.push_back(nullptr);
-        continue;
-      }
-      std::get<2>(signature) = alike[signature]++;
-      groups.push_back(&group_of(signature, comm));
-      groups.back()->ranks.push_back(process.header.rank.value_or(-1));
-      groups.back()->rank_steps += rank_steps;
-      std::vector<RowNames>& names = names_[signature];
-      names.resize(comm.rows.size());
-      for (std::size_t i = 0; i < names.size(); ++i) names[i].add(comm.rows[i].names);
+      const read::Comm& known = process.comms.at(comm.comm);
+      CommId id(known.id, known.nranks);
+      Signature signature = signature_of(known.nranks, comm);
+      std::vector<CommId>& earlier = alike[signature];
+      sums.comms.emplace_back(CommKey{id, std::move(signature), earlier},
+                              without_calls(process, comm, rank_steps));
+      earlier.push_back(std::move(id));
     }
     for (std::uint32_t i = 0; i < rank.calls.size(); ++i) {
       const CallKind& k = rank.kinds[rank.calls[i].kind];
       if (std::ranges::find(kLayerBuckets, k.bucket) == std::end(kLayerBuckets)) continue;
       const steps::Interval* step = steps::interval_at(steps, rank.calls[i].ts_ns);
       if (step == nullptr || !asked_.holds(step->step)) continue;
-      const Amounts a = amounts(rank, i);
-      const auto told = layers.places.find(i);
-      const bool known = told != layers.places.end();
-      if (known && groups[told->second.comm] != nullptr) {
+      const Amounts a = amounts_of_call(rank, i);
+      if (const auto told = layers.places.find(i); told != layers.places.end()) {
         const RankLayers::Place& p = told->second;
-        groups[p.comm]->rows[p.row].ops[static_cast<std::size_t>(p.op)] += a;
+        sums.comms[p.comm].second.rows[p.row].ops[static_cast<std::size_t>(p.op)] += a;
         continue;
       }
       const auto why = layers.none.find(i);
-      const NoLayer left = known                      ? NoLayer::order
-                           : why == layers.none.end() ? NoLayer::behind
-                                                      : why->second;
-      to_.left[left][static_cast<std::size_t>(k.bucket)] += a;
+      const NoLayer left = why == layers.none.end() ? NoLayer::behind : why->second;
+      sums.left[left][static_cast<std::size_t>(k.bucket)] += a;
     }
+    return sums;
+  }
+
+  void take(const RankSums& rank) {
+    for (const auto& [key, sums] : rank.comms) all_[key].add(sums);
+    for (const auto& [why, buckets] : rank.left) stats::add(to_.left[why], buckets);
   }
 
   void finish() {
-    for (auto& [signature, group] : groups_) {
-      name_rows(group.rows, names_[signature]);
-      std::ranges::sort(group.ranks);
-      to_.groups.push_back(std::move(group));
+    const std::map<CommId, Signature> agreed = agreed_ones();
+    std::map<std::pair<Signature, std::size_t>, CommSums> groups;
+    for (const auto& [key, sums] : all_) {
+      if (agreed.at(key.id) != key.signature) {
+        leave(sums);
+        continue;
+      }
+      const auto before = std::ranges::count_if(
+          key.earlier, [&](const CommId& id) { return agreed.at(id) == key.signature; });
+      groups[{key.signature, static_cast<std::size_t>(before)}].add(sums);
+    }
+    for (auto& [signature, sums] : groups) {
+      name_rows(sums.rows, sums.names);
+      std::ranges::sort(sums.ranks);
+      to_.groups.push_back({.ranks = std::move(sums.ranks),
+                            .nranks = signature.first.first,
+                            .rank_steps = sums.rank_steps,
+                            .rows = std::move(sums.rows)});
     }
     std::ranges::stable_sort(to_.groups, {}, [](const LayerGroup& g) { return g.ranks; });
   }
 
  private:
-  using Id = std::pair<std::string, std::int64_t>;
-  static Id id_of(const Process& rank, const CommLayers& comm) {
-    const read::Comm& known = rank.comms.at(comm.comm);
-    return {known.id, known.nranks};
-  }
-
-  const Signature& agreed(const Process& rank, const CommLayers& comm) const {
-    const auto& votes = votes_.at(id_of(rank, comm));
-    return std::ranges::max_element(votes, {},
-                                    [](const auto& vote) {
-                                      return std::pair(vote.second, std::get<1>(vote.first).size());
-                                    })
-        ->first;
-  }
-
-  static Amounts amounts(const LayerCalls& rank, std::uint32_t i) {
-    const RankCall& call = rank.calls[i];
-    const CallKind& k = rank.kinds[call.kind];
-    Amounts a = {.calls = 1,
-                 .count = k.count,
-                 .elements = k.elements,
-                 .bytes = k.bytes,
-                 .host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(call.dur_ns, 0))};
-    if (const auto timed = rank.device_ns.find({k.comm, rank.seq[i]});
-        timed != rank.device_ns.end()) {
-      a.device_ns = timed->second;
-      a.device_timed = 1;
-    }
-    return a;
-  }
-
-  LayerGroup& group_of(const Signature& signature, const CommLayers& comm) {
-    const auto [known, added] = groups_.try_emplace(signature);
-    LayerGroup& group = known->second;
-    if (!added) return group;
-    group.nranks = std::get<0>(signature);
+  static CommSums without_calls(const Process& process, const CommLayers& comm,
+                                std::uint64_t rank_steps) {
+    const std::int64_t rank = process.header.rank.value_or(-1);
+    CommSums sums{
+        .shown = {rank, process.header.base_time_ns}, .ranks = {rank}, .rank_steps = rank_steps};
     std::size_t places[2] = {};
     for (const RankRow& row : comm.rows) {
-      group.rows.push_back({.unit = row.unit,
-                            .place = ++places[row.unit ? 1 : 0],
-                            .count = row.call.count,
-                            .elements = row.call.elements,
-                            .bytes = row.call.bytes,
-                            .dtype = row.call.dtype});
+      sums.rows.push_back({.unit = row.unit,
+                           .place = ++places[row.unit ? 1 : 0],
+                           .count = row.call.count,
+                           .elements = row.call.elements,
+                           .bytes = row.call.bytes,
+                           .dtype = row.call.dtype});
+      sums.names.push_back(row.names);
     }
-    return group;
+    return sums;
+  }
+
+  std::map<CommId, Signature> agreed_ones() const {
+    std::map<CommId, std::map<Signature, std::size_t>> votes;  // number of ranks
+    for (const auto& [key, sums] : all_) votes[key.id][key.signature] += sums.ranks.size();
+    std::map<CommId, Signature> agreed;
+    for (const auto& [id, all] : votes) {
+      agreed[id] = std::ranges::max_element(all, {}, [](const auto& vote) {
+                     return std::pair(vote.second, vote.first.second.size());
+                   })->first;
+    }
+    return agreed;
+  }
+
+  void leave(const CommSums& sums) {
+    for (const LayerRow& row : sums.rows) {
+      for (std::size_t op = 0; op < kLayerOps; ++op) {
+        if (row.ops[op].calls == 0) continue;
+        const auto bucket = static_cast<std::size_t>(bucket_of(static_cast<LayerOp>(op)));
+        to_.left[NoLayer::order][bucket] += row.ops[op];
+      }
+    }
   }
 
   StepRange asked_;
   const std::vector<CommSummary>& comms_;
   Layers& to_;
-  std::map<Id, std::map<Signature, std::size_t>> votes_;  // number of ranks
-  std::map<Signature, LayerGroup> groups_;                // references to them stay valid
-  std::map<Signature, std::vector<RowNames>> names_;
+  std::map<CommKey, CommSums> all_;
+};
+
+// Finds the layers of a rank once its last line was read, and lets its calls go.
+struct LayersOfRank : LayerCalls {
+  LayersOfRank(const Process& rank, const std::vector<steps::Interval>& of_rank, Merger& all_ranks)
+      : LayerCalls(rank), steps(of_rank), merger(all_ranks) {}
+
+  void end() override {
+    autograd = std::ranges::any_of(threads, [](const Thread& t) { return t.autograd(); });
+    sums = merger.sums_of(rank_, *this, steps);
+    let_go();
+  }
+  void hand_over() override {
+    merger.take(sums);
+    sums = RankSums();
+  }
+
+  const std::vector<steps::Interval>& steps;
+  Merger& merger;
+  bool autograd = false;
+  RankSums sums;
 };
 
 // Adds what the totals have beyond what is told: calls outside of steps, or without a line.
@@ -221,36 +283,24 @@ Bucket bucket_of(LayerOp op) {
   return op == LayerOp::reduced ? Bucket::ALLREDUCE : Bucket::ALLGATHER;
 }
 
-namespace {
-
-void find_layers(const collect::Lines& lines, const StepRange& asked, const Buckets& totals,
-                 const std::vector<CommSummary>& comms, Layers& layers) {
-  std::vector<RankSeen> ranks;
-  for (const auto& [rank, steps] : layers.found.ranks) {
-    const auto* calls = lines.of<LayerCalls>(rank);
-    if (calls == nullptr) continue;
-    const bool autograd =
-        std::ranges::any_of(calls->threads, [](const auto& t) { return t.autograd(); });
-    if (!autograd) layers.unnamed.push_back(rank);
-    ranks.push_back({*rank, *calls, steps});
-  }
-  Merger merger(asked, comms, layers);
-  for (const RankSeen& seen : ranks) merger.look_at(seen);
-  for (const RankSeen& seen : ranks) merger.add(seen);
-  merger.finish();
-  add_outside(layers, totals);
-}
-
-}  // namespace
-
 void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to) {
   to.found = std::move(found);
   if (to.found.how == steps::How::none) return add_outside(to, totals);
+  const auto merger = std::make_shared<Merger>(asked, comms, to);
   passes.want(
-      [](const Process& rank, collect::Collectors& all) { collect::want<LayerCalls>(rank, all); },
-      [asked, &totals, &comms, &to](const collect::Lines& lines) {
-        find_layers(lines, asked, totals, comms, to);
+      [merger, &to](const Process& rank, collect::Collectors& all) {
+        const auto steps = to.found.ranks.find(&rank);
+        if (steps == to.found.ranks.end()) return;
+        collect::want<LayersOfRank>(rank, all, steps->second, *merger);
+      },
+      [merger, &totals, &to](const collect::Lines& lines) {
+        for (const auto& [rank, steps] : to.found.ranks) {
+          const auto* of_rank = lines.of<LayersOfRank>(rank);
+          if (of_rank != nullptr && !of_rank->autograd) to.unnamed.push_back(rank);
+        }
+        merger->finish();
+        add_outside(to, totals);
       });
 }
 
