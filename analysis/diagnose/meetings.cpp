@@ -206,7 +206,7 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
 }
 
 void Meetings::collect(const read::Process& rank, collect::Collectors& all) {
-  all.try_emplace(typeid(Arrivals), std::make_unique<Arrivals>(rank, *this));
+  collect::want<Arrivals>(rank, all, *this);
 }
 
 void Meetings::has_lines(const Handle& handle) {

@@ -27,7 +27,7 @@ void want_durations(collect::Passes& passes, const Wanted& wanted,
   passes.want(
       [&wanted](const Process& rank, collect::Collectors& all) {
         collect::want<ScopeLedger>(rank, all);
-        all.try_emplace(typeid(Durations), std::make_unique<Durations>(rank, wanted));
+        collect::want<Durations>(rank, all, wanted);
       },
       [take = std::move(take)](const collect::Lines& lines) {
         if (!lines.unreadable().empty()) throw read::BadInput(lines.unreadable()[0].reason);

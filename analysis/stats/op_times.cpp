@@ -64,7 +64,7 @@ void want_op_times(collect::Passes& passes, const steps::Found& found,
                    const std::optional<StepRange>& only, std::optional<OpTimes>& to) {
   passes.want(
       [&found, only](const Process& rank, collect::Collectors& all) {
-        all.try_emplace(typeid(RankTimes), std::make_unique<RankTimes>(rank, found, only));
+        collect::want<RankTimes>(rank, all, found, only);
       },
       [&passes, &to](const collect::Lines& lines) { to = op_times(passes.job(), lines); });
 }

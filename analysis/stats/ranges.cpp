@@ -228,7 +228,7 @@ void want_ranges(collect::Passes& passes, std::optional<RangeTotals>& to) {
         auto& process = (*processes)[&p - p.lane];
         if (process == nullptr) process = std::make_shared<ProcessRanges>();
         collect::want<ScopeLedger>(p, all);
-        all.try_emplace(typeid(RangeCollector), std::make_unique<RangeCollector>(p, process));
+        collect::want<RangeCollector>(p, all, process);
       },
       [&passes, &to, processes](const collect::Lines& lines) {
         to = range_totals(passes.job(), lines, *processes);

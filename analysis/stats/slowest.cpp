@@ -143,7 +143,7 @@ void want_lines(collect::Passes& passes, const std::shared_ptr<const Asked>& ask
       [by_rank = std::move(by_rank)](const Process& rank, collect::Collectors& all) {
         const auto wanted = by_rank.find(&rank);
         if (wanted == by_rank.end()) return;
-        all.try_emplace(typeid(TheirLines), std::make_unique<TheirLines>(rank, wanted->second));
+        collect::want<TheirLines>(rank, all, wanted->second);
       },
       [&passes, asked, &to](const collect::Lines& lines) {
         for (const Process* p : passes.job().processes) {
@@ -179,14 +179,12 @@ Slowest slowest_of(const job::Job& job, const collect::Lines& lines) {
 void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
                   const std::optional<StepRange>& only, std::optional<Slowest>& to) {
   const auto asked = std::make_shared<const Asked>(Asked{most, found, only});
-  passes.want(
-      [asked](const Process& rank, collect::Collectors& all) {
-        all.try_emplace(typeid(Candidates), std::make_unique<Candidates>(rank, *asked));
-      },
-      [&passes, asked, &to](const collect::Lines& lines) {
-        to = slowest_of(passes.job(), lines);
-        to->on_device ? want_lines(passes, asked, to) : order(*asked, *to);
-      });
+  passes.want([asked](const Process& rank,
+                      collect::Collectors& all) { collect::want<Candidates>(rank, all, *asked); },
+              [&passes, asked, &to](const collect::Lines& lines) {
+                to = slowest_of(passes.job(), lines);
+                to->on_device ? want_lines(passes, asked, to) : order(*asked, *to);
+              });
 }
 
 }  // namespace tprof::stats

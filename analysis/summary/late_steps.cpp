@@ -43,8 +43,7 @@ void want_steps(collect::Passes& passes, diagnose::Lateness& lateness, const ste
       [late = std::move(by_rank), &found](const Process& rank, collect::Collectors& all) {
         const auto numbers = late.find(&rank);
         if (numbers == late.end()) return;
-        all.try_emplace(typeid(TheirCalls),
-                        std::make_unique<TheirCalls>(rank, numbers->second, found));
+        collect::want<TheirCalls>(rank, all, numbers->second, found);
       },
       [](const collect::Lines&) {});
 }
