@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "report/comms.h"
@@ -80,13 +81,15 @@ std::string rank_table(const stats::Summary& s) {
   } else {
     shown.push_back(host_time_column<BucketRow>());
   }
-  std::vector<BucketRow> rows;
+  Sheet all = sheet(shown, {}, &Column<BucketRow>::title);
   stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
-    const std::size_t before = rows.size();
+    std::vector<BucketRow> rows;
     add_rows(rows, std::to_string(rank), totals);
-    if (rows.size() == before) rows.push_back({std::to_string(rank), "none", {}});
+    if (rows.empty()) rows.push_back({std::to_string(rank), "none", {}});
+    std::ranges::move(sheet(shown, rows, &Column<BucketRow>::title).rows,
+                      std::back_inserter(all.rows));
   });
-  return table_text(shown, rows);
+  return to_text(std::move(all));
 }
 
 }  // namespace

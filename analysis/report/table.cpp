@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tprof::report {
 namespace {
@@ -80,7 +81,7 @@ bool shown(const Sheet& sheet, std::size_t column) {
 
 }  // namespace
 
-std::string to_text(const Sheet& sheet, std::size_t most, const char* names) {
+std::string to_text(Sheet sheet, std::size_t most, const char* names) {
   Columns titles;
   std::vector<std::size_t> all;  // the columns that are shown
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
@@ -93,10 +94,11 @@ std::string to_text(const Sheet& sheet, std::size_t most, const char* names) {
   text::Table table(titles);
   std::vector<std::string> above;
   for (std::size_t i = 0; i < std::min(sheet.rows.size(), most); ++i) {
+    const std::vector<Value> row = std::move(sheet.rows[i]);
     std::vector<std::string> cells;
     std::vector<std::string> labels;
     for (const std::size_t c : all) {
-      cells.push_back(text_of(sheet.rows[i][c], sheet.heads[c].unit));
+      cells.push_back(text_of(row[c], sheet.heads[c].unit));
       if (sheet.heads[c].show == Show::label) labels.push_back(cells.back());
     }
     if (!labels.empty() && labels == above) {

@@ -82,8 +82,9 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
   return all;
 }
 
-// Draws the first `most` rows. `names` says what the others are, such as " names".
-std::string to_text(const Sheet& sheet, std::size_t most, const char* names);
+// Draws the first `most` rows. `names` says what the others are, such as " names". Takes the sheet
+// by value to give back each row's memory once it is drawn: a table may have 100,000 rows.
+std::string to_text(Sheet sheet, std::size_t most = SIZE_MAX, const char* names = "");
 Json to_json(const Sheet& sheet);
 
 template <typename Row>
