@@ -22,7 +22,7 @@ Sections operations(const Summary& s, const char* title, Beside beside) {
   return {{title, operation_table(s, beside)}};
 }
 
-Sections operations_and_durations(const Summary& s) {
+Sections operations_and_durations(const Summary& s, For) {
   Sections all = operations(s, "Operations", Beside::nothing);
   if (!all.empty() && s.op_times) {
     all.push_back({"Their durations", to_text(*s.op_times, stats::sum(s.buckets).calls)});
@@ -30,32 +30,26 @@ Sections operations_and_durations(const Summary& s) {
   return all;
 }
 
-Sections phases(const Summary& s) {
-  Sections all = {{"Phases", phase_table(s)}};
-  if (s.rest) all.push_back({"Calls outside autograd's threads", rest_table(*s.rest, s.found)});
-  return all;
-}
-
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "the default", nullptr, true,
-     [](const Summary& s) { return operations(s, "Operations by size", Beside::size); }},
-    {By::op, "op", "", [](Options& o) { o.op_times = true; }, true, operations_and_durations},
-    {By::comm, "comm", "", nullptr, true,
-     [](const Summary& s) { return operations(s, "Operations by communicator", Beside::communicator); }},
-    {By::dtype, "dtype", "", nullptr, true,
-     [](const Summary& s) { return operations(s, "Operations by dtype", Beside::dtype); }},
-    {By::range, "range", "NVTX", [](Options& o) { o.ranges = true; }, false,
-     [](const Summary& s) { return Sections{{"NVTX ranges", range_table(*s.ranges)}}; }},
-    {By::phase, "phase", "forward, backward", [](Options& o) { o.phases = true; }, true, phases},
-    {By::step, "step", "", [](Options& o) { o.steps = true; }, true,
-     [](const Summary& s) { return Sections{{"Steps", step_table(*s.steps)}}; }},
-    {By::layer, "layer", "", [](Options& o) { o.layers = true; }, true,
-     [](const Summary& s) { return Sections{{"Layers", layer_table(*s.layers)}}; }},
-    {By::site, "site", "where in the program", [](Options& o) { o.sites = true; }, false,
-     [](const Summary& s) { return Sections{{"Call sites", site_table(*s.sites)}}; }},
-    {By::rank, "rank", "who came last", [](Options& o) { o.lateness = true; }, false,
-     [](const Summary& s) { return Sections{{"Who came last", to_text(*s.lateness, s.found)}}; }},
+    {By::size, "size", "the default", nullptr, nullptr, true,
+     [](const Summary& s, For) { return operations(s, "Operations by size", Beside::size); }},
+    {By::op, "op", "", nullptr, [](Options& o) { o.op_times = true; }, true, operations_and_durations},
+    {By::comm, "comm", "", nullptr, nullptr, true,
+     [](const Summary& s, For) { return operations(s, "Operations by communicator", Beside::communicator); }},
+    {By::dtype, "dtype", "", nullptr, nullptr, true,
+     [](const Summary& s, For) { return operations(s, "Operations by dtype", Beside::dtype); }},
+    {By::range, "range", "NVTX", "ranges", [](Options& o) { o.ranges = true; }, false,
+     [](const Summary& s, For who) { return s.ranges ? Sections{section_of(*s.ranges, who)} : Sections(); }},
+    {By::phase, "phase", "forward, backward", "rest", [](Options& o) { o.phases = true; }, true, phase_sections},
+    {By::step, "step", "", nullptr, [](Options& o) { o.steps = true; }, true,
+     [](const Summary& s, For) { return Sections{{"Steps", step_table(*s.steps)}}; }},
+    {By::layer, "layer", "", "layers", [](Options& o) { o.layers = true; }, true,
+     [](const Summary& s, For who) { return s.layers ? sections_of(*s.layers, who) : Sections(); }},
+    {By::site, "site", "where in the program", "sites", [](Options& o) { o.sites = true; }, false,
+     [](const Summary& s, For who) { return s.sites ? Sections{section_of(*s.sites, who)} : Sections(); }},
+    {By::rank, "rank", "who came last", "lateness", [](Options& o) { o.lateness = true; }, false,
+     [](const Summary& s, For who) { return s.lateness ? sections_of(*s.lateness, s.found, who) : Sections(); }},
 };
 // clang-format on
 

@@ -2,28 +2,24 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
+#include "report/section.h"
 #include "summary/summary.h"
 
 namespace tprof::report {
 
 enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank };
 
-struct Section {
-  std::string title;
-  std::string text;  // empty: there is nothing to show
-};
-
 struct ByRow {
   By by;
   const char* name;
   const char* about;  // for --help, behind the name; empty: the name tells
+  const char* json;   // its key in the JSON; null: the report has that anyway, shaped otherwise
   // Says what is needed of the event lines. Null: the ledgers tell it all.
   void (*want)(stats::SummaryOptions&);
   bool of_some_steps;  // it can be told of some steps only (--steps)
-  std::vector<Section> (*sections)(const stats::Summary&);
+  std::vector<Section> (*sections)(const stats::Summary&, For);
 };
 
 std::span<const ByRow> by_rows();

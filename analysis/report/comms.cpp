@@ -36,17 +36,14 @@ const std::vector<Column<CommSummary>>& comm_columns() {
 
 }  // namespace
 
-std::string comm_table(const std::vector<CommSummary>& comms) {
-  std::string out = table_text(comm_columns(), comms, kCommsShown);
+Section section_of(const std::vector<CommSummary>& comms, For who) {
   const auto shown = comms.begin() + std::min(std::ssize(comms), std::ptrdiff_t{kCommsShown});
-  if (std::any_of(comms.begin(), shown, guessed)) {
-    out += "  role?: a guess, from what was sent in which pass.\n";
-  }
-  return out;
-}
-
-Json to_json(const std::vector<CommSummary>& comms) {
-  return table_json(comm_columns(), comms);
+  const char* guess = "  role?: a guess, from what was sent in which pass.\n";
+  return {.title = "Communicators",
+          .table = sheet(comm_columns(), comms, who),
+          .notes = std::any_of(comms.begin(), shown, guessed) ? guess : "",
+          .at = "",
+          .most = kCommsShown};
 }
 
 }  // namespace tprof::report

@@ -1,15 +1,13 @@
 // The communicators of a job, as text for people and as JSON for programs.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "report/json.h"
+#include "report/section.h"
 #include "stats/comms.h"
 
 namespace tprof::report {
 
-std::string comm_table(const std::vector<stats::CommSummary>& comms);
-Json to_json(const std::vector<stats::CommSummary>& comms);
+Section section_of(const std::vector<stats::CommSummary>& comms, For who);
 
 }  // namespace tprof::report

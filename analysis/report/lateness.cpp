@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 
 #include "diagnose/names.h"
-#include "report/json.h"
 #include "report/steps.h"
-#include "report/table.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -108,27 +106,30 @@ std::string notes(const Lateness& l) {
 
 }  // namespace
 
-std::string to_text(const Lateness& l, const steps::Found& found) {
-  if (l.compared == 0) {
-    return "  No collective has lines of several ranks whose clocks can be compared.\n" + notes(l);
+std::vector<Section> sections_of(const Lateness& l, const steps::Found& found, For who) {
+  Section ranks = {.title = "Who came last",
+                   .at = "/ranks",
+                   .facts = {{"from", l.on_device ? "device" : "host"},
+                             {"across_hosts", l.across_hosts},
+                             {"collectives", l.collectives},
+                             {"compared", l.compared},
+                             {"untimed", l.untimed},
+                             {"one_in", l.stride},
+                             {"span_ns", l.span_ns},
+                             {"clocks_at_most_ns", std::llround(l.at_most_ns)}},
+                   .most = kRanksShown};
+  Section worst = {.notes = notes(l), .at = "/worst"};
+  if (l.compared == 0 && who == For::people) {
+    ranks.lead = "  No collective has lines of several ranks whose clocks can be compared.\n";
+    return {ranks, worst};
   }
-  std::string out = table_text(rank_columns(l), l.ranks, kRanksShown);
-  if (!l.worst.empty()) out += "\nLatest arrivals\n" + table_text(worst_columns(l), l.worst);
-  return out + notes(l) + (any_step(l) ? how_found(found) : "");
-}
-
-nlohmann::ordered_json to_json(const Lateness& l) {
-  Json j = {{"from", l.on_device ? "device" : "host"},
-            {"across_hosts", l.across_hosts},
-            {"collectives", l.collectives},
-            {"compared", l.compared},
-            {"untimed", l.untimed},
-            {"one_in", l.stride},
-            {"span_ns", l.span_ns},
-            {"clocks_at_most_ns", std::llround(l.at_most_ns)}};
-  j["ranks"] = table_json(rank_columns(l), l.ranks);
-  j["worst"] = table_json(worst_columns(l), l.worst);
-  return j;
+  ranks.table = sheet(rank_columns(l), l.ranks, who);
+  if (!l.worst.empty()) {
+    worst.title = "Latest arrivals";
+    worst.table = sheet(worst_columns(l), l.worst, who);
+  }
+  if (any_step(l)) worst.notes += how_found(found);
+  return {std::move(ranks), std::move(worst)};
 }
 
 }  // namespace tprof::report

@@ -1,15 +1,15 @@
 // The ranks that came last to collectives, as text for people and as JSON for programs.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string>
+#include <vector>
 
 #include "diagnose/lateness.h"
+#include "report/section.h"
 #include "steps/found.h"
 
 namespace tprof::report {
 
-std::string to_text(const diagnose::Lateness& lateness, const steps::Found& found);
-nlohmann::ordered_json to_json(const diagnose::Lateness& lateness);
+std::vector<Section> sections_of(const diagnose::Lateness& lateness, const steps::Found& found,
+                                 For who);
 
 }  // namespace tprof::report

@@ -197,8 +197,6 @@ std::string notes(const Layers& layers) {
   return out;
 }
 
-}  // namespace
-
 std::string why_none(const Layers& layers) {
   if (layers.found.how == steps::How::none) {
     return "no steps are known, so no layers: " + layers.found.why;
@@ -211,41 +209,44 @@ std::string why_none(const Layers& layers) {
          "reduce-scatter, and backward passes share no order of reduced gradients";
 }
 
-std::string layer_table(const Layers& layers) {
-  if (layers.found.how == steps::How::none) return "  None: " + why_none(layers) + ".\n";
-  std::string out;
-  for (std::size_t i = 0; i < std::min(layers.groups.size(), kGroupsShown); ++i) {
-    const LayerGroup& group = layers.groups[i];
-    out += heading(group) + table_text(layer_columns(group), summed(group), kRowsShown);
-  }
-  if (layers.groups.size() > kGroupsShown) {
-    out += fmt::format("  and {} more kinds of ranks (all of them: --json)\n",
-                       layers.groups.size() - kGroupsShown);
-  }
-  if (layers.groups.empty()) out += "  None: " + why_none(layers) + ".\n";
-  const std::vector<BucketRow> left = left_rows(layers);
-  if (!left.empty()) out += table_text(left_columns(), left);
-  out += notes(layers);
-  if (!layers.unnamed.empty() && !layers.groups.empty()) {
-    out += fmt::format("  {}: no thread is known to be autograd's, so nothing is told of them.\n",
-                       diagnose::names_of(layers.unnamed));
-  }
-  return out + how_found(layers.found);
-}
+}  // namespace
 
-Json to_json(const Layers& layers) {
-  Json j;
-  j["why"] = layers.groups.empty() ? Json(why_none(layers)) : Json();
-  Json& groups = j["groups"] = Json::array();
-  for (const LayerGroup& group : layers.groups) {
-    groups.push_back({{"ranks", group.ranks},
-                      {"nranks", group.nranks},
-                      {"rank_steps", group.rank_steps},
-                      {"rows", table_json(layer_columns(group), summed(group))}});
+std::vector<Section> sections_of(const Layers& layers, For who) {
+  const bool people = who == For::people;
+  const std::size_t n = layers.groups.size();
+  std::vector<Section> all = {{.title = "Layers"}};
+  for (std::size_t i = 0; i < (people ? std::min(n, kGroupsShown) : n); ++i) {
+    const LayerGroup& group = layers.groups[i];
+    all.push_back({.lead = heading(group),
+                   .table = sheet(layer_columns(group), summed(group), who),
+                   .at = fmt::format("/groups/{}/rows", i),
+                   .facts = {{"ranks", group.ranks},
+                             {"nranks", group.nranks},
+                             {"rank_steps", group.rank_steps}},
+                   .most = kRowsShown});
   }
-  j["left"] = table_json(left_columns(), left_rows(layers));
-  j["adds_up"] = layers.adds_up;
-  return j;
+  Section& left = all.emplace_back();
+  left.at = "/left";
+  left.facts = {{"why", n == 0 ? Json(why_none(layers)) : Json()}, {"adds_up", layers.adds_up}};
+  if (n == 0) {
+    left.facts["groups"] = Json::array();
+    left.lead = "  None: " + why_none(layers) + ".\n";
+    if (people && layers.found.how == steps::How::none) return all;
+  }
+  if (n > kGroupsShown) {
+    left.lead =
+        fmt::format("  and {} more kinds of ranks (all of them: --json)\n", n - kGroupsShown);
+  }
+  const std::vector<BucketRow> rows = left_rows(layers);
+  if (!rows.empty()) left.table = sheet(left_columns(), rows, who);
+  left.notes = notes(layers);
+  if (!layers.unnamed.empty() && n != 0) {
+    left.notes +=
+        fmt::format("  {}: no thread is known to be autograd's, so nothing is told of them.\n",
+                    diagnose::names_of(layers.unnamed));
+  }
+  left.notes += how_found(layers.found);
+  return all;
 }
 
 }  // namespace tprof::report

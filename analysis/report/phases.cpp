@@ -10,8 +10,9 @@
 #include "text/text.h"
 
 namespace tprof::report {
+namespace {
 
-std::string phase_table(const stats::Summary& s) {
+Section phase_section(const stats::Summary& s, For who) {
   std::vector<BucketRow> rows;
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     add_rows(rows, stats::kPhaseNames[p], s.phases[p]);
@@ -19,16 +20,17 @@ std::string phase_table(const stats::Summary& s) {
   std::vector<Column<BucketRow>> all = bucket_columns("phase", nullptr);
   append(all,
          {host_time_column<BucketRow>(), device_time_column<BucketRow>("device time", nullptr)});
-  return table_text(all, rows) +
-         "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
-         "checkpointing is in it.\n"
-         "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
-         "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
-         "  unknown: calls of processes without an autograd thread, calls in CUDA graphs, and all "
-         "calls with --steps.\n";
+  return {
+      .title = "Phases",
+      .table = sheet(all, rows, who),
+      .notes =
+          "  backward: calls of PyTorch's autograd threads, so recomputation by activation "
+          "checkpointing is in it.\n"
+          "  rest: calls of other threads: forward, optimizer, loading, setup, and what a "
+          "framework does on them behind the backward pass (DeepSpeed's last gradients).\n"
+          "  unknown: calls of processes without an autograd thread, calls in CUDA graphs, and all "
+          "calls with --steps.\n"};
 }
-
-namespace {
 
 std::vector<BucketRow> rest_rows(const stats::Rest& rest) {
   std::vector<BucketRow> rows;
@@ -50,13 +52,10 @@ std::vector<Column<BucketRow>> rest_columns() {
   return all;
 }
 
-}  // namespace
-
-std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
+Section rest_section(const stats::Rest& rest, const steps::Found& found, For who) {
   const bool order = std::ranges::any_of(
       rest.told, [](const auto& t) { return t.first.second == stats::ToldBy::order; });
-  std::string out = table_text(rest_columns(), rest_rows(rest));
-  out +=
+  std::string out =
       "  range: the name of an NVTX range around the call tells; thread: PyTorch's threads that "
       "load data made it.\n";
   if (order) {
@@ -74,11 +73,18 @@ std::string rest_table(const stats::Rest& rest, const steps::Found& found) {
         "  {}: the order tells nothing, as not every call has a line on a thread with a name.\n",
         diagnose::names_of(rest.unordered));
   }
-  return out + how_found(found);
+  return {.title = "Calls outside autograd's threads",
+          .table = sheet(rest_columns(), rest_rows(rest), who),
+          .notes = out + how_found(found),
+          .at = ""};
 }
 
-Json to_json(const stats::Rest& rest) {
-  return table_json(rest_columns(), rest_rows(rest));
+}  // namespace
+
+std::vector<Section> phase_sections(const stats::Summary& s, For who) {
+  std::vector<Section> all = {phase_section(s, who)};
+  if (s.rest) all.push_back(rest_section(*s.rest, s.found, who));
+  return all;
 }
 
 }  // namespace tprof::report

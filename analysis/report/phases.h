@@ -1,15 +1,13 @@
 // The phases of a step in which calls were made, as text for people and as JSON for programs.
 #pragma once
 
-#include <string>
+#include <vector>
 
-#include "report/findings.h"
+#include "report/section.h"
 #include "summary/summary.h"
 
 namespace tprof::report {
 
-std::string phase_table(const stats::Summary& summary);
-std::string rest_table(const stats::Rest& rest, const steps::Found& found);
-nlohmann::ordered_json to_json(const stats::Rest& rest);
+std::vector<Section> phase_sections(const stats::Summary& summary, For who);
 
 }  // namespace tprof::report

@@ -224,24 +224,23 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
 
 }  // namespace
 
-std::string range_table(const stats::RangeTotals& totals) {
+Section section_of(const stats::RangeTotals& totals, For who) {
+  Section s = {.title = "NVTX ranges", .at = "", .most = kRangesShown, .names = " names"};
   if (totals.ranges.empty()) {
-    return "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path "
-           "of "
-           "libtprof.so.\n" +
-           (totals.dropped == 0 ? std::string() : notes(totals, false, false));
+    s.lead =
+        "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path of "
+        "libtprof.so.\n";
+    if (totals.dropped != 0) s.notes = notes(totals, false, false);
+    return s;
   }
   const std::vector<const Entry*> all = by_time(totals);
   const auto any = [&](auto has) {
     return std::ranges::any_of(all, [&](const Entry* e) { return has(e->second); });
   };
   const bool told = any([](const RangeTotal& t) { return t.elements + t.bytes + t.errors != 0; });
-  return table_text(range_columns(totals), all, kRangesShown, " names") +
-         notes(totals, any([](const RangeTotal& t) { return t.open != 0; }), told);
-}
-
-Json to_json(const stats::RangeTotals& totals) {
-  return table_json(range_columns(totals), by_time(totals));
+  s.table = sheet(range_columns(totals), all, who);
+  s.notes = notes(totals, any([](const RangeTotal& t) { return t.open != 0; }), told);
+  return s;
 }
 
 }  // namespace tprof::report

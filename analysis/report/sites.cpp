@@ -176,32 +176,32 @@ std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
 
 }  // namespace
 
-std::string site_table(const stats::SiteTotals& totals) {
-  const bool any =
-      std::ranges::any_of(totals.calls, [](const auto& c) { return c.first.first.known(); });
-  if (!any) {
-    return "  none. They are recorded with TPROF_CALLSITE=native, python or both.\n";
+Section section_of(const stats::SiteTotals& totals, For who) {
+  Section s = {.title = "Call sites", .at = "", .most = kSitesShown};
+  if (who == For::programs) {
+    std::vector<Row> rows;
+    for (const auto& [key, a] : totals.calls) {
+      const auto& [site, op] = key;
+      rows.push_back({"", "", op.first, op.second, a, &site});
+    }
+    s.table = sheet(whole_columns(totals.names), rows, who);
+    return s;
+  }
+  if (std::ranges::none_of(totals.calls, [](const auto& c) { return c.first.first.known(); })) {
+    s.lead = "  none. They are recorded with TPROF_CALLSITE=native, python or both.\n";
+    return s;
   }
   std::vector<Column<Row>> shown = site_columns();
   shown.push_back({"mean host", nullptr, Unit::ns,
                    [](const Row& r) { return r.amounts.host_ns / r.amounts.calls; }});
-  std::string out = table_text(shown, rows_of(totals), kSitesShown);
-  out +=
+  s.table = sheet(shown, rows_of(totals), who);
+  s.notes =
       "  in the program: the innermost Python frame outside of installed packages, else the "
       "outermost "
-      "that is known; - if Python was not running.\n";
-  out += stack_lists(totals);
-  if (!totals.all_lines) out += "  Not every call has a line: these are lower bounds.\n";
-  return out;
-}
-
-Json to_json(const stats::SiteTotals& totals) {
-  std::vector<Row> rows;
-  for (const auto& [key, a] : totals.calls) {
-    const auto& [site, op] = key;
-    rows.push_back({"", "", op.first, op.second, a, &site});
-  }
-  return table_json(whole_columns(totals.names), rows);
+      "that is known; - if Python was not running.\n" +
+      stack_lists(totals);
+  if (!totals.all_lines) s.notes += "  Not every call has a line: these are lower bounds.\n";
+  return s;
 }
 
 }  // namespace tprof::report

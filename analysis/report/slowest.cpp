@@ -104,16 +104,18 @@ std::string notes(const Slowest& s, std::uint64_t all) {
 
 }  // namespace
 
-std::string to_text(const Slowest& s, const steps::Found& found, std::uint64_t all) {
-  if (s.calls.empty()) return "  No call has a line.\n";
+Section section_of(const Slowest& s, const steps::Found& found, std::uint64_t all, For who) {
+  Section of = {.title = "Slowest calls",
+                .at = "/calls",
+                .facts = {{"from", s.on_device ? "device" : "host"}, {"looked", s.looked}}};
+  if (s.calls.empty()) {
+    of.lead = "  No call has a line.\n";
+    return of;
+  }
   const bool steps = std::ranges::any_of(s.calls, [](const auto& c) { return c.step.has_value(); });
-  return table_text(slow_columns(s), s.calls) + notes(s, all) + (steps ? how_found(found) : "");
-}
-
-Json to_json(const Slowest& s) {
-  return {{"from", s.on_device ? "device" : "host"},
-          {"looked", s.looked},
-          {"calls", table_json(slow_columns(s), s.calls)}};
+  of.table = sheet(slow_columns(s), s.calls, who);
+  of.notes = notes(s, all) + (steps ? how_found(found) : "");
+  return of;
 }
 
 }  // namespace tprof::report

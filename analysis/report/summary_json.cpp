@@ -8,12 +8,8 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/json.h"
-#include "report/lateness.h"
-#include "report/layers.h"
 #include "report/memory.h"
 #include "report/operations.h"
-#include "report/phases.h"
-#include "report/places.h"
 #include "report/report.h"
 #include "report/slowest.h"
 #include "report/steps.h"
@@ -107,7 +103,7 @@ std::string to_json(const stats::Summary& s) {
   }
   j["buckets"] = buckets(s);
   j["ops"] = operations_json(s);
-  j["comms"] = to_json(s.comms);
+  put(j, "comms", section_of(s.comms, For::programs));
   Json& phases = j["phases"] = Json::object();
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     Json& phase = phases[std::string(stats::kPhaseNames[p])] = Json::object();
@@ -118,13 +114,12 @@ std::string to_json(const stats::Summary& s) {
   }
   j["host_memory"] = host_memory(s);
   if (s.memory.asked) j["memory"] = to_json(s.memory);
-  if (s.rest) j["rest"] = to_json(*s.rest);
   if (s.steps) add_steps(j, *s.steps);
-  if (s.layers) j["layers"] = to_json(*s.layers);
-  if (s.ranges) j["ranges"] = to_json(*s.ranges);
-  if (s.sites) j["sites"] = to_json(*s.sites);
-  if (s.lateness) j["lateness"] = to_json(*s.lateness);
-  if (s.slowest) j["slowest"] = to_json(*s.slowest);
+  for (const ByRow& row : by_rows()) {
+    if (row.json == nullptr) continue;
+    for (const Section& x : row.sections(s, For::programs)) put(j, row.json, x);
+  }
+  if (s.slowest) put(j, "slowest", section_of(*s.slowest, s.found, 0, For::programs));
   if (s.histogram) j["hist"] = to_json(*s.histogram);
   j["findings"] = to_json(s.findings, Detail::brief);
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";

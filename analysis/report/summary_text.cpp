@@ -81,13 +81,12 @@ std::string rank_table(const stats::Summary& s) {
   } else {
     shown.push_back(host_time_column<BucketRow>());
   }
-  Sheet all = sheet(shown, {}, &Column<BucketRow>::title);
+  Sheet all = sheet(shown, {}, For::people);
   stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
     std::vector<BucketRow> rows;
     add_rows(rows, std::to_string(rank), totals);
     if (rows.empty()) rows.push_back({std::to_string(rank), "none", {}});
-    std::ranges::move(sheet(shown, rows, &Column<BucketRow>::title).rows,
-                      std::back_inserter(all.rows));
+    std::ranges::move(sheet(shown, rows, For::people).rows, std::back_inserter(all.rows));
   });
   return to_text(std::move(all));
 }
@@ -108,12 +107,12 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   if (s.histogram) section(heading(*s.histogram), to_text(*s.histogram, options.per_rank));
   // A histogram stands in place of the table that is shown when none is asked for.
   if (!s.histogram || options.by != By::size) {
-    for (const Section& x : row_of(options.by).sections(s)) section(x.title, x.text);
+    for (Section& x : row_of(options.by).sections(s, For::people)) out += to_text(std::move(x));
   }
   if (s.slowest) {
-    section("Slowest calls", to_text(*s.slowest, s.found, stats::sum(s.buckets).calls));
+    out += to_text(section_of(*s.slowest, s.found, stats::sum(s.buckets).calls, For::people));
   }
-  if (!s.comms.empty()) section("Communicators", comm_table(s.comms));
+  if (!s.comms.empty()) out += to_text(section_of(s.comms, For::people));
   section("Memory that the program allocated", memory_table(s.memory));
   std::string findings;
   for (const diagnose::Finding& f : s.findings) findings += to_text(f, Detail::brief);

@@ -36,6 +36,8 @@ enum class Show {
   label,   // blank where all labels are those of the row above
 };
 
+enum class For { people, programs };
+
 struct Unknown {};  // "-" for people, null for programs
 struct Share {
   std::int64_t part = 0;
@@ -66,8 +68,8 @@ struct Sheet {
 };
 
 template <typename Row>
-Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
-            const char* Column<Row>::*name) {
+Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows, For who) {
+  const auto name = who == For::people ? &Column<Row>::title : &Column<Row>::key;
   Sheet all;
   for (const Column<Row>& c : columns) {
     if (c.*name != nullptr) all.heads.push_back({c.*name, c.unit, c.show});
@@ -90,12 +92,12 @@ Json to_json(const Sheet& sheet);
 template <typename Row>
 std::string table_text(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
                        std::size_t most = SIZE_MAX, const char* names = "") {
-  return to_text(sheet(columns, rows, &Column<Row>::title), most, names);
+  return to_text(sheet(columns, rows, For::people), most, names);
 }
 
 template <typename Row>
 Json table_json(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
-  return to_json(sheet(columns, rows, &Column<Row>::key));
+  return to_json(sheet(columns, rows, For::programs));
 }
 
 // One row's object.

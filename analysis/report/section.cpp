@@ -1,0 +1,21 @@
+#include "report/section.h"
+
+#include <utility>
+
+namespace tprof::report {
+
+std::string to_text(Section s) {
+  std::string out = s.title.empty() ? "" : "\n" + s.title + "\n";
+  out += s.lead;
+  if (!s.table.heads.empty()) out += to_text(std::move(s.table), s.most, s.names);
+  return out + s.notes;
+}
+
+void put(Json& to, const char* key, const Section& s) {
+  if (!s.at) return;
+  const Json::json_pointer at("/" + std::string(key) + *s.at);
+  if (!s.facts.is_null()) to[at.parent_pointer()].update(s.facts);
+  to[at] = to_json(s.table);
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,27 @@
+// A part of a report: a table, and the sentences above and below it. Text and JSON draw the same.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/table.h"
+
+namespace tprof::report {
+
+struct Section {
+  std::string title{};  // empty: people read on in the section before
+  std::string lead{};
+  Sheet table{};  // without columns: people see no table
+  std::string notes{};
+  // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
+  std::optional<std::string> at{};
+  Json facts{};  // for programs: what stands beside the table
+  std::size_t most = SIZE_MAX;
+  const char* names = "";
+};
+
+std::string to_text(Section section);
+void put(Json& to, const char* key, const Section& section);
+
+}  // namespace tprof::report
