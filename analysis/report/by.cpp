@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "report/durations.h"
-#include "report/lateness.h"
-#include "report/layers.h"
-#include "report/operations.h"
-#include "report/phases.h"
-#include "report/places.h"
 #include "report/steps.h"
+#include "report/views.h"
 
 namespace tprof::report {
 namespace {
@@ -19,13 +14,13 @@ using Sections = std::vector<Section>;
 
 Sections operations(const Summary& s, const char* title, Beside beside) {
   if (stats::sum(s.buckets).calls == 0) return {};
-  return {{title, operation_table(s, beside)}};
+  return {operation_section(s, title, beside)};
 }
 
 Sections operations_and_durations(const Summary& s, For) {
   Sections all = operations(s, "Operations", Beside::nothing);
   if (!all.empty() && s.op_times) {
-    all.push_back({"Their durations", to_text(*s.op_times, stats::sum(s.buckets).calls)});
+    all.push_back(section_of(*s.op_times, stats::sum(s.buckets).calls));
   }
   return all;
 }

@@ -1,4 +1,4 @@
-#include "report/comms.h"
+#include "report/views.h"
 
 #include <algorithm>
 

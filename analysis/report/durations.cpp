@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/table.h"
+#include "report/views.h"
 
 namespace tprof::report {
 namespace {
@@ -157,7 +157,7 @@ Json to_json(const Histogram& h) {
   return j;
 }
 
-std::string to_text(const stats::OpTimes& times, std::uint64_t all) {
+Section section_of(const stats::OpTimes& times, std::uint64_t all) {
   std::map<std::pair<Bucket, std::string>, stats::OpTime> by_name;
   std::uint64_t lines = 0;
   for (const auto& [key, time] : times) {
@@ -172,11 +172,16 @@ std::string to_text(const stats::OpTimes& times, std::uint64_t all) {
     row.bucket = bucket_name(name.first);
     row.operation = name.second;
   }
-  if (by_name.empty()) return "  No call has a line.\n";
-  return table_text(op_time_columns(), rows) +
-         (lines == all
-              ? ""
-              : fmt::format("  {1} of {0} calls have a line.\n", thousands(all), thousands(lines)));
+  Section of = {.title = "Their durations"};
+  if (by_name.empty()) {
+    of.lead = "  No call has a line.\n";
+    return of;
+  }
+  of.table = sheet(op_time_columns(), rows, For::people);
+  if (lines != all) {
+    of.notes = fmt::format("  {1} of {0} calls have a line.\n", thousands(all), thousands(lines));
+  }
+  return of;
 }
 
 Json to_json(const stats::OpTimes& times, const stats::OpKey& key) {

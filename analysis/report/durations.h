@@ -13,9 +13,6 @@ std::string heading(const stats::Histogram& h);
 std::string to_text(const stats::Histogram& h, bool per_rank);
 nlohmann::ordered_json to_json(const stats::Histogram& h);
 
-// The times of operations, whatever their sizes, types and communicators. `all` is the number of
-// executed calls.
-std::string to_text(const stats::OpTimes& times, std::uint64_t all);
 // The times of one line of the operations. Null if nothing is known of it.
 nlohmann::ordered_json to_json(const stats::OpTimes& times, const stats::OpKey& key);
 

@@ -1,4 +1,4 @@
-#include "report/lateness.h"
+#include "report/views.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "report/operations.h"
+#include "report/views.h"
 
 #include <map>
 #include <tuple>
@@ -94,7 +94,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
 
 }  // namespace
 
-std::string operation_table(const stats::Summary& s, Beside beside) {
+Section operation_section(const stats::Summary& s, const char* heading, Beside beside) {
   std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, Sum> sums;
   bool timed = false;
   for (const auto& [key, amounts] : s.ops) {
@@ -118,13 +118,13 @@ std::string operation_table(const stats::Summary& s, Beside beside) {
       row.busbw = sum.bus_bytes / static_cast<double>(sum.amounts.device_ns);
     }
   }
-  std::string out = table_text(op_columns(s, beside, timed), rows);
+  Section of = {.title = heading, .table = sheet(op_columns(s, beside, timed), rows, For::people)};
   if (!timed && !rows.empty()) {
-    out +=
+    of.notes =
         "  No algbw and busbw: they need the device time of a call; the host time is only that of "
         "enqueueing it.\n";
   }
-  return out;
+  return of;
 }
 
 Json operations_json(const stats::Summary& s) {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "report/json.h"
-#include "report/places.h"
 #include "report/table.h"
+#include "report/views.h"
 #include "text/text.h"
 
 namespace tprof::report {

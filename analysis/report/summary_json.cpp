@@ -3,16 +3,14 @@
 #include <utility>
 
 #include "diagnose/ends.h"
-#include "report/comms.h"
 #include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/json.h"
 #include "report/memory.h"
-#include "report/operations.h"
 #include "report/report.h"
-#include "report/slowest.h"
 #include "report/steps.h"
+#include "report/views.h"
 
 namespace tprof::report {
 namespace {
@@ -104,6 +102,7 @@ std::string to_json(const stats::Summary& s) {
   j["buckets"] = buckets(s);
   j["ops"] = operations_json(s);
   put(j, "comms", section_of(s.comms, For::programs));
+  // Objects by bucket, where the text has a row for each: so they are not of sections.
   Json& phases = j["phases"] = Json::object();
   for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
     Json& phase = phases[std::string(stats::kPhaseNames[p])] = Json::object();

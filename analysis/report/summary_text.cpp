@@ -4,13 +4,12 @@
 #include <iterator>
 #include <utility>
 
-#include "report/comms.h"
 #include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/memory.h"
 #include "report/report.h"
-#include "report/slowest.h"
+#include "report/views.h"
 #include "text/text.h"
 
 namespace tprof::report {

@@ -1,0 +1,33 @@
+// The parts of `tprof summary`, each made from what it shows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "diagnose/lateness.h"
+#include "report/section.h"
+#include "summary/summary.h"
+
+namespace tprof::report {
+
+// The property that tells the rows of one operation apart.
+enum class Beside { size, nothing, communicator, dtype };
+Section operation_section(const stats::Summary& summary, const char* heading, Beside beside);
+// Returns each operation by itself: of a size, a dtype and a communicator.
+Json operations_json(const stats::Summary& summary);
+
+// The times of operations, whatever their sizes, types and communicators. `all` is the number of
+// executed calls.
+Section section_of(const stats::OpTimes& times, std::uint64_t all);
+Section section_of(const stats::RangeTotals& totals, For who);
+Section section_of(const stats::SiteTotals& totals, For who);
+Section section_of(const std::vector<stats::CommSummary>& comms, For who);
+// `all` is the number of calls of the job, or of the steps that were asked for.
+Section section_of(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all,
+                   For who);
+std::vector<Section> phase_sections(const stats::Summary& summary, For who);
+std::vector<Section> sections_of(const stats::Layers& layers, For who);
+std::vector<Section> sections_of(const diagnose::Lateness& lateness, const steps::Found& found,
+                                 For who);
+
+}  // namespace tprof::report
