@@ -58,8 +58,8 @@ int summary(const Options& o) {
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   const stats::Summary s = stats::summarise(job, traces, options);
   if (s.only_steps && s.steps->steps.empty()) {
-    throw read::BadInput(s.steps->found.how == steps::How::none
-                             ? "--steps: no steps are known: " + s.steps->found.why
+    throw read::BadInput(s.found.how == steps::How::none
+                             ? "--steps: no steps are known: " + s.found.why
                              : "--steps: there are no such steps");
   }
   if (o.json) {

@@ -197,11 +197,11 @@ std::string notes(const Layers& layers) {
   return out;
 }
 
-std::string why_none(const Layers& layers) {
-  if (layers.found.how == steps::How::none) {
-    return "no steps are known, so no layers: " + layers.found.why;
+std::string why_none(const Layers& layers, const steps::Found& found) {
+  if (found.how == steps::How::none) {
+    return "no steps are known, so no layers: " + found.why;
   }
-  if (layers.unnamed.size() == layers.found.ranks.size()) {
+  if (layers.unnamed.size() == found.ranks.size()) {
     return "no thread is known to be autograd's, so forward and backward passes can't be told "
            "apart";
   }
@@ -211,7 +211,7 @@ std::string why_none(const Layers& layers) {
 
 }  // namespace
 
-std::vector<Section> sections_of(const Layers& layers, For who) {
+std::vector<Section> sections_of(const Layers& layers, const steps::Found& found, For who) {
   const bool people = who == For::people;
   const std::size_t n = layers.groups.size();
   std::vector<Section> all = {{.title = "Layers"}};
@@ -227,11 +227,12 @@ std::vector<Section> sections_of(const Layers& layers, For who) {
   }
   Section& left = all.emplace_back();
   left.at = "/left";
-  left.facts = {{"why", n == 0 ? Json(why_none(layers)) : Json()}, {"adds_up", layers.adds_up}};
+  left.facts = {{"why", n == 0 ? Json(why_none(layers, found)) : Json()},
+                {"adds_up", layers.adds_up}};
   if (n == 0) {
     left.facts["groups"] = Json::array();
-    left.lead = "  None: " + why_none(layers) + ".\n";
-    if (people && layers.found.how == steps::How::none) return all;
+    left.lead = "  None: " + why_none(layers, found) + ".\n";
+    if (people && found.how == steps::How::none) return all;
   }
   if (n > kGroupsShown) {
     left.lead =
@@ -245,7 +246,7 @@ std::vector<Section> sections_of(const Layers& layers, For who) {
         fmt::format("  {}: no thread is known to be autograd's, so nothing is told of them.\n",
                     diagnose::names_of(layers.unnamed));
   }
-  left.notes += how_found(layers.found);
+  left.notes += how_found(found);
   return all;
 }
 

@@ -91,9 +91,9 @@ std::string how_found(const steps::Found& found) {
   return out;
 }
 
-std::string step_table(const StepTotals& totals) {
-  std::string out = how_found(totals.found);
-  if (totals.found.how != steps::How::none && totals.steps.size() != totals.found.steps.size()) {
+std::string step_table(const StepTotals& totals, const steps::Found& found) {
+  std::string out = how_found(found);
+  if (found.how != steps::How::none && totals.steps.size() != found.steps.size()) {
     out += fmt::format("  {} of them are shown.\n", thousands(totals.steps.size()));
   }
   if (totals.steps.empty()) return out;
@@ -123,8 +123,7 @@ std::string step_table(const StepTotals& totals) {
   return out + table.str() + odd_text(totals);
 }
 
-void add_steps(Json& to, const StepTotals& totals) {
-  const steps::Found& found = totals.found;
+void add_steps(Json& to, const StepTotals& totals, const steps::Found& found) {
   constexpr const char* kHow[] = {nullptr, "mark", "period"};
   const char* how = kHow[static_cast<int>(found.how)];
   to["steps_found"] = how == nullptr ? Json() : Json(how);

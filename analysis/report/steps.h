@@ -14,9 +14,10 @@ std::string named(const stats::StepRange& steps);  // "10-", "3-7", "5"
 // full stop.
 std::string how_found(const steps::Found& found);
 
-std::string step_table(const stats::StepTotals& totals);
+std::string step_table(const stats::StepTotals& totals, const steps::Found& found);
 
 // Adds `steps` and `steps_found` of the contract, and what belongs to them.
-void add_steps(nlohmann::ordered_json& to, const stats::StepTotals& totals);
+void add_steps(nlohmann::ordered_json& to, const stats::StepTotals& totals,
+               const steps::Found& found);
 
 }  // namespace tprof::report

@@ -113,7 +113,7 @@ std::string to_json(const stats::Summary& s) {
   }
   j["host_memory"] = host_memory(s);
   if (s.memory.asked) j["memory"] = to_json(s.memory);
-  if (s.steps) add_steps(j, *s.steps);
+  if (s.steps) add_steps(j, *s.steps, s.found);
   for (const ByRow& row : by_rows()) {
     if (row.json == nullptr) continue;
     for (const Section& x : row.sections(s, For::programs)) put(j, row.json, x);

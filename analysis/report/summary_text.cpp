@@ -99,7 +99,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
   };
   const std::string over = how_many(s.job->processes);
   section(s.only_steps ? fmt::format("Totals of steps {} over {}{}", named(*s.only_steps), over,
-                                     s.steps->found.exact ? "" : ": calls that have lines")
+                                     s.found.exact ? "" : ": calls that have lines")
                        : "Totals over " + over,
           bucket_table(s));
   if (options.per_rank && !s.histogram) section("Per rank", rank_table(s));

@@ -26,7 +26,7 @@ Section section_of(const std::vector<stats::CommSummary>& comms, For who);
 Section section_of(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);
 std::vector<Section> phase_sections(const stats::Summary& summary, For who);
-std::vector<Section> sections_of(const stats::Layers& layers, For who);
+std::vector<Section> sections_of(const stats::Layers& layers, const steps::Found& found, For who);
 std::vector<Section> sections_of(const diagnose::Lateness& lateness, const steps::Found& found,
                                  For who);
 

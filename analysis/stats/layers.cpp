@@ -283,19 +283,18 @@ Bucket bucket_of(LayerOp op) {
   return op == LayerOp::reduced ? Bucket::ALLREDUCE : Bucket::ALLGATHER;
 }
 
-void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
+void want_layers(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to) {
-  to.found = std::move(found);
-  if (to.found.how == steps::How::none) return add_outside(to, totals);
+  if (found.how == steps::How::none) return add_outside(to, totals);
   const auto merger = std::make_shared<Merger>(asked, comms, to);
   passes.want(
-      [merger, &to](const Process& rank, collect::Collectors& all) {
-        const auto steps = to.found.ranks.find(&rank);
-        if (steps == to.found.ranks.end()) return;
+      [merger, &found](const Process& rank, collect::Collectors& all) {
+        const auto steps = found.ranks.find(&rank);
+        if (steps == found.ranks.end()) return;
         collect::want<LayersOfRank>(rank, all, steps->second, *merger);
       },
-      [merger, &totals, &to](const collect::Lines& lines) {
-        for (const auto& [rank, steps] : to.found.ranks) {
+      [merger, &found, &totals, &to](const collect::Lines& lines) {
+        for (const auto& [rank, steps] : found.ranks) {
           const auto* of_rank = lines.of<LayersOfRank>(rank);
           if (of_rank != nullptr && !of_rank->autograd) to.unnamed.push_back(rank);
         }

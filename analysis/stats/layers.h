@@ -58,7 +58,6 @@ enum class NoLayer { order, data, behind, outside };
 inline constexpr std::string_view kNoLayerNames[] = {"order", "data", "behind", "outside"};
 
 struct Layers {
-  steps::Found found;
   std::vector<LayerGroup> groups{};
   std::map<NoLayer, Buckets> left{};  // with the rows, they add up to the summary's three buckets
   bool adds_up = true;  // false: `outside` is not known, as the ledger is older than the lines
@@ -70,8 +69,8 @@ inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING
                                            Bucket::ALLREDUCE};
 
 // Reads the lines of the next pass. `totals` are those of what is asked for: all calls of these
-// buckets add up to them. Refers to `totals`, `comms` and `to` until then.
-void want_layers(collect::Passes& passes, steps::Found found, const StepRange& asked,
+// buckets add up to them. Refers to `found`, `totals`, `comms` and `to` until then.
+void want_layers(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to);
 
 }  // namespace tprof::stats

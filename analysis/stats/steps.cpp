@@ -120,21 +120,20 @@ bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
   return !asked || asked->holds(steps::step_at(found, &rank, ts_ns).value_or(-1));
 }
 
-void want_step_totals(collect::Passes& passes, steps::Found found, const StepRange& asked,
+void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
                       StepTotals& to) {
-  to.found = std::move(found);
-  if (to.found.exact) {
+  if (found.exact) {
     Adder adder(asked, to);
-    for (const auto& [rank, intervals] : to.found.ranks) {
-      adder.take(of_lines(*rank, intervals, asked, to.found.lines.at(rank)));
+    for (const auto& [rank, intervals] : found.ranks) {
+      adder.take(of_lines(*rank, intervals, asked, found.lines.at(rank)));
     }
     return adder.finish();
   }
   const auto adder = std::make_shared<Adder>(asked, to);
   passes.want(
-      [&to, asked, adder](const Process& rank, collect::Collectors& all) {
-        const auto intervals = to.found.ranks.find(&rank);
-        if (intervals == to.found.ranks.end()) return;
+      [&found, asked, adder](const Process& rank, collect::Collectors& all) {
+        const auto intervals = found.ranks.find(&rank);
+        if (intervals == found.ranks.end()) return;
         collect::want<PerStep>(rank, all, intervals->second, asked, *adder);
       },
       [adder](const collect::Lines& /*handed_over*/) { adder->finish(); });

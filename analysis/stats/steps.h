@@ -28,7 +28,6 @@ struct StepFigures {
 };
 
 struct StepTotals {
-  steps::Found found;
   std::vector<StepFigures> steps;  // those that were asked for
   // Sums over these steps, like those of the ledgers over the whole job.
   Buckets buckets{};
@@ -50,9 +49,9 @@ bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
 // Counts calls that were executed directly: those that a graph replays have no line. Takes what the
-// ranks' writers counted in these steps, else reads the lines of the next pass, and refers to `to`
-// until then.
-void want_step_totals(collect::Passes& passes, steps::Found found, const StepRange& asked,
+// ranks' writers counted in these steps, else reads the lines of the next pass, and refers to
+// `found` and `to` until then.
+void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
                       StepTotals& to);
 
 // Steps whose calls differ in the same way from those of most steps.
