@@ -2,6 +2,8 @@
 // `amounts`.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,8 +11,26 @@
 
 #include "read/process.h"
 #include "report/table.h"
+#include "text/text.h"
 
 namespace tprof::report {
+
+inline std::string ratio(std::uint64_t part, std::uint64_t all) {
+  return all == 0
+             ? "-"
+             : fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+// Returns the exposed time, and its share of the device time of those calls for which it is known.
+inline std::string exposed(const read::Amounts& a) {
+  return a.exposure_known == 0 ? "-"
+                               : fmt::format("{} ({})", text::duration(a.exposed_ns),
+                                             ratio(a.exposed_ns, a.exposure_known_ns));
+}
+
+inline std::string mean_host(const read::Amounts& a) {
+  return a.calls == a.replayed ? "-" : text::duration(a.host_ns / (a.calls - a.replayed));
+}
 
 template <typename Row>
 Column<Row> figure(const char* title, const char* key, Unit unit,

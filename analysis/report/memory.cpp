@@ -1,4 +1,4 @@
-#include "report/memory.h"
+#include "report/views.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,12 @@
 
 #include "diagnose/names.h"
 #include "interpose/format/memory.h"
-#include "report/json.h"
 #include "text/text.h"
 
 namespace tprof::report {
 namespace {
 
 using stats::MemoryOfProcess;
-using text::Table;
-
-using enum Table::Align;
 
 std::string whose(const MemoryOfProcess& m) {
   std::string name = diagnose::name_of_rank(*m.process);
@@ -23,52 +19,64 @@ std::string whose(const MemoryOfProcess& m) {
   return name;
 }
 
-}  // namespace
+// All places of one kind.
+struct Kind {
+  std::string name;
+  std::uint64_t places = 0;
+  std::uint64_t bytes = 0;
+  const MemoryOfProcess* most = nullptr;
+  const MemoryOfProcess* least = nullptr;
+};
 
-std::string memory_table(const stats::Memory& memory) {
-  if (memory.uses.empty()) return "";
-  Table table({{"memory", left},
-               {"places", right},
-               {"at the end", right},
-               {"largest peak", right},
-               {"of", left},
-               {"least peak", right},
-               {"of", left}});
-  for (const std::string_view kind : kMemoryKinds) {
-    std::uint64_t places = 0;
-    std::uint64_t bytes = 0;
-    const MemoryOfProcess* most = nullptr;
-    const MemoryOfProcess* least = nullptr;
+std::vector<Kind> kinds_of(const stats::Memory& memory) {
+  std::vector<Kind> all;
+  for (const std::string_view name : kMemoryKinds) {
+    Kind k = {std::string(name)};
     for (const MemoryOfProcess& m : memory.uses) {
-      if (m.use.kind != kind) continue;
-      ++places;
-      bytes = read::saturated_sum(bytes, m.use.bytes);
-      if (most == nullptr || m.use.peak > most->use.peak) most = &m;
-      if (least == nullptr || m.use.peak < least->use.peak) least = &m;
+      if (m.use.kind != name) continue;
+      ++k.places;
+      k.bytes = read::saturated_sum(k.bytes, m.use.bytes);
+      if (k.most == nullptr || m.use.peak > k.most->use.peak) k.most = &m;
+      if (k.least == nullptr || m.use.peak < k.least->use.peak) k.least = &m;
     }
-    if (most == nullptr) continue;
-    table.row({std::string(kind), text::thousands(places), text::bytes(bytes),
-               text::bytes(most->use.peak), whose(*most), text::bytes(least->use.peak),
-               whose(*least)});
-  }
-  return table.str() +
-         "  as it was asked for; at the end: of all together. The device's granularity, CUDA's own "
-         "and what shares a pool come on top.\n";
-}
-
-nlohmann::ordered_json to_json(const stats::Memory& memory) {
-  auto all = nlohmann::ordered_json::array();
-  for (const auto& [process, use] : memory.uses) {
-    const std::optional<std::int64_t>& rank = process->header.rank;
-    Json j = {{"rank", rank ? Json(*rank) : Json()},
-              {"pid", process->header.pid},
-              {"kind", use.kind},
-              {"device", use.device ? Json(*use.device) : Json()},
-              {"bytes", use.bytes},
-              {"peak", use.peak}};
-    all.push_back(std::move(j));
+    if (k.places != 0) all.push_back(k);
   }
   return all;
+}
+
+std::vector<Column<Kind>> kind_columns() {
+  return {{"memory", nullptr, Unit::text, &Kind::name},
+          {"places", nullptr, Unit::count, &Kind::places},
+          {"at the end", nullptr, Unit::bytes, &Kind::bytes},
+          {"largest peak", nullptr, Unit::bytes, [](const Kind& k) { return k.most->use.peak; }},
+          {"of", nullptr, Unit::text, [](const Kind& k) { return whose(*k.most); }},
+          {"least peak", nullptr, Unit::bytes, [](const Kind& k) { return k.least->use.peak; }},
+          {"of", nullptr, Unit::text, [](const Kind& k) { return whose(*k.least); }}};
+}
+
+// Programs get each place by itself.
+std::vector<Column<MemoryOfProcess>> place_columns() {
+  using Row = MemoryOfProcess;
+  return {{nullptr, "rank", Unit::number,
+           [](const Row& m) { return or_unknown(m.process->header.rank); }},
+          {nullptr, "pid", Unit::number, [](const Row& m) { return m.process->header.pid; }},
+          {nullptr, "kind", Unit::text, [](const Row& m) { return m.use.kind; }},
+          {nullptr, "device", Unit::number, [](const Row& m) { return or_unknown(m.use.device); }},
+          {nullptr, "bytes", Unit::bytes, [](const Row& m) { return m.use.bytes; }},
+          {nullptr, "peak", Unit::bytes, [](const Row& m) { return m.use.peak; }}};
+}
+
+}  // namespace
+
+Section section_of(const stats::Memory& memory, For who) {
+  return {
+      .title = "Memory that the program allocated",
+      .table = who == For::people ? sheet(kind_columns(), kinds_of(memory), who)
+                                  : sheet(place_columns(), memory.uses, who),
+      .notes =
+          "  as it was asked for; at the end: of all together. The device's granularity, CUDA's "
+          "own and what shares a pool come on top.\n",
+      .at = ""};
 }
 
 }  // namespace tprof::report

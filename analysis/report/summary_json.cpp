@@ -7,7 +7,6 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/json.h"
-#include "report/memory.h"
 #include "report/report.h"
 #include "report/steps.h"
 #include "report/views.h"
@@ -112,7 +111,7 @@ std::string to_json(const stats::Summary& s) {
     }
   }
   j["host_memory"] = host_memory(s);
-  if (s.memory.asked) j["memory"] = to_json(s.memory);
+  if (s.memory.asked) put(j, "memory", section_of(s.memory, For::programs));
   if (s.steps) add_steps(j, *s.steps, s.found);
   for (const ByRow& row : by_rows()) {
     if (row.json == nullptr) continue;

@@ -7,7 +7,6 @@
 #include "report/durations.h"
 #include "report/figures.h"
 #include "report/findings.h"
-#include "report/memory.h"
 #include "report/report.h"
 #include "report/views.h"
 #include "text/text.h"
@@ -112,7 +111,7 @@ std::string to_text(const stats::Summary& s, const TextOptions& options) {
     out += to_text(section_of(*s.slowest, s.found, stats::sum(s.buckets).calls, For::people));
   }
   if (!s.comms.empty()) out += to_text(section_of(s.comms, For::people));
-  section("Memory that the program allocated", memory_table(s.memory));
+  if (!s.memory.uses.empty()) out += to_text(section_of(s.memory, For::people));
   std::string findings;
   for (const diagnose::Finding& f : s.findings) findings += to_text(f, Detail::brief);
   section("Findings", findings);

@@ -1,8 +1,12 @@
 #include "report/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "text/text.h"
 
 namespace tprof::report {
 namespace {
@@ -82,7 +86,7 @@ bool shown(const Sheet& sheet, std::size_t column) {
 }  // namespace
 
 std::string to_text(Sheet sheet, std::size_t most, const char* names) {
-  Columns titles;
+  std::vector<std::pair<std::string, text::Table::Align>> titles;
   std::vector<std::size_t> all;  // the columns that are shown
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;

@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "report/cells.h"
 #include "report/json.h"
 
 namespace tprof::report {
