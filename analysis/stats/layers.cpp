@@ -161,13 +161,14 @@ class Merger {
     const std::map<CommId, Signature> agreed = agreed_ones();
     std::map<std::pair<Signature, std::size_t>, CommSums> groups;
     for (const auto& [key, sums] : all_) {
-      if (agreed.at(key.id) != key.signature) {
+      const Signature& signature = key.signature;
+      if (agreed.at(key.id) != signature) {
         leave(sums);
         continue;
       }
       const auto before = std::ranges::count_if(
-          key.earlier, [&](const CommId& id) { return agreed.at(id) == key.signature; });
-      groups[{key.signature, static_cast<std::size_t>(before)}].add(sums);
+          key.earlier, [&](const CommId& id) { return agreed.at(id) == signature; });
+      groups[{signature, static_cast<std::size_t>(before)}].add(sums);
     }
     for (auto& [signature, sums] : groups) {
       name_rows(sums.rows, sums.names);
