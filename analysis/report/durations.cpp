@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/views.h"
+#include "text/text.h"
 
 namespace tprof::report {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "report/figures.h"
+#include "report/findings.h"
 #include "report/views.h"
 #include "symbols/readable.h"
 #include "text/text.h"

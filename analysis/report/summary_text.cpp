@@ -8,6 +8,7 @@
 #include "report/figures.h"
 #include "report/findings.h"
 #include "report/report.h"
+#include "report/steps.h"
 #include "report/views.h"
 #include "text/text.h"
 
