@@ -50,8 +50,9 @@ bool all_were_idle(const job::Job& job) {
 }
 
 void not_closed(const Case& c, Findings& found) {
-  const auto say = [&](const Processes& who, Kind kind, Severity severity, Values values = {}) {
-    if (!who.empty()) add(found, kind, who, std::move(values)).severity = severity;
+  const auto say = [&](const Processes& who, Kind kind, Severity severity,
+                       const Values& values = {}) {
+    if (!who.empty()) add(found, kind, who, values).severity = severity;
   };
   const auto ended = [&](End end) {
     return select(c.job.processes, [&](const Process& p) { return p.end == end && !p.snapshot; });
