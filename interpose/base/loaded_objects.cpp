@@ -34,6 +34,13 @@ void watch_forks() {
   if (!watching.exchange(true)) at_fork(before_fork, after_fork, after_fork);
 }
 
+template <typename F>
+void each_segment(const dl_phdr_info& object, F&& f) {
+  for (const auto& segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
+    if (segment.p_type == PT_LOAD) f(object.dlpi_addr + segment.p_vaddr, segment.p_memsz);
+  }
+}
+
 }  // namespace
 
 bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
@@ -49,17 +56,8 @@ bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void
   return true;
 }
 
-namespace {
-template <typename F>
-void each_segment(const dl_phdr_info& object, F&& f) {
-  for (const auto& segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
-    if (segment.p_type == PT_LOAD) f(object.dlpi_addr + segment.p_vaddr, segment.p_memsz);
-  }
-}
-}  // namespace
-
 AddressRange range_of(const dl_phdr_info& object) {
-  AddressRange range;
+  AddressRange range{UINTPTR_MAX, 0};
   each_segment(object, [&](std::uintptr_t begin, std::uintptr_t size) {
     range = {std::min(range.begin, begin), std::max(range.end, begin + size)};
   });

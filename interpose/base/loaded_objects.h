@@ -21,7 +21,7 @@ bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void
 
 // Addresses [begin, end). Those of an object enclose all its segments, and the gaps between them.
 struct AddressRange {
-  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
 AddressRange range_of(const dl_phdr_info& object);

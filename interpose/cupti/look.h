@@ -9,7 +9,7 @@
 
 namespace tprof::timing::cupti_look {
 
-// Where what was read goes.
+// Receives what was read.
 struct Results {
   void (*add)(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns);
   void (*lose)(TimingLost why, const Calls& of);

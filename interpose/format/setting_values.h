@@ -100,7 +100,7 @@ inline bool parse_events(std::string_view v, EventLines& events) {
   return events != EventLines::off || v == "off";
 }
 
-// Whose NVTX ranges are wanted.
+// Says whose NVTX ranges are wanted.
 enum class NvtxRanges : std::uint8_t { off, nccl, all };
 inline bool parse_nvtx(std::string_view v, NvtxRanges& ranges) {
   ranges = v == "on" ? NvtxRanges::all : v == "nccl" ? NvtxRanges::nccl : NvtxRanges::off;

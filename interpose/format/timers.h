@@ -9,7 +9,7 @@
 
 namespace tprof {
 
-// What has to be seen from the process's first call on.
+// The calls that have to be seen from the process's first one on.
 enum class Watched : std::uint8_t { nothing, launches, cupti };
 
 // X(name, whether "name:N" times one call of N, what is watched)

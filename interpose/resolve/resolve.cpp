@@ -61,7 +61,7 @@ int match_range(dl_phdr_info* object, std::size_t, void* data) {
 }
 
 AddressRange range_of(const void* address) {
-  ObjectAt search{reinterpret_cast<std::uintptr_t>(address), {0, 0}};
+  ObjectAt search{reinterpret_cast<std::uintptr_t>(address)};
   each_loaded_object(match_range, &search);
   return search.range;
 }

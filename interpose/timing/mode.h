@@ -11,7 +11,7 @@ struct Mode {
   // group has a time for each of its streams, and scopes have times.
   bool in_streams = false;
   bool switches = false;  // `tprof ctl timing` turns it on and off
-  // What it would do to the program that the user doesn't want; null: nothing.
+  // Tells what it would do to the program that the user doesn't want; null: nothing.
   const char* (*disturbs)() = [] { return static_cast<const char*>(nullptr); };
   // Runs on own_thread again and again (own_thread.h).
   std::uint32_t (*look)(bool ending) = nullptr;  // null: nothing is timed

@@ -1,4 +1,4 @@
-// What is kept of a collective does not depend on the order in which the ranks' files are read.
+// A collective is summed up in the same way, whatever the order in which the ranks' files are read.
 #include <algorithm>
 #include <array>
 

@@ -6,7 +6,7 @@ import subprocess
 from lib.build import REPO
 from lib.contract import CONTRACT
 
-# What a line has beside its args: the schema explains these once, for all lines.
+# A line has these beside its args: the schema explains them once, for all lines.
 ENVELOPE = set(CONTRACT["properties"])
 
 
@@ -86,7 +86,7 @@ def test_the_tables_of_fields_are_those_of_the_schema(tmp_path):
 
 
 def test_the_page_can_be_read_in_a_quarter_of_an_hour():
-    """What a field means stands in the schema, and what a command prints beside the command."""
+    """The schema says what a field means, and a page beside each command what it prints."""
     page = (REPO / "interpose/format/README.md").read_text()
     prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
     words = [word for word in prose.split() if re.search(r"\w", word)]
