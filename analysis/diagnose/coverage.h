@@ -18,7 +18,7 @@ using read::Variables;
 // True if an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on with these variables.
 bool in_force(const Variables& set, Setting opt_in);
 
-// How a library or tool in a process limits what was seen.
+// A library or tool in a process that limits what was seen, and how.
 struct Limit {
   Kind kind;
   std::string set;  // "A=1 and B=1": the opt-ins that let it be seen and are not in force

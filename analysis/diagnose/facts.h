@@ -1,4 +1,4 @@
-// What a finding is about, as named values with units. report/ has the words for them.
+// Named values with units, which say what a finding is about. report/ has the words for them.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,7 @@ namespace tprof::diagnose {
   X(untimed_impossible) X(untimed_tool) X(untimed_order)                                          \
   X(exposure_no_launch) X(exposure_host_late) X(exposure_no_pair) X(exposure_unread)              \
   X(exposure_no_room) X(exposure_no_clock)                                                        \
-  X(missed_of) X(version_on)                                   \
+  X(missed_of) X(version_on)                                                                      \
   X(totals_unmatched) X(sums) X(sums_differ) X(part_at) X(part_within) X(difference)
 // clang-format on
 

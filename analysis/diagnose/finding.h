@@ -12,7 +12,7 @@
 
 namespace tprof::diagnose {
 
-// What is lost by it, as far as a diagnosis can tell.
+// The time that is lost by it, as far as a diagnosis can tell.
 struct Cost {
   std::int64_t ns = 0;        // in the whole run
   std::int64_t doubt_ns = 0;  // the most by which that may be wrong

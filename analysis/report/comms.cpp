@@ -15,23 +15,21 @@ bool guessed(const CommSummary& c) {
   return c.role_guessed && !c.role.empty();
 }
 
-const std::vector<Column<CommSummary>>& comm_columns() {
+std::vector<Column<CommSummary>> comm_columns() {
   using Row = CommSummary;
-  static const std::vector<Column<Row>> kColumns = {
-      {"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
-      {"name", "name", Unit::name, [](const Row& c) { return or_unknown(c.name); }},
-      {"role", nullptr, Unit::name, [](const Row& c) { return c.role + (guessed(c) ? "?" : ""); },
-       Show::if_any},
-      {nullptr, "role", Unit::name, [](const Row& c) { return or_unknown(c.role); }},
-      {nullptr, "role_guessed", Unit::text, [](const Row& c) { return Json(c.role_guessed); }},
-      {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
-      {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
-      {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
-      {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
-      figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
-      figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
-      {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); }}};
-  return kColumns;
+  return {{"communicator", "id", Unit::text, [](const Row& c) { return std::string(c.id); }},
+          {"name", "name", Unit::name, [](const Row& c) { return or_unknown(c.name); }},
+          {"role", nullptr, Unit::name,
+           [](const Row& c) { return c.role + (guessed(c) ? "?" : ""); }, Show::if_any},
+          {nullptr, "role", Unit::name, [](const Row& c) { return or_unknown(c.role); }},
+          {nullptr, "role_guessed", Unit::text, [](const Row& c) { return Json(c.role_guessed); }},
+          {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
+          {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
+          {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
+          {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
+          figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
+          figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
+          {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); }}};
 }
 
 }  // namespace

@@ -131,9 +131,10 @@ std::string to_text(const Histogram& h, bool per_rank) {
   std::string out = table_text(hist_columns("ranks", nullptr), std::vector{row_of(h)}) + "\n" +
                     bins(h, h.all) + notes(h);
   if (!per_rank) return out;
+  const std::vector<Column<TimeRow>> columns = hist_columns("rank", nullptr);
   for (const auto& [rank, samples] : h.ranks) {
     const std::vector<TimeRow> row = {{samples.time, or_unknown(rank), h.of_counts}};
-    out += "\n" + table_text(hist_columns("rank", nullptr), row) + "\n" + bins(h, samples);
+    out += "\n" + table_text(columns, row) + "\n" + bins(h, samples);
   }
   return out;
 }
@@ -148,10 +149,10 @@ Json to_json(const Histogram& h) {
   j["scale"] = h.log_scaled ? "log" : "linear";
   j["edges_ns"] = h.edges_ns;
   j["bins"] = h.all.bins;
+  const std::vector<Column<TimeRow>> columns = hist_columns(nullptr, "rank");
   Json& ranks = j["ranks"] = Json::array();
   for (const auto& [rank, samples] : h.ranks) {
-    Json of = row_json(hist_columns(nullptr, "rank"),
-                       TimeRow{samples.time, or_unknown(rank), h.of_counts});
+    Json of = row_json(columns, TimeRow{samples.time, or_unknown(rank), h.of_counts});
     of["bins"] = samples.bins;
     ranks.push_back(std::move(of));
   }
@@ -188,7 +189,8 @@ Section section_of(const stats::OpTimes& times, std::uint64_t all) {
 Json to_json(const stats::OpTimes& times, const stats::OpKey& key) {
   const auto found = times.find(key);
   if (found == times.end()) return nullptr;
-  return row_json(op_time_columns(), row_of(found->second));
+  static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation
+  return row_json(kColumns, row_of(found->second));
 }
 
 }  // namespace tprof::report

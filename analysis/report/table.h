@@ -13,7 +13,8 @@
 
 namespace tprof::report {
 
-// How people see a cell. Programs get the plain number, in base units. `_not_0` shows "-" for 0.
+// The unit says how people see a cell. Programs get the plain number, in base units. `_not_0` shows
+// "-" for 0.
 enum class Unit {
   text,
   right_text,
@@ -108,10 +109,6 @@ Json row_json(const std::vector<Column<Row>>& columns, const Row& row) {
 template <typename Row>
 void append(std::vector<Column<Row>>& to, const std::vector<Column<Row>>& more) {
   to.insert(to.end(), more.begin(), more.end());
-}
-
-inline Value known_if(bool known, Value value) {
-  return known ? value : Value();
 }
 
 template <typename T>

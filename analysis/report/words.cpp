@@ -18,10 +18,9 @@ using diagnose::Values;
 
 using WordsOf = std::array<const Words*, static_cast<std::size_t>(diagnose::Say::count_)>;
 
-WordsOf all_words() {
+WordsOf words_by_say() {
   WordsOf all{};
-  for (const auto words :
-       {words_of_ranks(), words_of_calls(), words_of_files(), words_of_coverage()}) {
+  for (const auto words : all_words()) {
     for (const Words& w : words) all[static_cast<std::size_t>(w.say)] = &w;
   }
   return all;
@@ -111,8 +110,12 @@ std::string filled(std::string_view text, const Values& values) {
 
 }  // namespace
 
+std::array<std::span<const Words>, 4> all_words() {
+  return {words_of_ranks(), words_of_calls(), words_of_files(), words_of_coverage()};
+}
+
 const Words& words_of(diagnose::Say say) {
-  static const WordsOf kWords = all_words();
+  static const WordsOf kWords = words_by_say();
   static const Words kNone{};
   const Words* words = kWords[static_cast<std::size_t>(say)];
   return words == nullptr ? kNone : *words;

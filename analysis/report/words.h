@@ -1,6 +1,7 @@
 // The words of findings. Each sentence has a row in one of the tables of words_*.cpp.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ std::span<const Words> words_of_ranks();
 std::span<const Words> words_of_calls();
 std::span<const Words> words_of_files();
 std::span<const Words> words_of_coverage();
+std::array<std::span<const Words>, 4> all_words();
 
 const Words& words_of(diagnose::Say say);
 std::string sentence(const diagnose::Fact& fact);

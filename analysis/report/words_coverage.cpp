@@ -5,6 +5,10 @@ namespace tprof::report {
 
 using diagnose::Say;
 
+// A sentence about what a library or tool brings begins with the files that were found, and with
+// which processes have them.
+#define IN_PATHS "{paths}[ ({some})]: "
+
 std::span<const Words> words_of_coverage() {
   static constexpr Words kWords[] = {
       {Say::missed,
@@ -23,110 +27,106 @@ std::span<const Words> words_of_coverage() {
        "if it does use NCCL, that is linked in, or its functions are taken with dlsym "
        "(ctypes.CDLL)"},
       {Say::nvshmem,
-       "{paths}[ ({some})]: NVSHMEM moves data between GPUs from inside kernels, which no call "
-       "shows",
+       IN_PATHS "NVSHMEM moves data between GPUs from inside kernels, which no call "
+                "shows",
        "treat it as not counted"},
-      {Say::cufile,
-       "{paths}[ ({some})]: cuFile (GPUDirect Storage) moves data between files and GPUs",
+      {Say::cufile, IN_PATHS "cuFile (GPUDirect Storage) moves data between files and GPUs",
        "treat reads and writes of files as not counted"},
-      {Say::mscclpp, "{paths}[ ({some})]: MSCCL++ brings collectives of its own",
-       "treat it as not counted"},
-      {Say::ucx, "{paths}[ ({some})]: UCX moves data between GPUs and nodes",
-       "treat it as not counted"},
-      {Say::mpi, "{paths}[ ({some})]: a CUDA-aware MPI moves data between GPUs and nodes",
+      {Say::mscclpp, IN_PATHS "MSCCL++ brings collectives of its own", "treat it as not counted"},
+      {Say::ucx, IN_PATHS "UCX moves data between GPUs and nodes", "treat it as not counted"},
+      {Say::mpi, IN_PATHS "a CUDA-aware MPI moves data between GPUs and nodes",
        "count its calls with an MPI profiler, such as mpiP"},
-      {Say::gdrcopy, "{paths}[ ({some})]: GDRCopy copies to and from GPUs by plain stores",
+      {Say::gdrcopy, IN_PATHS "GDRCopy copies to and from GPUs by plain stores",
        "treat it as not counted"},
-      {Say::dali, "{paths}[ ({some})]: DALI copies through the driver (cuMemcpy)", "[set {set}]"},
+      {Say::dali, IN_PATHS "DALI copies through the driver (cuMemcpy)", "[set {set}]"},
       {Say::jax,
-       "{paths}[ ({some})]: XLA takes NCCL's and CUDA's functions with dlsym, so tprof does not "
-       "see its calls",
+       IN_PATHS "XLA takes NCCL's and CUDA's functions with dlsym, so tprof does not "
+                "see its calls",
        "[set {set}]"},
       {Say::tensorflow,
-       "{paths}[ ({some})]: TensorFlow has NCCL linked in, so tprof does not see its collectives",
+       IN_PATHS "TensorFlow has NCCL linked in, so tprof does not see its collectives",
        "use a device profiler for it"},
       {Say::cupy,
-       "{paths}[ ({some})]: CuPy has the CUDA runtime linked in (version 14), so tprof does not "
-       "see its copies",
+       IN_PATHS "CuPy has the CUDA runtime linked in (version 14), so tprof does not "
+                "see its copies",
        "[set {set}]"},
       {Say::second_nccl,
-       "{paths}[ ({some})]: a second NCCL that no wrapped call reached: it is not used, or it is "
-       "called past the dynamic linker",
+       IN_PATHS "a second NCCL that no wrapped call reached: it is not used, or it is "
+                "called past the dynamic linker",
        "[set {set}, or ]make everything use one NCCL, linked or in the global scope"},
       {Say::second_cudart,
-       "{paths}[ ({some})]: a second CUDA runtime that no wrapped call reached: it is not used, or "
-       "it is called past the linker",
+       IN_PATHS "a second CUDA runtime that no wrapped call reached: it is not used, or "
+                "it is called past the linker",
        "[set {set}, or ]make everything use one CUDA runtime"},
       {Say::uncalled_cudart,
-       "{paths}[ ({some})]: none of its wrapped functions was called: if it copies anything, it "
-       "does so past the linker",
+       IN_PATHS "none of its wrapped functions was called: if it copies anything, it "
+                "does so past the linker",
        "[set {set}, or ]link with the shared CUDA runtime"},
       {Say::static_cudart,
-       "{paths}[ ({some})]: the CUDA driver is loaded, but no libcudart.so: copies go through a "
-       "CUDA runtime that is linked in, or through the driver, and are not counted",
+       IN_PATHS "the CUDA driver is loaded, but no libcudart.so: copies go through a "
+                "CUDA runtime that is linked in, or through the driver, and are not counted",
        "[set {set}, or ]link with nvcc -cudart shared"},
       {Say::dlsym,
-       "{paths}[ ({some})]: its functions were taken with dlsym (ctypes, cffi, CuPy, JAX): calls "
-       "through such pointers are not counted",
+       IN_PATHS "its functions were taken with dlsym (ctypes, cffi, CuPy, JAX): calls "
+                "through such pointers are not counted",
        "[set {set}]"},
       {Say::comm_unknown,
-       "{paths}[ ({some})]: communicators were made unseen (past the dynamic linker, or too "
-       "early): calls on them are counted, but not compared with other ranks'",
+       IN_PATHS "communicators were made unseen (past the dynamic linker, or too "
+                "early): calls on them are counted, but not compared with other ranks'",
        "[set {set}, or ]make them with wrapped functions: tprof coverage lists these"},
-      {Say::comm_shared,
-       "{paths}[ ({some})]: more communicators were made than there is room for (16,320 in the "
+      {Say::comm_shared, IN_PATHS
+       "more communicators were made than there is room for (16,320 in the "
        "life of a process): calls on the others are counted by the communicator's size, and not "
        "compared"},
       {Say::streams,
-       "{paths}[ ({some})]: more than 128 streams were used: lines of calls on the others name no "
-       "stream"},
+       IN_PATHS "more than 128 streams were used: lines of calls on the others name no "
+                "stream"},
       {Say::unsized_array,
-       "{paths}[ ({some})]: copies of boxes of it count as calls of 0 bytes: the size of an "
-       "element is not known",
+       IN_PATHS "copies of boxes of it count as calls of 0 bytes: the size of an "
+                "element is not known",
        "treat their bytes as not counted"},
       {Say::unknown_cudart,
-       "{paths}[ ({some})]: its batches of copies and prefetches are not counted: which CUDA "
-       "version it is, is unknown",
+       IN_PATHS "its batches of copies and prefetches are not counted: which CUDA "
+                "version it is, is unknown",
        "use NVIDIA's libcudart.so.11.0, .12 or .13"},
       {Say::graph_unknown,
-       "{paths}[ ({some})]: CUDA graphs were launched that may hold kernels of NCCL whose capture "
+       IN_PATHS
+       "CUDA graphs were launched that may hold kernels of NCCL whose capture "
        "was not seen (clones, child graphs), or nodes of unknown kinds, or too many different "
        "ones: those are not counted",
        "launch the graphs that the calls were captured into"},
       {Say::graph_edited,
-       "{paths}[ ({some})]: copies or kernels of NCCL in CUDA graphs were changed, enabled or "
-       "removed by hand: their counts are as before the change",
+       IN_PATHS "copies or kernels of NCCL in CUDA graphs were changed, enabled or "
+                "removed by hand: their counts are as before the change",
        "change the graph and update the executable from it (cudaGraphExecUpdate), or capture anew"},
       {Say::graph_conditional,
-       "{paths}[ ({some})]: CUDA graphs with conditional nodes were launched: how often copies and "
-       "collectives in them ran only the device knows, and they are not counted",
+       IN_PATHS "CUDA graphs with conditional nodes were launched: how often copies and "
+                "collectives in them ran only the device knows, and they are not counted",
        "treat the counts as lower bounds, or launch what is in them as graphs of their own"},
       {Say::graph_device_launch,
-       "{paths}[ ({some})]: CUDA graphs that kernels can launch: those launches are not counted, "
-       "the host's are",
+       IN_PATHS "CUDA graphs that kernels can launch: those launches are not counted, "
+                "the host's are",
        "treat the counts as lower bounds, or launch them from the host"},
       {Say::nested,
-       "{paths}[ ({some})]: its calls within another call of the thread (signal handlers, plugins) "
-       "are not counted",
+       IN_PATHS "its calls within another call of the thread (signal handlers, plugins) "
+                "are not counted",
        "treat them as not counted, or make them outside signal handlers"},
-      {Say::nsys,
-       "{paths}[ ({some})]: Nsight Systems is in the process: counts stay exact, times include its "
-       "work"},
+      {Say::nsys, IN_PATHS "Nsight Systems is in the process: counts stay exact, times include its "
+                           "work"},
       {Say::ncu,
-       "{paths}[ ({some})]: Nsight Compute is in the process: it replays kernels, times mean "
-       "nothing",
+       IN_PATHS "Nsight Compute is in the process: it replays kernels, times mean "
+                "nothing",
        "trace without it"},
-      {Say::sanitizer,
-       "{paths}[ ({some})]: compute-sanitizer is in the process: times mean nothing",
+      {Say::sanitizer, IN_PATHS "compute-sanitizer is in the process: times mean nothing",
        "trace without it"},
       {Say::cuda_injection,
-       "{paths}[ ({some})]: CUDA_INJECTION64_PATH brings a tool into the process: times include "
-       "its work"},
+       IN_PATHS "CUDA_INJECTION64_PATH brings a tool into the process: times include "
+                "its work"},
       {Say::nccl_profiler,
-       "{paths}[ ({some})]: NCCL_PROFILER_PLUGIN brings a tool into NCCL: times include its work"},
+       IN_PATHS "NCCL_PROFILER_PLUGIN brings a tool into NCCL: times include its work"},
       {Say::interposer,
-       "{paths}[ ({some})]: its functions come before those of libtprof.so: only what it passes on "
-       "is counted",
+       IN_PATHS "its functions come before those of libtprof.so: only what it passes on "
+                "is counted",
        "put libtprof.so first in LD_PRELOAD; link programs with the shared NCCL and CUDA runtime"},
   };
   return kWords;

@@ -5,6 +5,16 @@ namespace tprof::report {
 
 using diagnose::Say;
 
+namespace {
+
+constexpr std::string_view kMoreRoom =
+    "{write_error?free space in TPROF_OUTPUT_DIR|}{ring?raise TPROF_RING (NVTX ranges leave half "
+    "of "
+    "it to calls)|}{quota?raise TPROF_QUOTA (NVTX ranges have a quarter of it on top), or write "
+    "lines of fewer ranks with TPROF_RANKS|}";
+
+}  // namespace
+
 std::span<const Words> words_of_files() {
   static constexpr Words kWords[] = {
       {Say::overflow,
@@ -12,14 +22,10 @@ std::span<const Words> words_of_files() {
        "if that can't be, a rank file is damaged: summary --per-rank tells which"},
       {Say::dropped,
        "{lines:,} counted events of {who} have no line in the timeline (by reason: {reasons})",
-       "{write_error?free space in TPROF_OUTPUT_DIR|}{ring?raise TPROF_RING (NVTX ranges leave "
-       "half of it to calls)|}{quota?raise TPROF_QUOTA (NVTX ranges have a quarter of it on top), "
-       "or write lines of fewer ranks with TPROF_RANKS|}"},
+       kMoreRoom},
       {Say::dropped_ranges,
        "{lines:,} NVTX ranges of {who} have no line in the timeline (by reason: {reasons})",
-       "{write_error?free space in TPROF_OUTPUT_DIR|}{ring?raise TPROF_RING (NVTX ranges leave "
-       "half of it to calls)|}{quota?raise TPROF_QUOTA (NVTX ranges have a quarter of it on top), "
-       "or write lines of fewer ranks with TPROF_RANKS|}"},
+       kMoreRoom},
       {Say::window_alone, "{who}: the file of a window alone: the counts are those of its lines",
        "the rank file has those of the whole run: {rank_file}"},
       {Say::missing_windows,

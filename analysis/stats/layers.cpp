@@ -18,7 +18,7 @@ using read::Process;
 
 using CommId = std::pair<std::string, std::int64_t>;  // of a communicator, and its size
 
-// What the ranks of a group have in common: the size of a communicator, and its rows.
+// The ranks of a group have this in common: the size of a communicator, and its rows.
 using Signature =
     std::pair<std::int64_t, std::vector<std::tuple<bool, std::uint64_t, std::string>>>;
 

@@ -12,8 +12,7 @@ namespace {
 
 std::vector<report::Words> all_words() {
   std::vector<report::Words> all;
-  for (const auto words : {report::words_of_ranks(), report::words_of_calls(),
-                           report::words_of_files(), report::words_of_coverage()}) {
+  for (const auto words : report::all_words()) {
     all.insert(all.end(), words.begin(), words.end());
   }
   return all;
