@@ -1,4 +1,4 @@
-// The two hashes that the whole library uses.
+// The hashes that the whole library uses.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,13 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
+}
+
+// The 128 bits of a product, folded to 64 (as in wyhash, Wang Yi 2019).
+constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Product = unsigned __int128;
+  const Product product = static_cast<Product>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
 }  // namespace tprof

@@ -76,6 +76,7 @@ auto copy_call(Thread& t, const CopyArgs& a, F&& real) {
   set_flags(r, captured, false, a.sync, host, Reduce::none);
   const auto key = copy_key(kFunction, bucket, a.bytes, r.comm, captured, host);
 
+  expect_row(t, key);
   const auto result = call.run(number(kFunction), std::forward<F>(real));
   call.close(key, accepted(result));
   if (captured && accepted(result)) [[unlikely]] {

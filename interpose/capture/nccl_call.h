@@ -44,8 +44,6 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
       counter = comms::peer_counter(state, a.peer, function.order == Order::recv);
     }
   }
-  // Taken before the record is touched: a locked instruction waits for the stores before it, and
-  // the record's line comes from the core that wrote its last lines.
   const std::uint64_t seq = comms::take(counter);
 
   OpenCall call{t, true};
@@ -78,6 +76,8 @@ ncclResult_t nccl_call(Thread& t, const NcclArgs& a, const void* real_address, F
       key_words(number(kFunction), kBucket, r.dtype,
                 graph != nullptr ? Mode::captured : Mode::direct, bytes_class(bytes), comm, 0);
 
+  expect_row(t, key);
+  if (signature_name != 0) expect_row(t, signature_row(comm, seq));
   const ncclResult_t result = call.run(number(kFunction), std::forward<F>(real));
   if (t.group_depth != 0) {
     add_to_group(t, {{call.in_ring ? &r : nullptr, r, key, true}, signature_name, counter, graph},

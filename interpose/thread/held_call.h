@@ -11,6 +11,13 @@ struct CUgraph_st;  // what a cudaGraph_t points to
 
 namespace tprof {
 
+// The row of a communicator's signature that its collective `seq` enters.
+[[gnu::always_inline]] inline LedgerKey::Words signature_row(std::uint32_t comm,
+                                                             std::uint64_t seq) {
+  return key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
+                   static_cast<std::int8_t>(signature_bin(seq)), comm, 0);
+}
+
 // Counts one finished call in the ledger. `signature_name`: name hash of a collective that takes
 // part in its communicator's signature, else 0.
 [[gnu::always_inline]] inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key,
@@ -26,9 +33,7 @@ namespace tprof {
   v.host_ns += r.dur_ns;
   if (r.dur_ns > v.host_ns_max) v.host_ns_max = r.dur_ns;
   if (signature_name == 0) return;
-  const auto signature = key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
-                                   static_cast<std::int8_t>(signature_bin(r.seq)), r.comm, 0);
-  LedgerValues& s = transaction.values(signature);
+  LedgerValues& s = transaction.values(signature_row(r.comm, r.seq));
   ++s.calls;
   s.count += signature_mix(r.seq, signature_name, r.count, r.dtype, r.peer, r.reduce);
 }

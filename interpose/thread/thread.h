@@ -28,7 +28,8 @@ struct RangeLevels {
   std::uint64_t woken_at = UINT64_MAX;  // the ring's tail when ranges last woke the writer
 };
 
-struct Thread {
+// What every call reads comes first: two cache lines, next to the rows that it uses.
+struct alignas(64) Thread {
   static constexpr std::uint32_t kAtRest = 1U << 30;
 
   std::uint32_t session = kNoSession;  // number of the session that the rest belongs to
@@ -36,29 +37,28 @@ struct Thread {
   // count. Less than kAtRest: the dynamic linker has not made this thread's variables yet.
   std::uint32_t depth = kAtRest;
   std::uint32_t group_depth = 0;
-  std::uint32_t groups_of = kNoSession;  // the session that groups are counted in
-  std::uint32_t group = 0;               // its number, 0 until its first call
-  std::int32_t device = 0;               // CUDA's default until cudaSetDevice
-  bool shared = false;                   // the area is shared with other threads: take the lock
-  bool late = false;     // the exit handlers have run: every call closes the file again
-  bool booking = false;  // in a call that allocates or frees (books/calls.h)
-  int cancel_state = 0;  // restored when it gives the shared area's lock back
-
-  std::uint32_t areas = 0;  // how many it has been given so far
+  std::uint32_t group = 0;  // its number, 0 until its first call
+  std::int32_t device = 0;  // CUDA's default until cudaSetDevice
+  bool shared = false;      // the area is shared with other threads: take the lock
+  bool late = false;        // the exit handlers have run: every call closes the file again
+  bool booking = false;     // in a call that allocates or frees (books/calls.h)
   ThreadArea* area = nullptr;
   Record* ring = nullptr;
-  std::uint64_t mask = 0;                 // of the ring as it is now
-  std::uint64_t room_until = 0;           // records below this number have a place: see more_room()
-  std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
-
-  Record own_outside_ring{};  // used where the area's is shared
-
-  static constexpr std::uint32_t kCachedRows = 32;
-  LedgerRow* row[kCachedRows] = {};
+  std::uint64_t mask = 0;        // of the ring as it is now
+  std::uint64_t room_until = 0;  // records below this number have a place: see more_room()
 
   std::uint64_t last_comm_epoch = 0;
   const void* last_comm = nullptr;
   std::uint32_t last_comm_index = 0;
+
+  static constexpr std::uint32_t kCachedRows = 32;
+  LedgerRow* row[kCachedRows] = {};
+
+  std::uint32_t groups_of = kNoSession;   // the session that groups are counted in
+  std::uint32_t areas = 0;                // how many it has been given so far
+  int cancel_state = 0;                   // restored when it gives the shared area's lock back
+  std::uint64_t refused_at = UINT64_MAX;  // the ring's tail when it could not grow
+  Record own_outside_ring{};              // used where the area's is shared
 
   TimedCall timed;  // the call that it is in
 

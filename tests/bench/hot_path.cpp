@@ -1,7 +1,7 @@
 // Measures what a call costs its thread, next to the floor and to the same call without tprof. All
 // calls go to null libraries.
 //
-//   bench_hot_path cost THREADS own|shared REPETITIONS [flat]
+//   bench_hot_path cost THREADS REPETITIONS [flat]
 //       CPU nanoseconds per call, in batches of half a ring, each after the writer has emptied the
 //       rings; flat: without waiting, so that most calls find the ring full
 //   bench_hot_path tail paced|burst|flat REPETITIONS
@@ -40,9 +40,8 @@ void print_name(Variant variant) {
 
 class Cost {
  public:
-  Cost(std::size_t threads, bool shared, std::size_t repetitions, bool flat)
+  Cost(std::size_t threads, std::size_t repetitions, bool flat)
       : threads_(threads),
-        shared_(shared ? new_communicator() : nullptr),
         repetitions_(repetitions),
         flat_(flat),
         barrier_(static_cast<std::ptrdiff_t>(threads)),
@@ -77,9 +76,7 @@ class Cost {
   }
 
   void thread(std::size_t index) {
-    std::atomic<std::uint64_t> own{0};
-    Caller caller(shared_ != nullptr ? shared_ : new_communicator(),
-                  shared_ != nullptr ? number_ : own);
+    Caller caller(new_communicator());
     caller.calls(Variant::all_gather, 1);
     barrier_.arrive_and_wait();
     if (index == 0) watch_.open();
@@ -103,8 +100,6 @@ class Cost {
   }
 
   std::size_t threads_;
-  ncclComm_t shared_;
-  alignas(64) std::atomic<std::uint64_t> number_{0};
   std::size_t repetitions_;
   bool flat_;
   std::barrier<> barrier_;
@@ -191,8 +186,7 @@ class Tail {
   }
 
   Rate rate_;
-  std::atomic<std::uint64_t> number_{0};
-  Caller caller_{new_communicator(), number_};
+  Caller caller_{new_communicator()};
   RingWatch watch_;
   std::vector<std::uint64_t> ns_;
   std::uint64_t left_out_ = 0;
@@ -201,8 +195,7 @@ class Tail {
 int make(std::string_view function, std::uint64_t n) {
   for (const Variant v : kVariants) {
     if (function != kVariantNames[static_cast<std::size_t>(v)]) continue;
-    std::atomic<std::uint64_t> number{0};
-    Caller caller(new_communicator(), number);
+    Caller caller(new_communicator());
     caller.calls(v, n);
     return 0;
   }
@@ -214,8 +207,8 @@ int make(std::string_view function, std::uint64_t n) {
 int main(int argc, char** argv) {
   const std::vector<std::string_view> args(argv + 1, argv + argc);
   const auto number = [&](std::size_t i) { return std::strtoull(argv[i + 1], nullptr, 10); };
-  if (args.size() >= 4 && args[0] == "cost") {
-    Cost(number(1), args[2] == "shared", number(3), args.size() > 4).run();
+  if (args.size() >= 3 && args[0] == "cost") {
+    Cost(number(1), number(2), args.size() > 3).run();
     return 0;
   }
   if (args.size() == 3 && args[0] == "tail") {

@@ -27,17 +27,15 @@ def client(place: Place, *arguments: str, full_rings: bool = False, **env: str) 
     return json.loads(done.stdout)
 
 
-def cost(place: Place, threads: str, communicators: str, name: str) -> Iterator[Figure]:
-    ns = client(place, "cost", threads, communicators, str(REPETITIONS))
+def cost(place: Place, threads: str, name: str) -> Iterator[Figure]:
+    ns = client(place, "cost", threads, str(REPETITIONS))
     for function in FUNCTIONS:
-        # Threads that number their calls with one counter pay for it in any case.
-        counting = communicators == "shared" and function == "ncclAllGather"
         yield Figure(
             f"recorded {function}, {name}",
             "ns CPU",
             ns[function],
-            "floor and a shared counter" if counting else "floor",
-            ns["counting floor" if counting else "floor"],
+            "floor",
+            ns["floor"],
             compare="ratio",
             limit=2,
             aim=1.5,
@@ -45,7 +43,7 @@ def cost(place: Place, threads: str, communicators: str, name: str) -> Iterator[
 
 
 def disabled(place: Place) -> Iterator[Figure]:
-    ns = client(place, "cost", "1", "own", str(REPETITIONS), TPROF_DISABLE="1")
+    ns = client(place, "cost", "1", str(REPETITIONS), TPROF_DISABLE="1")
     for function in FUNCTIONS:
         yield Figure(
             f"disabled {function}",
@@ -73,9 +71,8 @@ def tail(place: Place, rate: str, name: str, full_rings: bool = False) -> Iterat
 
 
 def figures(place: Place) -> Iterator[Figure]:
-    yield from cost(place, "1", "own", "1 thread")
-    yield from cost(place, "16", "own", "16 threads, own communicators")
-    yield from cost(place, "16", "shared", "16 threads, one communicator")
+    yield from cost(place, "1", "1 thread")
+    yield from cost(place, "16", "16 threads")
     yield from disabled(place)
     yield from tail(place, "paced", "100,000 calls/s")
     yield from tail(place, "burst", "flat out")

@@ -72,8 +72,7 @@ class Calls {
     ++tracepoints_;
   }
 
-  std::atomic<std::uint64_t> number_{0};
-  Caller caller_{new_communicator(), number_};
+  Caller caller_{new_communicator()};
   RingWatch watch_;
   std::uint64_t record_[8] = {};
   std::uint64_t tracepoints_ = 0;

@@ -65,8 +65,7 @@ int main(int argc, char** argv) {
   const std::uint64_t rate = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t calls = rate * std::strtoull(argv[2], nullptr, 10);
   const std::uint64_t pace_ns = 1'000'000'000 / rate / std::size(kCompared);
-  std::atomic<std::uint64_t> number{0};
-  Caller caller(new_communicator(), number);
+  Caller caller(new_communicator());
   OtherWork other;
   std::vector<std::uint64_t> ns[std::size(kCompared)];
   for (auto& of_variant : ns) of_variant.reserve(calls);

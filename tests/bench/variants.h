@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,18 +23,15 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 
 enum class Variant {
   floor,            // the least that recording needs: two clock reads, 64 bytes into a ring
-  counting_floor,   // and the communicator's counter, which threads may share
   bare_all_gather,  // the null library's function
   all_gather,       // the function that a program calls: the preload's if it is loaded
   bare_memcpy,
   memcpy,
 };
-inline constexpr const char* kVariantNames[] = {
-    "floor",         "counting floor",       "bare ncclAllGather",
-    "ncclAllGather", "bare cudaMemcpyAsync", "cudaMemcpyAsync"};
-inline constexpr Variant kVariants[] = {Variant::floor,           Variant::counting_floor,
-                                        Variant::bare_all_gather, Variant::all_gather,
-                                        Variant::bare_memcpy,     Variant::memcpy};
+inline constexpr const char* kVariantNames[] = {"floor", "bare ncclAllGather", "ncclAllGather",
+                                                "bare cudaMemcpyAsync", "cudaMemcpyAsync"};
+inline constexpr Variant kVariants[] = {Variant::floor, Variant::bare_all_gather,
+                                        Variant::all_gather, Variant::bare_memcpy, Variant::memcpy};
 
 struct Functions {
   decltype(&::ncclAllGather) all_gather;
@@ -69,8 +65,7 @@ inline ncclComm_t new_communicator() {
 // One thread's calls.
 class Caller {
  public:
-  Caller(ncclComm_t comm, std::atomic<std::uint64_t>& number)
-      : comm_(comm), number_(number), ring_(new Line[kLines]{}) {
+  explicit Caller(ncclComm_t comm) : comm_(comm), ring_(new Line[kLines]{}) {
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, kBytes, cudaHostAllocDefault) != cudaSuccess) std::exit(1);
     pinned_ = static_cast<char*>(memory);
@@ -81,12 +76,6 @@ class Caller {
     switch (variant) {
       case Variant::floor:
         for (std::uint64_t i = 0; i < n; ++i) floor();
-        return;
-      case Variant::counting_floor:
-        for (std::uint64_t i = 0; i < n; ++i) {
-          number_.fetch_add(1, std::memory_order_relaxed);
-          floor();
-        }
         return;
       case Variant::bare_all_gather:
         return all_gathers(bare_.all_gather, n);
@@ -127,7 +116,6 @@ class Caller {
   }
 
   ncclComm_t comm_;
-  std::atomic<std::uint64_t>& number_;
   char* pinned_;
   std::unique_ptr<Line[]> ring_;
   std::uint64_t next_ = 0;

@@ -15,13 +15,16 @@ def run(folder, mode, n, program=MANY, **env):
     return traced.only_rank_file(), {key: int(value) for key, value in said.items()}
 
 
-def assert_all_counted(lines, calls):
+def assert_all_counted(lines, calls, at_once=True):
+    """`at_once`: the threads call at once, which NCCL forbids on one communicator: everything is
+    counted all the same, but two calls may have one number."""
     assert runs.ledger(lines) == {GATHER: (calls, calls * 8, 0, 0)}
     dropped = sum(runs.footer(lines)["dropped"].values())
     events = runs.events(lines)
     assert len(events) + dropped == calls
     seqs = [event["args"]["seq"] for event in events]
-    assert len(set(seqs)) == len(seqs) and all(0 <= seq < calls for seq in seqs)
+    assert all(0 <= seq < calls for seq in seqs)
+    assert at_once or len(set(seqs)) == len(seqs)
     (comm,) = runs.named(lines, "tprof_ledger")[-1]["comms"]
     assert comm["collectives"] == calls
 
@@ -55,7 +58,7 @@ def test_three_hundred_threads_at_once_touch_what_they_use(tmp_path):
 def test_a_thread_finds_its_ring_larger_before_it_comes_to_its_end(tmp_path):
     """The kernel takes up to half a millisecond to make room, which must not be in a call of the program."""
     lines, said = run(tmp_path, "ahead", 600)  # of the first 1,024
-    assert_all_counted(lines, said["calls"])
+    assert_all_counted(lines, said["calls"], at_once=False)
     assert 64 <= said["grew"] < 128
 
 

@@ -288,9 +288,9 @@ class RankFile {
     a.host_ns += ns;
     a.host_ns_max = std::max(a.host_ns_max, ns);
     if (g == kCopy) return;
-    const std::uint64_t h = mix64(mix64(seq_[g] ^ names_[which]) ^ count);
-    signature_[g] += mix64(h ^ (static_cast<std::uint64_t>(c.dtype_number) << 40) ^
-                           (static_cast<std::uint64_t>(c.reduction_number) << 48) ^ 0xffffffff);
+    signature_[g] +=
+        tprof::test::mix(seq_[g], names_[which], count, static_cast<std::uint64_t>(c.dtype_number),
+                         static_cast<std::uint64_t>(c.reduction_number));
     ++seq_[g];
     if ((seq_[g] & (seq_[g] - 1)) == 0) marks_[g].push_back(signature_[g]);
   }

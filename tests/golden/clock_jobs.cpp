@@ -30,9 +30,7 @@ constexpr double kAhead = 200e3;  // ns from a host's call to its start on the d
 // Returns an all-reduce's part of the signature, by the contract's formula.
 std::uint64_t mix(std::uint64_t seq) {
   constexpr std::uint64_t kName = tprof::test::fnv1a("ncclAllReduce");
-  const std::uint64_t float32_sum = std::uint64_t{7} << 40 ^ std::uint64_t{1} << 48;
-  using tprof::test::mix64;
-  return mix64(mix64(mix64(seq ^ kName) ^ kCount) ^ float32_sum ^ 0xffffffff);
+  return tprof::test::mix(seq, kName, kCount, /*float32*/ 7, /*sum*/ 1);
 }
 
 struct Writer {

@@ -21,4 +21,17 @@ constexpr std::uint64_t fnv1a(std::string_view text) {
   return h;
 }
 
+constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Product = unsigned __int128;
+  const Product product = Product{a} * b;
+  return static_cast<std::uint64_t>(product ^ product >> 64);
+}
+
+// What a collective adds to its communicator's signature. dtype: ncclDataType_t's number.
+constexpr std::uint64_t mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
+                            std::uint64_t dtype, std::uint64_t reduction) {
+  const std::uint64_t h = fold_product(seq ^ name, count ^ 0x9e3779b97f4a7c15);
+  return fold_product(h ^ dtype << 40 ^ reduction << 48 ^ 0xffffffff, 0xbf58476d1ce4e5b9);
+}
+
 }  // namespace tprof::test

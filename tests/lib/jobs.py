@@ -59,11 +59,15 @@ def snapshot(base_ns, cut, text):
     return entry + bytes(4096 - len(entry)) + text
 
 
+def fold_product(a, b):
+    return a * b & U64 ^ a * b >> 64
+
+
 def mix(seq, function, count, dtype, root, reduce):
-    h = mix64(seq ^ fnv1a(function))
-    h = mix64(h ^ count)
+    h = fold_product(seq ^ fnv1a(function), count ^ 0x9E3779B97F4A7C15)
     root = 0xFFFFFFFF if root is None else root
-    return mix64(h ^ DTYPES[dtype][0] << 40 ^ REDUCTIONS[reduce] << 48 ^ root)
+    h ^= DTYPES[dtype][0] << 40 ^ REDUCTIONS[reduce] << 48 ^ root
+    return fold_product(h, 0xBF58476D1CE4E5B9)
 
 
 @functools.cache

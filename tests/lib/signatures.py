@@ -11,11 +11,9 @@ REDUCTIONS = [None, "sum", "prod", "max", "min", "avg", "custom"]
 ALONE = ("ncclSend", "ncclRecv", "ncclPutSignal", "ncclSignal", "ncclWaitSignal")
 
 
-def _m(x: int) -> int:
-    x = (x + 0x9E3779B97F4A7C15) & WORD
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
-    return x ^ x >> 31
+def _f(a: int, b: int) -> int:
+    high, low = divmod(a * b, 1 << 64)
+    return high ^ low
 
 
 def _name(name: str) -> int:
@@ -29,7 +27,8 @@ def _mix(name: str, args: dict) -> int:
     root = args.get("peer")
     last = DTYPES.index(args["dtype"]) << 40 ^ REDUCTIONS.index(args.get("reduce")) << 48
     last ^= 0xFFFFFFFF if root is None else root
-    return _m(_m(_m(args["seq"] ^ _name(name)) ^ args["count"]) ^ last)
+    first = _f(args["seq"] ^ _name(name), args["count"] ^ 0x9E3779B97F4A7C15)
+    return _f(first ^ last, 0xBF58476D1CE4E5B9)
 
 
 def wrong(file: RankFile) -> list[str]:
