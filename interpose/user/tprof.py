@@ -23,7 +23,7 @@ questions have empty answers.
 
 import array
 import asyncio
-import collections.abc
+import contextlib
 import ctypes
 import enum
 import functools
@@ -35,6 +35,7 @@ import operator
 import os
 import sys
 import threading
+import types
 
 __all__ = [
     "BadArgument", "Marker", "PartitionedParameterProfiler", "Results", "Samples", "SimpleProfiler", "TimeManager",
@@ -60,35 +61,40 @@ class _With(ctypes.Structure):
                 ("time_ns", ctypes.c_uint64), ("error", ctypes.c_char_p)]
 
 
-_text, _with, _u64, _int = ctypes.c_char_p, ctypes.POINTER(_With), ctypes.c_uint64, ctypes.c_int
-# These keep the interpreter's lock: they return at once, and another thread may not come in between.
-_quick = ctypes.PYFUNCTYPE
+_text, _with, _size = ctypes.c_char_p, ctypes.POINTER(_With), ctypes.c_size_t
+_int, _i64, _u64 = ctypes.c_int, ctypes.c_int64, ctypes.c_uint64
+
+# Each function's result and arguments, in the order of tprof.h's tprof_functions_v1.
+_SIGNATURES = {
+    "push": (_int, _text, _with),
+    "pop": (_int, _text, _with),
+    "start": (_u64, _text, _with),
+    "end": (_int, _u64, _with),
+    "instant": (_int, _text, _with),
+    "counter": (_int, _text, ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_double), _size, _u64),
+    "step": (_int, _i64),
+    "phase": (_int, _text),
+    "reset": (_int,),
+    "flush": (_int, ctypes.c_uint32),
+    "enabled": (_int,),
+    "rank": (_int,),
+    "totals": (_size, _text, _size),
+    "totals_and_reset": (_size, _text, _size),
+    "pop_timed": (_i64, _text, _with),
+    "end_timed": (_i64, _u64, _with),
+    "pause": (_int, _int),
+    "push_on": (_int, _text, _with, ctypes.c_void_p),
+    "start_on": (_u64, _text, _with, ctypes.c_void_p),
+    "times_on_device": (_int,),
+}
 
 
 class _Functions(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("push", _quick(_int, _text, _with)),
-        ("pop", _quick(_int, _text, _with)),
-        ("start", _quick(_u64, _text, _with)),
-        ("end", _quick(_int, _u64, _with)),
-        ("instant", _quick(_int, _text, _with)),
-        ("counter", _quick(_int, _text, ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_double), ctypes.c_size_t,
-                           _u64)),
-        ("step", _quick(_int, ctypes.c_int64)),
-        ("phase", _quick(_int, _text)),
-        ("reset", _quick(_int)),
-        ("flush", ctypes.CFUNCTYPE(_int, ctypes.c_uint32)),  # the only one that may wait
-        ("enabled", _quick(_int)),
-        ("rank", _quick(_int)),
-        ("totals", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
-        ("totals_and_reset", _quick(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
-        ("pop_timed", _quick(ctypes.c_int64, _text, _with)),
-        ("end_timed", _quick(ctypes.c_int64, _u64, _with)),
-        ("pause", _quick(_int, _int)),
-        ("push_on", _quick(_int, _text, _with, ctypes.c_void_p)),
-        ("start_on", _quick(_u64, _text, _with, ctypes.c_void_p)),
-        ("times_on_device", _quick(_int)),
+    # A PYFUNCTYPE keeps the interpreter's lock: it returns at once, and no other thread may come in between. Only
+    # flush() may wait.
+    _fields_ = [("size", _size)] + [
+        (name, (ctypes.CFUNCTYPE if name == "flush" else ctypes.PYFUNCTYPE)(*types_))
+        for name, types_ in _SIGNATURES.items()
     ]
 
 
@@ -112,18 +118,25 @@ def _checked(result, what):
         raise TprofError(f"{what}: see tprof.h for what it takes")
 
 
+def _label(value, what):
+    if not isinstance(value, str) or "\0" in value:
+        raise BadArgument(f"expected a text for {what}, got {value!r}")
+    return value.encode(errors="replace")
+
+
 @functools.lru_cache(maxsize=4096)
 def _encoded(name):
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise TypeError
-    return name.encode(errors="replace")
+    return isinstance(name, str) and "\0" not in name and name.encode(errors="replace")
 
 
 def _name(name):
     try:
-        return _encoded(name)
-    except TypeError:
-        raise BadArgument(f"expected a name, a text that is not empty, got {name!r}") from None
+        text = _encoded(name)
+    except TypeError:  # it has no hash
+        text = None
+    if not text:
+        raise BadArgument(f"expected a name, a text that is not empty, got {name!r}")
+    return text
 
 
 _MOST = (1 << 64) - 1
@@ -177,13 +190,13 @@ def _start(text, more):
     return _library.start(text, more) if stream is None else _library.start_on(text, more, stream)
 
 
-_listening = ()  # objects whose `heard(name, ns)` is called for every scope that ends
+_listening = []  # objects whose `heard(name, ns)` is called for every scope that ends
 _open = threading.local()  # .names: this thread's open scopes of push()
 _started = {}  # names of the open scopes of start(), by number
 
 
 def _tell(name, ns):
-    for listener in _listening:
+    for listener in tuple(_listening):
         listener.heard(name, ns)
 
 
@@ -208,9 +221,7 @@ def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
     names = _open.__dict__.get("names", [])
     for i in range(len(names) - 1, -1, -1):
         if name is None or names[i] == name:
-            ended = names.pop(i)
-            if _listening:
-                _tell(ended, ns)
+            _tell(names.pop(i), ns)
             break
     return ns
 
@@ -234,7 +245,7 @@ def end(number, elements=0, bytes=0, time_ns=0, error=None):
     ns = _library.end_timed(number, more)
     _checked(ns, "end")
     name = _started.pop(number, None)
-    if name is not None and _listening:
+    if name is not None:
         _tell(name, ns)
 
 
@@ -251,21 +262,10 @@ class scope:
         self._elements = 0 if elements is None else _amount(elements, "elements")
         self._bytes = 0 if bytes is None else _amount(bytes, "bytes")
 
-    @property
-    def elements(self):
-        return self._elements
-
-    @elements.setter
-    def elements(self, value):
-        self._elements = _amount(value, "elements")
-
-    @property
-    def bytes(self):
-        return self._bytes
-
-    @bytes.setter
-    def bytes(self, value):
-        self._bytes = _amount(value, "bytes")
+    elements = property(
+        lambda self: self._elements, lambda self, value: setattr(self, "_elements", _amount(value, "elements")))  # fmt: skip
+    bytes = property(
+        lambda self: self._bytes, lambda self, value: setattr(self, "_bytes", _amount(value, "bytes")))  # fmt: skip
 
     def _ends(self, kind):
         if kind is None and not self._elements and not self._bytes:
@@ -273,8 +273,11 @@ class scope:
         return _With(None, self._elements, self._bytes, 0, kind and kind.__qualname__.encode(errors="replace"))
 
     def _heard(self, ns):
-        if _listening:
-            _tell(self.name, ns)
+        _tell(self.name, ns)
+
+    def _ended(self, ns):
+        _checked(ns, self.name)
+        self._heard(ns)
 
     def __enter__(self):
         if _library is not None:
@@ -283,10 +286,7 @@ class scope:
 
     def __exit__(self, kind, error, where):
         if _library is not None:
-            ns = _library.pop_timed(self._text, self._ends(kind))
-            _checked(ns, self.name)
-            self._heard(ns)
-        return False
+            self._ended(_library.pop_timed(self._text, self._ends(kind)))
 
     async def __aenter__(self):
         self._number = 0 if _library is None else _start(self._text, self._begins)
@@ -294,10 +294,7 @@ class scope:
 
     async def __aexit__(self, kind, error, where):
         if _library is not None:
-            ns = _library.end_timed(self._number, self._ends(kind))
-            _checked(ns, self.name)
-            self._heard(ns)
-        return False
+            self._ended(_library.end_timed(self._number, self._ends(kind)))
 
 
 def traced(name=None, categories=None):
@@ -345,18 +342,11 @@ def counter(name, values, time_ns=0):
     _checked(_library.counter(text, keys, numbers, len(values), time_ns), "counter")
 
 
-class _Entered:
-    """Something that has begun, and ends with a `with` block if there is one."""
-
-    def __init__(self, leave):
-        self._leave = leave
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, where):
-        self._leave()
-        return False
+def _until(leave):
+    """Returns what a `with` block may end."""
+    ended = contextlib.ExitStack()
+    ended.callback(leave)
+    return ended
 
 
 def step(number=None):
@@ -364,7 +354,7 @@ def step(number=None):
     first is 1). As a context manager it ends with its block."""
     if _library is not None:
         _checked(_library.step(_NEXT_STEP if number is None else _amount(number, "a step")), "step")
-    return _Entered(end_step)
+    return _until(end_step)
 
 
 def end_step():
@@ -379,7 +369,7 @@ def phase(name):
     text = None if name is None else _name(name)
     if _library is not None:
         _checked(_library.phase(text), f"phase {name}")
-    return _Entered(lambda: phase(None))
+    return _until(lambda: phase(None))
 
 
 def reset():
@@ -393,7 +383,7 @@ def pause():
     manager it ends with its block. The trace counts all the same."""
     if _library is not None:
         _library.pause(1)
-    return _Entered(resume)
+    return _until(resume)
 
 
 def resume():
@@ -551,28 +541,21 @@ def _next_bin(ns):
     return ns + 1 if ns < 4 else ns + (1 << (ns.bit_length() - 3))
 
 
-class Results(collections.abc.Mapping):
+class Results(dict):
     """Samples by name, as in tprofiler's ProfiledTime."""
 
-    def __init__(self, samples):
-        self._samples = dict(samples)
-
-    def __getitem__(self, name):
-        return self._samples[name]
-
-    def __iter__(self):
-        return iter(self._samples)
-
-    def __len__(self):
-        return len(self._samples)
-
     def __repr__(self):
-        return f"Results({self._samples})"
+        return f"Results({super().__repr__()})"
+
+    def _add(self, name, ns, ranks):
+        of = self.setdefault(name, Samples())
+        of.ns.extend(ns)
+        of.ranks.extend(ranks)
 
     def save(self, file):
         """Writes JSON, which load() reads."""
         saved = {name: [list(s.ns), list(s.ranks), s._counted and [*s._counted[:2], sorted(s._counted[2].items())]]
-                 for name, s in self._samples.items()}
+                 for name, s in self.items()}
         with open(file, "w") as out:
             json.dump({"schema": "tprof-results/1", "samples": saved}, out)
 
@@ -592,34 +575,27 @@ def load(path):
     last = max(told, key=lambda t: t.header["base_time_ns"]).header.get("run_id")
     told = [t for t in told if t.header.get("run_id") == last]
     ranks = {t.header["start_ns"]: t.rank for t in told if t.rank is not None}  # a window's file has no identity
-    all_ns, all_ranks, counted = {}, {}, {}
+    results, counted = Results(), {}
     for t in told:
         rank = ranks.get(t.header["start_ns"], -1)
         for name, ns in t.samples:
-            all_ns.setdefault(name, array.array("Q")).append(ns)
-            all_ranks.setdefault(name, array.array("q")).append(rank)
+            results._add(name, [ns], [rank])
         for scope in t.scopes:
+            results._add(scope["scope"], [], [])
             sums = counted.setdefault(scope["scope"], [0, 0, {}])
             sums[0] += scope["count"]
             sums[1] += scope["total_ns"]
             for begin, n in scope["bins"]:
                 sums[2][begin] = sums[2].get(begin, 0) + n
-            all_ns.setdefault(scope["scope"], array.array("Q"))
-    samples = {}
-    for name, ns in all_ns.items():
-        more = counted.get(name, [0])[0] > len(ns)
-        samples[name] = Samples(ns, all_ranks.get(name, ()), tuple(counted[name]) if more else None)
-    return Results(samples)
-
-
-class _Told:
-    def __init__(self):
-        self.header, self.rank, self.samples, self.scopes = None, None, [], []
+    for name, sums in counted.items():
+        if sums[0] > len(results[name]):
+            results[name]._counted = tuple(sums)
+    return results
 
 
 def _told_by(file):
     """Returns what one rank file has. None: it is no rank file."""
-    told, began = _Told(), {}
+    told, began = types.SimpleNamespace(header=None, rank=None, samples=[], scopes=[]), {}
     with open(file, errors="replace") as lines:
         for line in lines:
             range_ = line.startswith('{"cat":"NVTX"') and '"domain":"tprof"' in line
@@ -660,8 +636,13 @@ class TimeManager:
     def timer(self, name):
         return _Only(self, name)
 
+    @contextlib.contextmanager
     def enable_timer(self):
-        return _Enabled(self)
+        _listening.append(self)
+        try:
+            yield self
+        finally:
+            _listening.remove(self)
 
     def clear(self):
         self.records.clear()
@@ -681,29 +662,11 @@ class TimeManager:
         dist.all_gather_object(all_ranks, {name: list(ns) for name, ns in self.records.items()})
         if dst is not None and dst != dist.get_rank():
             return None
-        samples = {}
+        results = Results()
         for number, records in enumerate(all_ranks):
             for name, ns in records.items():
-                of = samples.setdefault(name, Samples())
-                of.ns.extend(ns)
-                of.ranks.extend([number] * len(ns))
-        return Results(samples)
-
-
-class _Enabled:
-    def __init__(self, listener):
-        self._listener = listener
-
-    def __enter__(self):
-        global _listening
-        _listening = (*_listening, self._listener)
-        return self._listener
-
-    def __exit__(self, kind, error, where):
-        global _listening
-        at = len(_listening) - 1 - _listening[::-1].index(self._listener)
-        _listening = _listening[:at] + _listening[at + 1 :]
-        return False
+                results._add(name, ns, [number] * len(ns))
+        return results
 
 
 class _Only(scope):
@@ -733,14 +696,10 @@ class SimpleProfiler:
     """Takes the place of FSDP's (torch.distributed.fsdp._debug_utils) at its call sites: seconds by type, and
     a scope in the trace for each."""
 
-    class Type(str, enum.Enum):
-        ALL = "all"
-        ALLGATHER = "all_gather"
-        ALLGATHER_OBJ = "all_gather_object"
-        RESHARDING = "resharding"
-        H2D = "H2D"
-        D2H = "D2H"
-
+    Type = enum.Enum("Type", {
+        "ALL": "all", "ALLGATHER": "all_gather", "ALLGATHER_OBJ": "all_gather_object", "RESHARDING": "resharding",
+        "H2D": "H2D", "D2H": "D2H",
+    }, type=str)  # fmt: skip
     results = {}
     profiling = set()
 
@@ -750,8 +709,21 @@ class SimpleProfiler:
         cls.profiling.clear()
 
     @classmethod
+    @contextlib.contextmanager
     def profile(cls, profile_type):
-        return _Profiled(cls, getattr(profile_type, "value", profile_type))
+        name = getattr(profile_type, "value", profile_type)
+        if name in cls.profiling:
+            raise AssertionError(f"{name} is already being profiled")
+        cls.profiling.add(name)
+        try:
+            with _Only(cls, name):
+                yield
+        finally:
+            cls.profiling.discard(name)
+
+    @classmethod
+    def heard(cls, name, ns):
+        cls.results[name] = cls.results.get(name, 0.0) + ns / 1e9
 
     @classmethod
     def dump_and_reset(cls, msg):
@@ -759,29 +731,6 @@ class SimpleProfiler:
         if cls.results and not rank():
             logging.getLogger(__name__).info("%s %s", msg, json.dumps(cls.results))
         cls.reset()
-
-
-class _Profiled(scope):
-    __slots__ = ("_profiler",)
-
-    def __init__(self, profiler, name):
-        super().__init__(name)
-        self._profiler = profiler
-
-    def __enter__(self):
-        if self.name in self._profiler.profiling:
-            raise AssertionError(f"{self.name} is already being profiled")
-        self._profiler.profiling.add(self.name)
-        return super().__enter__()
-
-    def __exit__(self, kind, error, where):
-        self._profiler.profiling.discard(self.name)
-        return super().__exit__(kind, error, where)
-
-    def _heard(self, ns):
-        super()._heard(ns)
-        results = self._profiler.results
-        results[self.name] = results.get(self.name, 0.0) + ns / 1e9
 
 
 class PartitionedParameterProfiler:
@@ -898,8 +847,7 @@ def profiler(train=None):
     return wrapped
 
 
-def step_profiler():
-    step()
+step_profiler = step
 
 
 # Operators as PyTorch's profiler saw them; tprof sees none.
