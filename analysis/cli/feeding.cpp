@@ -22,10 +22,6 @@
 namespace tprof::cli {
 namespace {
 
-bool asked(const Options& o) {
-  return !o.handlers.empty() || !o.on_window.empty() || o.keep_windows >= 0;
-}
-
 // Selects files of this run's processes on this machine that were not there before. If a launch has
 // several tasks, each gets the files of its own command. That is known only while the process that
 // started them still runs.
@@ -44,73 +40,81 @@ live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& ru
   };
 }
 
-void feed(const launch::Fed& fed, int told, bool quiet) try {
-  // A signal that ends the command must not end this process: the last lines are still to come.
+// A signal that ends the command must not end these processes: the last lines are still to come.
+void run_beside(const std::function<void(int told, const sigset_t& mask)>& work, int told) try {
   sigset_t held;
   sigset_t before;
   sigfillset(&held);
   sigprocmask(SIG_BLOCK, &held, &before);
-  std::signal(SIGCHLD, SIG_DFL);  // if ignored, it would take the wait status from us
-  launch::Feed feed(fed, told, before);
-  feed.until_the_end();
-  feed.report(quiet);
+  std::signal(SIGCHLD, SIG_DFL);       // if ignored, it would take the wait status from us
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+  work(told, before);
 } catch (const std::exception& e) {
   fmt::print(stderr, "tprof: handlers: {}\n", text::printable(e.what()));
 }
 
 }  // namespace
 
-Feeding::Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
-                 const launch::Launch& launch) {
-  if (!asked(o)) return;
-  const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
-  const launch::Fed fed = {.handlers = o.handlers,
-                           .handler_wait = seconds(o.handler_wait_s),
-                           .on_window = o.on_window,
-                           .keep_windows = o.keep_windows < 0
-                                               ? std::nullopt
-                                               : std::optional<std::uint64_t>(o.keep_windows),
-                           .folder = whole,
-                           .chosen = files_of(whole, run_id, launch)};
+void Feeding::start(std::vector<Child>& children, const Work& work) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));
   }
   std::fflush(nullptr);
-  child_ = fork();
-  if (child_ == 0) {
+  const pid_t child = fork();
+  const int error = errno;
+  if (child == 0) {
+    for (const auto* others : {&handlers_, &windows_}) {
+      for (const Child& other : *others) close(other.tells);
+    }
     close(ends[1]);
-    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
-    feed(fed, ends[0], o.quiet);
+    run_beside(work, ends[0]);
     std::fflush(nullptr);
     _exit(0);
   }
-  const int error = errno;
   close(ends[0]);
-  tells_ = ends[1];
-  if (child_ < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
+  if (child > 0) return children.push_back({child, ends[1]});
+  close(ends[1]);
+  throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
+}
+
+Feeding::Feeding(const Options& o, const fs::path& folder, const std::string& run_id,
+                 const launch::Launch& launch) {
+  const bool windows = !o.on_window.empty() || o.keep_windows >= 0;
+  if (o.handlers.empty() && !windows) return;
+  const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
+  const launch::RunFiles run{whole, files_of(whole, run_id, launch)};
+  for (const std::string& command : o.handlers) {
+    start(handlers_, [&](int told, const sigset_t& mask) {
+      launch::feed_handler(run, command, seconds(o.handler_wait_s), told, mask);
+    });
+  }
+  if (!windows) return;
+  const auto keep =
+      o.keep_windows < 0 ? std::nullopt : std::optional<std::uint64_t>(o.keep_windows);
+  start(windows_, [&](int told, const sigset_t& mask) {
+    launch::feed_window_commands(run, o.on_window, keep, o.quiet, told, mask);
+  });
 }
 
 Feeding::~Feeding() {
-  if (tells_ >= 0) close(tells_);
-  wait();
+  end();
 }
 
+// Processes that were started later hold these sockets too, so that closing them would not do.
 void Feeding::end() {
-  if (child_ <= 0) return;
-  const char over = 0;
-  send(tells_, &over, 1, MSG_NOSIGNAL);  // if it was killed, nobody reads it
-  wait();
-}
-
-void Feeding::wait() {
-  if (child_ <= 0) return;
-  int status = 0;
-  while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+  for (auto* children : {&windows_, &handlers_}) {
+    for (const Child& child : *children) shutdown(child.tells, SHUT_RDWR);
+    for (const Child& child : *children) {
+      close(child.tells);
+      int status = 0;
+      while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+      }
+      if (status == 0) continue;
+      fmt::print(stderr, "tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
+    }
+    children->clear();
   }
-  child_ = -1;
-  if (status == 0) return;
-  fmt::print(stderr, "tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
 }
 
 }  // namespace tprof::cli

@@ -1,10 +1,13 @@
-// Runs what the user wants beside the command of `tprof run`, in a process of its own. The
-// command's signals and its end don't affect that process, and its failures don't affect us.
+// Runs what the user wants beside the command of `tprof run`, each in a process of its own. The
+// command's signals and its end don't affect these processes, and their failures don't affect us.
 #pragma once
 
 #include <sys/types.h>
 
+#include <csignal>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "launch/environment.h"
@@ -22,14 +25,19 @@ class Feeding {
   ~Feeding();
 
   // Has to be called when the command has ended and the files of its dead processes are whole.
-  // Waits until all have got what there is, and have ended.
+  // Waits until the commands for windows have ended, and then until handlers have.
   void end();
 
  private:
-  void wait();
+  struct Child {
+    pid_t pid;
+    int tells;  // a socket to it, whose end it waits for
+  };
+  using Work = std::function<void(int told, const sigset_t& mask)>;
+  void start(std::vector<Child>& children, const Work& work);
 
-  pid_t child_ = -1;
-  int tells_ = -1;  // a socket to it
+  std::vector<Child> handlers_;
+  std::vector<Child> windows_;  // one, or none
 };
 
 }  // namespace tprof::cli

@@ -1,18 +1,13 @@
 #include "launch/feed.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
+#include <set>
 
-#include "interpose/format/line_kinds.h"
+#include "live/handler.h"
+#include "live/told.h"
+#include "live/window_commands.h"
 #include "read/error.h"
 #include "read/lines.h"
 #include "read/window_files.h"
@@ -21,177 +16,152 @@
 namespace tprof::launch {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
+namespace fs = std::filesystem;
 
-constexpr milliseconds kBetweenLines{200};  // as often as writers write
+// Calls f(file, lines) for what the run's files have gained, until the job is over or it returns
+// false.
+template <typename F>
+void follow(const RunFiles& run, int told, F&& f) {
+  constexpr std::chrono::milliseconds kBetweenLooks{200};  // as often as writers write
+  live::FolderLines files(run.folder, true, run.chosen);
+  bool more = true;
+  for (bool over = false; more && !over;) {
+    over = live::at_end(told, kBetweenLooks);
+    files.look(live::Format::jsonl, [&](const live::RankLines& file, const std::string& lines) {
+      more = more && f(file, lines);
+    });
+  }
+}
 
-// Returns a line of ours between those of the files; the contract's page describes it.
-std::string event_line(const char* what, const std::vector<std::filesystem::path>& files,
-                       std::optional<std::uint64_t> lost = std::nullopt) {
+// Calls f(line), with its line break.
+template <typename F>
+void each_line(std::string_view lines, F&& f) {
+  for (std::size_t end = 0; !lines.empty(); lines.remove_prefix(end)) {
+    end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    f(lines.substr(0, end));
+  }
+}
+
+// A window's file that a line names. The line is written when the file has its final name.
+struct Window {
+  fs::path file;
+  std::optional<read::Source> lines{};  // nullopt: it was deleted
+};
+std::optional<Window> window_in(std::string_view line, const live::RankLines& file) {
+  const auto named = read::named_window(line);
+  if (!named) return std::nullopt;
+  read::Source rank_file{file.path(), read::Source{}.cut, {}};
+  rank_file.windows_of = file.process()->header.base_time_ns;
+  Window window{file.path().parent_path() / named->file,
+                read::window_source(rank_file, named->file)};
+  if (window.lines && window.lines->file != window.file) return std::nullopt;  // it is not whole
+  return window;
+}
+
+// Returns a line of ours between those of the files; live/README.md describes it.
+std::string event_line(const char* what, const std::vector<fs::path>& files) {
   nlohmann::ordered_json line = {{"handler", what}, {"files", nlohmann::ordered_json::array()}};
   for (const auto& file : files) line["files"].push_back(file.string());
-  if (lost) line["lost"] = *lost;
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// True for lines of a window's file that explain its events and are in the rank file as well.
-bool of_rank_file_too(std::string_view line) {
-  return std::ranges::any_of(kLineKinds, [&](const LineKindInfo& kind) {
-    return kind.explains && line.starts_with(kind.start);
-  });
-}
+// A handler, and what it was told of.
+class FedHandler {
+ public:
+  FedHandler(const std::string& command, std::chrono::nanoseconds wait, int told,
+             const sigset_t& mask)
+      : handler_(command, wait, told, mask) {}
+
+  // Returns false if it takes no more.
+  bool take(const live::RankLines& file, const std::string& lines) {
+    std::string given;
+    const auto give = [&] {
+      takes_more_ = takes_more_ && handler_.give(given);
+      given.clear();
+    };
+    if (files_.insert(file.path()).second) given += event_line("open", {file.path()});
+    each_line(lines, [&](std::string_view line) {
+      given += line;
+      const auto window = window_in(line, file);
+      if (!window || !takes_more_) return;
+      files_.insert(window->file);
+      if (!window->lines) ++deleted_;
+      if (window->lines) add_lines(*window->lines, given, give);
+      given += event_line("window", {window->file});
+    });
+    give();
+    return takes_more_;
+  }
+
+  // Returns what there is to say about it.
+  std::string end() {
+    std::vector<fs::path> here;
+    std::ranges::copy_if(files_, std::back_inserter(here), [](const fs::path& file) {
+      std::error_code error;
+      return fs::exists(file, error);
+    });
+    if (takes_more_) handler_.give(event_line("close", here));
+    std::string said = handler_.end();
+    if (deleted_ == 0) return said;
+    return said + fmt::format("{}{} files of windows were deleted before it read their lines",
+                              said.empty() ? "" : "; ", deleted_);
+  }
+
+ private:
+  // Adds the lines that only the window's file has.
+  template <typename Give>
+  static void add_lines(const read::Source& source, std::string& given, Give&& give) try {
+    read::BlockReader reader(source);
+    for (read::Block block; reader.next(block); give()) {
+      read::leave_events(block);
+      read::each_line(block, [&](const read::Line& line) { (given += line.text) += '\n'; });
+    }
+  } catch (const read::BadInput& e) {
+    fmt::print(stderr, "tprof: a handler does not get the lines of a window: {}\n",
+               text::printable(e.what()));
+  }
+
+  live::Handler handler_;
+  bool takes_more_ = true;
+  std::set<fs::path> files_;
+  std::uint64_t deleted_ = 0;
+};
 
 }  // namespace
 
-Feed::Feed(const Fed& fed, int told, const sigset_t& mask)
-    : fed_(fed),
-      told_(told),
-      lines_(fed.folder, true, fed.chosen),
-      handlers_(fed.handlers, mask),
-      windows_(fed.on_window, fed.keep_windows, mask) {
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ended_ = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (ended_ < 0) throw std::runtime_error(fmt::format("signalfd: {}", std::strerror(errno)));
-}
-
-Feed::~Feed() {
-  close(ended_);
-}
-
-void Feed::until_the_end() {
-  try {
-    for (bool last = false; !left_alone_;) {
-      look();
-      if (last) break;
-      const auto next = Clock::now() + kBetweenLines;
-      while (!over_ && !left_alone_ && Clock::now() < next) serve(next - Clock::now());
-      last = over_.has_value();
-    }
-    while (windows_.busy() && !left_alone_) serve(std::chrono::seconds(1));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: handlers get no more lines: {}\n", text::printable(e.what()));
-  }
-  end_handlers();
-}
-
-void Feed::look() {
-  lines_.look(live::Format::jsonl,
-              [&](const live::RankLines& file, const std::string& lines) { take(file, lines); });
-}
-
-void Feed::take(const live::RankLines& file, const std::string& lines) {
-  if (files_.insert(file.path()).second) handlers_.give(event_line("open", {file.path()}));
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', begin), lines.size() - 1) + 1;
-    const std::string line = lines.substr(begin, end - begin);
-    handlers_.give(line);
-    look_for_window(file, std::string_view(line).substr(0, line.size() - 1));
-    begin = end;
-  }
-  make_room();
-}
-
-void Feed::make_room() {
-  handlers_.make_room([&](nanoseconds most) {
-    serve(most);
-    return !left_alone_ && (!over_ || Clock::now() - *over_ < fed_.handler_wait);
+void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
+                  int told, const sigset_t& mask) {
+  FedHandler handler(command, wait, told, mask);
+  follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
+    return handler.take(file, lines);
   });
+  const std::string said = handler.end();
+  if (said.empty()) return;
+  fmt::print(stderr, "tprof: --handler {}: {}\n", text::printable(command), said);
 }
 
-// Gives handlers the events that only this file has.
-void Feed::give_window(const std::filesystem::path& file) try {
-  const read::Source source{
-      file, read::Source{}.cut, {}};  // the reader refers to it, so it has to outlive it
-  read::BlockReader reader(source);
-  for (read::Block block; reader.next(block); make_room()) {
-    read::each_line(block, [&](const read::Line& line) {
-      if (!of_rank_file_too(line.text)) handlers_.give(std::string(line.text) + "\n");
+void feed_window_commands(const RunFiles& run, const std::string& command,
+                          std::optional<std::uint64_t> keep, bool quiet, int told,
+                          const sigset_t& mask) {
+  live::WindowCommands windows(command, keep, mask);
+  bool any_line = false;
+  follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
+    const auto& rank = file.process()->header.rank;
+    each_line(lines, [&](std::string_view line) {
+      const auto window = window_in(line, file);
+      if (!window || !window->lines) return;
+      windows.take(rank ? std::to_string(*rank) : file.path().string(), window->file);
     });
-  }
-} catch (const read::BadInput& e) {
-  fmt::print(stderr, "tprof: handlers do not get the lines of a window: {}\n",
-             text::printable(e.what()));
-}
-
-// Looks for the line of a window. It is written when the window's file has its final name.
-void Feed::look_for_window(const live::RankLines& file, std::string_view line) {
-  const auto named = read::named_window(line);
-  if (!named) return;
-  const read::Header& header = file.process()->header;
-  read::Source rank_file{file.path(), read::Source{}.cut, {}};
-  rank_file.windows_of = header.base_time_ns;
-  const auto whole = file.path().parent_path() / named->file;
-  const auto source = read::window_source(rank_file, named->file);
-  if (!source || source->file != whole) return;
-  files_.insert(whole);
-  if (handlers_.any_runs()) give_window(whole);
-  handlers_.give(event_line("window", {whole}));
-  windows_.add(header.rank ? std::to_string(*header.rank) : file.path().string(), whole);
-}
-
-// Does what there is to do until something happens, or the time is over.
-void Feed::serve(nanoseconds most) {
-  std::vector<pollfd> from = {{left_alone_ ? -1 : told_, POLLIN, 0}, {ended_, POLLIN, 0}};
-  handlers_.serve();
-  handlers_.add_to(from);
-  const auto left =
-      std::clamp<std::int64_t>(std::chrono::ceil<milliseconds>(most).count(), 0, 60'000);
-  poll(from.data(), from.size(), static_cast<int>(left));
-  char byte = 0;
-  if (from[0].revents != 0) {
-    if (::read(told_, &byte, 1) == 1) {
-      over_ = Clock::now();
-    } else {
-      left_alone_ = true;
-    }
-  }
-  signalfd_siginfo ended{};
-  while (::read(ended_, &ended, sizeof ended) == sizeof ended) {
-  }
-  handlers_.serve();
-  windows_.look();
-}
-
-void Feed::wait_for_handlers(nanoseconds most) {
-  const auto until = Clock::now() + most;
-  while (handlers_.any_runs() && Clock::now() < until) serve(until - Clock::now());
-}
-
-void Feed::end_handlers() {
-  const nanoseconds wait = fed_.handler_wait;
-  const nanoseconds little = std::min<nanoseconds>(std::chrono::seconds(2), wait);
-  std::vector<std::filesystem::path> here;
-  std::ranges::copy_if(files_, std::back_inserter(here), [](const std::filesystem::path& file) {
-    std::error_code error;
-    return std::filesystem::exists(file, error);
+    return any_line = true;
   });
-  handlers_.give_last([&](std::uint64_t lost) { return event_line("close", here, lost); });
-  wait_for_handlers(left_alone_ ? little : wait);
-  stop(SIGTERM);
-  wait_for_handlers(little);
-  stop(SIGKILL);
-  wait_for_handlers(std::chrono::seconds(10));  // they are bound to end
-}
-
-void Feed::stop(int signal) {
-  handlers_.stop(signal);
-  if (left_alone_) windows_.stop(signal);
-}
-
-void Feed::report(bool quiet) const {
-  handlers_.report();
-  const bool asked = !fed_.on_window.empty() || fed_.keep_windows;
-  if (asked && windows_.files() == 0 && !files_.empty()) {
+  if (windows.files() == 0 && any_line) {
     fmt::print(
         stderr,
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
-  if (windows_.deleted() != 0 && !quiet) {
+  if (windows.deleted() != 0 && !quiet) {
     fmt::print(stderr, "tprof: --keep-windows: {} older files of windows were deleted\n",
-               text::thousands(windows_.deleted()));
+               text::thousands(windows.deleted()));
   }
 }
 

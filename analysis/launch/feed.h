@@ -1,64 +1,34 @@
 // Feeds what the user runs beside the command of `tprof run`: handlers, which get the lines of its
-// ranks, and a command for each window's file.
+// ranks, and a command for each window's file. Each has a process of its own.
 #pragma once
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "live/folder_lines.h"
-#include "live/handlers.h"
-#include "live/window_commands.h"
 
 namespace tprof::launch {
 
-struct Fed {
-  std::vector<std::string> handlers;
-  std::chrono::nanoseconds handler_wait;  // how long they may take to end after the last line
-  std::string on_window;
-  std::optional<std::uint64_t> keep_windows;
+// The files of a run.
+struct RunFiles {
   std::filesystem::path folder;
   live::FolderLines::Chosen chosen;  // which files of the folder
 };
 
-class Feed {
- public:
-  // `told` delivers a byte when the job has ended, and end of file when `tprof run` is gone.
-  Feed(const Fed& fed, int told, const sigset_t& mask);
-  Feed(const Feed&) = delete;
-  Feed& operator=(const Feed&) = delete;
-  ~Feed();
+// `told` is a descriptor that is at its end when the job is over and the files of its dead
+// processes are whole. These return when the job and the user's commands have ended, and print a
+// line on standard error for what failed. They throw std::exception.
 
-  void until_the_end();
-  // Prints one line on standard error for each that lost lines or failed.
-  void report(bool quiet) const;
+// The command has `wait` to end behind the job.
+void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
+                  int told, const sigset_t& mask);
 
- private:
-  using Clock = std::chrono::steady_clock;
-
-  void look();
-  void take(const live::RankLines& file, const std::string& lines);
-  void make_room();
-  void look_for_window(const live::RankLines& file, std::string_view line);
-  void give_window(const std::filesystem::path& file);
-  void serve(std::chrono::nanoseconds most);
-  void end_handlers();
-  void stop(int signal);
-  void wait_for_handlers(std::chrono::nanoseconds most);
-
-  const Fed& fed_;
-  const int told_;
-  int ended_ = -1;  // a signalfd for SIGCHLD
-  live::FolderLines lines_;
-  live::Handlers handlers_;
-  live::WindowCommands windows_;
-  std::set<std::filesystem::path> files_;  // files that handlers were told of
-  std::optional<Clock::time_point> over_;  // when the job ended
-  bool left_alone_ = false;                // `tprof run` is gone
-};
+// Runs `command` (empty: none) for each window's file, and keeps the last `keep` of a rank.
+void feed_window_commands(const RunFiles& run, const std::string& command,
+                          std::optional<std::uint64_t> keep, bool quiet, int told,
+                          const sigset_t& mask);
 
 }  // namespace tprof::launch

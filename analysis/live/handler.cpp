@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,10 +12,13 @@
 #include <stdexcept>
 
 #include "live/shell.h"
-#include "text/text.h"
+#include "live/told.h"
 
 namespace tprof::live {
 namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 std::string how(int wait_status) {
   constexpr int kNotFound = 127;  // a shell's
@@ -22,132 +26,73 @@ std::string how(int wait_status) {
   return how_it_ended(wait_status) + (not_found ? ": there is no such command" : "");
 }
 
-std::uint64_t lines_in(std::string_view text) {
-  return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
-}
-
 }  // namespace
 
-// The pipe's other end stays open here, so that what is left in it when the command has ended can
-// be counted. It is opened anew, so that O_NONBLOCK holds for our reading only.
-Handler::Handler(std::string command, std::size_t most, const sigset_t& mask)
-    : command_(std::move(command)), most_(most) {
+Handler::Handler(std::string command, nanoseconds wait, int told, const sigset_t& mask)
+    : command_(std::move(command)), wait_(wait), told_(told) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw std::runtime_error(fmt::format("pipe: {}", std::strerror(errno)));
   }
   to_ = ends[1];
   fcntl(to_, F_SETFL, O_NONBLOCK);
-  left_ = open(fmt::format("/proc/self/fd/{}", ends[0]).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   pid_ = start_in_shell(command_, ends[0], mask, Group::own);
-  const int error = errno;
   close(ends[0]);
-  if (pid_ > 0) return;
-  status_ = 0;
-  close_pipe();
-  throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
 }
 
 Handler::~Handler() {
-  close_pipe();
+  if (to_ >= 0) close(to_);
 }
 
-void Handler::close_pipe() {
-  for (int* fd : {&to_, &left_}) {
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-  }
+std::optional<nanoseconds> Handler::time_left() {
+  if (!over_ && at_end(told_, nanoseconds(0))) over_ = Clock::now();
+  if (!over_) return std::nullopt;
+  return std::max(*over_ + wait_ - Clock::now(), nanoseconds(0));
 }
 
-std::size_t Handler::room() const {
-  const std::size_t used = queue_.size() - done_;
-  return most_ - std::min(used, most_);
+bool Handler::give(std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t n = write(to_, lines.data(), lines.size());
+    if (n >= 0) {
+      lines.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      const auto left = time_left();
+      if (left == nanoseconds(0)) return false;
+      pollfd from[] = {{to_, POLLOUT, 0}, {left ? -1 : told_, POLLIN, 0}};
+      poll(from, 2, left ? milliseconds_in(*left) : -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
 }
 
-void Handler::give(std::string_view line) {
-  ++given_;
-  if (!runs() || line.size() > room()) {
-    ++lost_;
-  } else {
-    queue_.append(line);
+// SIGCHLD wakes us up if it is blocked; else we look ten times a second.
+bool Handler::ends_in_time(nanoseconds more) {
+  constexpr timespec kBetweenLooks{0, 100'000'000};
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  while (waitpid(pid_, &status_, WNOHANG) == 0) {
+    if (time_left() && Clock::now() >= *over_ + wait_ + more) return false;
+    sigtimedwait(&child, nullptr, &kBetweenLooks);
   }
+  return true;
 }
 
-void Handler::give_last(std::string_view line) {
-  ++given_;
-  last_given_ = true;
-  if (!runs()) {
-    ++lost_;
-    return;
+std::string Handler::end() {
+  close(to_);
+  to_ = -1;
+  if (ends_in_time(nanoseconds(0))) return status_ == 0 ? "" : how(status_);
+  constexpr std::chrono::seconds kBehindSigterm{2};
+  const char* by = "SIGTERM";
+  kill(-pid_, SIGTERM);
+  if (!ends_in_time(kBehindSigterm)) {
+    by = "SIGKILL";
+    kill(-pid_, SIGKILL);
+    ends_in_time(kBehindSigterm + std::chrono::seconds(10));  // it is bound to
   }
-  queue_.append(line);
-  write_more();
-}
-
-void Handler::write_more() {
-  constexpr std::size_t kKept = std::size_t{1} << 20;  // written bytes, before the rest moves
-  while (to_ >= 0 && done_ < queue_.size()) {
-    const ssize_t n = write(to_, queue_.data() + done_, queue_.size() - done_);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done_ += static_cast<std::size_t>(n);
-    taken_ += static_cast<std::uint64_t>(n);
-  }
-  if (done_ == queue_.size() || done_ > kKept) {
-    queue_.erase(0, done_);
-    done_ = 0;
-  }
-  if (last_given_ && queue_.empty() && to_ >= 0) {
-    close(to_);
-    to_ = -1;
-  }
-}
-
-std::uint64_t Handler::unread() const {
-  std::uint64_t lines = 0;
-  char part[4096];
-  for (;;) {
-    const ssize_t n = left_ < 0 ? 0 : ::read(left_, part, sizeof part);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return lines;
-    lines += lines_in({part, static_cast<std::size_t>(n)});
-  }
-}
-
-void Handler::look() {
-  int status = 0;
-  if (!runs() || waitpid(pid_, &status, WNOHANG) != pid_) return;
-  status_ = status;
-  lost_ += unread() + lines_in(std::string_view(queue_).substr(done_));
-  queue_.clear();
-  done_ = 0;
-  close_pipe();
-  if (last_given_ || stopped_by_ != 0 || status == 0) return;
-  told_ = true;
-  fmt::print(stderr, "tprof: --handler {}: {}; it gets no more lines\n", text::printable(command_),
-             how(status));
-}
-
-void Handler::stop(int signal) {
-  if (!runs()) return;
-  stopped_by_ = signal;
-  kill(-pid_, signal);
-}
-
-std::string Handler::said() const {
-  std::string said;
-  const auto add = [&](const std::string& part) { said += (said.empty() ? "" : "; ") + part; };
-  if (stopped_by_ != 0) {
-    add(fmt::format("it did not end with the job, and was ended by {}",
-                    stopped_by_ == SIGKILL ? "SIGKILL" : "SIGTERM"));
-  } else if (status_ && *status_ != 0 && !told_) {
-    add(how(*status_));
-  }
-  if (lost_ != 0) {
-    add(fmt::format("{} of {} lines did not reach it", text::thousands(lost_),
-                    text::thousands(given_)));
-  }
-  return said;
+  return fmt::format("it did not end with the job, and was ended by {}", by);
 }
 
 }  // namespace tprof::live

@@ -1,73 +1,50 @@
-// A command of the user's that gets lines on its standard input while a job runs.
+// A command of the user's that reads lines from its standard input while a job runs, as from
+// `tprof tail | CMD`.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace tprof::live {
 
-// Nobody waits for it. Lines that it does not read wait in a queue. Lines without room there, and
-// those that it left unread when it ended, are lost to it and counted.
+// Has a process of its own to write to it, so that it may take its time: until the job is over, it
+// keeps nobody waiting.
 class Handler {
  public:
-  // Starts it with the shell, in a process group of its own and with the signal mask `mask`. Its
-  // queue holds `most` bytes. Throws std::runtime_error.
-  Handler(std::string command, std::size_t most, const sigset_t& mask);
+  // Starts it with the shell, in a process group of its own and with the signal mask `mask`. `told`
+  // is a descriptor that is at its end when the job is over; from then on the command has `wait` to
+  // read the rest and to end. Throws std::runtime_error.
+  Handler(std::string command, std::chrono::nanoseconds wait, int told, const sigset_t& mask);
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
   ~Handler();
 
-  // Takes a line with its line break.
-  void give(std::string_view line);
-  // Takes the last line, for which there is always room. The command's standard input ends after
-  // it.
-  void give_last(std::string_view line);
-
-  // Returns the descriptor to wait for until it takes more, or -1 if there is nothing that it could
-  // take.
-  int waits_at() const { return done_ < queue_.size() ? to_ : -1; }
-  // Writes as much as it takes now.
-  void write_more();
-
-  // Checks whether it has ended.
-  void look();
-  bool runs() const { return !status_; }
-  // Sends a signal to its process group.
-  void stop(int signal);
-
-  std::size_t room() const;
-  std::uint64_t taken() const { return taken_; }  // bytes
-  std::uint64_t given() const { return given_; }  // lines
-  std::uint64_t lost() const { return lost_; }    // lines
-  const std::string& command() const { return command_; }
-
-  // Returns what there is to say about it when all is over, without its name. Empty if there is
-  // nothing.
-  std::string said() const;
+  // Writes lines as it reads them. Returns false if it takes no more: it has ended, or has had its
+  // time.
+  bool give(std::string_view lines);
+  // Ends its standard input and waits until it ends, which it must in time. Returns what there is
+  // to say about it, without its name: empty if there is nothing.
+  std::string end();
 
  private:
-  void close_pipe();
-  std::uint64_t unread() const;
+  using Clock = std::chrono::steady_clock;
+
+  // Returns the time that is left to it, or nullopt while the job is not over.
+  std::optional<std::chrono::nanoseconds> time_left();
+  bool ends_in_time(std::chrono::nanoseconds more);
 
   const std::string command_;
-  const std::size_t most_;
+  const std::chrono::nanoseconds wait_;
+  const int told_;
+  std::optional<Clock::time_point> over_;
   pid_t pid_ = -1;
-  int to_ = -1;    // the pipe's end for writing
-  int left_ = -1;  // its other end, which tells what was not read
-  std::string queue_;
-  std::size_t done_ = 0;  // bytes of it that are written
-  bool last_given_ = false;
-  std::uint64_t taken_ = 0;
-  std::uint64_t given_ = 0;
-  std::uint64_t lost_ = 0;
-  int stopped_by_ = 0;  // the last signal that we sent
-  bool told_ = false;   // we told how it ended
-  std::optional<int> status_;
+  int to_ = -1;  // the pipe to it
+  int status_ = 0;
 };
 
 }  // namespace tprof::live

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,14 +29,6 @@ bool contains(const std::string& text, std::string_view word) {
   return text.find(word) != std::string::npos;
 }
 
-std::string replaced(std::string text, std::string_view word, std::int64_t by) {
-  const std::string number = std::to_string(by);
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += number.size()) {
-    text.replace(at, word.size(), number);
-  }
-  return text;
-}
-
 std::string json_of(const ToTell& told) {
   nlohmann::ordered_json j = report::to_json({*told.finding}, report::Detail::full)[0];
   auto& processes = j["processes"] = nlohmann::json::array();
@@ -56,15 +47,10 @@ int file_of(const std::string& text) {
   return fd;
 }
 
-void run_in_shell(const std::string& command, const std::string& input, const sigset_t& mask) {
+void run(const std::string& command, const std::string& input, const sigset_t& mask) {
   const int fd = file_of(input);
-  const pid_t child = start_in_shell(command, fd, mask, Group::ours);
-  const int error = errno;
+  const int status = run_in_shell(command, fd, mask, Group::ours);
   close(fd);
-  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
   if (status == 0) return;
   fmt::print(stderr, "tprof: {}: {}\n", text::printable(command), how_it_ended(status));
 }
@@ -101,13 +87,14 @@ bool run_for(const std::string& command, const std::vector<ToTell>& findings,
   if (!contains(command, kPid) && !contains(command, kRank)) {
     std::string input;
     for (const ToTell& f : findings) input += json_of(f);
-    run_in_shell(command, input, mask);
+    run(command, input, mask);
     return true;
   }
   bool any = false;
   for (const ToTell& f : findings) {
     for (const Target& t : f.targets) {
-      run_in_shell(replaced(replaced(command, kPid, t.pid), kRank, t.rank), json_of(f), mask);
+      const std::string with_pid = filled_in(command, kPid, std::to_string(t.pid));
+      run(filled_in(with_pid, kRank, std::to_string(t.rank)), json_of(f), mask);
       any = true;
     }
   }

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import signal
 
 import pytest
@@ -53,7 +52,7 @@ def check_whole(file, traces):
     assert opened == {str(files[rank].path): lines[0][0] - 1 for rank, lines in ranks.items()}
     number, last = moments[-1]
     there = sorted(map(str, traces.glob("rank-*.json")))
-    assert last == {"handler": "close", "files": there, "lost": 0}
+    assert last == {"handler": "close", "files": there}
     assert number + 1 == len(moments) + sum(map(len, ranks.values()))
     return number + 1
 
@@ -63,12 +62,6 @@ def said(done, command):
     its line in parts."""
     begin = f"tprof: --handler {command}: "
     return [line[line.index(begin) :] for line in done.stderr.splitlines() if begin in line]
-
-
-def lost(done, command):
-    """Returns how many lines, of how many, did not reach a handler, by what is said at the end."""
-    (line,) = [line for line in said(done, command) if "did not reach it" in line]
-    return tuple(int(n.replace(",", "")) for n in re.search(r"([\d,]+) of ([\d,]+) lines did not", line).groups())
 
 
 def steps_of(done):
@@ -99,19 +92,16 @@ def test_a_handler_that_fails_hangs_or_is_slow_loses_its_own_lines_only(tmp_path
     done = run(tmp_path, *options, "--handler-wait", "1")
     assert done.returncode == 0 and len(steps_of(done)) == STEPS
     assert worse_than_notes(tmp_path / "traces") == []
-    lines = check_whole(good, tmp_path / "traces")
+    check_whole(good, tmp_path / "traces")
     assert said(done, f"cat > {good}") == []
-    for command in (hangs, ends, missing):
-        assert lost(done, command) == (lines, lines)
     first = good.read_text()
     assert first.startswith(two.read_text()) and first.startswith(slow.read_text())
-    assert lost(done, reads_two) == (lines - 2, lines)
-    assert lost(done, a_byte_a_second) == (lines - slow.read_text().count("\n"), lines)
     for command in (hangs, reads_two, a_byte_a_second):
         (line,) = said(done, command)
         assert "did not end with the job, and was ended by SIG" in line
     for command, how in ((ends, "exited with 3"), (missing, "exited with 127: there is no such command")):
-        assert len([line for line in said(done, command) if how in line]) == 1
+        (line,) = said(done, command)
+        assert line.endswith(how)
 
 
 @pytest.mark.parametrize("ending", ["exit", "killed"])
@@ -175,7 +165,6 @@ def test_a_ctrl_c_ends_the_job_and_no_handler(tmp_path):
     assert process.returncode == -signal.SIGINT and "--handler" not in said_at_the_end
     _, moments = collected(got)
     assert [line["handler"] for _, line in moments] == ["open", "open", "close"]
-    assert moments[-1][1]["lost"] == 0
 
 
 def test_options_that_do_nothing_are_refused_and_a_handler_is_one_word(tmp_path):
@@ -184,4 +173,4 @@ def test_options_that_do_nothing_are_refused_and_a_handler_is_one_word(tmp_path)
     got = tmp_path / "got"
     done = tprof("run", "--out", tmp_path / "traces", "--handler", f"cat > {got}", "echo", "word")
     assert (done.returncode, done.stdout) == (0, "word\n")
-    assert json.loads(got.read_text()) == {"handler": "close", "files": [], "lost": 0}
+    assert json.loads(got.read_text()) == {"handler": "close", "files": []}

@@ -62,8 +62,8 @@ def test_windows_that_were_deleted_are_no_loss(tmp_path):
     assert done.returncode == 0
     assert "tprof: --keep-windows: 4 older files of windows were deleted\n" in done.stderr
     assert windows(traces) == every(FIRST_STEPS[-1:])
-    # Handlers were told of each file after the line that names it, and at the end of the files that are
-    # left.
+    # Handlers were told of each file after the line that names it, also of those that were gone by then, and
+    # at the end of the files that are left.
     lines = [json.loads(line) for line in got.read_text().splitlines()]
     named, heard = None, set()
     for line in lines:

@@ -1,18 +1,22 @@
 // live/: commands that get lines, and those for windows' files.
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "live/handler.h"
+#include "live/shell.h"
 #include "live/window_commands.h"
 #include "text/text.h"
 
 using namespace tprof;
 using namespace tprof::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -22,20 +26,30 @@ sigset_t no_signals() {
   return none;
 }
 
-void wait_for(live::Handler& handler) {
-  while (handler.runs()) {
-    handler.write_more();
-    handler.look();
-    poll(nullptr, 0, 1);
+// A job that is over when the test says so, as the process beside it learns it.
+class Job {
+ public:
+  Job() {
+    // As in that process: a write to a command that has ended fails, and does no more.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &pipe, nullptr);
+    REQUIRE(pipe2(ends_, O_CLOEXEC) == 0);
   }
-}
+  ~Job() {
+    close(ends_[0]);
+    end();
+  }
+  int told() const { return ends_[0]; }
+  void end() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
 
-void wait_for(live::WindowCommands& windows) {
-  while (windows.busy()) {
-    windows.look();
-    poll(nullptr, 0, 1);
-  }
-}
+ private:
+  int ends_[2];
+};
 
 std::string content(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -44,72 +58,50 @@ std::string content(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("a handler gets what is given, whole, however slowly its pipe takes it") {
+TEST_CASE("a handler gets what is given, whole, however slowly it reads") {
   const Folder folder;
+  Job job;
   const auto file = folder.path() / "got";
-  live::Handler handler("cat > " + file.string(), std::size_t{1} << 24, no_signals());
+  live::Handler handler("cat > " + file.string(), 100s, job.told(), no_signals());
   std::string all;
   for (int i = 0; i < 20'000; ++i) {
     const std::string line = "line " + std::to_string(i) + "\n";
-    handler.give(line);
+    CHECK(handler.give(line));
     all += line;
   }
-  handler.give_last("end\n");
-  wait_for(handler);
+  job.end();
+  CHECK(handler.give("end\n"));
+  CHECK(handler.end().empty());
   CHECK(content(file) == all + "end\n");
-  CHECK(handler.lost() == 0);
-  CHECK(handler.taken() == all.size() + 4);
-  CHECK(handler.said().empty());
 }
 
-TEST_CASE("what a handler does not read is lost to it, to the line") {
-  live::Handler handler("read -r a; read -r b; exit 3", 1000, no_signals());
-  constexpr std::uint64_t kLines = 100'000;
-  for (std::uint64_t i = 0; i < kLines; ++i) {
-    handler.give("a line of it\n");
-    handler.write_more();
+TEST_CASE("a handler that ended takes no more, and says how it ended") {
+  const Job job;
+  live::Handler handler("read -r a; read -r b; exit 3", 100s, job.told(), no_signals());
+  while (handler.give("a line of it\n")) {
   }
-  wait_for(handler);
-  CHECK(handler.given() == kLines);
-  CHECK(handler.lost() == kLines - 2);
-  handler.give_last("end\n");
-  CHECK(handler.said() == "99,999 of 100,001 lines did not reach it");
+  CHECK(handler.end() == "exited with 3");  // the job still runs
 }
 
-TEST_CASE("a queue is bounded, and whole lines are lost only") {
-  const Folder folder;
-  const auto file = folder.path() / "got";
-  const auto gate = folder.path() / "gate";
-  REQUIRE(mkfifo(gate.c_str(), 0600) == 0);
-  live::Handler handler("read -r go < " + gate.string() + "; cat > " + file.string(), 1000,
-                        no_signals());
-  constexpr std::uint64_t kLines = 10'000;
-  const std::string line(99, 'x');
-  for (std::uint64_t i = 0; i < kLines; ++i) {
-    handler.give(line + "\n");
-    handler.write_more();
-  }
-  CHECK(handler.room() < 100);
-  const std::uint64_t lost = handler.lost();
-  CHECK(lost > 0);
-  handler.give_last("end\n");
-  std::ofstream(gate) << "go\n";
-  wait_for(handler);
-  CHECK(handler.lost() == lost);
-  CHECK(content(file).size() == (kLines - lost) * 100 + 4);
+TEST_CASE("a handler that does not read has its time behind the job, and then no more") {
+  Job job;
+  live::Handler handler("exec sleep 1000", 0s, job.told(), no_signals());
+  job.end();
+  std::size_t taken = 0;
+  while (handler.give("a line of it\n")) ++taken;
+  CHECK(taken < 100'000);  // what a pipe holds
+  CHECK(handler.end() == "it did not end with the job, and was ended by SIGTERM");
 }
 
 TEST_CASE("a handler that does not end is ended with all that it started") {
   const Folder folder;
+  Job job;
   const auto ready = folder.path() / "ready";
-  live::Handler handler("touch " + ready.string() + "; sleep 1000; true", 1000, no_signals());
+  live::Handler handler("trap '' TERM; touch " + ready.string() + "; sleep 1000; true", 0s,
+                        job.told(), no_signals());
   while (!std::filesystem::exists(ready)) poll(nullptr, 0, 1);
-  handler.give("a\n");
-  handler.give_last("end\n");
-  handler.stop(SIGTERM);
-  wait_for(handler);
-  CHECK(handler.said() ==
-        "it did not end with the job, and was ended by SIGTERM; 2 of 2 lines did not reach it");
+  job.end();
+  CHECK(handler.end() == "it did not end with the job, and was ended by SIGKILL");
 }
 
 TEST_CASE("windows' files stay until their command has ended well") {
@@ -122,11 +114,9 @@ TEST_CASE("windows' files stay until their command has ended well") {
   std::string all;
   for (int i = 1; i <= 5; ++i) {
     std::ofstream(file(i)) << i;
-    windows.add(i == 5 ? "1" : "0", file(i));
+    windows.take(i == 5 ? "1" : "0", file(i));
     all += file(i).string() + "\n";
   }
-  CHECK(std::filesystem::exists(file(1)));
-  wait_for(windows);
   CHECK(content(log) == all);
   CHECK_FALSE(std::filesystem::exists(file(1)));
   CHECK(std::filesystem::exists(file(2)));  // the command failed for it
@@ -135,6 +125,11 @@ TEST_CASE("windows' files stay until their command has ended well") {
   CHECK(std::filesystem::exists(file(5)));  // another rank's
   CHECK(windows.deleted() == 2);
   CHECK(windows.files() == 5);
+}
+
+TEST_CASE("every placeholder of a command is filled in") {
+  CHECK(live::filled_in("a {} b{}", "{}", "{}{}") == "a {}{} b{}{}");
+  CHECK(live::filled_in("a", "{}", "x") == "a");
 }
 
 TEST_CASE("a word for a shell") {
