@@ -4,21 +4,14 @@
 #include "interpose/capture/copy_call.h"
 #include "interpose/hook/wrapper.h"
 
-// Each is declared by its definition, which has to agree with the vendor's header if that declares
-// it: the header names the twins only by a macro that replaces the plain names.
 #define TPROF_COPY_WRAPPER(function, since, parameters, arguments, reading) \
   TPROF_COPY_WRAPPER_ON(nullptr, function, parameters, arguments, reading)
-#define TPROF_COPY_WRAPPER_ON(own, function, parameters, arguments, reading)             \
-  extern "C" cudaError_t function parameters;                                            \
-  TPROF_EXPORT cudaError_t function parameters {                                         \
-    using Type = cudaError_t(*) parameters;                                              \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                      \
-    tprof::Thread* t = tprof::recording_thread();                                        \
-    if (t == nullptr) TPROF_PASS_ON(real arguments);                                     \
-    tprof::CopyArgs a TPROF_UNPAREN reading;                                             \
-    if (a.stream == nullptr) a.stream = own;                                             \
-    return tprof::copy_call<tprof::Fn::function>(*t, a, [&] { return real arguments; }); \
-  }
+#define TPROF_COPY_WRAPPER_ON(own, function, parameters, arguments, reading)                    \
+  TPROF_CUDART_WRAPPER(                                                                         \
+      function, parameters, tprof::Thread* t = tprof::recording_thread();                       \
+      if (t == nullptr) TPROF_PASS_ON(real arguments); tprof::CopyArgs a TPROF_UNPAREN reading; \
+      if (a.stream == nullptr) a.stream = own;                                                  \
+      return tprof::copy_call<tprof::Fn::function>(*t, a, [&] { return real arguments; });)
 
 // In a per-thread twin stream 0 means the thread's own stream.
 #define TPROF_COPY_WRAPPERS(function, twin, since, parameters, arguments, reading) \

@@ -5,13 +5,7 @@
 #include "interpose/hook/any_cuda.h"
 
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
-  namespace tprof {                                                  \
-  ANY_CUDA(function, parameters) {                                   \
-    using Type = CUresult(*) parameters;                             \
-    TPROF_REAL_CUDA(function, Type)                                  \
-    return TPROF_BOOKED(stream_meant, arguments, step);              \
-  }                                                                  \
-  }
+  TPROF_CUDA_WRAPPER(function, parameters, return TPROF_BOOKED(stream_meant, arguments, step);)
 
 #define X(function, name, since, parameters, arguments, step) \
   WRAPPER(legacy, function, parameters, arguments, step)

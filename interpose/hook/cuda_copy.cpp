@@ -30,18 +30,11 @@ using tprof::recording_driver;
 TPROF_CUDA_COPY(X)
 #undef X
 
-#define BATCH(meant, function, parameters, arguments, reading)                  \
-  namespace tprof {                                                             \
-  ANY_CUDA(function, parameters) {                                              \
-    using Type = CUresult(*) parameters;                                        \
-    TPROF_REAL_CUDA(function, Type)                                             \
-    Thread* t = recording_driver();                                             \
-    if (t == nullptr) return real arguments;                                    \
-    Batch batch = TPROF_UNPAREN reading;                                        \
-    batch.stream = meant(batch.stream);                                         \
-    return batch_call(*t, Fn::function, batch, [&] { return real arguments; }); \
-  }                                                                             \
-  }
+#define BATCH(meant, function, parameters, arguments, reading)                                     \
+  TPROF_CUDA_WRAPPER(function, parameters, Thread* t = recording_driver();                         \
+                     if (t == nullptr) return real arguments; Batch batch = TPROF_UNPAREN reading; \
+                     batch.stream = meant(batch.stream);                                           \
+                     return batch_call(*t, Fn::function, batch, [&] { return real arguments; });)
 #define X(function, twin, name, since, until, parameters, arguments, reading) \
   BATCH(legacy, function, parameters, arguments, reading)                     \
   BATCH(per_thread, twin, parameters, arguments, reading)

@@ -5,13 +5,7 @@
 #include "interpose/timing/timing.h"
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step) \
-  namespace tprof {                                                  \
-  ANY_CUDA(function, parameters) {                                   \
-    using Type = CUresult(*) parameters;                             \
-    TPROF_REAL_CUDA(function, Type)                                  \
-    TPROF_FOLLOWED(stream_meant, arguments, step)                    \
-  }                                                                  \
-  }
+  TPROF_CUDA_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
 
 #define X(function, twin, name, since, until, parameters, arguments, step) \
   WRAPPER(function, legacy, parameters, arguments, step)                   \

@@ -5,14 +5,9 @@
 #include "interpose/hook/any_cuda.h"
 #include "interpose/hook/graph_call.h"
 
-#define WRAPPER(function, stream_meant, parameters, arguments, step)                    \
-  namespace tprof::hook {                                                               \
-  ANY_CUDA(function, parameters) {                                                      \
-    using Type = CUresult(*) parameters;                                                \
-    TPROF_REAL_CUDA(function, Type)                                                     \
-    return TPROF_GRAPH_CALL(recording_driver, function, stream_meant, arguments, step); \
-  }                                                                                     \
-  }
+#define WRAPPER(function, stream_meant, parameters, arguments, step)                      \
+  TPROF_CUDA_WRAPPER(function, parameters, using namespace hook; return TPROF_GRAPH_CALL( \
+                         recording_driver, function, stream_meant, arguments, step);)
 
 #define X(function, twin, name, since, until, parameters, arguments, step) \
   WRAPPER(function, legacy, parameters, arguments, step)                   \

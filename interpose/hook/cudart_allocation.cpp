@@ -3,15 +3,8 @@
 #include "interpose/books/calls.h"
 #include "interpose/hook/wrapper.h"
 
-// The vendor's C++ headers overload some of these names, so the type is that of the definition,
-// which has to agree with the C declaration of the name.
 #define WRAPPER(stream_meant, function, parameters, arguments, step) \
-  extern "C" cudaError_t function parameters;                        \
-  TPROF_EXPORT cudaError_t function parameters {                     \
-    using Type = cudaError_t(*) parameters;                          \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)  \
-    return TPROF_BOOKED(stream_meant, arguments, step);              \
-  }
+  TPROF_CUDART_WRAPPER(function, parameters, return TPROF_BOOKED(stream_meant, arguments, step);)
 
 #define X(function, since, parameters, arguments, step) \
   WRAPPER(legacy, function, parameters, arguments, step)

@@ -4,12 +4,7 @@
 #include "interpose/timing/timing.h"
 
 #define WRAPPER(function, stream_meant, parameters, arguments, step) \
-  extern "C" cudaError_t function parameters;                        \
-  TPROF_EXPORT cudaError_t function parameters {                     \
-    using Type = cudaError_t(*) parameters;                          \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)  \
-    TPROF_FOLLOWED(stream_meant, arguments, step)                    \
-  }
+  TPROF_CUDART_WRAPPER(function, parameters, TPROF_FOLLOWED(stream_meant, arguments, step))
 
 #define X(function, twin, since, parameters, arguments, step) \
   WRAPPER(function, legacy, parameters, arguments, step)      \

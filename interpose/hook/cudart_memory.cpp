@@ -15,17 +15,12 @@ TPROF_EXPORT cudaError_t cudaSetDevice(int device) {
   return result;
 }
 
-// The vendor's C++ headers overload these names, so the type is that of the definition, which has
-// to agree with the C declaration of the name.
-#define X(function, parameters, arguments, bytes, kind)                            \
-  TPROF_EXPORT cudaError_t function parameters {                                   \
-    using Type = cudaError_t(*) parameters;                                        \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound)                \
-    const cudaError_t result =                                                     \
-        TPROF_BOOKED(legacy, arguments, (Allocates{pointer, bytes, Where::kind})); \
-    if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind);     \
-    return result;                                                                 \
-  }
+#define X(function, parameters, arguments, bytes, kind)                              \
+  TPROF_CUDART_WRAPPER(                                                              \
+      function, parameters,                                                          \
+      const cudaError_t result =                                                     \
+          TPROF_BOOKED(legacy, arguments, (Allocates{pointer, bytes, Where::kind})); \
+      if (result == cudaSuccess) memory::add(*pointer, bytes, HostMemory::kind); return result;)
 X(cudaHostAlloc, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags), size,
   pinned)
 X(cudaMallocHost, (void** pointer, size_t size), (pointer, size), size, pinned)

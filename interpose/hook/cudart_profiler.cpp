@@ -3,15 +3,9 @@
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/windows.h"
 
-#define X(function, since, on)                                      \
-  extern "C" cudaError_t function();                                \
-  TPROF_EXPORT cudaError_t function() {                             \
-    using Type = cudaError_t (*)();                                 \
-    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
-    if (on) tprof::windows::switched(true);                         \
-    const cudaError_t result = real();                              \
-    if (!(on)) tprof::windows::switched(false);                     \
-    return result;                                                  \
-  }
+#define X(function, since, on)                                               \
+  TPROF_CUDART_WRAPPER(function, (), if (on) tprof::windows::switched(true); \
+                       const cudaError_t result = real();                    \
+                       if (!(on)) tprof::windows::switched(false); return result;)
 TPROF_CUDART_PROFILER(X)
 #undef X

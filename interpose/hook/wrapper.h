@@ -55,6 +55,17 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   }                                                                                              \
   const auto real = tprof::callable<tprof::Fn::function>(real_address);
 
+// Defines a wrapper of the runtime's function, whose body uses `real`. It is declared by its
+// definition: the vendor's C++ headers overload some of the names, and name the twins only by a
+// macro that replaces the plain ones. Where they declare it too, the two have to agree.
+#define TPROF_CUDART_WRAPPER(function, parameters, ...)             \
+  extern "C" cudaError_t function parameters;                       \
+  TPROF_EXPORT cudaError_t function parameters {                    \
+    using Type = cudaError_t(*) parameters;                         \
+    TPROF_REAL(function, Type, cudaErrorSharedObjectSymbolNotFound) \
+    __VA_ARGS__                                                     \
+  }
+
 #define TPROF_REAL_NCCL(function) TPROF_REAL(function, decltype(&::function), ncclSystemError)
 #define TPROF_REAL_CUDART(function) \
   TPROF_REAL(function, decltype(&::function), cudaErrorSharedObjectSymbolNotFound)

@@ -114,9 +114,7 @@ class Object {
 // Calls f(object) until it returns true.
 template <typename F>
 void each_object(F&& f) {
-  each_loaded_object([](dl_phdr_info* info, std::size_t,
-                        void* data) { return (*static_cast<F*>(data))(Object(*info)) ? 1 : 0; },
-                     &f);
+  each_loaded_object([&](const dl_phdr_info& info) { return f(Object(info)); });
 }
 
 constexpr char g_here = 0;  // in this library

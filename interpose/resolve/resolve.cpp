@@ -47,23 +47,17 @@ class [[nodiscard]] AskingLoader {
   HeldSignals held_signals_;
 };
 
-struct ObjectAt {
-  std::uintptr_t address;
-  AddressRange range{};  // empty: no object encloses the address
-};
-
-int match_range(dl_phdr_info* object, std::size_t, void* data) {
-  auto& search = *static_cast<ObjectAt*>(data);
-  const AddressRange range = tprof::range_of(*object);
-  if (search.address < range.begin || search.address >= range.end) return 0;
-  search.range = range;
-  return 1;
-}
-
+// Returns an empty range if no object encloses the address.
 AddressRange range_of(const void* address) {
-  ObjectAt search{reinterpret_cast<std::uintptr_t>(address)};
-  each_loaded_object(match_range, &search);
-  return search.range;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  AddressRange found;
+  each_loaded_object([&](const dl_phdr_info& object) {
+    const AddressRange range = tprof::range_of(object);
+    const bool encloses = at >= range.begin && at < range.end;
+    if (encloses) found = range;
+    return encloses;
+  });
+  return found;
 }
 
 bool may_open() {

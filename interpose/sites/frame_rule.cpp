@@ -26,25 +26,6 @@ Entry entry(const std::uint8_t* index, std::uint32_t i) {
   return e;
 }
 
-struct Search {
-  std::uintptr_t address;
-  Rule rule;
-};
-
-int in_object(dl_phdr_info* info, std::size_t, void* data) {
-  auto& search = *static_cast<Search*>(data);
-  if (!holds(*info, search.address)) return 0;
-  std::uintptr_t index = 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& p = info->dlpi_phdr[i];
-    if (p.p_type == PT_GNU_EH_FRAME) index = info->dlpi_addr + p.p_vaddr;
-  }
-  if (index == 0) return 1;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
-  search.rule = rule_in(reinterpret_cast<const std::uint8_t*>(index), search.address);
-  return 1;
-}
-
 }  // namespace
 
 Rule rule_in(const std::uint8_t* index, std::uintptr_t address) {
@@ -66,9 +47,18 @@ Rule rule_in(const std::uint8_t* index, std::uintptr_t address) {
 }
 
 Rule rule_at(std::uintptr_t address) {
-  Search search{address, {}};
-  each_loaded_object(in_object, &search);
-  return search.rule;
+  Rule rule;
+  each_loaded_object([&](const dl_phdr_info& object) {
+    if (!holds(object, address)) return false;
+    for (const auto& segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
+      if (segment.p_type != PT_GNU_EH_FRAME) continue;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+      const auto* index = reinterpret_cast<const std::uint8_t*>(object.dlpi_addr + segment.p_vaddr);
+      rule = rule_in(index, address);
+    }
+    return true;
+  });
+  return rule;
 }
 
 }  // namespace tprof::native

@@ -44,13 +44,6 @@ Known& known(std::uintptr_t address, std::size_t n) {
   return rule;
 }
 
-int count_unloaded(dl_phdr_info* info, std::size_t size, void* count) {
-  if (size >= offsetof(dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
-    *static_cast<std::uint64_t*>(count) = info->dlpi_subs;
-  }
-  return 1;
-}
-
 }  // namespace
 
 Rule rule_of(std::uintptr_t address) {
@@ -68,7 +61,10 @@ Rule rule_of(std::uintptr_t address) {
 
 bool forget_unloaded() {
   std::uint64_t unloaded = 0;
-  each_loaded_object(count_unloaded, &unloaded);
+  each_loaded_object([&](const dl_phdr_info& any) {
+    unloaded = any.dlpi_subs;
+    return true;
+  });
   const LockGuard guard(g_rules_lock);
   if (unloaded == g_unloaded) return false;
   g_unloaded = unloaded;

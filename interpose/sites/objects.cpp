@@ -12,17 +12,10 @@ namespace {
 
 // The loader's data of an object stays valid as long as calls are to return to it.
 struct Found {
-  std::uintptr_t begin;
+  std::uintptr_t begin = 0;
   const char* name = nullptr;
   const std::uint8_t* build_id = nullptr;
   std::size_t build_id_size = 0;
-};
-
-constexpr std::size_t kMost = kMaxNativeFrames + 1;
-struct Search {
-  const std::uintptr_t* addresses;
-  std::size_t n;
-  Found found[kMost];
 };
 
 struct Note {
@@ -60,17 +53,6 @@ Found object_of(const dl_phdr_info& info) {
   return found;
 }
 
-int look(dl_phdr_info* info, std::size_t, void* data) {
-  auto& search = *static_cast<Search*>(data);
-  for (std::size_t i = 0; i < search.n; ++i) {
-    // The call lies before its return address, which may belong to another object.
-    if (search.found[i].name == nullptr && holds(*info, search.addresses[i] - 1)) {
-      search.found[i] = object_of(*info);
-    }
-  }
-  return 0;
-}
-
 bool same(const SiteObject& a, const SiteObject& b) {
   return bounded_text(a.path) == bounded_text(b.path) && a.build_id_size == b.build_id_size &&
          std::memcmp(a.build_id, b.build_id, sizeof a.build_id) == 0;
@@ -103,14 +85,22 @@ std::uint32_t number_of(const Found& found) {
 }  // namespace
 
 void locate(const std::uintptr_t* addresses, std::size_t n, SiteAddress* to) {
-  Search search{addresses, std::min(n, kMost), {}};
-  each_loaded_object(look, &search);
-  for (std::size_t i = 0; i < search.n; ++i) {
-    const Found& found = search.found[i];
+  constexpr std::size_t kMost = kMaxNativeFrames + 1;
+  n = std::min(n, kMost);
+  Found found[kMost]{};
+  each_loaded_object([&](const dl_phdr_info& object) {
+    for (std::size_t i = 0; i < n; ++i) {
+      // The call lies before its return address, which may belong to another object.
+      const bool here = found[i].name == nullptr && holds(object, addresses[i] - 1);
+      if (here) found[i] = object_of(object);
+    }
+    return false;
+  });
+  for (std::size_t i = 0; i < n; ++i) {
     to[i] = {};
-    if (found.name == nullptr) continue;
-    const std::uint32_t number = number_of(found);
-    if (number != 0) to[i] = site_address(number, addresses[i] - found.begin);
+    if (found[i].name == nullptr) continue;
+    const std::uint32_t number = number_of(found[i]);
+    if (number != 0) to[i] = site_address(number, addresses[i] - found[i].begin);
   }
 }
 
