@@ -67,6 +67,31 @@ def test_a_field_that_is_not_always_there_says_when_it_is_absent():
     assert [path for path, told, always in found if not always and "bsent:" not in told] == []
 
 
+def strings(rule, path):
+    """Yields (path, rule) of each field that may be a string."""
+    rule = resolved(rule)
+    types = rule.get("type", [])
+    if "string" in ([types] if isinstance(types, str) else types):
+        yield path, rule
+    for name, field in rule.get("properties", {}).items():
+        yield from strings(field, f"{path}.{name}")
+    for each in [*rule.get("anyOf", []), *([rule["items"]] if "items" in rule else [])]:
+        yield from strings({"names": rule["names"], **each} if "names" in rule else each, path)
+    if isinstance(rule.get("additionalProperties"), dict):
+        assert "names" in rule, path
+
+
+def test_the_schema_says_what_every_string_names():
+    """tprof anonymize replaces what names something, and takes from the schema what does."""
+    lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
+    found = dict(pair for name in lines for pair in strings(CONTRACT["$defs"][name], name) if name != "line_other")
+    assert len(found) > 40
+    free = {path for path, rule in found.items() if not rule.keys() & {"names", "const", "enum"}}
+    # Digits and colours say nothing of anybody.
+    patterns = {resolved(found[path]).get("pattern") for path in free}
+    assert patterns == {"^[0-9a-f]{16}$", "^[0-9]+$", "^#[0-9a-f]{6}$"}
+
+
 def test_every_kind_of_line_and_metric_has_a_description():
     lines = [each["$ref"].rpartition("/")[2] for each in CONTRACT["oneOf"]]
     assert [name for name in lines if not CONTRACT["$defs"][name].get("description")] == []
