@@ -1,5 +1,5 @@
 // The metadata lines (ph "M") of a rank file and of a merged trace: one row for each kind. The
-// writer takes a line's name from here, readers and the anonymizer recognise it by the row.
+// writer takes a line's name from here, and readers recognise it by the row.
 #pragma once
 
 #include <cstddef>
