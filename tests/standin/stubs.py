@@ -7,12 +7,26 @@ learns what the stand-in lacks.
 
 import argparse
 import pathlib
+import re
 import subprocess
 
 
-def names_in(path):
-    lines = (line.split("#")[0].strip() for line in pathlib.Path(path).read_text().splitlines())
-    return {line for line in lines if line}
+def names_in(path, version=None):
+    """Returns the names that a file lists, one in a line. `name[_twin]` stands for itself with and without
+    the part in brackets. Versions behind a name are those of the library that have it; without any, all do."""
+    names = set()
+    for line in pathlib.Path(path).read_text().splitlines():
+        name, *versions = line.split("#")[0].split() or [""]
+        if name and (not versions or version in versions):
+            names |= {re.sub(r"\[.*\]", "", name), re.sub(r"[][]", "", name)}
+    return names
+
+
+def names_of(symbols, soname):
+    """Returns what the real library exports. The runtimes of all versions share a list."""
+    runtime = re.match(r"(libcudart)\.so\.(\d+)", soname)
+    name, version = runtime.groups() if runtime else (soname, None)
+    return names_in(pathlib.Path(symbols) / f"{name}.txt", version)
 
 
 def defined_in(objects):
@@ -34,16 +48,16 @@ def source(missing, harmless, library):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--names", required=True, help="what the real library exports")
-    parser.add_argument("--harmless", required=True)
+    parser.add_argument("--symbols", required=True, help="folder of what the real libraries export")
     parser.add_argument("--library", required=True)
     parser.add_argument("--output", required=True, help="C++ source")
     parser.add_argument("--version-script", help="exports exactly the names")
     parser.add_argument("--version-node", default="", help="their version, if they have one")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
-    names = names_in(args.names)
-    text = "".join(source(names - defined_in(args.objects), names_in(args.harmless), args.library))
+    names = names_of(args.symbols, args.library)
+    harmless = names_in(pathlib.Path(args.symbols) / "harmless.txt")
+    text = "".join(source(names - defined_in(args.objects), harmless, args.library))
     pathlib.Path(args.output).write_text(text)
     if args.version_script:
         exported = "".join(f"  {name};\n" for name in sorted(names))

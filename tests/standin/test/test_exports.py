@@ -9,7 +9,9 @@ import subprocess
 import sys
 import unittest
 
-SYMBOLS = pathlib.Path(__file__).resolve().parents[1] / "symbols"
+STANDIN = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(STANDIN))
+from stubs import names_of  # noqa: E402
 FOLDER = os.environ["STANDIN_FOLDER"]
 REAL = [pathlib.Path(folder) for folder in os.environ.get("STANDIN_REAL", "").split(":") if folder]
 RUNTIMES = "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"
@@ -30,7 +32,7 @@ def exported(path):
 
 
 def listed(soname):
-    return set((SYMBOLS / f"{soname}.txt").read_text().split())
+    return names_of(STANDIN / "symbols", soname)
 
 
 class Exports(unittest.TestCase):
