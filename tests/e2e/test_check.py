@@ -7,7 +7,7 @@ faults, which are requested by function and number.
 import re
 
 import pytest
-from lib.launch import start, torchrun, without_agent
+from lib.launch import ending_together, start, torchrun
 from lib.tool import told, worse_than_notes
 
 # Ranks that wait for another give up soon, and PyTorch's watchdog keeps none alive to dump its
@@ -21,9 +21,10 @@ SOON = {
 
 @pytest.fixture
 def diverge(pair_of, tmp_path):  # pair_of: PyTorch and the builds are there
-    """Returns diverge(ranks, what, ...), which gives (what the script printed, what check found in its traces)."""
+    """Returns diverge(ranks, what, ...), which gives (what the script printed, what check found in its traces).
+    Where all ranks wait in a call, PyTorch needs a minute to give up unless torchrun's agent has the store."""
 
-    def call(ranks, what, *arguments, launcher=torchrun, **variables):
+    def call(ranks, what, *arguments, launcher=ending_together, **variables):
         command = launcher("diverge.py", ranks, ("--what", what, *arguments))
         run = start(command, tmp_path / "run", **(SOON | variables))
         return run.stdout, check(run.traces)
@@ -48,7 +49,7 @@ def test_ranks_that_do_the_same_are_healthy(pair_of):
 
 
 def test_a_rank_that_skips_a_gather(diverge):
-    script, (found, worse) = diverge(4, "skip")
+    script, (found, worse) = diverge(4, "skip", launcher=torchrun)
     (finding,) = worse
     assert finding["kind"] == "mismatch"
     assert finding["ranks"] == [1]
@@ -78,7 +79,7 @@ def test_a_rank_that_stops_between_two_calls(diverge, what):
 def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
     """Ranks 0 and 1 raise; torchrun then ends 2 and 3, which had not come so far. On a busy machine
     the first of the two has left, and torchrun sent its signals, before the other closed."""
-    _, (found, worse) = diverge(4, "crash")
+    _, (found, worse) = diverge(4, "crash", launcher=torchrun)
     (finding,) = worse
     assert finding["kind"] == "stopped"
     assert finding["text"].startswith(("ranks 0,1 ", "rank 0 ", "rank 1 "))
@@ -87,7 +88,7 @@ def test_a_script_that_crashes_on_all_ranks_names_who_failed_first(diverge):
 
 def test_a_rank_that_hangs_inside_a_call(diverge):
     """The 10th gather is the script's collective 18: nine steps of two come before it."""
-    _, (found, worse) = diverge(2, "nothing", STANDIN_HANG="1:ncclAllGather:10")
+    _, (found, worse) = diverge(2, "nothing", launcher=torchrun, STANDIN_HANG="1:ncclAllGather:10")
     (finding,) = worse
     assert (finding["kind"], finding["ranks"]) == ("hang", [1])
     assert (finding["seq"], finding["function"]) == (18, "ncclAllGather")
@@ -104,7 +105,7 @@ def test_a_rank_that_is_killed_inside_a_call(diverge):
 
 def test_a_rank_that_slept_is_named_with_its_collective(diverge):
     """A rank sleeps for two seconds in the tenth step: nothing is wrong, and all the others wait."""
-    script, (found, worse) = diverge(4, "sleep", "--rank", "2", launcher=without_agent, STANDIN_TIMEOUT_S="30")
+    script, (found, worse) = diverge(4, "sleep", "--rank", "2", STANDIN_TIMEOUT_S="30")
     assert not worse
     (note,) = [finding for finding in found["findings"] if finding["kind"] == "late"]
     assert (note["ranks"], note["severity"]) == ([2], "note")
@@ -112,6 +113,6 @@ def test_a_rank_that_slept_is_named_with_its_collective(diverge):
 
 
 def test_a_rank_that_did_not_sleep_is_not_named(diverge):
-    _, (found, worse) = diverge(4, "nothing", launcher=without_agent)
+    _, (found, worse) = diverge(4, "nothing")
     assert not worse
     assert not [finding for finding in found["findings"] if finding["kind"] == "late"]

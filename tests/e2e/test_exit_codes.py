@@ -1,21 +1,19 @@
 """However a script ends, it ends the same under the preload, and what it did is on record."""
 
 import collections
-import sys
 
 import pytest
 from lib import figures, rankfile
-from lib.build import CLIENTS
-from lib.launch import start
+from lib.launch import start, without_agent
 
 PARAMETERS, STEPS = 20, 3  # single_gpu.py
-ENDS = {"return": 0, "exit": 7, "exception": 1, "_exit": 5, "signal": -15}
+ENDS = {"return": 0, "exit": 7, "exception": 1, "_exit": 5, "signal": 128 + 15}
 
 
 @pytest.fixture(scope="module", params=ENDS)
-def ended(request, tmp_path_factory):
+def ended(request, torch, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    command = [sys.executable, str(CLIENTS / "single_gpu.py"), "--end", request.param]
+    command = without_agent("single_gpu.py", 1, ("--end", request.param))
     plain = start(command, folder / "plain", preload=False)
     return request.param, plain, start(command, folder / "traced")
 

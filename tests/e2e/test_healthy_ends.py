@@ -11,9 +11,8 @@ ENDS = ["return", "_exit", "execv", "subprocess"]
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_a_healthy_job_is_healthy_however_its_ranks_end(how, tmp_path):
-    command = list(without_agent("ends.py", RANKS, ("--how", how)))  # processes of their own
-    traced = start(command, tmp_path / "run")
+def test_a_healthy_job_is_healthy_however_its_ranks_end(torch, how, tmp_path):
+    traced = start(without_agent("ends.py", RANKS, ("--how", how)), tmp_path / "run")
     assert (traced.code, traced.words_of_ours()) == (0, []), traced.stderr
     files = traced.ranks()
     assert [file.rank for file in files] == list(range(RANKS))

@@ -15,6 +15,7 @@ class Case:
     args: tuple[str, ...] = ()
     launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
     compared: bool = True  # also runs without the preload; the others do so only in `make test-all`
+    forked: bool = True  # from a process that has imported PyTorch; else compared from the first instruction on
 
 
 STEPS = 7  # one more than it takes to be sure that they are steps
@@ -38,9 +39,9 @@ CASES = {
     "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2"), compared=False),
     "fsdp2-2-offload": Case("fsdp2.py", 2, (*FSDP, "--cpu-offload"), compared=False),
     "ddp-2": Case("ddp.py", 2),
-    "dataloader-2-fork": Case("dataloader.py", 2),
+    "dataloader-2-fork": Case("dataloader.py", 2, forked=False),
     "dataloader-2-spawn": Case(
-        "dataloader.py", 2, ("--start-method", "spawn", "--workers", "1")
+        "dataloader.py", 2, ("--start-method", "spawn", "--workers", "1"), forked=False
     ),
     "point-to-point-4": Case("point_to_point.py", 4),
     "collectives-2": Case("collectives.py", 2),
@@ -67,7 +68,7 @@ class Pair:
 def make_pair(name: str, folder: pathlib.Path) -> Pair:
     case = CASES[name]
     command = case.launcher(case.script, case.ranks, case.args)
-    if name not in COMPARED:
-        return Pair(None, start(command, folder / "traced"))
-    command = list(command)  # a plain list is started, not forked: compared from the first instruction on
-    return Pair(start(command, folder / "plain", preload=False), start(command, folder / "traced"))
+    if not case.forked:
+        command = list(command)  # a plain list is started
+    plain = start(command, folder / "plain", preload=False) if name in COMPARED else None
+    return Pair(plain, start(command, folder / "traced"))

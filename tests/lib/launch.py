@@ -168,3 +168,10 @@ def without_agent(script: str, ranks: int, args: tuple[str, ...] = ()) -> warm.R
     command = [*shell, sys.executable, "-u", str(CLIENTS / script), *args]
     each = [job | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
     return warm.Ranks(command, CLIENTS / script, args, each)
+
+
+def ending_together(script: str, ranks: int, args: tuple[str, ...] = ()) -> warm.Ranks:
+    """Returns the same ranks for start_forked() alone, which ends the others when one fails, as the agent does."""
+    command = without_agent(script, ranks, args)
+    command.together = True
+    return command

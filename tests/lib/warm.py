@@ -28,6 +28,8 @@ AT_START = ("LD_", "PYTHON", "KINETO_", "TPROF_CALLSITE", "TPROF_DLSYM", "TPROF_
 class Ranks(list):
     """The command that starts these ranks, and what a forked process needs in order to be one of them."""
 
+    together = False  # as with torchrun, the others get SIGTERM when one fails
+
     def __init__(self, command: list, script: pathlib.Path, args: tuple, ranks: list[dict[str, str]]):
         super().__init__(command)
         self.script, self.args, self.ranks = script, args, ranks
@@ -54,7 +56,7 @@ class Server:
     def run(self, command: Ranks, env: dict[str, str], time_limit_s: float) -> tuple[int, str, str]:
         """Returns exit code, standard output and standard error, as from the shell that starts these ranks."""
         request = {"script": str(command.script), "args": list(map(str, command.args)), "cwd": os.getcwd()}
-        request |= {"env": env, "ranks": command.ranks}
+        request |= {"env": env, "ranks": command.ranks, "together": command.together}
         pipes = [os.pipe() for _ in range(3)]
         with contextlib.ExitStack() as open_ends:
             outputs = [open_ends.enter_context(os.fdopen(read, "rb", buffering=0)) for read, _ in pipes]
@@ -142,10 +144,14 @@ def serve(number: int) -> dict | None:
             return request
         pids.append(pid)
     code = 0
-    for pid in pids:  # the exit code is the one that a shell would give
-        _, status = os.waitpid(pid, 0)
+    while pids:  # the exit code is the one that a shell would give
+        pid, status = os.waitpid(-1, 0)
+        pids.remove(pid)
         if status:
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        if status and request["together"]:
+            for other in pids:
+                os.kill(other, signal.SIGTERM)
     os.write(said, str(code).encode())
     os._exit(0)
 
