@@ -57,9 +57,9 @@ def test_elastic_restart(tmp_path):
 def test_jobs_that_only_copy_are_told_apart(tmp_path):
     """Neither a communicator nor a run id connects their ranks, but their launcher does."""
     command = [sys.executable, "-m", "torch.distributed.run", "--master-port=0"]
-    command += [f"--nproc_per_node={RANKS}", str(CLIENTS / "single_gpu.py")]
+    command += [f"--nproc_per_node={RANKS}", "--no-python", sys.executable, "-c", "import children; children.copies(3)"]
     for run in range(2):
-        into = {"TPROF_OUTPUT_DIR": str(tmp_path / "traces")}
+        into = {"TPROF_OUTPUT_DIR": str(tmp_path / "traces"), "PYTHONPATH": str(CLIENTS)}
         traced = start(command, tmp_path / str(run), **into)
         assert traced.code == 0, traced.stderr
         healthy = tprof("check", tmp_path / "traces", "--json")

@@ -1,11 +1,14 @@
 """Holds the walker of native stacks against LLVM's libunwind, on every frame of programs' and PyTorch's stacks."""
 
+import os
+
 import pytest
 from lib import needs
 from lib.build import BUILD
 from lib.launch import start, without_agent
 
 WALKERS = BUILD / "libtwo_walkers.so"
+SCRIPTS = ["fsdp2.py", "fsdp1.py", "zero3.py", "ddp.py"][: None if os.environ.get("TPROF_TEST_ALL") else 1]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +33,7 @@ def test_they_see_the_same_frames_of_realigned_sized_and_deep_stacks_and_of_a_pl
     assert count == 9 and frames > 200
 
 
-@pytest.mark.parametrize("script", ["fsdp1.py", "fsdp2.py", "zero3.py", "ddp.py"])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_they_see_the_same_frames_of_pytorch_s_stacks(tmp_path, script):
     for package in ("torch", *(["deepspeed"] if script == "zero3.py" else [])):
         needs.package(package)
