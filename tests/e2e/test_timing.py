@@ -127,7 +127,8 @@ def test_lines_are_the_schemas_and_anonymize_keeps_the_times(tmp_path):
 
 
 def test_a_device_that_hangs_holds_up_neither_the_trace_nor_the_other_counts(tmp_path):
-    """The ranks end by a kill; their calls are in the ledger, timed or not."""
+    """The ranks end by a kill; their calls are in the ledger, timed or not. The signal that ends rank 0 because
+    rank 1 has died may come between the library's return from a call and ours: that call is unfinished."""
     run = trainer(
         tmp_path, 128 + 9, TPROF_TIMING="events",
         STANDIN_HANG_DEVICE="0:ncclReduceScatter:20", STANDIN_DIE="1:ncclReduceScatter:20",
@@ -135,8 +136,14 @@ def test_a_device_that_hangs_holds_up_neither_the_trace_nor_the_other_counts(tmp
     )
     assert tprof("recover", run.traces).returncode == 0
     for file in run.ranks():
+        ours = figures.of_ledger(file)
         expected = figures.of_tally(run.tallies()[file.header["pid"]])
-        assert figures.difference(figures.of_ledger(file), expected) == "", file.path
+        unfinished = {row["name"] for row in file.ledger_rows() if row["unfinished"]}
+        if file.rank == 0 and len(unfinished) == 1:
+            for table in (ours, expected):
+                for key in [key for key in table if key[1] in unfinished]:
+                    del table[key]
+        assert figures.difference(ours, expected) == "", file.path
 
 
 def device_lines(file):
