@@ -279,7 +279,7 @@ def test_the_truth_is_the_definition(tmp_path):
 MORE = (
     "fsdp2", "accumulation", "cpu_bound", "tensor_parallel", "tensor_parallel_beside", "zero3", "pipeline", "experts",
     "graphs", "graphs_with_calls", "two_devices", "two_threads", "evaluation", "loader", "clipping", "tiny_kernels",
-    "host_functions", "priority", "streams_remade", "per_thread", "default_stream", "one_long_kernel", "short_kernels",
+    "host_functions", "streams_remade", "per_thread", "default_stream", "one_long_kernel", "short_kernels",
     "two_communicators", "grouped", "watched", "synchronizing_thread", "other_launches", "driver_launches", "copy_in_group", "implicit_order", "driver_waits",
     "ping_pong", "many_streams",
     "rare_second_stream", "moves",

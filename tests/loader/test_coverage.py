@@ -12,8 +12,10 @@ import subprocess
 import pytest
 from lib.build import BUILD, REPO
 from lib.tool import told
+from standin.stubs import names_in, names_of
 
 EXPORTS = REPO / "tests/standin/symbols"  # those of the real libraries
+RUNTIMES = ["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"]
 
 NCCL_MOVES_NO_DATA = {
     "ncclMemAlloc": "allocates",
@@ -79,9 +81,10 @@ def header(name: str) -> str:
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
 
-def exports(library: str) -> set[str]:
-    lines = (EXPORTS / f"{library}.txt").read_text().splitlines()
-    return {line.split()[0] for line in lines if line and not line.startswith("#")}
+def everything(lists: str) -> set[str]:
+    """Returns the exports of all libraries whose lists have such a name; the runtimes share one."""
+    found = set().union(*(names_in(path) for path in EXPORTS.glob(lists)))
+    return found.union(*(names_of(EXPORTS, runtime) for runtime in RUNTIMES))
 
 
 def test_every_function_of_nccl_h_is_wrapped_or_explained(coverage):
@@ -91,11 +94,9 @@ def test_every_function_of_nccl_h_is_wrapped_or_explained(coverage):
     assert sorted(declared - wrapped(coverage) - explained) == []
 
 
-@pytest.mark.parametrize(
-    "library", ["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcuda.so.1"]
-)
+@pytest.mark.parametrize("library", [*RUNTIMES, "libcuda.so.1"])
 def test_every_export_that_moves_data_is_wrapped_or_explained(library, coverage):
-    moving = {name for name in exports(library) if MOVES.fullmatch(name)}
+    moving = {name for name in names_of(EXPORTS, library) if MOVES.fullmatch(name)}
     assert len(moving) > 40
     missing = moving - wrapped(coverage)
     assert sorted(name for name in missing if plain(name) not in left_out(coverage)) == []
@@ -115,8 +116,7 @@ def test_every_copy_that_a_header_declares_is_wrapped_or_explained(name, coverag
 
 def test_every_wrapped_copy_has_its_per_thread_twin(coverage):
     """Programs built with --default-stream=per-thread call only the twins."""
-    everything = set().union(*(exports(path.stem) for path in EXPORTS.glob("libcud*.txt")))
-    twins = {name for name in everything if re.search(r"_pt(ds|sz)$", name)}
+    twins = {name for name in everything("libcud*.txt") if re.search(r"_pt(ds|sz)$", name)}
     assert "cudaMemcpyAsync_ptsz" in twins
     rows = wrapped(coverage)
     missing = {t for t in twins if t.rsplit("_", 1)[0] in rows and t not in rows}
@@ -127,8 +127,7 @@ def test_what_is_left_out_is_there_and_not_wrapped_by_now(coverage):
     names = left_out(coverage)
     assert all(names.values())
     assert sorted(names.keys() & wrapped(coverage)) == []
-    libraries = [path.stem for path in EXPORTS.glob("lib*.txt")]
-    known = {plain(name) for library in libraries for name in exports(library)}
+    known = set(map(plain, everything("lib*.txt")))
     assert sorted(names.keys() - known) == []
 
 
