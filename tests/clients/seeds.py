@@ -17,10 +17,12 @@ import pathlib
 import runpy
 import sys
 
-import tprof
 from common import log
 
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE.parents[1] / "interpose/user"))
+import tprof  # noqa: E402
+
 said = io.StringIO()
 logging.getLogger("tprof").addHandler(logging.StreamHandler(said))
 logging.getLogger("tprof").setLevel(logging.INFO)

@@ -6,15 +6,13 @@ import json
 
 import pytest
 from lib import launch
-from lib.build import REPO
 from lib.tool import summary_of
 
 RANKS = 2
 
 
 def run(what, folder, **settings):
-    command = launch.torchrun("seeds.py", RANKS, (what,))
-    done = launch.start(command, folder, PYTHONPATH=str(REPO / "interpose/user"), **settings)
+    done = launch.start(launch.without_agent("seeds.py", RANKS, (what,)), folder, **settings)
     assert done.code == 0 and done.words_of_ours() == [], done.stderr
     return done
 
