@@ -1,8 +1,8 @@
 """Makes rank files of whole jobs as the contract's page describes them, healthy or with one fault.
 
 A job is a list of operations on communicators, drawn from a seed; each rank's file follows from it.
-Signatures are computed here, by the formula of the page. No code is shared with the tool or the
-library, so that the files test them independently.
+Signatures are computed by the formula of the page (signatures.py). No code is shared with the tool
+or the library, so that the files test them independently.
 """
 
 import copy
@@ -14,15 +14,16 @@ import pathlib
 import random
 import struct
 
+from lib.signatures import fnv1a, mix, mix64, of_calls
+
 BASE_NS = 1763683200_000000000  # 2025-11-21 00:00:00 UTC
 STEP_NS = 100_000  # between the starts of two operations
 
-DTYPES = {
-    "int8": (0, 1), "uint8": (1, 1), "int32": (2, 4), "uint32": (3, 4), "int64": (4, 8),
-    "uint64": (5, 8), "float16": (6, 2), "float32": (7, 4), "float64": (8, 8), "bfloat16": (9, 2),
+SIZES = {  # of an element, in bytes
+    "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "float16": 2, "float32": 4, "float64": 8,
+    "bfloat16": 2,
 }  # fmt: skip
 THREADS = {7: "python", 8: "pt_autograd_0"}
-REDUCTIONS = {None: 0, "sum": 1, "prod": 2, "max": 3, "min": 4, "avg": 5, "custom": 6}
 BUCKETS = {
     "ncclAllGather": "ALLGATHER", "ncclReduceScatter": "RESHARDING", "ncclAllReduce": "ALLREDUCE",
     "ncclBroadcast": "BROADCAST", "ncclReduce": "REDUCE", "ncclAlltoAll": "ALLTOALL",
@@ -32,24 +33,8 @@ REDUCING = ("ncclReduceScatter", "ncclAllReduce", "ncclReduce")
 ROOTED = ("ncclBroadcast", "ncclReduce")
 TIMES_RANKS = ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll")
 COLLECTIVES = [name for name, bucket in BUCKETS.items() if bucket not in ("P2P", "H2D", "D2H")]
-U64 = (1 << 64) - 1
 # Most ranks of a job say the same, so costly parts are computed once (@functools.cache).
 json_of = json.JSONEncoder(separators=(",", ":")).encode
-
-
-def mix64(x):
-    x = (x + 0x9E3779B97F4A7C15) & U64
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & U64
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & U64
-    return x ^ x >> 31
-
-
-@functools.cache
-def fnv1a(name):
-    h = 0xCBF29CE484222325
-    for byte in name.encode() if isinstance(name, str) else name:
-        h = (h ^ byte) * 0x100000001B3 & U64
-    return h
 
 
 def snapshot(base_ns, cut, text):
@@ -59,26 +44,10 @@ def snapshot(base_ns, cut, text):
     return entry + bytes(4096 - len(entry)) + text
 
 
-def fold_product(a, b):
-    return a * b & U64 ^ a * b >> 64
-
-
-def mix(seq, function, count, dtype, root, reduce):
-    h = fold_product(seq ^ fnv1a(function), count ^ 0x9E3779B97F4A7C15)
-    root = 0xFFFFFFFF if root is None else root
-    h ^= DTYPES[dtype][0] << 40 ^ REDUCTIONS[reduce] << 48 ^ root
-    return fold_product(h, 0xBF58476D1CE4E5B9)
-
-
 @functools.cache
 def signature(calls):
     """Returns signature and marks of collectives, each given as (function, count, dtype, root, reduction)."""
-    total, marks = 0, []
-    for seq, call in enumerate(calls):
-        total = (total + mix(seq, *call)) & U64
-        if (seq + 1) & seq == 0:
-            marks.append(f"{total:016x}")
-    return f"{total:016x}", marks
+    return of_calls([mix(seq, *call) for seq, call in enumerate(calls)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +154,7 @@ def micros(ns):
 def bytes_of(op, nranks):
     if op.comm is None:
         return op.count
-    return op.count * (nranks if op.function in TIMES_RANKS else 1) * DTYPES[op.dtype][1]
+    return op.count * (nranks if op.function in TIMES_RANKS else 1) * SIZES[op.dtype]
 
 
 @functools.cache
@@ -208,7 +177,7 @@ def event_args(op, place, size, unfinished):
 @functools.cache
 def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, unfinished, too_many, autograd):
     """Returns JSON. `place`: the communicator's number, or a copy's device."""
-    element = DTYPES[dtype][1] if dtype in DTYPES else 1
+    element = SIZES.get(dtype, 1)
     copies = BUCKETS[function] in ("H2D", "D2H")
     return json_of({
         "bucket": BUCKETS[function], "name": function, "dtype": dtype,

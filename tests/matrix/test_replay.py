@@ -8,7 +8,7 @@ import subprocess
 
 import nccl_tests
 import pytest
-from lib import figures, jobs, launch, loops, rankfile, tally
+from lib import figures, jobs, launch, loops, rankfile, signatures, tally
 from lib.build import BUILD
 from lib.tool import told, tprof
 
@@ -83,8 +83,8 @@ def random_job(seed):
         comm, function = dice.randrange(4), dice.choice(jobs.COLLECTIVES)
         members = loop.job.comms[comm]
         count = dice.choice((1, 3, 16, 100, 1024, 65536))
-        dtype = dice.choice(list(jobs.DTYPES))
-        reduce = dice.choice(list(jobs.REDUCTIONS)[1:]) if function in jobs.REDUCING else None
+        dtype = dice.choice(list(jobs.SIZES))
+        reduce = dice.choice(signatures.REDUCTIONS[1:]) if function in jobs.REDUCING else None
         peer = dice.randrange(len(members)) if function in jobs.ROOTED else None
         for _ in range(dice.randint(1, 5)):
             op = jobs.Op(function, loop.at, count, comm, dtype, reduce, peer)

@@ -1,105 +1,14 @@
-"""Input that lies is refused by name, or said to be what it is. No total is wrong without a word,
-and the size of the input explains all memory and time."""
+"""Input that lies is refused by name, or said to be what it is. No total is wrong without a word."""
 
 import gzip
 import json
 import os
-import resource
-import subprocess
 
 import pytest
-from lib.build import BUILD
+from lib.handmade import array, as_text, closed, comm, event, footer, header, ledger, metadata, row
 from lib.tool import generate, tprof
 
 MAX64 = 2**64 - 1
-
-
-def header(**changes):
-    args = {
-        "schema": "tprof/1",
-        "tprof_version": "0.1.0",
-        "run_id": "r",
-        "rank": 0,
-        "world_size": 2,
-        "local_rank": 0,
-        "restart": 0,
-        "host": "h",
-        "boot_id": "b",
-        "pid": 4711,
-        "start_ns": 1,
-        "command": "c",
-        "base_time_ns": 1763683200000000000,
-        "clock": [[0, 1763683200000000000, 48]],
-        "nccl_version": 22809,
-        "nccl_path": "n",
-        "cudart_version": 13000,
-        "cudart_path": "c",
-        "devices": [{"device": 0, "uuid": "u", "pci": "p"}],
-        "config": {"TPROF_EVENTS": "on"},
-        "env": {},
-        "ring": None,
-    }
-    return {"name": "tprof_header", "ph": "M", "pid": 0, "tid": 0, "args": {**args, **changes}}
-
-
-def metadata(name, /, **args):
-    return {"name": name, "ph": "M", "pid": 0, "tid": 0, "args": args}
-
-
-def comm(**changes):
-    args = {"comm": 1, "id": "5be1", "name": None, "nranks": 2, "rank": 0, "device": 0}
-    return metadata("tprof_comm", **{**args, "parent": None, **changes})
-
-
-def row(**changes):
-    return {
-        "bucket": "ALLGATHER",
-        "name": "ncclAllGather",
-        "dtype": "float32",
-        "comm": 1,
-        "bytes_class": 10,
-        "mode": "direct",
-        "calls": 1,
-        "count": 256,
-        "elements": 512,
-        "bytes": 2048,
-        "host_ns": 5,
-        "host_ns_max": 5,
-        "device_ns": 0,
-        "device_timed": 0,
-        "failed": 0,
-        "unfinished": 0,
-        **changes,
-    }
-
-
-def ledger(*rows, epoch=0, comms=(), **changes):
-    args = {"epoch": epoch, "reason": "close", "ts": 1100.5, "rows": rows or [row()]}
-    return metadata("tprof_ledger", **{**args, "comms": list(comms), **changes})
-
-
-def footer(**changes):
-    coverage = {"functions": [{"name": "f", "library": "l", "calls": 1}], "unseen": []}
-    args = {"dropped": {}, "self_cost_ns": 0, "coverage": coverage, "complete": True}
-    return metadata("tprof_footer", **{**args, **changes})
-
-
-def event(**changes):
-    args = {"comm": 1, "seq": 0, "count": 256, "dtype": "float32", "bytes": 2048}
-    line = {"name": "ncclAllGather", "cat": "ALLGATHER", "ph": "X", "pid": 0, "tid": 7}
-    return {**line, "ts": 1.5, "dur": 2.5, "args": args, **changes}
-
-
-def as_text(line):
-    return line if isinstance(line, str) else json.dumps(line, separators=(",", ":"))
-
-
-def array(*lines):
-    return "[\n" + ",\n".join(map(as_text, lines)) + "\n]\n"
-
-
-def closed(*lines, **changes):
-    return array(header(**changes), comm(), *lines, ledger(), footer())
 
 
 @pytest.fixture
@@ -330,111 +239,6 @@ def test_a_line_without_end_is_refused(say, name):
     assert "expected a line break within" in say(
         gzip.compress(text.encode(), 1) if name.endswith("gz") else text, name
     )
-
-
-# ---- Time and memory
-
-
-def bounded(*arguments, memory, limit_s=10):
-    """Runs the tool within `memory` bytes of heap and a time."""
-    if "TPROF_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
-        memory = resource.RLIM_INFINITY  # a sanitizer needs terabytes of addresses
-
-    def limits():
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-
-    result = subprocess.run(
-        [BUILD / "tprof", *map(str, arguments)],
-        preexec_fn=limits,
-        capture_output=True,
-        text=True,
-        timeout=limit_s,
-    )
-    assert result.returncode in (0, 1, 2), result.stderr
-    assert "bad_alloc" not in result.stderr
-    return result
-
-
-def many(line, size, **values):
-    """Returns lines of `size` bytes in all, with {n} counted up."""
-    one = as_text(line)
-    return [one.replace("{n}", str(n)) for n in range(size // (len(one) + 2))]
-
-
-SMALL = {"clock": [], "devices": [], "config": {}}
-MIB = 1 << 20
-LARGE = {
-    "headers": lambda: array(
-        metadata("tprof_merged", schema="tprof/1"),
-        *many(as_text(header(host="{n}", start_ns=1, **SMALL)).replace(":4711", ":{n}"), MIB),
-    ),
-    "headers of one rank with a communicator each": lambda: array(
-        metadata("tprof_merged", schema="tprof/1"),
-        *[
-            line
-            for n in range(MIB // 700)
-            for line in (
-                header(pid=n + 1, start_ns=n, **SMALL),
-                comm(id=str(n)),
-                footer(),
-            )
-        ],
-    ),
-    "communicators": lambda: array(
-        header(), *many(as_text(comm(id="{n}")).replace('"comm":1', '"comm":{n}1'), MIB), ledger()
-    ),
-    "epochs": lambda: array(
-        header(), comm(), *many(as_text(ledger()).replace('"epoch":0', '"epoch":{n}'), MIB)
-    ),
-    "rows": lambda: array(
-        header(), comm(), ledger(*[row(name=f"f{n}") for n in range(MIB // 230)]), footer()
-    ),
-    "marks": lambda: array(
-        header(),
-        comm(),
-        ledger(
-            comms=[
-                {"comm": 1, "collectives": 1, "signature": "", "marks": ["a"] * (MIB // 4)}
-            ]
-        ),
-    ),
-    "object gathers": lambda: array(
-        header(world_size=1), comm(), *many(event(), MIB), ledger(), footer()
-    ),
-    "brackets": lambda: "[\n" + as_text(header()) + ",\n" + "[" * MIB,
-    "nested metadata": lambda: closed('{"name":"tprof_x","args":' + "[" * MIB),
-    "empty lines": lambda: "[\n" * (MIB // 2),
-    "a missing rank for every one that there can be": lambda: closed(world_size=2**20),
-}
-
-
-@pytest.mark.parametrize("what", LARGE)
-def test_a_megabyte_is_read_within_a_second_or_so_and_100_mib(tmp_path, what):
-    """None takes more than 0.4 s; the limit is for a busy machine."""
-    file = tmp_path / "rank.json"
-    file.write_text(LARGE[what]())
-    for arguments in (["summary", file, "--lines"], ["merge", file, "-o", tmp_path / "m.json"]):
-        bounded(*arguments, memory=100 * MIB)
-
-
-def test_memory_does_not_follow_what_a_small_compressed_file_expands_to(tmp_path):
-    text = "[\n" + as_text(header()) + ",\n" + "[" * (64 * MIB)
-    file = tmp_path / "rank.json.gz"
-    file.write_bytes(gzip.compress(text.encode(), 9))
-    assert file.stat().st_size < 100_000
-    assert bounded("summary", file, memory=100 * MIB).returncode == 2
-
-
-def test_memory_is_bounded_on_a_large_file_without_a_ledger(tmp_path):
-    """The file ends as a closed one does, so the reader looks for a ledger backwards from its end."""
-    line = as_text(event()) + ",\n"
-    file = tmp_path / "rank.json"
-    with open(file, "w") as f:
-        f.write("[\n" + as_text(header()) + ",\n")
-        for _ in range(80):
-            f.write(line * (MIB // len(line)))
-        f.write(as_text(event()) + "\n]\n")
-    bounded("summary", file, memory=100 * MIB)
 
 
 def test_a_ring_file_that_is_a_pipe_does_not_stop_the_reader(tmp_path):

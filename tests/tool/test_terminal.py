@@ -5,8 +5,8 @@ import os
 import unicodedata
 
 import pytest
+from lib.handmade import array, comm, event, footer, header, ledger, metadata, row
 from lib.tool import tprof
-from test_hostile_input import array, comm, event, footer, header, ledger, metadata, row
 
 # Colour, title, C1, DEL, bell, carriage return, newline, the marks that turn the writing direction.
 EVIL = "a\x1b[31mb\x1b]0;t\x07\x9b2Jc\x7f\r\n\u202ed\u2066e\u200ff\u2028g"
