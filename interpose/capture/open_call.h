@@ -2,12 +2,9 @@
 // transaction that counts it in the ledger and closes the record.
 #pragma once
 
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-#include <nccl.h>
-
 #include <utility>
 
+#include "interpose/api/results.h"
 #include "interpose/base/clock.h"
 #include "interpose/capture/timed.h"
 #include "interpose/sites/sites.h"
@@ -15,16 +12,6 @@
 #include "interpose/thread/ring.h"
 
 namespace tprof {
-
-constexpr bool accepted(ncclResult_t result) {
-  return nccl_accepted(static_cast<std::uint64_t>(result));
-}
-constexpr bool accepted(cudaError_t result) {
-  return result == cudaSuccess;
-}
-constexpr bool accepted(CUresult result) {
-  return result == CUDA_SUCCESS;
-}
 
 // One call, from before the real one to after it. Its maker fills all of `record` but what run()
 // and close() write.
