@@ -2,9 +2,9 @@
 #pragma once
 
 #include "interpose/api/functions.h"
-#include "interpose/capture/groups.h"
-#include "interpose/capture/late_communicators.h"
 #include "interpose/capture/open_call.h"
+#include "interpose/comms/groups.h"
+#include "interpose/comms/late_communicators.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/graphs/graphs.h"
 

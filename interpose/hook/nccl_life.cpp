@@ -1,8 +1,9 @@
 // The wrappers of NCCL's groups and of a communicator's life.
 #include <cstddef>
 
-#include "interpose/capture/group_times.h"
-#include "interpose/capture/late_communicators.h"
+#include "interpose/api/results.h"
+#include "interpose/comms/group_times.h"
+#include "interpose/comms/late_communicators.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/life/life.h"
 

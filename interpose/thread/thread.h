@@ -13,7 +13,7 @@
 
 namespace tprof {
 
-struct GroupedCall;  // capture/groups.h
+struct GroupedCall;  // thread/held_call.h
 
 inline constexpr std::uint32_t kNoSession = UINT32_MAX - 1;
 

@@ -1,11 +1,13 @@
-#include "interpose/capture/groups.h"
+#include "interpose/comms/groups.h"
 
 #include <sys/mman.h>
 
 #include <new>
 
-#include "interpose/capture/communicators.h"
+#include "interpose/api/results.h"
+#include "interpose/comms/communicators.h"
 #include "interpose/graphs/graphs.h"
+#include "interpose/thread/ring.h"
 
 namespace tprof {
 namespace {

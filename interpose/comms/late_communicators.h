@@ -2,7 +2,7 @@
 // communicators, and those that were made before we could see it.
 #pragma once
 
-#include "interpose/capture/communicators.h"
+#include "interpose/comms/communicators.h"
 
 namespace tprof::comms {
 

@@ -1,7 +1,8 @@
-#include "interpose/capture/group_times.h"
+#include "interpose/comms/group_times.h"
 
 #include <span>
 
+#include "interpose/api/results.h"
 #include "interpose/exposure/busy.h"
 
 namespace tprof {

@@ -1,4 +1,4 @@
-#include "interpose/capture/late_communicators.h"
+#include "interpose/comms/late_communicators.h"
 
 #include <sys/uio.h>
 #include <unistd.h>

@@ -3,7 +3,9 @@
 
 #include <nccl.h>
 
-#include "interpose/capture/open_call.h"
+#include "interpose/session/session.h"
+#include "interpose/thread/held_call.h"
+#include "interpose/thread/thread.h"
 
 namespace tprof {
 

@@ -1,4 +1,4 @@
-#include "interpose/capture/communicators.h"
+#include "interpose/comms/communicators.h"
 
 #include <sys/mman.h>
 

@@ -4,7 +4,7 @@
 
 #include <nccl.h>
 
-#include "interpose/capture/groups.h"
+#include "interpose/comms/groups.h"
 #include "interpose/timing/timing.h"
 
 namespace tprof {
