@@ -7,7 +7,7 @@
 #include "interpose/base/lock.h"
 #include "interpose/base/text.h"
 #include "interpose/emit/snapshot.h"
-#include "interpose/emit/window_files.h"
+#include "interpose/windows/window_files.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/lines/drain.h"
 #include "interpose/metrics/memory_lanes.h"

@@ -11,7 +11,7 @@
 #include "interpose/lines/range_lines.h"
 #include "interpose/steps/operations.h"
 #include "interpose/steps/step_lines.h"
-#include "interpose/steps/step_windows.h"
+#include "interpose/windows/step_windows.h"
 
 namespace tprof {
 
@@ -56,7 +56,7 @@ class Steps {
     if (ranges) add_marked();
     if (finds_) find(p, last);
     if (ranges && !by_marks_ && !finds_) steps_.drop_unseen();
-    windows_.follow(steps_, mark_.by == StepBy::call || seen_ || by_marks_);
+    windows_.follow(steps_.all(), mark_.by == StepBy::call || seen_ || by_marks_);
   }
   std::uint64_t limit(std::uint32_t thread) const { return limit_[thread]; }
 

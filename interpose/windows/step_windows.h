@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "interpose/format/windows.h"
-#include "interpose/steps/intervals.h"
+#include "interpose/windows/step_interval.h"
 
 namespace tprof {
 
@@ -33,7 +34,7 @@ class StepWindows {
 
   // `steps` are those without a line yet, in the order of time. A window goes on between its steps.
   // `marked`: the program marks its steps.
-  void follow(const StepIntervals& steps, bool marked) {
+  void follow(std::span<const StepInterval> steps, bool marked) {
     tell_begun(steps, marked);
     if (!wanted()) return;
     Action now = action_of_next();
@@ -70,12 +71,12 @@ class StepWindows {
     windows_.state.store(0, std::memory_order_relaxed);
   }
 
-  void tell_begun(const StepIntervals& steps, bool marked) {
+  void tell_begun(std::span<const StepInterval> steps, bool marked) {
     StepsBegun& begun = windows_.begun;
     begun.marked.store(marked ? 1 : 0, std::memory_order_relaxed);
     const std::uint64_t before = begun.count.load(std::memory_order_relaxed);
-    if (steps.begin() == steps.end()) return;
-    const StepInterval& last = steps.end()[-1];
+    if (steps.empty()) return;
+    const StepInterval& last = steps.back();
     if (last.ordinal + 1 <= before) return;
     const std::uint64_t before_ns = begun.last_ns.load(std::memory_order_relaxed);
     if (before != 0 && last.from_ns > before_ns) {

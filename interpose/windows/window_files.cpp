@@ -1,4 +1,4 @@
-#include "interpose/emit/window_files.h"
+#include "interpose/windows/window_files.h"
 
 #include <unistd.h>
 
