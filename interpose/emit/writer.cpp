@@ -16,6 +16,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/emit/output.h"
+#include "interpose/windows/windows.h"
 
 namespace tprof::writer {
 namespace {
@@ -107,7 +108,6 @@ bool close_held(Output& output) {
 }
 
 Duties g_duties{};
-std::atomic<std::uint32_t> g_sleep_ms{kSleepMs};
 
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
@@ -143,7 +143,8 @@ void* run(void*) {
       futex_wake(g_flushes_done);
     }
     g_duties.before_it_sleeps();
-    futex_wait(g_wake, seen, std::min(g_sleep_ms.load(std::memory_order_relaxed), due_ms));
+    const std::uint32_t sleep_ms = windows::watch_steps() ? kSleepBetweenStepsMs : kSleepMs;
+    futex_wait(g_wake, seen, std::min(sleep_ms, due_ms));
   }
 }
 
@@ -153,13 +154,8 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
            const MetricsWanted& wanted) {
   note_cores();  // calls may come before constructors
   g_duties = duties;
-  g_sleep_ms.store(kSleepMs, std::memory_order_relaxed);
   g_output = new (g_storage) Output(view, fd, offset, snapshot, wanted);
   return start_background_thread(run);
-}
-
-void wake_often(bool on) {
-  g_sleep_ms.store(on ? kSleepBetweenStepsMs : kSleepMs, std::memory_order_relaxed);
 }
 
 void wake() {

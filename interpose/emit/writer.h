@@ -28,10 +28,6 @@ bool start(const View& view, int fd, std::uint64_t offset, int snapshot, const D
 
 void wake();
 
-// While `on`, the thread wakes often: windows depend on the step, and little of one may pass before
-// calls are timed.
-void wake_often(bool on);
-
 // Waits until all that was recorded before is in the file, as far as the disk takes it. False: not
 // in time.
 bool flush(std::uint32_t timeout_ms);

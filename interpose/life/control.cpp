@@ -4,11 +4,11 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/emit/writer.h"
-#include "interpose/life/windows.h"
 #include "interpose/lines/control_lines.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
+#include "interpose/windows/windows.h"
 
 namespace tprof::control {
 namespace {

@@ -26,7 +26,6 @@
 #include "interpose/graphs/graphs.h"
 #include "interpose/life/control.h"
 #include "interpose/life/header.h"
-#include "interpose/life/windows.h"
 #include "interpose/metrics/gpus.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/ranges/ranges.h"
@@ -39,6 +38,7 @@
 #include "interpose/thread/ring.h"
 #include "interpose/timing/timing.h"
 #include "interpose/user/user.h"
+#include "interpose/windows/windows.h"
 
 // glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);

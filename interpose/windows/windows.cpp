@@ -1,4 +1,4 @@
-#include "interpose/life/windows.h"
+#include "interpose/windows/windows.h"
 
 #include <sys/prctl.h>
 
@@ -9,7 +9,6 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/lock.h"
 #include "interpose/driver/profiler.h"
-#include "interpose/emit/writer.h"
 #include "interpose/session/session.h"
 #include "interpose/timing/timing.h"
 
@@ -70,7 +69,6 @@ void take_over(WindowsBy by, std::string_view schedule) {
   set_schedule(table(), schedule);
   table().state.store(0, std::memory_order_relaxed);
   g_taken_over = true;
-  writer::wake_often(by == WindowsBy::steps);
 }
 
 bool is_ours() {
@@ -85,7 +83,6 @@ void begin() {
   timing::set_window(false);
   if (by() == WindowsBy::profiler) return set_open(g_switched_on.load(std::memory_order_acquire));
   if (by() == WindowsBy::control) return;
-  writer::wake_often(true);
   if (session::config().cuda_profiler) {
     g_has_thread.store(start_background_thread(switch_profilers), std::memory_order_relaxed);
   }
@@ -96,7 +93,11 @@ void follow() {
   const std::uint32_t state = table().state.load(std::memory_order_relaxed);
   timing::set_window((state & kWindowTimed) != 0);
   switch_profilers_to((state & kWindowOpen) != 0);
-  writer::wake_often((state & kWindowsOver) == 0);
+}
+
+bool watch_steps() {
+  return by() == WindowsBy::steps &&
+         (table().state.load(std::memory_order_relaxed) & kWindowsOver) == 0;
 }
 
 Obeyed open_by_hand() {

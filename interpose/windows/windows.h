@@ -18,6 +18,10 @@ void after_fork();
 // what is on.
 void follow();
 
+// True while windows depend on the step: the writer then has to look often, since little of one may
+// pass before calls are timed.
+bool watch_steps();
+
 // Carry out `tprof ctl` start, stop and window, on the writer's thread. If lines were written all
 // along, what came until then becomes the first window.
 Obeyed open_by_hand();
