@@ -1,4 +1,4 @@
-#include "interpose/life/header.h"
+#include "interpose/emit/header.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "interpose/life/control.h"
+#include "interpose/control/control.h"
 
 #include <cstring>
 
