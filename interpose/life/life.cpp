@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include <climits>
-#include <cstring>
 
-#include "interpose/api/functions.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
@@ -17,28 +15,15 @@
 #include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
-#include "interpose/books/books.h"
-#include "interpose/capture/memory.h"
-#include "interpose/comms/late_communicators.h"
-#include "interpose/control/control.h"
 #include "interpose/emit/header.h"
-#include "interpose/emit/output.h"
 #include "interpose/emit/writer.h"
 #include "interpose/format/commit.h"
-#include "interpose/graphs/graphs.h"
-#include "interpose/metrics/gpus.h"
-#include "interpose/nvtx/missed.h"
-#include "interpose/ranges/ranges.h"
-#include "interpose/resolve/resolve.h"
+#include "interpose/life/head.h"
+#include "interpose/life/rooms.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/left_rings.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
-#include "interpose/sites/sites.h"
-#include "interpose/thread/ring.h"
-#include "interpose/timing/timing.h"
-#include "interpose/user/user.h"
-#include "interpose/windows/windows.h"
 
 // glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
@@ -58,7 +43,6 @@ ProcessId g_self{};         // of the session
 ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
 constexpr std::uint32_t kCloseTimeoutMs = 10'000;
-constexpr std::uint32_t kLastLookMs = 1000;  // for a last look at what the devices have done
 
 // Saves a system call for each lock, if no child can take its parent's number for its own.
 bool g_wipes = false;
@@ -76,57 +60,11 @@ void turn_off() {
   g_wiped_by_fork.session.store(kOff, std::memory_order_release);
 }
 
-void fill_head(const Process& process, const ClockAnchor& anchor) {
-  Head& head = mapping().head();
-  head.layout = kRingLayout;
-  head.head_size = sizeof(Head);
-  copy_text(head.version, kVersion);
-  copy_text(head.boot_id, process.boot_id);
-  head.pid = process.pid;
-  head.pid_namespace = process.pid_namespace;
-  head.start_ticks = process.start_ticks;
-  copy_text(head.rank_file, g_file.name);
-  copy_text(head.directory, g_file.directory);
-  head.base_mono_ns = anchor.mono_ns;
-  head.base_real_ns = anchor.real_ns;
-  head.rank_known = process.rank >= 0;
-  head.line_pid = process.rank >= 0 ? process.rank : process.pid;
-  head.quota = config().quota;
-  const bool lines = config().ranks.has(process.rank);
-  head.events = static_cast<std::uint32_t>(lines ? config().events : EventLines::off);
-  head.copy_element_size = config().copy_element_size;
-  copy_text(head.step_mark, config().step);
-  copy_text(head.windows.schedule, config().schedule.text);
-  head.windows.files = config().window_files;
-  head.comms.entry_size = sizeof(Communicator);
-  head.graphs.entry_size = sizeof(Graph);
-  head.sites.entry_size = sizeof(Site);
-  head.site_objects.entry_size = sizeof(SiteObject);
-  head.scopes.entry_size = sizeof(ScopeName);
-  head.functions = kFunctionCount;
-  for (std::size_t i = 1; i < kFunctionCount; ++i) {
-    copy_text(head.function[i].name, kFunctions[i].name);
-    head.function[i].elements = kFunctions[i].elements;
-    head.function[i].collective = kFunctions[i].order == Order::collective;
-  }
-  std::atomic_signal_fence(std::memory_order_release);
-  std::memcpy(head.magic, kRingMagic, sizeof head.magic);
-}
-
 // Runs in a forked child, before it has other threads: in pthread_atfork's handler or, if the fork
 // was a bare clone(), at the child's first call.
 void leave_parents_session() {
   remember_process();
-  ranges::after_fork();
-  user::after_fork();
-  resolve::after_fork();
-  coverage::after_fork();
-  memory::after_fork();
-  books::after_fork();
-  timing::after_fork();
-  windows::after_fork();
-  control::after_fork();
-  sites::after_fork();
+  life::each(&life::Room::forked);
   writer::after_fork();
   // These are the parent's files, even if another thread was only making them: nothing of ours may
   // be written there.
@@ -146,7 +84,7 @@ void leave_parents_session() {
 void end_session() {
   g_state.exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_state.closed.store(true, std::memory_order_release);
-  resolve::stop_opening();
+  life::each(&life::Room::exiting);
   if (started()) g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
 }
 
@@ -170,12 +108,6 @@ bool open_mapping() {
   return mapping().open(-1, false);
 }
 
-// Sites are in lines only: without lines there is nothing to ask for.
-void begin_sites() {
-  const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
-  if (lines) sites::begin(config().call_site);
-}
-
 // One process of each host reads the host's metrics, if it is known which. Metrics are in lines
 // only.
 MetricsWanted wanted_metrics(const Process& process) {
@@ -192,7 +124,7 @@ bool start_in_files(const Process& process, std::string_view libraries) {
   if (!mapping().in_file()) drop_file(g_file.ring);
   create_snapshot(g_file);
   const ClockAnchor anchor = clock_anchor();
-  fill_head(process, anchor);
+  fill_head(mapping().head(), process, g_file, anchor);
   Text header;
   header_lines(header, mapping().view(), config(), process, g_file, anchor.bracket_ns, libraries);
   // This comes before the header is written: a file with a header has a ring that can be read.
@@ -205,36 +137,24 @@ bool start_in_files(const Process& process, std::string_view libraries) {
     return not_tracing("cannot write to ", g_file.directory);
   }
   left_rings::begin(g_file, process);
-  if (!writer::start(
-          mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
-          {[] {
-             prepare_rings();
-             left_rings::look();
-           },
-           control::follow, windows::follow, [] { coverage::note_mapped(mapping().head()); }},
-          wanted_metrics(process))) {
+  if (!writer::start(mapping().view(), g_file.lines.fd, header.size(), g_file.snapshot.fd,
+                     {[] { life::each(&life::Room::writer_wakes); },
+                      [](Output& output) { life::each(&life::Room::writer_wrote, output); },
+                      [] { life::each(&life::Room::writer_rests); },
+                      [] { life::each(&life::Room::writer_closes); }},
+                     wanted_metrics(process))) {
     return not_tracing("cannot start the writer thread");
   }
   if (!mapping().in_file()) {
     complain(Trouble::room, "no ring file in ", g_file.directory,
              ": a kill would lose what is not written yet");
   }
-  windows::begin();
-  timing::begin(config().timing);
-  begin_sites();
-  resolve::publish(mapping().head());
-  missed::publish(mapping().head());
-  if (opt_in::memory()) books::publish(mapping().head());
+  life::each(&life::Room::begin);
   return true;
 }
 
 bool start_locked(std::string_view libraries) {
-  if (g_forked) {
-    // This is not done in the fork itself: most children (a data loader's workers) never come here.
-    comms::forget_all();
-    comms::forget_children();
-    graphs::forget_all();
-  }
+  if (g_forked) life::each(&life::Room::begin_anew);
   g_state.config = read_config();
   Process process = describe_process(config().redact);
   process.forked_from = g_forked_from;
@@ -265,10 +185,10 @@ void close_files() {
 [[gnu::destructor]] void close_at_exit() {
   end_session();
   if (!started()) return;
-  timing::end(kLastLookMs);
-  metrics::gpus::end();
+  life::each(&life::Room::ends);
+  life::each(&life::Room::exits);
   close_files();
-  windows::end();
+  life::each(&life::Room::ended);
 }
 
 }  // namespace
@@ -314,9 +234,9 @@ bool to_be_closed() {
   return started() && !closed() && mapping().head().pid == syscall(SYS_getpid);
 }
 void leave() {
-  timing::end(kLastLookMs);
+  life::each(&life::Room::ends);
   if (writer::close_on_its_thread(kCloseTimeoutMs)) remove_ring_and_snapshot();
-  windows::end();
+  life::each(&life::Room::ended);
 }
 void stay() {
   if (mapping().in_file()) {
@@ -324,7 +244,7 @@ void stay() {
              "a program could not be executed: from here on a kill would lose what is not written");
   }
   writer::go_on();
-  timing::go_on();
+  life::each(&life::Room::go_on);
 }
 
 // Gathers the facts first, and takes the lock after: whoever holds the loader's lock (a library's
@@ -347,12 +267,8 @@ bool start() {
     }
     g_state.started.store(true, std::memory_order_release);
   }
-  // This is here so that no call of this thread comes before CUPTI is ready. It is done without the
-  // lock: a thread that waits for the lock may hold what CUPTI needs. Calls that other threads make
-  // now have the host's times.
-  timing::settle_in();
-  coverage::note_environment(mapping().head());
-  coverage::note_objects(mapping().head());
+  // Calls that other threads make now have the host's times.
+  life::each(&life::Room::settle_in);
   return true;
 }
 
