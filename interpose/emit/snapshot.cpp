@@ -9,7 +9,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/text.h"
-#include "interpose/lines/totals.h"
+#include "interpose/lines/last_calls.h"
 
 namespace tprof {
 namespace {
@@ -30,9 +30,34 @@ std::uint64_t changes_in(const View& view) {
 
 }  // namespace
 
-Snapshot::Snapshot(int fd, std::uint64_t base_real_ns)
-    : file_(own_file(fd)), written_ns_(now_ns()), every_ns_(kEveryNs) {
-  entry_.base_real_ns = base_real_ns;
+void Snapshot::begin(LineBatch& lines, const SinkStart& start) {
+  file_ = own_file(start.snapshot);
+  entry_.base_real_ns = lines.view.head().base_real_ns;
+  written_ns_ = start.now_ns;
+  every_ns_ = kEveryNs;
+}
+
+void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
+  if (lines.file.times_brought_back() != times_brought_back_) {
+    times_brought_back_ = lines.file.times_brought_back();
+    bring_back(lines.view.head());
+  }
+  if (!due(lines.view, now.mono_ns)) return;
+  lines.begin();
+  Text& text = lines.text;
+  Progress& next = lines.next;
+  for (WindowFile& file : next.window_file) {
+    file.complete = file.window;  // no more lines about it
+    file.lines = kLinesUnknown;   // there may be more by the time that this is read
+  }
+  lines.drain.open_calls(text, next, false);
+  LastCalls last;
+  last.add_threads(lines.view);
+  last.lines(text, lines.view, next.tid);
+  ledger_line(text, lines.view, lines.sums, now.mono_ns, next.epoch, "interval", false);
+  lines.drain.communicators(text);
+  footer_line(text, lines.view, lines.sums, next, Complete::no);
+  if (!text.failed()) write(text.view(), lines.committed().offset);
 }
 
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {
@@ -75,7 +100,11 @@ void Snapshot::write(std::string_view text, std::uint64_t cut) {
   sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-void Snapshot::bring_back(const char* path) {
+void Snapshot::bring_back(const Head& head) {
+  const std::string_view rank_file = bounded_text(head.rank_file);
+  char path[1300];
+  FixedText(path) << bounded_text(head.directory) << "/."
+                  << prefix(rank_file, rank_file.size() - std::strlen(".json")) << ".snapshot";
   if (file_at(path).known) return;
   const OwnFile again = create_file(path, 0666);
   if (again.fd < 0) return;
@@ -93,7 +122,7 @@ void Snapshot::bring_back(const char* path) {
   changes_ = UINT64_MAX;
 }
 
-void Snapshot::end() const {
+void Snapshot::closed() const {
   if (again_[0] != '\0' && file_at(again_) == file_.id) unlink(again_);
 }
 

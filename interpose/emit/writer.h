@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/format/metrics.h"
 #include "interpose/format/view.h"
-#include "interpose/metrics/sampler.h"
 
 namespace tprof {
 class Output;

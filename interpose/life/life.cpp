@@ -16,6 +16,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/emit/header.h"
+#include "interpose/emit/line_batch.h"
 #include "interpose/emit/writer.h"
 #include "interpose/format/commit.h"
 #include "interpose/life/head.h"

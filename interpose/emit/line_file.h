@@ -1,0 +1,44 @@
+// The rank file on its disk. Blocks are reserved before lines need them, and the file is written
+// again if somebody removes it. One caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "interpose/base/disk_space.h"
+#include "interpose/format/view.h"
+
+namespace tprof {
+
+class LineFile {
+ public:
+  LineFile(const View& view, int fd) : view_(view), file_(own_file(fd)) {}
+
+  // False, with one line said: the program has closed the descriptor.
+  bool still_ours() const;
+  // Reserves blocks for the file up to `until`; it has been written up to `from`. False: there is
+  // no room. True also where nobody can know that before the write.
+  bool reserve(std::uint64_t from, std::uint64_t until);
+  bool write(std::string_view text, std::uint64_t at) { return write_all(file_.fd, text, at); }
+  // Takes back what is behind the first `size` bytes, written or reserved.
+  bool cut(std::uint64_t size);
+
+  // True if the file was removed.
+  bool nameless() const { return file_.still_ours() && names_of(file_.fd) == 0; }
+  // Writes a removed file again, from its first `size` bytes, which live as long as our descriptor
+  // does. The descriptor keeps its number. False: the folder is gone, or another file has the name.
+  bool bring_back(std::uint64_t size);
+  std::uint32_t times_brought_back() const { return times_brought_back_; }
+
+ private:
+  View view_;
+  OwnFile file_;
+  std::uint64_t reserved_ = 0;  // the file has its blocks up to here
+  bool reserves_ = true;        // its file system gives them without a write
+  std::uint32_t times_brought_back_ = 0;
+};
+
+// Says that `errno` kept us from writing.
+void complain_of_write(std::string_view what);
+
+}  // namespace tprof
