@@ -39,3 +39,15 @@ def test_no_include_goes_down(root):
 
 def test_the_tool_takes_nothing_of_the_library_but_its_layout_and_lines():
     assert {room for _, room in includes("analysis", "interpose/")} <= OF_INTERPOSE
+
+
+def test_whatever_a_room_does_at_a_fork_is_called():
+    declared = 0
+    called = "".join(file.read_text() for file in (REPO / "interpose").glob("*/*") if file.suffix in (".h", ".cpp"))
+    for header in (REPO / "interpose").glob("*/*.h"):
+        text = header.read_text()
+        if re.search(r"^(inline )?void after_fork\(\)", text, re.MULTILINE):
+            declared += 1
+            place = re.findall(r"^namespace ([a-z_:]+) \{", text, re.MULTILINE)[-1].split("::")[-1]
+            assert f"{place}::after_fork" in called, header
+    assert declared > 10
