@@ -85,8 +85,10 @@ def test_it_asks_and_makes_nothing_of_its_own_accord():
     makes a stream, an event or a context, synchronises, or sets the runtime's last error."""
     listed = rb"since\tncclAllGather\t.*?\0"  # for `tprof coverage`: names that are not looked up
     code = re.sub(listed, b"\0", LIBTPROF.read_bytes(), flags=re.DOTALL)
-    # Strings of their own, but for types; whatever bytes that are letters by chance stand before them.
-    names = {name.decode() for name in re.findall(rb"(?<![\w=])((?:p?nccl|cu|cuda)[A-Z]\w+)(?<!_t)\0", code)}
+    # Strings of their own, but for types. The last bytes of a number, which stands before the first of them, may be
+    # letters by chance.
+    name = rb"(?<![\w=])\w{0,3}?((?:p?nccl|cu|cuda)[A-Z]\w+)(?<!_t)\0"
+    names = {found.decode() for found in re.findall(name, code)}
     assert "ncclAllGather" in names
     # The driver knows most of its copies by names of their own (cuGetProcAddress).
     wrapped = {name.removesuffix("_v2") for name in exported()} | exported()
