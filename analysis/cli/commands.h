@@ -2,12 +2,14 @@
 // the functions that run them and return the exit code.
 #pragma once
 
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "cli/input.h"
-#include "cli/time_axis.h"
+#include "export/time_axis.h"
 #include "live/rank_lines.h"
 #include "report/report.h"
 
@@ -30,7 +32,7 @@ struct Options {
   std::vector<std::string> with;
   fs::path sqlite;
   fs::path csv;
-  Choice choice;
+  job::Choice choice;
   std::string run_id;
   std::string events;
   std::string quota;
@@ -44,7 +46,7 @@ struct Options {
   bool no_lines = false;
   bool force = false;
   report::By by = report::By::size;
-  Clock clock = Clock::collective;
+  trace_export::Clock clock = trace_export::Clock::collective;
   double stuck_after_s = 30;
   double interval_s = 0;  // 0: not asked for
   bool once = false;
@@ -68,6 +70,11 @@ struct Options {
   bool inspector = false;
   bool mpi = false;
 };
+
+// Converts the seconds of an option.
+inline std::chrono::nanoseconds seconds(double s) {
+  return std::chrono::nanoseconds(std::llround(s * 1e9));
+}
 
 int run(const Options& o);
 int merge(const Options& o);

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
-#include "cli/time_axis.h"
 #include "diagnose/names.h"
 #include "export/csv_writer.h"
 #include "export/inspector.h"
@@ -14,6 +13,7 @@
 #include "export/ledger_tables.h"
 #include "export/line_tables.h"
 #include "export/sqlite_writer.h"
+#include "export/time_axis.h"
 #include "read/error.h"
 #include "report/report.h"
 #include "text/text.h"
@@ -118,9 +118,9 @@ int export_traces(const Options& o) {
   const bool tables = !o.kineto && !o.inspector;
   const auto writer = tables ? writer_of(o) : nullptr;
   read::Traces traces = load(read::trace_files(o.paths));
-  const job::Job job = one_job(traces, o.choice);
+  const job::Job job = job::one_job(traces, o.choice);
   std::vector<const read::Process*> chosen = processes_of(job, o.ranks);
-  const TimeAxis axis(job, traces, o.clock);
+  const trace_export::TimeAxis axis(job, traces, o.clock);
   const steps::Found found = steps::find(job, traces);
   trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
   for (const read::Process* p : chosen) {

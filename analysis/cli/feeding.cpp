@@ -12,7 +12,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "cli/look.h"
 #include "launch/feed.h"
 #include "live/on_finding.h"
 #include "live/shell.h"

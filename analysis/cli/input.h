@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "job/jobs.h"
+#include "job/choice.h"
 #include "read/folder.h"
 #include "stats/steps.h"
 
@@ -14,17 +14,6 @@ namespace tprof::cli {
 
 // Loads all traces, with progress on a terminal.
 read::Traces load(const std::vector<read::TraceFile>& files);
-
-std::vector<const read::Process*> processes_of(const read::Traces& traces);
-
-// Says which job a command is about, if the traces are of several.
-struct Choice {
-  std::string run;  // its run id, or the name that tprof gave it; empty: the last to start
-  int attempt = 0;  // of that run, from 1; 0: the last
-};
-
-// Throws BadInput if there is none.
-job::Job one_job(const read::Traces& traces, const Choice& choice);
 
 // Returns the processes of a job that have these ranks, or all of them if the list is empty. Throws
 // BadInput if there are none.
@@ -34,7 +23,7 @@ std::vector<const read::Process*> processes_of(const job::Job& job, const std::s
 void say_findings(const job::Job& job, const read::Traces& traces);
 
 // Returns the choice as it can be typed again, with a space before it. Empty if no choice was made.
-std::string typed(const Choice& choice);
+std::string typed(const job::Choice& choice);
 
 // True if a list such as "0-3,7" has this rank. Throws std::invalid_argument that says what was
 // expected.

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "cli/commands.h"
-#include "cli/look.h"
 #include "live/exposition.h"
 #include "live/http.h"
+#include "live/look.h"
 #include "live/signals.h"
 #include "read/error.h"
 
@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::hours;
 
-Look look(const Options& o) {
-  return look_at(o.folder, o.choice, read::Wanted::counts);
+live::Look look(const Options& o) {
+  return live::look_at(o.folder, o.choice, read::Wanted::counts);
 }
 
-std::string page(const Look& look) {
+std::string page(const live::Look& look) {
   return live::exposition(look.job ? live::ranks_of(look.traces, look.job->processes)
                                    : std::vector<live::Rank>());
 }
@@ -38,7 +38,7 @@ void write(const fs::path& file, const std::string& text) {
 int write_again_and_again(const Options& o) {
   live::Signals signals;
   for (;;) {
-    const Look now = look(o);
+    const live::Look now = look(o);
     write(o.textfile, page(now));
     if (o.interval_s <= 0 && !now.job) throw read::BadInput(now.why);
     if (o.interval_s <= 0 || now.over()) return kOk;

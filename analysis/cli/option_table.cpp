@@ -67,8 +67,9 @@ std::vector<CommandRow> commands(Options& o) {
       "WHAT",
       false,
       [](CLI::Option* option) {
-        const std::map<std::string, Clock> clocks = {{"realtime", Clock::realtime},
-                                                     {"collective", Clock::collective}};
+        const std::map<std::string, trace_export::Clock> clocks = {
+            {"realtime", trace_export::Clock::realtime},
+            {"collective", trace_export::Clock::collective}};
         option->transform(CLI::CheckedTransformer(clocks).description(""));
       }};
   return {

@@ -15,8 +15,8 @@ class Option;
 namespace tprof::cli {
 
 using OptionTarget =
-    std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, Clock*, live::Format*,
-                 std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
+    std::variant<bool*, int*, double*, std::string*, fs::path*, report::By*, trace_export::Clock*,
+                 live::Format*, std::vector<std::string>*, std::vector<fs::path>*, std::int64_t*>;
 
 // An option, or an argument without a name.
 struct Option {

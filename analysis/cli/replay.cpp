@@ -11,7 +11,7 @@ namespace tprof::cli {
 
 int replay(const Options& o) {
   read::Traces traces = load(read::trace_files(o.paths));
-  const job::Job job = one_job(traces, o.choice);
+  const job::Job job = job::one_job(traces, o.choice);
   const replay::Plan plan = [&] {
     Progress progress("reading lines", traces.traces.size());
     return replay::plan(job, traces, [&](std::size_t done) { progress(done); });

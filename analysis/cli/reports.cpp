@@ -54,7 +54,7 @@ int summary(const Options& o) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
   }
   read::Traces traces = load(read::trace_files(o.paths));
-  const job::Job job = one_job(traces, o.choice);
+  const job::Job job = job::one_job(traces, o.choice);
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   const stats::Summary s = stats::summarise(job, traces, options);
   if (s.only_steps && s.steps->steps.empty()) {
@@ -84,7 +84,7 @@ int check(const Options& o) {
                          "have done before: give its rank file, " +
                              of);
   }
-  const job::Job job = one_job(traces, o.choice);
+  const job::Job job = job::one_job(traces, o.choice);
   const diagnose::Diagnosed diagnosed = [&] {
     Progress progress("checking", traces.traces.size());
     return diagnose::diagnose(job, traces,
@@ -107,7 +107,7 @@ bool is_trace(const fs::path& path) {
 
 doctor::Report look_at_traces(const Options& o) {
   const read::Traces traces = load(read::trace_files({o.words.begin(), o.words.end()}));
-  return doctor::report_of_traces(one_job(traces, o.choice), traces);
+  return doctor::report_of_traces(job::one_job(traces, o.choice), traces);
 }
 
 doctor::Report look_around(const std::vector<std::string>& command) {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "cli/commands.h"
-#include "cli/look.h"
 #include "live/folder_lines.h"
+#include "live/look.h"
 #include "live/signals.h"
 #include "read/error.h"
 
@@ -36,7 +36,7 @@ int tail(const Options& o) {
   for (bool over = false; !over;) {
     // Asked before the lines are read: lines that are written in between would be missed otherwise.
     if (const auto now = Steady::now(); now >= due) {
-      over = look_at(o.folder, {}, read::Wanted::counts).over();
+      over = live::look_at(o.folder, {}, read::Wanted::counts).over();
       const auto asked = Steady::now();
       due = asked + std::max<std::chrono::nanoseconds>(kOverPause, kOverShare * (asked - now));
     }

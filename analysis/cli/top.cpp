@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "cli/commands.h"
-#include "cli/look.h"
 #include "diagnose/names.h"
 #include "launch/child.h"
+#include "live/look.h"
 #include "live/signals.h"
 #include "live/step_files.h"
 #include "live/table.h"
@@ -29,7 +29,7 @@ class Top {
 
   // Returns false if there is no job yet.
   bool look() {
-    look_ = look_at(options_.folder, options_.choice, read::Wanted::counts);
+    look_ = live::look_at(options_.folder, options_.choice, read::Wanted::counts);
     shown_.ranks =
         look_.job ? live::ranks_of(look_.traces, look_.job->processes) : std::vector<live::Rank>();
     steps_.look(shown_.ranks);
@@ -76,7 +76,7 @@ class Top {
   }
 
   const Options& options_;
-  Look look_;
+  live::Look look_;
   live::StepFiles steps_;
   live::History history_;
   live::Shown shown_;

@@ -3,9 +3,9 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/watchdog.h"
 #include "launch/child.h"
 #include "live/signals.h"
+#include "live/watchdog.h"
 #include "report/findings.h"
 #include "report/report.h"
 
@@ -13,16 +13,16 @@ namespace tprof::cli {
 
 int watch(const Options& o) {
   live::Signals signals;
-  Watchdog dog({.folder = o.folder,
-                .choice = o.choice,
-                .command = o.command,
-                .stuck_after = seconds(o.stuck_after_s),
-                .tell =
-                    [](const diagnose::Finding& f) {
-                      fmt::print("{}", report::to_text(f, report::Detail::full));
-                      std::fflush(stdout);
-                    }},
-               signals.before());
+  live::Watchdog dog({.folder = o.folder,
+                      .choice = o.choice,
+                      .command = o.command,
+                      .stuck_after = seconds(o.stuck_after_s),
+                      .tell =
+                          [](const diagnose::Finding& f) {
+                            fmt::print("{}", report::to_text(f, report::Detail::full));
+                            std::fflush(stdout);
+                          }},
+                     signals.before());
   const auto interval = o.interval_s > 0 ? seconds(o.interval_s) : dog.often_enough();
   if (!dog.look_until_over(signals, interval)) launch::exit_like(signals.ended_by());
   fmt::print("{}", report::to_text(*dog.said()));

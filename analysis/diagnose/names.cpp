@@ -1,10 +1,8 @@
 #include "diagnose/names.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <set>
 
 #include "text/text.h"
@@ -86,12 +84,6 @@ void shorten(std::vector<std::string>& list, std::size_t most) {
 
 std::string duration(std::int64_t ns) {
   return text::duration(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
-}
-
-std::string utc(std::int64_t realtime_ns) {
-  return fmt::format("{:%F %T}.{:03} UTC",
-                     fmt::gmtime(static_cast<std::time_t>(realtime_ns / 1'000'000'000)),
-                     realtime_ns / 1'000'000 % 1000);
 }
 
 }  // namespace tprof::diagnose

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "read/process.h"
+#include "text/text.h"
 
 namespace tprof::diagnose {
 
@@ -46,7 +47,8 @@ std::string size_class(std::int64_t bytes_class);
 // Keeps the first few entries of a list for people, and replaces the rest by "and 3 more".
 void shorten(std::vector<std::string>& list, std::size_t most);
 
-std::string utc(std::int64_t realtime_ns);  // "2026-01-01 12:00:00.123 UTC"
-std::string duration(std::int64_t ns);      // "6.000 s"; values below 0 count as 0
+std::string duration(std::int64_t ns);  // "6.000 s"; values below 0 count as 0
+
+using text::utc;
 
 }  // namespace tprof::diagnose

@@ -1,10 +1,12 @@
 #include "text/text.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ctime>
 
 namespace tprof::text {
 namespace {
@@ -131,6 +133,12 @@ std::vector<std::string> words(std::string_view name) {
   }
   if (words.back().empty()) words.pop_back();
   return words;
+}
+
+std::string utc(std::int64_t realtime_ns) {
+  return fmt::format("{:%F %T}.{:03} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(realtime_ns / 1'000'000'000)),
+                     realtime_ns / 1'000'000 % 1000);
 }
 
 Table::Table(std::vector<std::pair<std::string, Align>> columns) : columns_(std::move(columns)) {}

@@ -15,6 +15,7 @@ std::string printable(std::string_view s);
 std::string bytes(std::uint64_t n);                            // "1.2 GiB"
 std::string thousands(std::uint64_t n);                        // "1,234,567"
 std::string duration(std::uint64_t ns);                        // "12.3 ms"
+std::string utc(std::int64_t realtime_ns);                     // "2026-01-01 12:00:00.123 UTC"
 std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
 
 // Quotes it as one word for a shell, unless it needs no quotes.

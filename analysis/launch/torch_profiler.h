@@ -4,28 +4,30 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
+#include <string>
 #include <vector>
 
-#include "cli/commands.h"
 #include "doctor/ask.h"
 #include "launch/torch_steps.h"
 #include "read/folder.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 
 struct TorchTrace {
-  fs::path rank_file;
-  fs::path trace;
+  std::filesystem::path rank_file;
+  std::filesystem::path trace;
 };
 
 // Returns STEM END in a folder, or STEM.N END: the first that is not there yet.
-fs::path free_name(const fs::path& folder, const std::string& stem, const std::string& end);
+std::filesystem::path free_name(const std::filesystem::path& folder, const std::string& stem,
+                                const std::string& end);
 
 class TorchProfiler {
  public:
-  // Answers from here on, in a process of its own. If that is not possible, says so and does
-  // nothing.
-  TorchProfiler(const Options& o, const fs::path& folder);
+  // Answers from here on, with the steps that are asked for (see torch_steps_of), in a process of
+  // its own. If that is not possible, says so and does nothing.
+  TorchProfiler(const std::string& steps, const std::filesystem::path& folder);
   TorchProfiler(const TorchProfiler&) = delete;
   TorchProfiler& operator=(const TorchProfiler&) = delete;
   ~TorchProfiler();
@@ -41,11 +43,11 @@ class TorchProfiler {
   bool start();  // starts the process that answers; false: it does not answer
   void stop();
 
-  fs::path sockets_;  // empty: nothing is done
-  fs::path traces_;
-  launch::TorchSteps steps_;
+  std::filesystem::path sockets_;  // empty: nothing is done
+  std::filesystem::path traces_;
+  TorchSteps steps_;
   doctor::Settings settings_;
   pid_t child_ = -1;
 };
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -1,4 +1,4 @@
-#include "cli/torch_profiler.h"
+#include "launch/torch_profiler.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -14,7 +14,10 @@
 #include "read/load.h"
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::string_view kOption = "--with-torch-profiler";
@@ -40,7 +43,7 @@ fs::path make_folder() {
 }
 
 // Serves until it is killed.
-void serve(const fs::path& sockets, const launch::TorchSteps& steps) try {
+void serve(const fs::path& sockets, const TorchSteps& steps) try {
   live::KinetoDaemon daemon(sockets, [&](const live::KinetoRequest& asked) {
     std::ofstream(sockets / kAsked).flush();
     const fs::path trace = sockets / kTraces / trace_of(asked.pid);
@@ -65,10 +68,10 @@ fs::path free_name(const fs::path& folder, const std::string& stem, const std::s
   return name;
 }
 
-TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
-    : steps_(launch::torch_steps_of(o.torch_steps, launch::process_env("TPROF_SCHEDULE"))) {
+TorchProfiler::TorchProfiler(const std::string& steps, const fs::path& folder)
+    : steps_(torch_steps_of(steps, process_env("TPROF_SCHEDULE"))) {
   for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
-    if (launch::process_env(name).empty()) continue;
+    if (process_env(name).empty()) continue;
     say(fmt::format("{} is set already, so PyTorch's profiler is left to whom it names", name));
     return;
   }
@@ -83,9 +86,8 @@ TorchProfiler::TorchProfiler(const Options& o, const fs::path& folder)
   settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
   // Keeps PyTorch's profiler quiet. It would say what it is told. If the job takes its environment
   // to another machine, it would say every few seconds that nobody answers there.
-  if (launch::process_env("KINETO_LOG_LEVEL").empty())
-    settings_.emplace_back("KINETO_LOG_LEVEL", "5");
-  if (launch::process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
+  if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "5");
+  if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
     // Makes it ask every second, and not every five.
     std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
     settings_.emplace_back("KINETO_CONFIG", sockets / kBase);
@@ -160,4 +162,4 @@ std::vector<TorchTrace> TorchProfiler::collect(const std::vector<read::TraceFile
   return {};
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -8,7 +8,7 @@
 
 #include "interpose/format/ring_file.h"
 
-namespace tprof::live {
+namespace tprof::control {
 
 // The steps that a running process has begun (interpose/format/windows.h), as it last said. A count
 // of 0 means that it knows of none that the program marks. steps_seen() throws as Asked does.
@@ -37,4 +37,4 @@ class Asked {
   std::uint32_t number_ = 0;
 };
 
-}  // namespace tprof::live
+}  // namespace tprof::control

@@ -1,4 +1,4 @@
-#include "cli/beside.h"
+#include "export/other_files.h"
 
 #include <glob.h>
 
@@ -11,14 +11,13 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/input.h"
-#include "cli/other_clocks.h"
 #include "export/other_chrome.h"
+#include "export/other_clocks.h"
 #include "read/error.h"
 #include "read/folder.h"
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 
 namespace {
 
@@ -63,7 +62,7 @@ std::vector<fs::path> files_of(const std::string& pattern) {
 
 // Returns the process of the trace's rank, or null if that rank is left out. `given` comes from
 // RANK=.
-const read::Process* owner_of(const fs::path& file, const trace_export::OtherTrace& trace,
+const read::Process* owner_of(const fs::path& file, const OtherTrace& trace,
                               std::optional<std::int64_t> given,
                               const std::vector<const read::Process*>& chosen) {
   std::optional<std::int64_t> rank = given ? given : trace.rank();
@@ -92,14 +91,14 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
     const std::vector<fs::path> files = files_of(pattern);
     if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
     for (const fs::path& file : files) {
-      const auto trace = trace_export::open_chrome(file);
+      const auto trace = open_chrome(file);
       const read::Process* process = owner_of(file, *trace, given, chosen);
       if (process == nullptr) continue;
       found.push_back({file, process, trace->begin_ns() - process->header.base_time_ns});
       marked.push_back({process, trace->collectives()});
     }
   }
-  const std::vector<trace_export::OtherClock> clocks = other_clocks(marked, traces);
+  const std::vector<OtherClock> clocks = other_clocks(marked, traces);
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].clock = clocks[i];
     if (clocks[i].shift) found[i].begin_ns += clocks[i].shift->ns;
@@ -128,4 +127,4 @@ std::vector<std::string> notes(const std::vector<OtherFile>& others) {
   return said;
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

@@ -11,13 +11,13 @@
 #include "read/folder.h"
 #include "read/process.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 
 struct OtherFile {
   std::filesystem::path file;
   const read::Process* process;  // the process of its rank
   std::int64_t begin_ns;         // ts of its first event, on that process's axis
-  trace_export::OtherClock clock{};
+  OtherClock clock{};
 };
 
 // `with` has files, folders and patterns, each maybe with RANK= before it. That is a file's rank,
@@ -32,4 +32,4 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
 // Returns notes for people on the clocks by which the files are on the axis.
 std::vector<std::string> notes(const std::vector<OtherFile>& others);
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

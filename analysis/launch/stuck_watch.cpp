@@ -1,4 +1,4 @@
-#include "cli/stuck_watch.h"
+#include "launch/stuck_watch.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -8,23 +8,24 @@
 #include <csignal>
 #include <cstdio>
 
-#include "cli/watchdog.h"
 #include "live/on_finding.h"
 #include "live/signals.h"
+#include "live/watchdog.h"
 #include "report/findings.h"
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::launch {
 namespace {
 
 // Watches until it is killed, since its job may be over and another one begin.
-void watch(const Options& o, const fs::path& folder, const std::string& run_id, pid_t ours) try {
+void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
+           const std::filesystem::path& folder, const std::string& run_id, pid_t ours) try {
   live::Signals signals;
-  Watchdog dog(
+  live::Watchdog dog(
       {.folder = folder,
        .choice = {run_id, 0},
-       .command = o.command,
-       .stuck_after = seconds(o.stuck_after_s),
+       .command = command,
+       .stuck_after = stuck_after,
        .tell =
            [](const diagnose::Finding& f) {
              fmt::print(stderr, "{}", report::to_text(f, report::Detail::full));
@@ -41,14 +42,15 @@ void watch(const Options& o, const fs::path& folder, const std::string& run_id, 
 
 }  // namespace
 
-StuckWatch::StuckWatch(const Options& o, const fs::path& folder, const std::string& run_id) {
-  if (o.command.empty()) return;
+StuckWatch::StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
+                       const std::filesystem::path& folder, const std::string& run_id) {
+  if (command.empty()) return;
   const pid_t parent = getpid();
   child_ = fork();
   if (child_ != 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
-  if (getppid() == parent) watch(o, folder, run_id, parent);
+  if (getppid() == parent) watch(command, stuck_after, folder, run_id, parent);
   _exit(0);
 }
 
@@ -58,4 +60,4 @@ StuckWatch::~StuckWatch() {
   waitpid(child_, nullptr, 0);
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::launch

@@ -10,7 +10,7 @@
 #include "export/chrome.h"
 #include "job/hosts.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 
 enum class Clock { realtime, collective };
 
@@ -26,12 +26,11 @@ class TimeAxis {
   std::int64_t zero_ns(const read::Process& process) const;
   // Returns the earliest of these.
   std::int64_t base_ns(const std::vector<const read::Process*>& processes) const;
-  trace_export::Placement placement(const read::Process& process, std::int64_t pid,
-                                    std::int64_t base_ns) const;
+  Placement placement(const read::Process& process, std::int64_t pid, std::int64_t base_ns) const;
 
   // Returns by how much each host's clock was corrected, and by how much it may be wrong. Merged
   // traces have the same (see the contract). Empty if the hosts' wall clocks are used.
-  std::vector<trace_export::HostClock> clocks() const;
+  std::vector<HostClock> clocks() const;
   // Returns the same as a sentence for people. Empty for one host, and for traces merged before.
   std::string sentence() const;
 
@@ -43,4 +42,4 @@ class TimeAxis {
   bool merged_before_ = false;
 };
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

@@ -1,4 +1,4 @@
-#include "cli/time_axis.h"
+#include "export/time_axis.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 namespace {
 
 std::string duration(double ns) {
@@ -39,9 +39,9 @@ std::int64_t TimeAxis::base_ns(const std::vector<const read::Process*>& processe
   return zero_of(*std::ranges::min_element(processes, {}, zero_of));
 }
 
-trace_export::Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
-                                            std::int64_t base_ns) const {
-  trace_export::Placement to{pid, zero_ns(p) - base_ns, base_ns};
+Placement TimeAxis::placement(const read::Process& p, std::int64_t pid,
+                              std::int64_t base_ns) const {
+  Placement to{pid, zero_ns(p) - base_ns, base_ns};
   if (!aligned()) return to;
   const job::Hosts& hosts = meetings_->hosts();
   const std::size_t host = hosts.of(p);
@@ -54,13 +54,13 @@ trace_export::Placement TimeAxis::placement(const read::Process& p, std::int64_t
   return to;
 }
 
-std::vector<trace_export::HostClock> TimeAxis::clocks() const {
-  std::vector<trace_export::HostClock> all;
+std::vector<HostClock> TimeAxis::clocks() const {
+  std::vector<HostClock> all;
   if (!aligned()) return all;
   const auto& hosts = meetings_->hosts().all();
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     const align::HostClock& c = found_->clocks.hosts()[h];
-    trace_export::HostClock clock{.host = hosts[h].name};
+    HostClock clock{.host = hosts[h].name};
     for (const read::Process* p : hosts[h].processes) {
       if (p->header.rank) clock.ranks.push_back(*p->header.rank);
     }
@@ -110,4 +110,4 @@ std::string TimeAxis::sentence() const {
   return said;
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

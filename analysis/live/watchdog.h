@@ -9,24 +9,24 @@
 #include <string>
 #include <vector>
 
-#include "cli/look.h"
 #include "diagnose/diagnose.h"
+#include "live/look.h"
 #include "live/on_finding.h"
 #include "live/rank.h"
 #include "live/signals.h"
 
-namespace tprof::cli {
+namespace tprof::live {
 
 struct Watched {
   std::filesystem::path folder;
-  Choice choice;
+  job::Choice choice;
   std::string command;
   std::chrono::nanoseconds stuck_after;
   // Called for each finding before the command is run for it.
   std::function<void(const diagnose::Finding&)> tell;
   // True if the command is for this finding. Empty: it is for all.
   std::function<bool(const diagnose::Finding&)> wanted{};
-  std::function<bool(const live::Target&)> is_ours{};
+  std::function<bool(const Target&)> is_ours{};
 };
 
 class Watchdog {
@@ -40,7 +40,7 @@ class Watchdog {
 
   // Looks every `interval`, or less often if looking takes long. Returns false if a signal ended
   // it.
-  bool look_until_over(live::Signals& signals, std::chrono::nanoseconds interval);
+  bool look_until_over(Signals& signals, std::chrono::nanoseconds interval);
   // Returns the interval that is needed to find stuck calls in time.
   std::chrono::nanoseconds often_enough() const;
 
@@ -50,8 +50,8 @@ class Watchdog {
   diagnose::Diagnosed check(bool lines) const;
   bool may_be_stuck();
   void tell_new(bool over);
-  void tell(diagnose::Kind kind, const std::vector<live::ToTell>& findings);
-  std::vector<live::Target> targets_of(const diagnose::Finding& finding) const;
+  void tell(diagnose::Kind kind, const std::vector<ToTell>& findings);
+  std::vector<Target> targets_of(const diagnose::Finding& finding) const;
 
   const Watched watched_;
   const sigset_t mask_;
@@ -62,7 +62,7 @@ class Watchdog {
   struct Found {
     Clock::time_point since;  // every look since then found one
     std::vector<std::vector<std::int64_t>> ranks;
-    std::vector<live::ToTell> to_tell;
+    std::vector<ToTell> to_tell;
   };
   std::map<diagnose::Kind, Found> found_;
   struct Progress {
@@ -72,4 +72,4 @@ class Watchdog {
   std::map<std::int64_t, Progress> progress_;  // by pid
 };
 
-}  // namespace tprof::cli
+}  // namespace tprof::live

@@ -1,9 +1,9 @@
-#include "cli/look.h"
+#include "live/look.h"
 
 #include "live/rank.h"
 #include "read/error.h"
 
-namespace tprof::cli {
+namespace tprof::live {
 
 bool Look::over() const {
   return job && live::over(traces, job->processes);
@@ -11,7 +11,7 @@ bool Look::over() const {
 
 // A rank file exists before its first line does, so a file that can't be read yet is looked at
 // again.
-Look look_at(const std::filesystem::path& folder, const Choice& choice, read::Wanted wanted) {
+Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted) {
   if (!std::filesystem::is_directory(folder)) {
     throw read::BadInput(folder, "expected the folder of a job's rank files");
   }
@@ -20,11 +20,11 @@ Look look_at(const std::filesystem::path& folder, const Choice& choice, read::Wa
     look.traces = read::load_all(
         read::trace_files({folder}), [](std::size_t) {}, wanted);
     job::join_ids(look.traces.traces);
-    look.job = one_job(look.traces, choice);
+    look.job = job::one_job(look.traces, choice);
   } catch (const read::BadInput& e) {
     look.why = e.what();
   }
   return look;
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::live

@@ -1,4 +1,4 @@
-#include "cli/other_clocks.h"
+#include "export/other_clocks.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "read/events.h"
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 namespace {
 
 struct Call {
@@ -94,7 +94,7 @@ std::vector<std::vector<align::Stay>> stretches(const Calls& calls,
   return all;
 }
 
-trace_export::OtherClock clock_of(const Marked& marked, const Calls& calls) {
+OtherClock clock_of(const Marked& marked, const Calls& calls) {
   if (!calls.readable) return {{}, "the lines of its rank can't be read"};
   std::bitset<kBucketCount> kinds;
   for (const align::Stay& s : marked.collectives) kinds.set(static_cast<std::size_t>(s.kind));
@@ -113,17 +113,17 @@ trace_export::OtherClock clock_of(const Marked& marked, const Calls& calls) {
 
 }  // namespace
 
-std::vector<trace_export::OtherClock> other_clocks(const std::vector<Marked>& marked,
-                                                   const read::Traces& traces) {
+std::vector<OtherClock> other_clocks(const std::vector<Marked>& marked,
+                                     const read::Traces& traces) {
   const auto calls = calls_of(marked, traces);
-  std::vector<trace_export::OtherClock> clocks;
+  std::vector<OtherClock> clocks;
   for (const Marked& m : marked) {
     const auto of = calls.find(m.process);
     clocks.push_back(m.collectives.empty() || of == calls.end()
-                         ? trace_export::OtherClock{{}, "it marks no collective"}
+                         ? OtherClock{{}, "it marks no collective"}
                          : clock_of(m, of->second));
   }
   return clocks;
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

@@ -1,15 +1,14 @@
 // Takes one look at a job that may still run, in a folder that may still be empty.
 #pragma once
 
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "cli/input.h"
+#include "job/choice.h"
+#include "read/load.h"
 
-namespace tprof::cli {
+namespace tprof::live {
 
 struct Look {
   read::Traces traces;
@@ -20,11 +19,6 @@ struct Look {
 };
 
 // Throws BadInput if that is no folder.
-Look look_at(const std::filesystem::path& folder, const Choice& choice, read::Wanted wanted);
+Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted);
 
-// Converts the seconds of an option.
-inline std::chrono::nanoseconds seconds(double s) {
-  return std::chrono::nanoseconds(std::llround(s * 1e9));
-}
-
-}  // namespace tprof::cli
+}  // namespace tprof::live

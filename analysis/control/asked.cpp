@@ -1,4 +1,4 @@
-#include "live/asked.h"
+#include "control/asked.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,7 +13,7 @@
 #include "read/error.h"
 #include "read/ring_file.h"
 
-namespace tprof::live {
+namespace tprof::control {
 namespace {
 
 void check(const std::filesystem::path& path) {
@@ -86,4 +86,4 @@ Obeyed Asked::answer() const {
   return head_->control.result;
 }
 
-}  // namespace tprof::live
+}  // namespace tprof::control

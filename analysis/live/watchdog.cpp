@@ -1,4 +1,4 @@
-#include "cli/watchdog.h"
+#include "live/watchdog.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "text/text.h"
 
-namespace tprof::cli {
+namespace tprof::live {
 namespace {
 
 // True for kinds that are told when two looks have found the same. One look is not enough, since a
@@ -37,7 +37,7 @@ bool Watchdog::may_be_stuck() {
   const auto now = Clock::now();
   bool may = false;
   std::map<std::int64_t, Progress> progress;
-  for (const live::Rank& rank : live::ranks_of(look_.traces, look_.job->processes)) {
+  for (const Rank& rank : ranks_of(look_.traces, look_.job->processes)) {
     if (rank.process->end != read::End::running) continue;
     const std::int64_t pid = rank.process->header.pid;
     const auto before = progress_.find(pid);
@@ -68,13 +68,13 @@ bool Watchdog::look() {
   return over;
 }
 
-bool Watchdog::look_until_over(live::Signals& signals, std::chrono::nanoseconds interval) {
+bool Watchdog::look_until_over(Signals& signals, std::chrono::nanoseconds interval) {
   constexpr int kShare = 20;  // looking takes at most one part in so many of a core
   for (;;) {
     const auto before = cpu_time();
     if (look()) return true;
     const auto took = cpu_time() - before;
-    if (signals.wait(std::max(interval, kShare * took)) == live::Woken::end) return false;
+    if (signals.wait(std::max(interval, kShare * took)) == Woken::end) return false;
   }
 }
 
@@ -106,24 +106,24 @@ void Watchdog::tell_new(bool over) {
   found_ = std::move(found);
 }
 
-std::vector<live::Target> Watchdog::targets_of(const diagnose::Finding& f) const {
-  std::vector<live::Target> targets = live::targets_of(f, *look_.job);
+std::vector<Target> Watchdog::targets_of(const diagnose::Finding& f) const {
+  std::vector<Target> targets = live::targets_of(f, *look_.job);
   if (watched_.is_ours) {
-    std::erase_if(targets, [&](const live::Target& t) { return !watched_.is_ours(t); });
+    std::erase_if(targets, [&](const Target& t) { return !watched_.is_ours(t); });
   }
   return targets;
 }
 
-void Watchdog::tell(diagnose::Kind kind, const std::vector<live::ToTell>& findings) {
+void Watchdog::tell(diagnose::Kind kind, const std::vector<ToTell>& findings) {
   const bool nobodys =
-      std::ranges::all_of(findings, [](const live::ToTell& f) { return f.targets.empty(); });
+      std::ranges::all_of(findings, [](const ToTell& f) { return f.targets.empty(); });
   if (watched_.is_ours && nobodys) return;
   told_.insert(kind);
-  for (const live::ToTell& f : findings) watched_.tell(*f.finding);
-  if (!live::run_for(watched_.command, findings, mask_)) {
+  for (const ToTell& f : findings) watched_.tell(*f.finding);
+  if (!run_for(watched_.command, findings, mask_)) {
     fmt::print(stderr, "tprof: no process of it runs here, so this was not run: {}\n",
                text::printable(watched_.command));
   }
 }
 
-}  // namespace tprof::cli
+}  // namespace tprof::live

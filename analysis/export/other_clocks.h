@@ -8,7 +8,7 @@
 #include "read/folder.h"
 #include "read/process.h"
 
-namespace tprof::cli {
+namespace tprof::trace_export {
 
 // The collectives that a trace marks, by CLOCK_REALTIME.
 struct Marked {
@@ -17,7 +17,6 @@ struct Marked {
 };
 
 // Returns the clock of each. Reads the lines of processes whose collectives are marked.
-std::vector<trace_export::OtherClock> other_clocks(const std::vector<Marked>& marked,
-                                                   const read::Traces& traces);
+std::vector<OtherClock> other_clocks(const std::vector<Marked>& marked, const read::Traces& traces);
 
-}  // namespace tprof::cli
+}  // namespace tprof::trace_export

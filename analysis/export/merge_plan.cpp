@@ -1,0 +1,114 @@
+#include "export/merge_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "diagnose/names.h"
+
+namespace tprof::trace_export {
+namespace {
+
+// Returns the step that a moment of a rank is in, and the epoch. The epoch is how often the
+// program's step numbers had begun again. If they never do, it is how often the counts had been
+// reset.
+std::string position(const steps::Found& found, const read::Process& p, std::int64_t ts_ns) {
+  const steps::Interval* step = steps::interval_of(found, &p, ts_ns);
+  std::optional<std::int64_t> epoch;
+  if (found.counted_on && step != nullptr) {
+    epoch = step->epoch;
+  } else if (!found.counted_on && !p.epoch_ends.empty()) {
+    epoch = std::ranges::count_if(p.epoch_ends,
+                                  [&](const read::Ledger& end) { return end.ts_ns <= ts_ns; });
+  }
+  std::string out;
+  if (step != nullptr) out = fmt::format(R"("step":{})", step->step);
+  if (epoch) out += fmt::format(R"({}"epoch":{})", out.empty() ? "" : ",", *epoch);
+  return out;
+}
+
+std::int64_t first_index(const Part& part) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const Member& m : part.members) {
+    if (m.to) first = std::min(first, m.sort_index);
+  }
+  return first;
+}
+
+}  // namespace
+
+Members placements(const job::Job& job, const TimeAxis& axis,
+                   const std::vector<const read::Process*>& chosen,
+                   const std::vector<OtherFile>& others) {
+  std::int64_t base = axis.base_ns(chosen);
+  for (const OtherFile& other : others) {
+    base = std::min(base, axis.zero_ns(*other.process) + other.begin_ns);
+  }
+  std::int64_t next_pid = std::max(job.world_size.value_or(0), std::int64_t{1});
+  if (!job.ranks.empty()) next_pid = std::max(next_pid, job.ranks.back() + 1);
+  std::set<std::int64_t> used;
+  Members members;
+  for (const read::Process* p : chosen) {
+    const read::Header& h = p->header;
+    const bool by_rank = h.rank && used.insert(*h.rank).second;
+    const std::int64_t pid = by_rank ? *h.rank : next_pid++;
+    const std::string title = p->lanes > 1 ? diagnose::name_of(*p)
+                              : by_rank    ? fmt::format("rank {}", *h.rank)
+                              : h.rank     ? fmt::format("rank {}, pid {}", *h.rank, h.pid)
+                                           : fmt::format("pid {}", h.pid);
+    members[p] = {p, axis.placement(*p, pid, base),
+                  h.host.empty() ? title : title + " on " + h.host,
+                  static_cast<std::int64_t>(members.size())};
+  }
+  return members;
+}
+
+void add_positions(Members& members, const steps::Found& found) {
+  for (auto& [process, member] : members) {
+    if (!member.to) continue;
+    member.to->position = [&found, p = process](std::int64_t ts_ns) {
+      return position(found, *p, ts_ns);
+    };
+  }
+}
+
+std::vector<Part> parts_of(const read::Traces& traces, const Members& members) {
+  std::vector<Part> parts;
+  for (const read::Trace& trace : traces.traces) {
+    Part part{&trace, {}};
+    bool any = false;
+    for (const read::Process& p : trace.processes) {
+      const auto found = members.find(&p);
+      any = any || found != members.end();
+      part.members.push_back(found == members.end() ? Member{&p, {}, {}, 0} : found->second);
+    }
+    if (any) parts.push_back(std::move(part));
+  }
+  std::ranges::stable_sort(parts, {}, first_index);
+  return parts;
+}
+
+std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& members) {
+  std::vector<Beside> all;
+  for (const OtherFile& other : others) {
+    const auto member = members.find(other.process);
+    if (member == members.end()) continue;
+    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, except for its shift.
+    const std::int64_t shift_ns = other.clock.shift ? other.clock.shift->ns : 0;
+    const std::int64_t zero_ns = other.process->header.base_time_ns - shift_ns;
+    Placement to = *member->second.to;
+    to.shift_ns -= zero_ns;
+    to.position = nullptr;
+    if (to.drift_ns) {
+      to.drift_ns = [drift_ns = to.drift_ns, zero_ns](std::int64_t ns) {
+        return drift_ns(ns - zero_ns);
+      };
+    }
+    all.push_back({other.file, std::move(to), other.clock});
+  }
+  return all;
+}
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,30 @@
+// Plans a merged trace: where each process goes, and what is written beside it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "export/chrome.h"
+#include "export/other_files.h"
+#include "export/time_axis.h"
+#include "steps/found.h"
+
+namespace tprof::trace_export {
+
+using Members = std::map<const read::Process*, Member>;
+
+// Decides where each process goes: its rank is its pid. Further processes of a rank, and those
+// without one, get pids after the last rank.
+Members placements(const job::Job& job, const TimeAxis& axis,
+                   const std::vector<const read::Process*>& chosen,
+                   const std::vector<OtherFile>& others);
+
+// Makes each event tell its step and epoch. The members refer to `found` from here on.
+void add_positions(Members& members, const steps::Found& found);
+
+std::vector<Part> parts_of(const read::Traces& traces, const Members& members);
+
+// Returns the traces of those processes that are left.
+std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& members);
+
+}  // namespace tprof::trace_export

@@ -1,0 +1,27 @@
+// Watches over the processes of `tprof run`'s command, in a process of its own, which their signals
+// and their ends don't affect.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace tprof::launch {
+
+// Watches until it is destroyed, and runs the command for ranks that hang. Does nothing if the
+// command is empty.
+class StuckWatch {
+ public:
+  StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
+             const std::filesystem::path& folder, const std::string& run_id);
+  StuckWatch(const StuckWatch&) = delete;
+  StuckWatch& operator=(const StuckWatch&) = delete;
+  ~StuckWatch();
+
+ private:
+  pid_t child_ = 0;
+};
+
+}  // namespace tprof::launch

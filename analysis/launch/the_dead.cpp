@@ -1,0 +1,55 @@
+#include "launch/the_dead.h"
+
+#include <fmt/format.h>
+
+#include "read/error.h"
+#include "read/load.h"
+#include "read/ring_file.h"
+#include "recover/recover.h"
+#include "text/text.h"
+
+namespace tprof::launch {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Completes rank files whose processes were killed, before this host's temporary folder goes.
+void recover_dead(const fs::path& rank_file, const std::string& run_id) {
+  try {
+    const auto header = read::beginning_of(rank_file).header;
+    if (header && header->run_id == run_id) recover::recover(rank_file, false);
+  } catch (const read::NotATrace&) {  // the summary says so
+  } catch (const read::BadInput& e) {
+    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+  }
+}
+
+// Gives back memory of the node that nobody has asked for since. It is other jobs', so nothing is
+// said.
+void give_back(const read::LeftRing& left) {
+  try {
+    if (left.has_rank_file()) {
+      recover::recover(left.rank_file, false);
+    } else {
+      fs::remove(left.ring);
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace
+
+void finish_the_dead(const fs::path& folder, const std::string& run_id) {
+  constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
+  for (const read::LeftRing& left : read::left_rings(folder)) {
+    std::error_code error;
+    if (left.silent_ns > kForgottenNs) {
+      give_back(left);
+    } else if (left.has_rank_file() && fs::equivalent(left.folder, folder, error)) {
+      recover_dead(left.rank_file, run_id);
+    }
+  }
+}
+
+}  // namespace tprof::launch
