@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "report/steps.h"
 #include "report/views.h"
 
 namespace tprof::report {
@@ -37,8 +36,8 @@ constexpr ByRow kRows[] = {
     {By::range, "range", "NVTX", "ranges", [](Options& o) { o.ranges = true; }, false,
      [](const Summary& s, For who) { return s.ranges ? Sections{section_of(*s.ranges, who)} : Sections(); }},
     {By::phase, "phase", "forward, backward", "rest", [](Options& o) { o.phases = true; }, true, phase_sections},
-    {By::step, "step", "", nullptr, [](Options& o) { o.steps = true; }, true,
-     [](const Summary& s, For) { return Sections{{"Steps", step_table(*s.steps, s.found)}}; }},
+    {By::step, "step", "", "steps", [](Options& o) { o.steps = true; }, true,
+     [](const Summary& s, For who) { return s.steps ? sections_of(*s.steps, s.found, who) : Sections(); }},
     {By::layer, "layer", "", "layers", [](Options& o) { o.layers = true; }, true,
      [](const Summary& s, For who) { return s.layers ? sections_of(*s.layers, s.found, who) : Sections(); }},
     {By::site, "site", "where in the program", "sites", [](Options& o) { o.sites = true; }, false,

@@ -1,5 +1,3 @@
-#include "report/durations.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +12,7 @@ namespace {
 using stats::Histogram;
 using stats::Samples;
 using stats::Spread;
-using text::duration;
-using text::Table;
 using text::thousands;
-using enum Table::Align;
 
 constexpr std::size_t kWidestBar = 50;
 
@@ -34,6 +29,7 @@ struct TimeRow {
   Spread time;
   Value ranks;             // how many, or which one
   bool sums_only = false;  // the spread is not known
+  const Samples* samples = nullptr;
   std::string bucket{};
   std::string operation{};
   bool on_device = false;
@@ -84,16 +80,26 @@ TimeRow row_of(const stats::OpTime& time) {
   return {.time = s.time, .ranks = s.ranks.size(), .on_device = time.on_device()};
 }
 
-std::string bins(const Histogram& h, const Samples& samples) {
+struct Bin {
+  std::uint64_t from_ns = 0;
+  std::uint64_t below_ns = 0;
+  std::uint64_t n = 0;
+  std::string bar{};
+};
+
+Sheet bins(const Histogram& h, const Samples& samples) {
+  const std::vector<Column<Bin>> columns = {{"from", nullptr, Unit::ns, &Bin::from_ns},
+                                            {"below", nullptr, Unit::ns, &Bin::below_ns},
+                                            {"n", nullptr, Unit::count, &Bin::n},
+                                            {"", nullptr, Unit::text, &Bin::bar}};
   const std::uint64_t most = std::ranges::max(samples.bins);
-  Table table({{"from", right}, {"below", right}, {"n", right}, {"", left}});
+  std::vector<Bin> all;
   for (std::size_t i = 0; i < samples.bins.size(); ++i) {
     const double part = static_cast<double>(samples.bins[i]) / static_cast<double>(most);
     const auto bar = static_cast<std::size_t>(std::ceil(part * kWidestBar));
-    table.row({duration(h.edges_ns[i]), duration(h.edges_ns[i + 1]), thousands(samples.bins[i]),
-               std::string(bar, '#')});
+    all.push_back({h.edges_ns[i], h.edges_ns[i + 1], samples.bins[i], std::string(bar, '#')});
   }
-  return table.str();
+  return sheet(columns, all, For::people);
 }
 
 std::string notes(const Histogram& h) {
@@ -119,7 +125,13 @@ std::string notes(const Histogram& h) {
   return out;
 }
 
-}  // namespace
+std::vector<TimeRow> rank_rows(const Histogram& h) {
+  std::vector<TimeRow> rows;
+  for (const auto& [rank, samples] : h.ranks) {
+    rows.push_back({samples.time, or_unknown(rank), h.of_counts, &samples});
+  }
+  return rows;
+}
 
 std::string heading(const Histogram& h) {
   const std::string name = text::printable(h.name);
@@ -127,36 +139,44 @@ std::string heading(const Histogram& h) {
   return fmt::format("Durations of {}, time on the {}", name, place(h.on_device));
 }
 
-std::string to_text(const Histogram& h, bool per_rank) {
-  std::string out = table_text(hist_columns("ranks", nullptr), std::vector{row_of(h)}) + "\n" +
-                    bins(h, h.all) + notes(h);
-  if (!per_rank) return out;
-  const std::vector<Column<TimeRow>> columns = hist_columns("rank", nullptr);
-  for (const auto& [rank, samples] : h.ranks) {
-    const std::vector<TimeRow> row = {{samples.time, or_unknown(rank), h.of_counts}};
-    out += "\n" + table_text(columns, row) + "\n" + bins(h, samples);
-  }
-  return out;
+Section for_programs(const Histogram& h) {
+  Section of = {.at = "/ranks",
+                .facts = {{"name", h.name},
+                          {"kind", kind_name(h.kind)},
+                          {"from", place(h.on_device)},
+                          {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
+                          {"shared", h.on_device ? h.shared : 0},
+                          {"scale", h.log_scaled ? "log" : "linear"},
+                          {"edges_ns", h.edges_ns},
+                          {"bins", h.all.bins}}};
+  of.facts.update(row_json(hist_columns("ranks", "rank_count"), row_of(h)));
+  std::vector<Column<TimeRow>> columns = hist_columns("rank", "rank");
+  columns.push_back(
+      {nullptr, "bins", Unit::text, [](const TimeRow& r) { return Json(r.samples->bins); }});
+  of.table = sheet(columns, rank_rows(h), For::programs);
+  return of;
 }
 
-Json to_json(const Histogram& h) {
-  Json j = {{"name", h.name},
-            {"kind", kind_name(h.kind)},
-            {"from", place(h.on_device)},
-            {"looked", h.kind == Histogram::Kind::range ? Json() : Json(h.looked)},
-            {"shared", h.on_device ? h.shared : 0}};
-  j.update(row_json(hist_columns(nullptr, "rank_count"), row_of(h)));
-  j["scale"] = h.log_scaled ? "log" : "linear";
-  j["edges_ns"] = h.edges_ns;
-  j["bins"] = h.all.bins;
-  const std::vector<Column<TimeRow>> columns = hist_columns(nullptr, "rank");
-  Json& ranks = j["ranks"] = Json::array();
-  for (const auto& [rank, samples] : h.ranks) {
-    Json of = row_json(columns, TimeRow{samples.time, or_unknown(rank), h.of_counts});
-    of["bins"] = samples.bins;
-    ranks.push_back(std::move(of));
+// Each rank's row stands above its bins.
+std::vector<Section> for_people(const Histogram& h, bool per_rank) {
+  const auto rows = [](const char* ranks, const TimeRow& row) {
+    return sheet(hist_columns(ranks, nullptr), std::vector{row}, For::people);
+  };
+  std::vector<Section> all = {{.title = heading(h), .table = rows("ranks", row_of(h))},
+                              {.lead = "\n", .table = bins(h, h.all), .notes = notes(h)}};
+  if (!per_rank) return all;
+  for (const TimeRow& row : rank_rows(h)) {
+    all.push_back({.lead = "\n", .table = rows("rank", row)});
+    all.push_back({.lead = "\n", .table = bins(h, *row.samples)});
   }
-  return j;
+  return all;
+}
+
+}  // namespace
+
+std::vector<Section> sections_of(const Histogram& h, bool per_rank, For who) {
+  if (who == For::people) return for_people(h, per_rank);
+  return {for_programs(h)};
 }
 
 Section section_of(const stats::OpTimes& times, std::uint64_t all) {
@@ -186,7 +206,7 @@ Section section_of(const stats::OpTimes& times, std::uint64_t all) {
   return of;
 }
 
-Json to_json(const stats::OpTimes& times, const stats::OpKey& key) {
+Json times_of(const stats::OpTimes& times, const stats::OpKey& key) {
   const auto found = times.find(key);
   if (found == times.end()) return nullptr;
   static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation

@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "report/durations.h"
 #include "report/figures.h"
 #include "report/table.h"
 
@@ -87,7 +86,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
                 [](const OpRow& r) { return r.amounts.host_ns_max; }}});
   if (s.op_times) {
     all.push_back({nullptr, "times", Unit::text,
-                   [&times = *s.op_times](const OpRow& r) { return to_json(times, r.key); }});
+                   [&times = *s.op_times](const OpRow& r) { return times_of(times, r.key); }});
   }
   return all;
 }
@@ -127,10 +126,10 @@ Section operation_section(const stats::Summary& s, const char* heading, Beside b
   return of;
 }
 
-Json operations_json(const stats::Summary& s) {
+Section operation_section(const stats::Summary& s) {
   std::vector<OpRow> rows;
   for (const auto& [key, a] : s.ops) rows.push_back({key, "", a, stats::busbw(key, a)});
-  return table_json(op_columns(s, Beside::nothing, false), rows);
+  return {.table = sheet(op_columns(s, Beside::nothing, false), rows, For::programs), .at = ""};
 }
 
 }  // namespace tprof::report

@@ -11,11 +11,11 @@ std::string to_text(Section s) {
   return out + s.notes;
 }
 
-void put(Json& to, const char* key, const Section& s) {
+void put(Json& to, const char* key, Section s) {
   if (!s.at) return;
   const Json::json_pointer at("/" + std::string(key) + *s.at);
   if (!s.facts.is_null()) to[at.parent_pointer()].update(s.facts);
-  to[at] = to_json(s.table);
+  to[at] = to_json(std::move(s.table), s.shape);
 }
 
 }  // namespace tprof::report

@@ -16,12 +16,13 @@ struct Section {
   std::string notes{};
   // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
   std::optional<std::string> at{};
+  Shape shape = Shape::rows;
   Json facts{};  // for programs: what stands beside the table
   std::size_t most = SIZE_MAX;
   const char* names = "";
 };
 
 std::string to_text(Section section);
-void put(Json& to, const char* key, const Section& section);
+void put(Json& to, const char* key, Section section);
 
 }  // namespace tprof::report

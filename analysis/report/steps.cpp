@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
+#include <map>
+#include <utility>
 
-#include "report/json.h"
+#include "report/figures.h"
+#include "report/views.h"
 #include "text/text.h"
 
 namespace tprof::report {
@@ -24,14 +26,51 @@ std::uint64_t quantile(const std::vector<std::uint64_t>& sorted, std::size_t per
   return sorted[(percent * (sorted.size() - 1) + 99) / 100];
 }
 
-void add_row(text::Table& table, std::string_view bucket, const char* what,
-             const StepTotals& totals, const std::function<std::uint64_t(const StepFigures&)>& pick,
-             const std::function<std::string(std::uint64_t)>& as_text) {
-  std::vector<std::uint64_t> values;
-  for (const StepFigures& s : totals.steps) values.push_back(pick(s));
-  std::ranges::sort(values);
-  table.row({std::string(bucket), what, as_text(values.front()), as_text(quantile(values, 50)),
-             as_text(quantile(values, 99)), as_text(values.back())});
+// A figure of the steps, whose values are sorted.
+struct StepRow {
+  std::string bucket;
+  std::string what;
+  Unit unit = Unit::count;
+  std::vector<std::uint64_t> values{};
+
+  Measure at(std::size_t percent) const { return {quantile(values, percent), unit}; }
+};
+
+std::vector<Column<StepRow>> figure_columns() {
+  return {{"of a step", nullptr, Unit::text, &StepRow::bucket},
+          {"", nullptr, Unit::text, &StepRow::what},
+          {"min", nullptr, Unit::number, [](const StepRow& r) { return r.at(0); }},
+          {"median", nullptr, Unit::number, [](const StepRow& r) { return r.at(50); }},
+          {"p99", nullptr, Unit::number, [](const StepRow& r) { return r.at(99); }},
+          {"max", nullptr, Unit::number, [](const StepRow& r) { return r.at(100); }}};
+}
+
+template <typename Pick>
+StepRow row_of(const StepTotals& totals, std::string_view bucket, const char* what, Unit unit,
+               const Pick& pick) {
+  StepRow row{std::string(bucket), what, unit};
+  for (const StepFigures& s : totals.steps) row.values.push_back(pick(s));
+  std::ranges::sort(row.values);
+  return row;
+}
+
+std::vector<StepRow> rows_of(const StepTotals& totals) {
+  std::vector<StepRow> rows = {row_of(totals, "", "time", Unit::ns, [](const StepFigures& s) {
+    return static_cast<std::uint64_t>(s.to_ns - s.from_ns);
+  })};
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    const bool any = std::ranges::any_of(
+        totals.steps, [b](const StepFigures& s) { return s.buckets[b].calls != 0; });
+    if (!any) continue;
+    const auto of = [b](auto member) {
+      return [b, member](const StepFigures& s) { return s.buckets[b].*member; };
+    };
+    rows.push_back(
+        row_of(totals, kBuckets[b].name, "calls", Unit::count, of(&read::Amounts::calls)));
+    rows.push_back(row_of(totals, "", "bytes", Unit::bytes, of(&read::Amounts::bytes)));
+    rows.push_back(row_of(totals, "", "host time", Unit::ns, of(&read::Amounts::host_ns)));
+  }
+  return rows;
 }
 
 std::string difference(const Odd& odd) {
@@ -63,6 +102,70 @@ std::string odd_text(const StepTotals& totals) {
   return out;
 }
 
+// How a step's calls differ from those of most.
+using Difference = std::pair<stats::SizeKey, std::int64_t>;
+using Differences = std::map<std::int64_t, std::vector<Difference>>;
+
+Differences differences_of(const StepTotals& totals) {
+  Differences all;
+  for (const Odd& o : stats::odd_ones(totals.steps)) {
+    for (const std::int64_t step : o.steps) all[step].assign(o.more.begin(), o.more.end());
+  }
+  return all;
+}
+
+Json differences_json(const std::vector<Difference>& of_step) {
+  static const std::vector<Column<Difference>> kColumns = {
+      {nullptr, "bucket", Unit::text,
+       [](const Difference& d) { return std::string(bucket_name(d.first.bucket)); }},
+      {nullptr, "bytes", Unit::bytes, [](const Difference& d) { return d.first.bytes; }},
+      {nullptr, "at_least", Unit::text, [](const Difference& d) { return Json(d.first.at_least); }},
+      {nullptr, "more_calls", Unit::number, [](const Difference& d) { return d.second; }}};
+  return table_json(kColumns, of_step);
+}
+
+Json buckets_json(const stats::Buckets& buckets) {
+  static const auto kColumns = [] {
+    std::vector<Column<BucketRow>> all = {{nullptr, "bucket", Unit::text, &BucketRow::bucket}};
+    append(all, call_columns<BucketRow>());
+    all.push_back(figure<BucketRow>(nullptr, "host_ns", Unit::ns, &read::Amounts::host_ns));
+    return all;
+  }();
+  std::vector<BucketRow> rows;
+  add_rows(rows, "", buckets);
+  return to_json(sheet(kColumns, rows, For::programs), Shape::members);
+}
+
+// Each step by itself, and how they were found.
+Section every_step(const StepTotals& totals, const steps::Found& found) {
+  const bool none = found.how == steps::How::none;
+  const auto if_found = [&](auto fact) { return none ? Json() : Json(fact); };
+  std::vector<std::string> unknown = found.unknown;
+  if (none) unknown.insert(unknown.begin(), found.why);
+  Section of = {
+      .at = "",
+      .shape = none ? Shape::row : Shape::rows,
+      .facts = {{"steps_found", if_found(found.how == steps::How::mark ? "mark" : "period")},
+                {"steps_exact", if_found(found.exact)},
+                {"steps_whole", if_found(found.whole_steps)},
+                {"steps_counted_on", if_found(found.counted_on)},
+                {"steps_unknown", unknown}}};
+  if (none) return of;
+  const Differences differences = differences_of(totals);
+  const std::vector<Column<StepFigures>> columns = {
+      {nullptr, "step", Unit::number, &StepFigures::step},
+      {nullptr, "ts", Unit::number, &StepFigures::from_ns},
+      {nullptr, "dur", Unit::number, [](const StepFigures& s) { return s.to_ns - s.from_ns; }},
+      {nullptr, "buckets", Unit::text,
+       [](const StepFigures& s) { return buckets_json(s.buckets); }},
+      {nullptr, "differs", Unit::text, [&](const StepFigures& s) {
+         const auto of_step = differences.find(s.step);
+         return of_step == differences.end() ? Json::array() : differences_json(of_step->second);
+       }}};
+  of.table = sheet(columns, totals.steps, For::programs);
+  return of;
+}
+
 }  // namespace
 
 std::string named(const stats::StepRange& steps) {
@@ -91,77 +194,16 @@ std::string how_found(const steps::Found& found) {
   return out;
 }
 
-std::string step_table(const StepTotals& totals, const steps::Found& found) {
-  std::string out = how_found(found);
+std::vector<Section> sections_of(const StepTotals& totals, const steps::Found& found, For who) {
+  if (who == For::programs) return {every_step(totals, found)};
+  Section of = {.title = "Steps", .lead = how_found(found)};
   if (found.how != steps::How::none && totals.steps.size() != found.steps.size()) {
-    out += fmt::format("  {} of them are shown.\n", thousands(totals.steps.size()));
+    of.lead += fmt::format("  {} of them are shown.\n", thousands(totals.steps.size()));
   }
-  if (totals.steps.empty()) return out;
-  using enum text::Table::Align;
-  text::Table table({{"of a step", left},
-                     {"", left},
-                     {"min", right},
-                     {"median", right},
-                     {"p99", right},
-                     {"max", right}});
-  const auto duration = [](std::uint64_t ns) { return text::duration(ns); };
-  add_row(
-      table, "", "time", totals,
-      [](const StepFigures& s) { return static_cast<std::uint64_t>(s.to_ns - s.from_ns); },
-      duration);
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    const bool any = std::ranges::any_of(
-        totals.steps, [b](const StepFigures& s) { return s.buckets[b].calls != 0; });
-    if (!any) continue;
-    const auto of = [b](auto member) {
-      return [b, member](const StepFigures& s) { return s.buckets[b].*member; };
-    };
-    add_row(table, kBuckets[b].name, "calls", totals, of(&read::Amounts::calls), thousands);
-    add_row(table, "", "bytes", totals, of(&read::Amounts::bytes), text::bytes);
-    add_row(table, "", "host time", totals, of(&read::Amounts::host_ns), duration);
-  }
-  return out + table.str() + odd_text(totals);
-}
-
-void add_steps(Json& to, const StepTotals& totals, const steps::Found& found) {
-  constexpr const char* kHow[] = {nullptr, "mark", "period"};
-  const char* how = kHow[static_cast<int>(found.how)];
-  to["steps_found"] = how == nullptr ? Json() : Json(how);
-  to["steps_exact"] = how == nullptr ? Json() : Json(found.exact);
-  to["steps_whole"] = how == nullptr ? Json() : Json(found.whole_steps);
-  to["steps_counted_on"] = how == nullptr ? Json() : Json(found.counted_on);
-  std::vector<std::string> notes = found.unknown;
-  if (how == nullptr) notes.insert(notes.begin(), found.why);
-  to["steps_unknown"] = notes;
-  Json& steps = to["steps"] = how == nullptr ? Json() : Json::array();
-  std::map<std::int64_t, std::vector<std::pair<stats::SizeKey, std::int64_t>>> odd;
-  for (const Odd& o : stats::odd_ones(totals.steps)) {
-    for (const std::int64_t step : o.steps) odd[step].assign(o.more.begin(), o.more.end());
-  }
-  for (const StepFigures& s : totals.steps) {
-    Json buckets = Json::object();
-    for (std::size_t b = 0; b < kBucketCount; ++b) {
-      const read::Amounts& a = s.buckets[b];
-      if (a.calls == 0) continue;
-      buckets[std::string(kBuckets[b].name)] = {{"calls", a.calls},
-                                                {"count", a.count},
-                                                {"elements", a.elements},
-                                                {"bytes", a.bytes},
-                                                {"host_ns", a.host_ns}};
-    }
-    Json differs = Json::array();
-    for (const auto& [key, more] : odd[s.step]) {
-      differs.push_back({{"bucket", bucket_name(key.bucket)},
-                         {"bytes", key.bytes},
-                         {"at_least", key.at_least},
-                         {"more_calls", more}});
-    }
-    steps.push_back({{"step", s.step},
-                     {"ts", s.from_ns},
-                     {"dur", s.to_ns - s.from_ns},
-                     {"buckets", std::move(buckets)},
-                     {"differs", std::move(differs)}});
-  }
+  if (totals.steps.empty()) return {of};
+  of.table = sheet(figure_columns(), rows_of(totals), who);
+  of.notes = odd_text(totals);
+  return {of};
 }
 
 }  // namespace tprof::report

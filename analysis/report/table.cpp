@@ -51,20 +51,22 @@ std::string text_of(const Value& value, Unit unit) {
   }
   if (const auto* real = std::get_if<double>(&value)) return number_text(*real, unit);
   if (const auto* n = std::get_if<std::uint64_t>(&value)) return number_text(*n, unit);
+  if (const auto* own = std::get_if<Measure>(&value)) return number_text(own->n, own->unit);
   const std::int64_t n = std::get<std::int64_t>(value);
   if (unit == Unit::number) return std::to_string(n);
   return number_text(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0)), unit);
 }
 
-Json json_of(const Value& value, Unit unit) {
+Json json_of(Value&& value, Unit unit) {
   if (const auto* real = std::get_if<double>(&value)) {
     return unit == Unit::rate ? Json(*real) : Json(std::llround(*real));
   }
   if (const auto* n = std::get_if<std::int64_t>(&value)) return *n;
   if (const auto* n = std::get_if<std::uint64_t>(&value)) return *n;
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (auto* text = std::get_if<std::string>(&value)) return std::move(*text);
   if (const auto* share = std::get_if<Share>(&value)) return share->part;
-  if (const auto* json = std::get_if<Json>(&value)) return *json;
+  if (const auto* own = std::get_if<Measure>(&value)) return own->n;
+  if (auto* json = std::get_if<Json>(&value)) return std::move(*json);
   return nullptr;
 }
 
@@ -120,13 +122,38 @@ std::string to_text(Sheet sheet, std::size_t most, const char* names) {
   return out;
 }
 
-Json to_json(const Sheet& sheet) {
-  Json all = Json::array();
-  for (const std::vector<Value>& row : sheet.rows) {
-    Json& j = all.emplace_back(Json::object());
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const Head& head = sheet.heads[c];
-      j[head.name] = json_of(row[c], head.unit);
+Json to_json(Sheet sheet, Shape shape) {
+  Json all = shape == Shape::rows ? Json::array() : shape == Shape::row ? Json() : Json::object();
+  if (shape == Shape::columns) {
+    for (const Head& head : sheet.heads) all[head.name] = Json::array();
+  }
+  for (std::vector<Value>& values : sheet.rows) {
+    std::vector<Value> row = std::move(values);
+    std::size_t c = 0;
+    const auto object = [&] {
+      Json j = Json::object();
+      for (; c < row.size(); ++c) {
+        j[sheet.heads[c].name] = json_of(std::move(row[c]), sheet.heads[c].unit);
+      }
+      return j;
+    };
+    switch (shape) {
+      case Shape::rows:
+        all.push_back(object());
+        break;
+      case Shape::members: {
+        const std::string name = std::get<std::string>(row[c++]);
+        all[name] = object();
+        break;
+      }
+      case Shape::columns:
+        for (; c < row.size(); ++c) {
+          all[sheet.heads[c].name].push_back(json_of(std::move(row[c]), sheet.heads[c].unit));
+        }
+        break;
+      case Shape::row:
+        all = object();
+        break;
     }
   }
   return all;

@@ -38,12 +38,25 @@ enum class Show {
 
 enum class For { people, programs };
 
+// How programs get the rows.
+enum class Shape {
+  rows,     // an array of objects
+  members,  // an object of objects, each named by its first column
+  columns,  // an object of arrays, each named by its column
+  row,      // the object of the only row; null if there is none
+};
+
 struct Unknown {};  // "-" for people, null for programs
 struct Share {
   std::int64_t part = 0;
   std::int64_t whole = 0;
 };
-using Value = std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Share, Json>;
+struct Measure {  // in a unit of its own, where a column has several
+  std::uint64_t n = 0;
+  Unit unit = Unit::number;
+};
+using Value =
+    std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Share, Measure, Json>;
 
 struct Head {
   const char* name;  // the title or the key
@@ -87,7 +100,7 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
 // Draws the first `most` rows. `names` says what the others are, such as " names". Takes the sheet
 // by value to give back each row's memory once it is drawn: a table may have 100,000 rows.
 std::string to_text(Sheet sheet, std::size_t most = SIZE_MAX, const char* names = "");
-Json to_json(const Sheet& sheet);
+Json to_json(Sheet sheet, Shape shape = Shape::rows);
 
 template <typename Row>
 std::string table_text(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,

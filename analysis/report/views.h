@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/lateness.h"
@@ -13,8 +16,17 @@ namespace tprof::report {
 // The property that tells the rows of one operation apart.
 enum class Beside { size, nothing, communicator, dtype };
 Section operation_section(const stats::Summary& summary, const char* heading, Beside beside);
-// Returns each operation by itself: of a size, a dtype and a communicator.
-Json operations_json(const stats::Summary& summary);
+// Each operation by itself, of a size, a dtype and a communicator: for programs.
+Section operation_section(const stats::Summary& summary);
+// The times of one of them. Null if nothing is known of it.
+Json times_of(const stats::OpTimes& times, const stats::OpKey& key);
+
+// What all calls of each bucket were.
+Section bucket_section(const stats::Summary& summary, std::string title, For who);
+// The calls of the ranks: of all buckets, or of one of them. kBucketCount: of all together.
+Section rank_section(const stats::Summary& summary, For who, std::optional<std::size_t> bucket);
+// What of the buckets only programs see, each with its key.
+std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary& summary);
 
 // The times of operations, whatever their sizes, types and communicators. `all` is the number of
 // executed calls.
@@ -26,6 +38,9 @@ Section section_of(const std::vector<stats::CommSummary>& comms, For who);
 // `all` is the number of calls of the job, or of the steps that were asked for.
 Section section_of(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);
+std::vector<Section> sections_of(const stats::Histogram& histogram, bool per_rank, For who);
+std::vector<Section> sections_of(const stats::StepTotals& totals, const steps::Found& found,
+                                 For who);
 std::vector<Section> phase_sections(const stats::Summary& summary, For who);
 std::vector<Section> sections_of(const stats::Layers& layers, const steps::Found& found, For who);
 std::vector<Section> sections_of(const diagnose::Lateness& lateness, const steps::Found& found,

@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "report/figures.h"
+#include "report/views.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using read::Amounts;
+using text::thousands;
+
+constexpr const char* kAll = "ALL";
+constexpr const char* kObjects = "ALLGATHER_OBJ";
+
+// True if it is known of any copy of the bucket what the host's side was.
+bool any_host_memory(const stats::Summary& s, std::size_t bucket) {
+  for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+    const bool known = static_cast<HostMemory>(m) != HostMemory::unknown;
+    if (known && s.host_memory[m][bucket].calls != 0) return true;
+  }
+  return false;
+}
+
+// People see the buckets that have calls, and below them what these were.
+std::vector<BucketRow> shown_buckets(const stats::Summary& s) {
+  std::vector<BucketRow> rows;
+  const auto row = [&](std::string_view name, const Amounts& a) {
+    rows.push_back({std::string(name), "", a});
+  };
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (s.buckets[b].calls != 0) row(kBuckets[b].name, s.buckets[b]);
+    const bool gathers = static_cast<Bucket>(b) == Bucket::ALLGATHER;
+    if (gathers && s.object_gathers) row("  of objects", *s.object_gathers);
+    if (!any_host_memory(s, b)) continue;
+    for (const HostMemory kind :
+         {HostMemory::pageable, HostMemory::pinned, HostMemory::managed, HostMemory::unknown}) {
+      const auto m = static_cast<std::size_t>(kind);
+      const std::string_view name = host_memory_name(kind);
+      const Amounts& a = s.host_memory[m][b];
+      if (a.calls != 0) row(fmt::format("  {}", name.empty() ? "unknown" : name), a);
+    }
+  }
+  return rows;
+}
+
+std::vector<BucketRow> every_bucket(const stats::Summary& s) {
+  std::vector<BucketRow> rows;
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    rows.push_back({std::string(kBuckets[b].name), "", s.buckets[b]});
+  }
+  if (s.object_gathers) rows.push_back({kObjects, "", *s.object_gathers});
+  return rows;
+}
+
+std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
+  std::vector<Column<BucketRow>> columns = {{"bucket", "bucket", Unit::text, &BucketRow::label}};
+  append(columns, call_columns<BucketRow>());
+  append(columns, time_columns<BucketRow>());
+  append(columns, exposure_columns<BucketRow>());
+  append(columns,
+         {figure<BucketRow>(nullptr, "failed", Unit::count, &Amounts::failed),
+          figure<BucketRow>(nullptr, "unfinished", Unit::count, &Amounts::unfinished),
+          {"of bytes", nullptr, Unit::right_text,
+           [bytes = all.bytes](const BucketRow& r) { return ratio(r.amounts.bytes, bytes); }},
+          host_time_column<BucketRow>(),
+          device_time_column<BucketRow>("device time", nullptr)});
+  if (all.exposure_known != 0) columns.push_back(exposed_column<BucketRow>());
+  return columns;
+}
+
+std::string notes(const stats::Summary& s, const Amounts& all) {
+  std::string out;
+  if (all.exposure_known != 0) {
+    out += fmt::format(
+        "  exposed: the part of device time in which no computation ran on the device; known of {} "
+        "of {} timed calls\n",
+        thousands(all.exposure_known), thousands(all.device_timed));
+  }
+  if (s.compute.window_ns != 0 && !s.only_steps) {
+    out += fmt::format("  compute kernels: busy {} of {} of device time\n",
+                       ratio(s.compute.busy_ns, s.compute.window_ns),
+                       text::duration(s.compute.window_ns));
+  }
+  return out;
+}
+
+std::vector<Column<BucketRow>> rank_columns(bool timed) {
+  using Row = BucketRow;
+  std::vector<Column<Row>> all = {
+      {"rank", nullptr, Unit::text, &Row::label, Show::label},
+      {"bucket", nullptr, Unit::text, &Row::bucket},
+      figure<Row>("calls", "calls", Unit::count, &Amounts::calls),
+      figure<Row>("elements", "elements", Unit::count, &Amounts::elements),
+      figure<Row>("bytes", "bytes", Unit::bytes, &Amounts::bytes),
+      figure<Row>(nullptr, "host_ns", Unit::ns, &Amounts::host_ns)};
+  if (timed) {
+    append(all, {device_time_column<Row>("device time", nullptr), exposed_column<Row>()});
+  } else {
+    all.push_back(host_time_column<Row>());
+  }
+  return all;
+}
+
+void add_rank(std::vector<BucketRow>& to, std::int64_t rank, const stats::Buckets& totals,
+              std::optional<std::size_t> bucket) {
+  const std::string name = std::to_string(rank);
+  if (bucket) {
+    to.push_back({name, "", *bucket < kBucketCount ? totals[*bucket] : stats::sum(totals)});
+    return;
+  }
+  const std::size_t before = to.size();
+  add_rows(to, name, totals);
+  if (to.size() == before) to.push_back({name, "none", {}});
+}
+
+// An object with the figures of each row.
+Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& at) {
+  static const auto kColumns = [] {
+    std::vector<Column<BucketRow>> all = {{nullptr, "name", Unit::text, &BucketRow::label}};
+    append(all, call_columns<BucketRow>());
+    append(all, time_columns<BucketRow>());
+    append(all, exposure_columns<BucketRow>());
+    return all;
+  }();
+  return {.table = sheet(kColumns, rows, For::programs), .at = at, .shape = Shape::members};
+}
+
+}  // namespace
+
+Section bucket_section(const stats::Summary& s, std::string title, For who) {
+  const Amounts all = stats::sum(s.buckets);
+  std::vector<BucketRow> rows = who == For::people ? shown_buckets(s) : every_bucket(s);
+  rows.push_back({kAll, "", all});
+  return {.title = std::move(title),
+          .table = sheet(total_columns(all), rows, who),
+          .notes = notes(s, all),
+          .at = "",
+          .shape = Shape::members};
+}
+
+Section rank_section(const stats::Summary& s, For who, std::optional<std::size_t> bucket) {
+  const std::vector<Column<BucketRow>> columns =
+      rank_columns(stats::sum(s.buckets).device_timed != 0);
+  Section of = {.title = "Per rank", .table = sheet(columns, {}, who), .shape = Shape::columns};
+  if (bucket) {
+    of.at = fmt::format("/{}/per_rank", *bucket < kBucketCount ? kBuckets[*bucket].name : kAll);
+  }
+  constexpr std::size_t kAtOnce = 1024;  // rows are much larger than their cells
+  std::vector<BucketRow> rows;
+  const auto add = [&] {
+    std::ranges::move(sheet(columns, rows, who).rows, std::back_inserter(of.table.rows));
+    rows.clear();
+  };
+  stats::each_rank(s, [&](std::int64_t rank, const stats::Buckets& totals) {
+    add_rank(rows, rank, totals, bucket);
+    if (rows.size() >= kAtOnce) add();
+  });
+  add();
+  return of;
+}
+
+std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary& s) {
+  std::vector<std::pair<const char*, Section>> all;
+  if (!s.object_gathers) {
+    all.emplace_back("buckets", Section{.at = fmt::format("/{}", kObjects), .shape = Shape::row});
+  }
+  for (std::size_t p = 0; p < stats::kPhaseCount; ++p) {
+    std::vector<BucketRow> rows;
+    for (std::size_t b = 0; b < kBucketCount; ++b) {
+      if (s.phases[p][b].calls == 0) continue;
+      rows.push_back({std::string(kBuckets[b].name), "", s.phases[p][b]});
+    }
+    all.emplace_back("phases", figures_by_name(rows, fmt::format("/{}", stats::kPhaseNames[p])));
+  }
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (!stats::has_host_side(static_cast<Bucket>(b))) continue;
+    std::vector<BucketRow> rows;
+    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
+      const Amounts& a = s.host_memory[m][b];
+      if (a.calls != 0) rows.push_back({std::string(kHostMemoryNames[m]), "", a});
+    }
+    all.emplace_back("host_memory", figures_by_name(rows, fmt::format("/{}", kBuckets[b].name)));
+  }
+  return all;
+}
+
+}  // namespace tprof::report
