@@ -12,7 +12,7 @@
 #include "read/events.h"
 #include "read/json.h"
 #include "read/ring_file.h"
-#include "steps/step_lines.h"
+#include "read/step_line.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -122,7 +122,7 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
   };
   read::read_lines(part, {.event = call, .launch = call, .metadata = [&](const Line& line) {
                             if (!is_line(line.text, LineKind::step)) return;
-                            const steps::StepLine step = steps::parse_step_line(line.text);
+                            const read::StepLine step = read::parse_step_line(line.text);
                             row(step.to_ns,
                                 fmt::format("step {} ended, took {}", step.step,
                                             diagnose::duration(step.to_ns - step.from_ns)));

@@ -3,7 +3,7 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/json.h"
-#include "steps/step_lines.h"
+#include "read/step_line.h"
 
 namespace tprof::live {
 namespace {
@@ -26,7 +26,7 @@ std::optional<Step> last_step(const std::string& lines) {
   line = line.substr(0, line.find('\n'));
   line = line.substr(0, line.rfind('}') + 1);  // without its comma
   try {
-    const steps::StepLine step = steps::parse_step_line(line);
+    const read::StepLine step = read::parse_step_line(line);
     return Step{step.step, step.to_ns - step.from_ns};
   } catch (const read::Malformed&) {  // tprof check says where
     return std::nullopt;

@@ -44,6 +44,12 @@ bool may_be_repeated(const object& fields) {
 
 }  // namespace
 
+object object_in(simdjson::dom::parser& parser, std::string_view line) {
+  object o;
+  if (parser.parse(line.data(), line.size()).get(o) == simdjson::SUCCESS) return o;
+  throw Malformed("expected one JSON object on this line");
+}
+
 std::optional<element> InOrder::find(std::string_view key) const {
   const auto is_at = [&](const object::iterator& at) {
     if (at.key() != key) return false;

@@ -24,6 +24,9 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
+// Returns the object that a line is. Throws Malformed for anything else.
+object object_in(simdjson::dom::parser& parser, std::string_view line);
+
 // Missing and null are the same here: both mean that there is no value.
 std::optional<element> find(const object& o, std::string_view key);
 

@@ -46,12 +46,12 @@ std::string caller(const SiteKey& site, const symbols::Names& names) {
   if (!site.symbol.empty()) return site.object + " " + symbols::readable(site.symbol);
   if (!site.object.empty()) return fmt::format("{}+0x{:x}", site.object, site.offset);
   if (!site.native.empty()) return texts_of(site.native[0], names)[0];
-  return site.frames.empty() ? "-" : text_of(site.frames[0]);
+  return site.frames.empty() ? "-" : stats::text_of(site.frames[0]);
 }
 
 std::string place(const SiteKey& site) {
-  if (const SiteFrame* own = stats::program_frame(site)) return text_of(*own);
-  return site.frames.empty() ? "-" : text_of(site.frames.back());
+  if (const SiteFrame* own = stats::program_frame(site)) return stats::text_of(*own);
+  return site.frames.empty() ? "-" : stats::text_of(site.frames.back());
 }
 
 // Cuts long text between characters, not within one.

@@ -73,21 +73,22 @@ std::uint64_t counted(const job::Job& job, const Wanted& wanted) {
 }
 
 // Returns the scopes of that name by rank, whatever their category.
-std::map<std::optional<std::int64_t>, ScopeTotal> scopes_of(const job::Job& job,
-                                                            const collect::Lines& lines,
-                                                            const std::string& name) {
-  std::map<std::optional<std::int64_t>, ScopeTotal> ranks;
+std::map<std::optional<std::int64_t>, read::ScopeTotal> scopes_of(const job::Job& job,
+                                                                  const collect::Lines& lines,
+                                                                  const std::string& name) {
+  std::map<std::optional<std::int64_t>, read::ScopeTotal> ranks;
   for (const Process* p : job.processes) {
     const auto* ledger = lines.of<ScopeLedger>(p);
     if (ledger == nullptr) continue;
-    for (const ScopeTotal& scope : ledger->scopes) {
+    for (const read::ScopeTotal& scope : ledger->scopes) {
       if (scope.name == name) add(ranks[p->header.rank], scope);
     }
   }
   return ranks;
 }
 
-void set_times(Samples& to, const ScopeTotal& scope, const std::vector<std::uint64_t>& edges) {
+void set_times(Samples& to, const read::ScopeTotal& scope,
+               const std::vector<std::uint64_t>& edges) {
   to.time.set_sums(scope.count, scope.total_ns, scope.max_ns);
   to.bins.assign(edges.size() - 1, 0);
   for (const auto& [from, n] : scope.bins) {
@@ -100,7 +101,7 @@ void set_times(Samples& to, const ScopeTotal& scope, const std::vector<std::uint
 std::optional<Histogram> of_counts(const job::Job& job, const collect::Lines& lines,
                                    const HistogramOptions& options, std::uint64_t with_lines) {
   const auto ranks = scopes_of(job, lines, options.name.substr(0, kMaxRangeName));
-  ScopeTotal all;
+  read::ScopeTotal all;
   for (const auto& [rank, scope] : ranks) add(all, scope);
   if (all.count <= with_lines || all.bins.empty()) return std::nullopt;
   Histogram h{.name = options.name,

@@ -4,38 +4,12 @@
 
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/scopes.h"
-#include "read/json.h"
-#include "read/metadata.h"
+#include "read/scope_line.h"
 
 namespace tprof::stats {
 namespace {
 
-std::uint64_t count_or_0(const read::object& o, std::string_view key) {
-  return read::find(o, key) ? read::count(o, key) : 0;
-}
-
-ScopeTotal scope_total(const read::object& o) {
-  ScopeTotal s{.name = read::text(o, "scope"),
-               .category = read::text_or_empty(o, "category"),
-               .count = read::count(o, "count"),
-               .total_ns = read::count(o, "total_ns"),
-               .max_ns = read::count(o, "max_ns"),
-               .elements = count_or_0(o, "elements"),
-               .bytes = count_or_0(o, "bytes"),
-               .errors = count_or_0(o, "errors"),
-               .device_timed = count_or_0(o, "device_timed"),
-               .device_ns = count_or_0(o, "device_ns")};
-  for (const read::element bin : read::array_of(o, "bins")) {
-    std::uint64_t from = 0;
-    std::uint64_t n = 0;
-    if (bin.at(0).get(from) != simdjson::SUCCESS || bin.at(1).get(n) != simdjson::SUCCESS ||
-        from > kLongestScope || from != scope_bin_from(scope_bin(from))) {
-      throw read::Malformed("expected pairs of a bin's shortest duration and a number in \"bins\"");
-    }
-    s.bins[from] = read::saturated_sum(s.bins[from], n);
-  }
-  return s;
-}
+using read::ScopeTotal;
 
 RangeKey key_of(const ScopeTotal& scope) {
   return {.domain = std::string(kScopeDomain), .name = scope.name, .category_name = scope.category};
@@ -58,33 +32,15 @@ void complete(RangeTotal& range, const ScopeTotal& told) {
 
 }  // namespace
 
-void add(ScopeTotal& to, const ScopeTotal& more) {
-  for (const auto sum :
-       {&ScopeTotal::count, &ScopeTotal::total_ns, &ScopeTotal::elements, &ScopeTotal::bytes,
-        &ScopeTotal::errors, &ScopeTotal::device_timed, &ScopeTotal::device_ns}) {
-    to.*sum = read::saturated_sum(to.*sum, more.*sum);
-  }
-  to.max_ns = std::max(to.max_ns, more.max_ns);
-  for (const auto& [from, n] : more.bins) to.bins[from] = read::saturated_sum(to.bins[from], n);
-}
-
 void ScopeLedger::metadata(const read::Line& line, const read::Process&) {
   if (rank_.lane != 0 || !is_line(line.text, LineKind::ledger)) return;
-  simdjson::dom::parser parser;
-  read::object top;
-  if (parser.parse(line.text.data(), line.text.size()).get(top) != simdjson::SUCCESS) {
-    throw read::Malformed("expected one JSON object on this line");
-  }
-  const read::object args = read::object_of(top, "args");
-  scopes.clear();
-  if (!read::find(args, "scopes")) return;
-  for (const read::object& o : read::objects_of(args, "scopes")) scopes.push_back(scope_total(o));
+  scopes = read::scopes_of(line.text);
 }
 
 void ScopeTotals::add(const read::Process& process, const std::vector<ScopeTotal>& scopes) {
   for (const ScopeTotal& scope : scopes) {
     Scope& to = scopes_[key_of(scope)];
-    stats::add(to.total, scope);
+    read::add(to.total, scope);
     to.ranks.insert(process.header.rank.value_or(-1));
   }
 }

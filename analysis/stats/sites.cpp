@@ -3,47 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "collect/lines.h"
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
-#include "read/json.h"
 
 namespace tprof::stats {
 namespace {
-
-constexpr std::size_t kMaxFrames = 64;
 
 std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-void native_frames(const read::object& args, SiteKey& site, symbols::Names& names) {
-  if (!read::find(args, "native")) return;
-  site.native_cut = read::flag(args, "native_cut");
-  for (const read::object& run : read::objects_of(args, "native")) {
-    const std::string path = read::text(run, "object");
-    symbols::Frame frame{file_name(path), read::text_or_empty(run, "build_id")};
-    names.may_be_at(path, frame.object, frame.build_id);
-    for (const read::element& offset : read::array_of(run, "offsets")) {
-      if (site.native.size() == kMaxFrames) return;
-      if (offset.get(frame.offset) != simdjson::SUCCESS) throw read::Malformed("offsets");
+SiteKey key_of(read::SiteLine line, symbols::Names& names) {
+  SiteKey site{.object = file_name(line.object),
+               .offset = line.offset,
+               .symbol = std::move(line.symbol),
+               .frames = std::move(line.frames),
+               .native_cut = line.native_cut};
+  for (const read::NativeFrames& run : line.native) {
+    symbols::Frame frame{file_name(run.object), run.build_id};
+    names.may_be_at(run.object, frame.object, frame.build_id);
+    for (const std::uint64_t offset : run.offsets) {
+      frame.offset = offset;
       site.native.push_back(frame);
     }
   }
-}
-
-SiteKey site_of(const read::object& args, symbols::Names& names) {
-  SiteKey site;
-  site.object = file_name(read::text_or_empty(args, "object"));
-  if (read::find(args, "offset")) site.offset = read::count(args, "offset");
-  site.symbol = read::text_or_empty(args, "symbol");
-  for (const read::object& f : read::objects_of(args, "frames")) {
-    if (site.frames.size() == kMaxFrames) break;
-    site.frames.push_back({read::text_or_empty(f, "function"), read::text_or_empty(f, "file"),
-                           read::integer_or(f, "line", 0)});
-  }
-  native_frames(args, site, names);
   return site;
 }
 
@@ -73,13 +59,11 @@ bool contains(std::string_view text, std::string_view part) {
 
 void SiteLines::add(const read::Process& process, const read::Line& line) {
   if (!is_line(line.text, LineKind::site)) return;
-  read::object top;
-  if (parser_.parse(line.text.data(), line.text.size(), false).get(top) != simdjson::SUCCESS) {
-    throw read::BadInput(process.file, line.offset, "expected one JSON object on this line");
-  }
+  if (sites_.size() == kMost) return;
   try {
-    const read::object args = read::object_of(top, "args");
-    if (sites_.size() < kMost) sites_[read::integer(args, "site")] = site_of(args, names_);
+    read::SiteLine site = read::parse_site_line(parser_, line.text);
+    const std::int64_t number = site.site;
+    sites_[number] = key_of(std::move(site), names_);
   } catch (const read::Malformed& e) {
     throw read::BadInput(process.file, line.offset, e.what());
   }

@@ -1,8 +1,6 @@
 // Calls by the place in the program that they came from (TPROF_CALLSITE).
 #pragma once
 
-#include <simdjson.h>
-
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -11,18 +9,13 @@
 #include <vector>
 
 #include "collect/passes.h"
+#include "read/site_line.h"
 #include "stats/totals.h"
 #include "symbols/frames.h"
 
 namespace tprof::stats {
 
-struct SiteFrame {
-  std::string function;
-  std::string file;
-  std::int64_t line = 0;
-
-  auto operator<=>(const SiteFrame&) const = default;  // NOLINT(modernize-use-nullptr)
-};
+using read::SiteFrame;
 
 // Equal for the same place in all processes: only the file name of the object counts.
 struct SiteKey {

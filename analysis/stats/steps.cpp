@@ -36,7 +36,7 @@ struct RankFigures {
 
 // Takes them from what its writer counted.
 RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& intervals,
-                     const StepRange& asked, const std::vector<steps::StepLine>& lines) {
+                     const StepRange& asked, const std::vector<read::StepLine>& lines) {
   RankFigures figures(rank, intervals, asked);
   for (std::size_t k = 0; k < lines.size(); ++k) {
     for (const read::Row& row : lines[k].rows) {

@@ -65,7 +65,7 @@ struct Calls : collect::Collector {
   void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
     if (!is_line(line.text, LineKind::step)) return;
     try {
-      lines.push_back(parse_step_line(line.text));
+      lines.push_back(read::parse_step_line(line.text));
     } catch (const read::Malformed& e) {
       throw read::BadInput(rank_.file, line.offset, e.what());
     }
@@ -78,7 +78,7 @@ struct Calls : collect::Collector {
     steps = steps_of(rank_, std::exchange(sequence, {}), end_ns);
   }
 
-  std::vector<StepLine> lines;
+  std::vector<read::StepLine> lines;
   bool any = false;    // there were calls
   bool whole = false;  // all of them were looked at
   std::vector<Mark> marked;
@@ -215,12 +215,12 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   for (const auto& [rank, calls] : ranks) {
     if (calls->lines.empty()) return std::nullopt;
     bool whole = true;
-    std::vector<StepLine>& lines = found.lines[rank] = calls->lines;
-    std::ranges::stable_sort(lines, {}, &StepLine::from_ns);
+    std::vector<read::StepLine>& lines = found.lines[rank] = calls->lines;
+    std::ranges::stable_sort(lines, {}, &read::StepLine::from_ns);
     // Steps that the program marks go before those that were found until then.
-    const bool marked = !std::ranges::all_of(lines, &StepLine::found);
-    if (marked) std::erase_if(lines, [](const StepLine& line) { return line.found; });
-    for (const StepLine& line : lines) {
+    const bool marked = !std::ranges::all_of(lines, &read::StepLine::found);
+    if (marked) std::erase_if(lines, [](const read::StepLine& line) { return line.found; });
+    for (const read::StepLine& line : lines) {
       found.ranks[rank].push_back({line.step, line.from_ns, line.to_ns});
       whole = whole && !line.lost;
       if (line.found) found.how = How::period;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collect/passes.h"
-#include "steps/step_lines.h"
+#include "read/step_line.h"
 
 namespace tprof::steps {
 
@@ -35,7 +35,8 @@ struct Found {
   bool counted_on = false;
   std::vector<std::int64_t> steps{};  // their numbers, ascending: the mark's, or from 1
   std::map<const read::Process*, std::vector<Interval>> ranks{};
-  std::map<const read::Process*, std::vector<StepLine>> lines{};  // of each interval, if `exact`
+  std::map<const read::Process*, std::vector<read::StepLine>>
+      lines{};  // of each interval, if `exact`
   // Sentences without their full stop: why there are no steps, or what is not known of them.
   std::string why{};
   std::vector<std::string> unknown{};

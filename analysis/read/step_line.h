@@ -8,7 +8,7 @@
 
 #include "read/process.h"
 
-namespace tprof::steps {
+namespace tprof::read {
 
 struct StepLine {
   std::int64_t step = 0;
@@ -17,10 +17,10 @@ struct StepLine {
   std::uint64_t launches = 0;  // of graphs, whose calls are in no row
   bool lost = false;           // calls may be missing
   bool found = false;          // by the writer itself: nothing marked it
-  std::vector<read::Row> rows{};
+  std::vector<Row> rows{};
 };
 
-// Throws read::Malformed.
+// Throws Malformed.
 StepLine parse_step_line(std::string_view line);
 
-}  // namespace tprof::steps
+}  // namespace tprof::read
