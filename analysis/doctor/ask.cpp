@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "children/child.h"
+
 namespace tprof::doctor {
 namespace {
 
@@ -63,22 +65,19 @@ Answer ask(const std::vector<std::string>& command, const Settings& settings) {
   Answer answer;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return answer;
-  const pid_t child = fork();
-  if (child == 0) {
+  children::Child child([&] {
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
     alarm(kPatienceSeconds);  // exec keeps it
     become(command, settings);
-    _exit(127);
-  }
+    return 127;
+  });
   close(ends[1]);
-  if (child > 0) {
-    if (!read_all(ends[0], answer.text)) kill(child, SIGKILL);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+  if (child.pid() > 0) {
+    if (!read_all(ends[0], answer.text)) child.kill(SIGKILL);
+    const int status = child.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) != 127) answer.code = WEXITSTATUS(status);
   }
   close(ends[0]);

@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
+#include "children/child.h"
 #include "text/text.h"
 
 namespace tprof::launch {
@@ -35,27 +37,25 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
   std::signal(SIGCHLD, SIG_DFL);  // if ignored, it would take the wait status from us
   sigprocmask(SIG_BLOCK, &awaited, &before);
 
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
+  children::Child child([&] {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     doctor::become(command, settings);
     const int error = errno;
     fmt::print(stderr, "tprof: {}: {}\n", text::printable(command[0]), std::strerror(error));
-    _exit(error == ENOENT ? kNotFound : kNotExecutable);
-  }
-  int status = 0;
-  for (;;) {
-    if (waitpid(child, &status, WNOHANG) == child) break;
+    return error == ENOENT ? kNotFound : kNotExecutable;
+  });
+  if (child.pid() < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+  std::optional<int> status;
+  while (!(status = child.ended())) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&awaited, &info);
     if (signal < 0 || signal == SIGCHLD) continue;
     // A signal from the terminal (Ctrl-C) goes to the whole process group: the command has it
     // already.
-    if (info.si_code != SI_KERNEL) kill(child, signal);
+    if (info.si_code != SI_KERNEL) child.kill(signal);
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  return *status;
 }
 
 void let_writes_fail() {

@@ -1,11 +1,8 @@
 #include "launch/stuck_watch.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 
 #include "live/on_finding.h"
@@ -45,19 +42,12 @@ void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
 StuckWatch::StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
                        const std::filesystem::path& folder, const std::string& run_id) {
   if (command.empty()) return;
-  const pid_t parent = getpid();
-  child_ = fork();
-  if (child_ != 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
-  if (getppid() == parent) watch(command, stuck_after, folder, run_id, parent);
-  _exit(0);
-}
-
-StuckWatch::~StuckWatch() {
-  if (child_ <= 0) return;
-  kill(child_, SIGKILL);
-  waitpid(child_, nullptr, 0);
+  const auto work = [&, parent = getpid()] {
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+    watch(command, stuck_after, folder, run_id, parent);
+    return 0;
+  };
+  child_ = children::Child(work, children::Child::Orphan::dies);
 }
 
 }  // namespace tprof::launch

@@ -2,11 +2,11 @@
 // and their ends don't affect.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <filesystem>
 #include <string>
+
+#include "children/child.h"
 
 namespace tprof::launch {
 
@@ -16,12 +16,9 @@ class StuckWatch {
  public:
   StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
              const std::filesystem::path& folder, const std::string& run_id);
-  StuckWatch(const StuckWatch&) = delete;
-  StuckWatch& operator=(const StuckWatch&) = delete;
-  ~StuckWatch();
 
  private:
-  pid_t child_ = 0;
+  children::Child child_;
 };
 
 }  // namespace tprof::launch

@@ -1,8 +1,6 @@
 #include "launch/torch_profiler.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -99,35 +97,26 @@ TorchProfiler::TorchProfiler(const std::string& steps, const fs::path& folder)
 bool TorchProfiler::start() {
   int ends[2];
   if (pipe(ends) != 0) return false;
-  const pid_t parent = getpid();
-  child_ = fork();
-  if (child_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto work = [&] {
     close(ends[0]);
     dup2(ends[1], STDOUT_FILENO);  // standard output is the command's
     close(ends[1]);
     // A signal that ends the command must not end this process.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
-    if (getppid() == parent) serve(sockets_, steps_);
-    _exit(0);
-  }
+    serve(sockets_, steps_);
+    return 0;
+  };
+  child_ = children::Child(work, children::Child::Orphan::dies);
   close(ends[1]);
   // Waits for the socket, which has to be there before the command is.
   char ready = 0;
-  const bool serves = child_ > 0 && ::read(ends[0], &ready, 1) == 1;
+  const bool serves = child_.pid() > 0 && ::read(ends[0], &ready, 1) == 1;
   close(ends[0]);
   return serves;
 }
 
-void TorchProfiler::stop() {
-  if (child_ <= 0) return;
-  kill(child_, SIGKILL);
-  waitpid(child_, nullptr, 0);
-  child_ = -1;
-}
-
 TorchProfiler::~TorchProfiler() {
-  stop();
+  child_.stop();
   std::error_code ignored;
   if (!traces_.empty()) {
     fs::remove(traces_, ignored);  // both stay if something is in them
@@ -138,7 +127,7 @@ TorchProfiler::~TorchProfiler() {
 
 std::vector<TorchTrace> TorchProfiler::collect(const std::vector<read::TraceFile>& ranks) {
   if (sockets_.empty() || settings_.empty()) return {};
-  stop();
+  child_.stop();
   std::vector<TorchTrace> found;
   for (const read::TraceFile& file : ranks) {
     const auto header = read::beginning_of(file.path).header;

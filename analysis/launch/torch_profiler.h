@@ -2,12 +2,11 @@
 // libkineto asks the daemon that its environment names, and that is us.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "children/child.h"
 #include "doctor/ask.h"
 #include "launch/torch_steps.h"
 #include "read/folder.h"
@@ -41,13 +40,12 @@ class TorchProfiler {
 
  private:
   bool start();  // starts the process that answers; false: it does not answer
-  void stop();
 
   std::filesystem::path sockets_;  // empty: nothing is done
   std::filesystem::path traces_;
   TorchSteps steps_;
   doctor::Settings settings_;
-  pid_t child_ = -1;
+  children::Child child_;
 };
 
 }  // namespace tprof::launch
