@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/option_table.h"
 #include "interpose/format/schema.h"
-#include "launch/child.h"
+#include "launch/command.h"
 #include "read/error.h"
 #include "text/text.h"
 

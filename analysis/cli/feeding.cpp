@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <set>
 #include <stdexcept>
@@ -54,25 +52,22 @@ void run_beside(const std::function<void(int told, const sigset_t& mask)>& work,
 
 }  // namespace
 
-void Feeding::start(std::vector<Child>& children, const Work& work) {
+void Feeding::start(std::vector<Feeder>& feeders, const Work& work) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));
   }
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  const int error = errno;
-  if (child == 0) {
+  children::Child child([&] {
     for (const auto* others : {&handlers_, &windows_}) {
-      for (const Child& other : *others) close(other.tells);
+      for (const Feeder& other : *others) close(other.tells);
     }
     close(ends[1]);
     run_beside(work, ends[0]);
-    std::fflush(nullptr);
-    _exit(0);
-  }
+    return 0;
+  });
+  const int error = errno;
   close(ends[0]);
-  if (child > 0) return children.push_back({child, ends[1]});
+  if (child.pid() > 0) return feeders.push_back({std::move(child), ends[1]});
   close(ends[1]);
   throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
 }
@@ -102,17 +97,15 @@ Feeding::~Feeding() {
 
 // Processes that were started later hold these sockets too, so that closing them would not do.
 void Feeding::end() {
-  for (auto* children : {&windows_, &handlers_}) {
-    for (const Child& child : *children) shutdown(child.tells, SHUT_RDWR);
-    for (const Child& child : *children) {
-      close(child.tells);
-      int status = 0;
-      while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-      }
+  for (auto* feeders : {&windows_, &handlers_}) {
+    for (const Feeder& feeder : *feeders) shutdown(feeder.tells, SHUT_RDWR);
+    for (Feeder& feeder : *feeders) {
+      close(feeder.tells);
+      const int status = feeder.process.wait();
       if (status == 0) continue;
       fmt::print(stderr, "tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
     }
-    children->clear();
+    feeders->clear();
   }
 }
 

@@ -2,13 +2,12 @@
 // command's signals and its end don't affect these processes, and their failures don't affect us.
 #pragma once
 
-#include <sys/types.h>
-
 #include <csignal>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "children/child.h"
 #include "cli/commands.h"
 #include "launch/environment.h"
 
@@ -29,15 +28,15 @@ class Feeding {
   void end();
 
  private:
-  struct Child {
-    pid_t pid;
+  struct Feeder {
+    children::Child process;
     int tells;  // a socket to it, whose end it waits for
   };
   using Work = std::function<void(int told, const sigset_t& mask)>;
-  void start(std::vector<Child>& children, const Work& work);
+  void start(std::vector<Feeder>& feeders, const Work& work);
 
-  std::vector<Child> handlers_;
-  std::vector<Child> windows_;  // one, or none
+  std::vector<Feeder> handlers_;
+  std::vector<Feeder> windows_;  // one, or none
 };
 
 }  // namespace tprof::cli

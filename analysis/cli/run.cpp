@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/feeding.h"
 #include "cli/input.h"
-#include "launch/child.h"
+#include "launch/command.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
 #include "launch/stuck_watch.h"

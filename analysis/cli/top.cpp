@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "diagnose/names.h"
-#include "launch/child.h"
+#include "launch/command.h"
 #include "live/look.h"
 #include "live/signals.h"
 #include "live/step_files.h"

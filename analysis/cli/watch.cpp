@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "launch/child.h"
+#include "launch/command.h"
 #include "live/signals.h"
 #include "live/watchdog.h"
 #include "report/findings.h"

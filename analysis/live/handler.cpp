@@ -36,7 +36,7 @@ Handler::Handler(std::string command, nanoseconds wait, int told, const sigset_t
   }
   to_ = ends[1];
   fcntl(to_, F_SETFL, O_NONBLOCK);
-  pid_ = start_in_shell(command_, ends[0], mask, Group::own);
+  shell_ = start_in_shell(command_, ends[0], mask, Group::own);
   close(ends[0]);
 }
 
@@ -73,7 +73,7 @@ bool Handler::ends_in_time(nanoseconds more) {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  while (waitpid(pid_, &status_, WNOHANG) == 0) {
+  while (!(status_ = shell_.ended())) {
     if (time_left() && Clock::now() >= *over_ + wait_ + more) return false;
     sigtimedwait(&child, nullptr, &kBetweenLooks);
   }
@@ -83,13 +83,14 @@ bool Handler::ends_in_time(nanoseconds more) {
 std::string Handler::end() {
   close(to_);
   to_ = -1;
-  if (ends_in_time(nanoseconds(0))) return status_ == 0 ? "" : how(status_);
+  if (ends_in_time(nanoseconds(0))) return *status_ == 0 ? "" : how(*status_);
   constexpr std::chrono::seconds kBehindSigterm{2};
   const char* by = "SIGTERM";
-  kill(-pid_, SIGTERM);
+  const pid_t group = shell_.pid();
+  kill(-group, SIGTERM);
   if (!ends_in_time(kBehindSigterm)) {
     by = "SIGKILL";
-    kill(-pid_, SIGKILL);
+    kill(-group, SIGKILL);
     ends_in_time(kBehindSigterm + std::chrono::seconds(10));  // it is bound to
   }
   return fmt::format("it did not end with the job, and was ended by {}", by);

@@ -2,13 +2,13 @@
 // `tprof tail | CMD`.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "children/child.h"
 
 namespace tprof::live {
 
@@ -42,9 +42,9 @@ class Handler {
   const std::chrono::nanoseconds wait_;
   const int told_;
   std::optional<Clock::time_point> over_;
-  pid_t pid_ = -1;
-  int to_ = -1;  // the pipe to it
-  int status_ = 0;
+  children::Child shell_;
+  std::optional<int> status_;  // its wait status, once it has ended
+  int to_ = -1;                // the pipe to it
 };
 
 }  // namespace tprof::live

@@ -5,35 +5,29 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
 namespace tprof::live {
 
-pid_t start_in_shell(const std::string& command, int input, const sigset_t& mask, Group group) {
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
+children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
+                               Group group) {
+  children::Child child([&] {
     if (group == Group::own) setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &mask, nullptr);
     dup2(input, STDIN_FILENO);
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    _exit(127);
-  }
+    return 127;
+  });
+  if (child.pid() < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
   // Done here too, so that the group is there before anybody kills it, whichever process comes
   // first.
-  if (group == Group::own) setpgid(child, child);
+  if (group == Group::own) setpgid(child.pid(), child.pid());
   return child;
 }
 
 int run_in_shell(const std::string& command, int input, const sigset_t& mask, Group group) {
-  const pid_t child = start_in_shell(command, input, mask, group);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
+  return start_in_shell(command, input, mask, group).wait();
 }
 
 std::string filled_in(std::string command, std::string_view placeholder, std::string_view by) {

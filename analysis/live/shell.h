@@ -1,11 +1,11 @@
 // Runs a command of the user's with the shell.
 #pragma once
 
-#include <sys/types.h>
-
 #include <csignal>
 #include <string>
 #include <string_view>
+
+#include "children/child.h"
 
 namespace tprof::live {
 
@@ -14,7 +14,8 @@ enum class Group { ours, own };
 
 // Starts the command with `input` for its standard input and with the signal mask `mask`. Throws
 // std::runtime_error.
-pid_t start_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
+children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
+                               Group group);
 // Starts it, waits for it, and returns its wait status.
 int run_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
 

@@ -1,4 +1,4 @@
-#include "launch/child.h"
+#include "launch/command.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
