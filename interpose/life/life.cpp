@@ -109,13 +109,16 @@ bool open_mapping() {
   return mapping().open(-1, false);
 }
 
-// One process of each host reads the host's metrics, if it is known which. Metrics are in lines
-// only.
+// Metrics are in lines only. `tprof run` takes the wish for GPUs upon itself and off the setting.
 MetricsWanted wanted_metrics(const Process& process) {
   const bool lines = mapping().head().events != static_cast<std::uint32_t>(EventLines::off);
   MetricsWanted wanted = config().metrics;
   if (!lines) wanted.every_ns = 0;
-  wanted.host = process.local_rank <= 0;
+  const bool speaks = process.local_rank <= 0 && process.forked_from.pid == 0;
+  if (lines && wanted.gpus && speaks) {
+    say("TPROF_METRICS: lanes of GPUs, and of their host, need `tprof run`: only those of the "
+        "process are here");
+  }
   return wanted;
 }
 
@@ -187,7 +190,6 @@ void close_files() {
   end_session();
   if (!started()) return;
   life::each(&life::Room::ends);
-  life::each(&life::Room::exits);
   close_files();
   life::each(&life::Room::ended);
 }

@@ -7,7 +7,6 @@
 #include "interpose/comms/late_communicators.h"
 #include "interpose/control/control.h"
 #include "interpose/graphs/graphs.h"
-#include "interpose/metrics/gpus.h"
 #include "interpose/nvtx/missed.h"
 #include "interpose/ranges/ranges.h"
 #include "interpose/resolve/resolve.h"
@@ -44,8 +43,6 @@ struct Room {
   // At every end, before the file is closed and after. A signal handler may be the caller.
   void (*ends)() = [] {};
   void (*ended)() = [] {};
-  // At exit() only, between these: no signal handler is the caller.
-  void (*exits)() = [] {};
   // The process has not ended after all.
   void (*go_on)() = [] {};
 };
@@ -93,7 +90,6 @@ inline constexpr Room kRooms[] = {
            comms::forget_children();
          }},
     {.forked = memory::after_fork},
-    {.exits = metrics::gpus::end},
     {.forked = ranges::after_fork},
     {.forked = user::after_fork},
     {.begin = [] { missed::publish(head()); }},
