@@ -7,7 +7,7 @@ export TPROF_BUILD := $(BUILD)
 
 .PHONY: all install wheel test test-all test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof
+	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof_node tprof
 
 $(BUILD)/build.ninja: CMakeLists.txt
 	@cmake -S . -B $(BUILD) -G Ninja

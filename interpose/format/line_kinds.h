@@ -1,5 +1,5 @@
-// The metadata lines (ph "M") of a rank file and of a merged trace: one row for each kind. The
-// writer takes a line's name from here, and readers recognise it by the row.
+// The metadata lines (ph "M") of rank files, nodes' files and merged traces: one row for each kind.
+// The writer takes a line's name from here, and readers recognise it by the row.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,7 @@ enum class LineKind : std::uint8_t {
   device_clock,
   last,
   footer,
+  node,
   merged,
 };
 
@@ -59,6 +60,7 @@ inline constexpr LineKindInfo kLineKinds[] = {
     {TPROF_LINE("tprof_device_clock")},
     {TPROF_LINE("tprof_last")},
     {TPROF_LINE("tprof_footer"), true},
+    {TPROF_LINE("tprof_node")},    // of files of nodes only
     {TPROF_LINE("tprof_merged")},  // of merged traces only
 };
 #undef TPROF_LINE

@@ -24,16 +24,15 @@ inline constexpr std::uint64_t kLongestMetricsNs = 3'600'000'000'000;
 struct MetricsWanted {
   std::uint64_t every_ns = 0;  // 0: none
   bool gpus = false;
-  bool host = false;  // the host's too: one process of each tells it, and of its GPUs
 };
+inline constexpr std::string_view kAndGpus = ",gpus";
 
 // Parses "1s", "500ms", "1s,gpus" or "off".
 inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
   to = {};
   if (text == "off") return true;
-  constexpr std::string_view kGpus = ",gpus";
-  to.gpus = text.ends_with(kGpus);
-  if (to.gpus) text.remove_suffix(kGpus.size());
+  to.gpus = text.ends_with(kAndGpus);
+  if (to.gpus) text.remove_suffix(kAndGpus.size());
   std::uint64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || count > kLongestMetricsNs) return false;
@@ -46,16 +45,20 @@ inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
 
 inline constexpr std::uint64_t kNotRead = UINT64_MAX;
 
-// One reading. A value that the system does not tell is kNotRead.
-struct Metrics {
+// One reading of a process: totals since it began; resident, file and threads are current values.
+// A value that the system does not tell is kNotRead.
+struct ProcessMetrics {
   std::uint64_t at_ns = kNotRead;  // CLOCK_MONOTONIC
-  // The process's totals since it began; resident, file and threads are current values.
   std::uint64_t user_ns = kNotRead, system_ns = kNotRead;
   std::uint64_t resident = kNotRead, file = kNotRead;
   std::uint64_t threads = kNotRead;
   std::uint64_t read_bytes = kNotRead, written_bytes = kNotRead;
   std::uint64_t major_faults = kNotRead;
-  // The host's totals since it booted; memory is current, in bytes.
+};
+
+// One reading of a host: totals since it booted; memory is current, in bytes.
+struct HostMetrics {
+  std::uint64_t at_ns = kNotRead;  // CLOCK_MONOTONIC
   std::uint64_t busy_ticks = kNotRead, all_ticks = kNotRead;
   std::uint64_t available = kNotRead, cached = kNotRead, dirty = kNotRead;
   std::uint64_t disks_read = kNotRead, disks_written = kNotRead;
@@ -90,52 +93,44 @@ inline constexpr std::size_t kMostMetricValues = 3;
 template <typename Reading>
 struct MetricLane {
   std::string_view name;
-  bool host;
   MetricValue<Reading> value[kMostMetricValues];
 };
 
-inline constexpr MetricLane<Metrics> kMetricLanes[] = {
+inline constexpr MetricLane<ProcessMetrics> kProcessLanes[] = {
     {"process CPU, % of a core",
-     false,
-     {{"user", MetricIs::share, &Metrics::user_ns, &Metrics::at_ns},
-      {"system", MetricIs::share, &Metrics::system_ns, &Metrics::at_ns},
+     {{"user", MetricIs::share, &ProcessMetrics::user_ns, &ProcessMetrics::at_ns},
+      {"system", MetricIs::share, &ProcessMetrics::system_ns, &ProcessMetrics::at_ns},
       {}}},
     {"process memory, bytes",
-     false,
-     {{"resident", MetricIs::level, &Metrics::resident},
-      {"file", MetricIs::level, &Metrics::file},
+     {{"resident", MetricIs::level, &ProcessMetrics::resident},
+      {"file", MetricIs::level, &ProcessMetrics::file},
       {}}},
-    {"process threads", false, {{"threads", MetricIs::level, &Metrics::threads}, {}, {}}},
+    {"process threads", {{"threads", MetricIs::level, &ProcessMetrics::threads}, {}, {}}},
     {"process disk, bytes/s",
-     false,
-     {{"read", MetricIs::rate, &Metrics::read_bytes},
-      {"written", MetricIs::rate, &Metrics::written_bytes},
+     {{"read", MetricIs::rate, &ProcessMetrics::read_bytes},
+      {"written", MetricIs::rate, &ProcessMetrics::written_bytes},
       {}}},
     {"process major page faults, 1/s",
-     false,
-     {{"faults", MetricIs::rate, &Metrics::major_faults}, {}, {}}},
+     {{"faults", MetricIs::rate, &ProcessMetrics::major_faults}, {}, {}}},
+};
+inline constexpr MetricLane<HostMetrics> kHostLanes[] = {
     {"host CPU, %",
-     true,
-     {{"busy", MetricIs::share, &Metrics::busy_ticks, &Metrics::all_ticks}, {}, {}}},
+     {{"busy", MetricIs::share, &HostMetrics::busy_ticks, &HostMetrics::all_ticks}, {}, {}}},
     {"host memory, bytes",
-     true,
-     {{"available", MetricIs::level, &Metrics::available},
-      {"cached", MetricIs::level, &Metrics::cached},
-      {"dirty", MetricIs::level, &Metrics::dirty}}},
+     {{"available", MetricIs::level, &HostMetrics::available},
+      {"cached", MetricIs::level, &HostMetrics::cached},
+      {"dirty", MetricIs::level, &HostMetrics::dirty}}},
     {"host disks, bytes/s",
-     true,
-     {{"read", MetricIs::rate, &Metrics::disks_read},
-      {"written", MetricIs::rate, &Metrics::disks_written},
+     {{"read", MetricIs::rate, &HostMetrics::disks_read},
+      {"written", MetricIs::rate, &HostMetrics::disks_written},
       {}}},
     {"host network, bytes/s",
-     true,
-     {{"received", MetricIs::rate, &Metrics::network_received},
-      {"sent", MetricIs::rate, &Metrics::network_sent},
+     {{"received", MetricIs::rate, &HostMetrics::network_received},
+      {"sent", MetricIs::rate, &HostMetrics::network_sent},
       {}}},
     {"host InfiniBand, bytes/s",
-     true,
-     {{"received", MetricIs::rate, &Metrics::infiniband_received},
-      {"sent", MetricIs::rate, &Metrics::infiniband_sent},
+     {{"received", MetricIs::rate, &HostMetrics::infiniband_received},
+      {"sent", MetricIs::rate, &HostMetrics::infiniband_sent},
       {}}},
 };
 
@@ -144,19 +139,16 @@ inline constexpr std::string_view kGpuPrefix = "GPU ";
 inline constexpr std::size_t kLongestGpuPrefix = std::string_view("GPU 15 ").size();
 inline constexpr MetricLane<GpuMetrics> kGpuLanes[] = {
     {"utilization, %",
-     true,
      {{"kernels", MetricIs::level, &GpuMetrics::busy},
       {"memory", MetricIs::level, &GpuMetrics::memory_busy},
       {}}},
-    {"memory, bytes", true, {{"used", MetricIs::level, &GpuMetrics::memory_used}, {}, {}}},
-    {"power, W", true, {{"power", MetricIs::thousandth, &GpuMetrics::milliwatts}, {}, {}}},
+    {"memory, bytes", {{"used", MetricIs::level, &GpuMetrics::memory_used}, {}, {}}},
+    {"power, W", {{"power", MetricIs::thousandth, &GpuMetrics::milliwatts}, {}, {}}},
     {"PCIe, bytes/s",
-     true,
      {{"received", MetricIs::rate, &GpuMetrics::pcie_received},
       {"sent", MetricIs::rate, &GpuMetrics::pcie_sent},
       {}}},
     {"NVLink, bytes/s",
-     true,
      {{"received", MetricIs::rate, &GpuMetrics::nvlink_received},
       {"sent", MetricIs::rate, &GpuMetrics::nvlink_sent},
       {}}},
@@ -166,8 +158,10 @@ template <typename Reading>
 constexpr std::span<const MetricLane<Reading>> metric_lanes() {
   if constexpr (std::is_same_v<Reading, GpuMetrics>) {
     return kGpuLanes;
+  } else if constexpr (std::is_same_v<Reading, HostMetrics>) {
+    return kHostLanes;
   } else {
-    return kMetricLanes;
+    return kProcessLanes;
   }
 }
 
@@ -190,7 +184,8 @@ constexpr bool is_metric_word(std::string_view word) {
         std::min(of_gpu.find_first_not_of("0123456789", kGpuPrefix.size()), word.size()));
     if (of_gpu.starts_with(' ')) of_gpu.remove_prefix(1);
   }
-  return is_word_of_lanes<Metrics>(word) || is_word_of_lanes<GpuMetrics>(of_gpu);
+  return is_word_of_lanes<ProcessMetrics>(word) || is_word_of_lanes<HostMetrics>(word) ||
+         is_word_of_lanes<GpuMetrics>(of_gpu);
 }
 
 }  // namespace tprof

@@ -19,21 +19,28 @@ inline void counter_value(Text& out, double v) {
   integer ? out << static_cast<std::int64_t>(v) : put_real(out, v);
 }
 
-// `lane`: the lane of the thread's ranges; 0: the process's, for values that the program did not
-// tell.
-inline void counter_line(Text& out, const View& view, const Counter& counter, std::uint64_t ts_ns,
+// `ts_ns`: after the file's base. `lane`: the lane of the thread's ranges; 0: the process's, for
+// values that the program did not tell.
+inline void counter_line(Text& out, const Counter& counter, std::int64_t pid, std::uint64_t ts_ns,
                          std::uint32_t lane) {
   out << "{\"cat\":\"" << kCounterCategory << "\",\"ph\":\"C\",\"name\":";
   const std::string_view name = each_value(counter, [](std::string_view, double) {});
   out.string(name.empty() ? "(no name)" : name)
-      << ",\"pid\":" << view.head().line_pid << ",\"tid\":" << lane << ",\"ts\":";
-  timestamp(out, view, ts_ns) << ",\"args\":{";
+      << ",\"pid\":" << pid << ",\"tid\":" << lane << ",\"ts\":";
+  out.micros(ts_ns) << ",\"args\":{";
   Comma comma;
   each_value(counter, [&](std::string_view key, double value) {
     (out << comma.next()).string(key) << ':';
     counter_value(out, value);
   });
   out << "}},\n";
+}
+
+inline void counter_line(Text& out, const View& view, const Counter& counter, std::uint64_t at_ns,
+                         std::uint32_t lane) {
+  const Head& head = view.head();
+  counter_line(out, counter, head.line_pid,
+               at_ns > head.base_mono_ns ? at_ns - head.base_mono_ns : 0, lane);
 }
 
 inline bool read_counter(const Record* ring, std::uint64_t mask, std::uint64_t head,

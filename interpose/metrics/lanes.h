@@ -56,7 +56,8 @@ constexpr bool names_fit(std::size_t prefix) {
   }
   return kMostMetricValues <= kMaxCounterValues;
 }
-static_assert(names_fit<Metrics>(0) && names_fit<GpuMetrics>(kLongestGpuPrefix));
+static_assert(names_fit<ProcessMetrics>(0) && names_fit<HostMetrics>(0) &&
+              names_fit<GpuMetrics>(kLongestGpuPrefix));
 
 inline void add_text(Counter& to, std::string_view text) {
   std::memcpy(to.names + to.length, text.data(), text.size());

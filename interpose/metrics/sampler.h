@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "interpose/base/text.h"
-#include "interpose/metrics/gpus.h"
 #include "interpose/metrics/lanes.h"
 #include "interpose/metrics/sources.h"
 
@@ -18,9 +16,7 @@ class Sampler {
     if (wanted.every_ns == 0) return;
     every_ns_ = wanted.every_ns;
     next_ns_ = now_ns;
-    sources_.open("", wanted.host);
-    gpus_ = wanted.host && wanted.gpus;
-    if (gpus_) gpus::begin(every_ns_);
+    sources_.open("");
   }
 
   bool due(std::uint64_t now_ns) const { return now_ns >= next_ns_; }
@@ -45,42 +41,19 @@ class Sampler {
     if (due(now_ns)) next_ns_ += ((now_ns - next_ns_) / every_ns_ + 1) * every_ns_;
     const bool goes_on = window == window_;
     window_ = window;
-    if (!goes_on) window_seen_ns_ = now_ns;
     if (window == 0) return;
-    const Metrics before = last_;
+    const ProcessMetrics before = last_;
     sources_.read(last_);
     each_lane(goes_on ? &before : nullptr, last_, "", [&](const Counter& c) { f(c, last_.at_ns); });
-    for (std::uint32_t i = 0; gpus_ && i < kMostGpus; ++i) show_gpu(i, f);
   }
 
-  void after_fork() {
-    sources_.close();
-    gpus::after_fork();
-  }
+  void after_fork() { sources_.close(); }
 
  private:
-  // Shows a GPU's newest reading, if it was not shown before.
-  template <typename F>
-  void show_gpu(std::uint32_t device, F&& f) {
-    GpuMetrics now;
-    GpuMetrics& shown = shown_[device];
-    if (!gpus::newest(device, now) || now.at_ns == shown.at_ns) return;
-    if (now.at_ns < window_seen_ns_) return;
-    const bool goes_on = shown.at_ns != kNotRead && shown.at_ns >= window_seen_ns_;
-    char prefix[16];
-    const auto text = (FixedText(prefix) << kGpuPrefix).number(device) << " ";
-    each_lane(goes_on ? &shown : nullptr, now, text.view(),
-              [&](const Counter& c) { f(c, now.at_ns); });
-    shown = now;
-  }
-
   std::uint64_t next_ns_ = UINT64_MAX;  // never
   std::uint64_t every_ns_ = 0;
   std::uint32_t window_ = 0;
-  std::uint64_t window_seen_ns_ = 0;
-  bool gpus_ = false;
-  GpuMetrics shown_[kMostGpus];
-  Metrics last_;
+  ProcessMetrics last_;
   Sources sources_;
 };
 

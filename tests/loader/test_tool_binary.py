@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from lib.build import BUILD, TPROF
 
+OLDEST_GLIBC = (2, 28)  # as of the library (test_binary.py)
+LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
 HERE = (BUILD / "simdjson/simdjson.cpp", *pathlib.Path("/usr/lib").glob("*/libsimdjson_static.a"))
 
 
@@ -27,6 +29,14 @@ def test_it_needs_no_library_no_loader_and_no_version_of_glibc():
     assert "GLIBC" not in readelf(TPROF, "--version-info")
 
 
+def test_what_it_starts_on_a_node_runs_wherever_the_library_loads():
+    node = BUILD / "tprof-node"
+    assert "libc.so.6" in needs(node) and set(needs(node)) <= LIBC_FAMILY
+    versions = re.findall(r"GLIBC_([\d.]+)", readelf(node, "--version-info"))
+    assert versions and all(tuple(map(int, version.split("."))) <= OLDEST_GLIBC for version in versions)
+    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf(node, "--version-info"))
+
+
 def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     """This is how a package is made: staged in DESTDIR, and moved afterwards."""
     stage = tmp_path / "stage"
@@ -38,9 +48,9 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
     pages = ("README.md", "CHANGELOG.md", "format.md", "fields.md", "json.md", "live.md", "tables.md")
-    ours = {"bin/tprof", "lib/libtprof.so", "include/tprof.h", "share/tprof/tprof.py"}
+    ours = {"bin/tprof", "lib/libtprof.so", "lib/tprof-node", "include/tprof.h", "share/tprof/tprof.py"}
     assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", *pages)}
-    for name in ("bin/tprof", "lib/libtprof.so"):
+    for name in ("bin/tprof", "lib/libtprof.so", "lib/tprof-node"):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
     seen = subprocess.run(

@@ -1,4 +1,4 @@
-#include "interpose/metrics/nvml.h"
+#include "interpose/node/nvml.h"
 
 #include <dlfcn.h>
 
@@ -7,7 +7,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/library_functions.h"
 
-namespace tprof::metrics {
+namespace tprof::node {
 namespace {
 
 // NVML_FI_DEV_...: bytes that have gone over PCIe, and KiB over all links of NVLink. These are
@@ -95,4 +95,4 @@ void Nvml::read(std::uint32_t device, GpuMetrics& to) const {
   if (power_(of, &milliwatts) == 0) to.milliwatts = milliwatts;
 }
 
-}  // namespace tprof::metrics
+}  // namespace tprof::node

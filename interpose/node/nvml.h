@@ -6,7 +6,7 @@
 
 #include "interpose/format/metrics.h"
 
-namespace tprof::metrics {
+namespace tprof::node {
 
 class Nvml {
  public:
@@ -51,4 +51,4 @@ class Nvml {
   Device device_[kMostGpus]{};
 };
 
-}  // namespace tprof::metrics
+}  // namespace tprof::node
