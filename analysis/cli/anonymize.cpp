@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -10,6 +12,7 @@
 #include "export/output.h"
 #include "read/error.h"
 #include "read/json.h"
+#include "read/node_files.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -30,12 +33,23 @@ std::string name_for(const read::Trace& trace, std::set<std::string>& used) {
   return name;
 }
 
+// The names of node's files are those of hosts, which get pseudonyms.
+std::string name_for_node(const read::Trace& lanes, trace_export::Anonymizer& anonymizer,
+                          std::set<std::string>& used) {
+  const std::string original = lanes.source.file.filename().string();
+  const std::string end = original.ends_with(".gz") ? ".json.gz" : ".json";
+  const std::string stem = anonymizer.host(lanes.processes[0].header.host) + ".node";
+  std::string name = stem + end;
+  for (int n = 1; !used.insert(name).second; ++n) name = fmt::format("{}.r{}{}", stem, n, end);
+  return name;
+}
+
 struct Written {
   std::uint64_t bytes = 0;
   std::uint64_t left_out = 0;  // lines
 };
 
-Written write_copy(const read::Trace& trace, const fs::path& file,
+Written write_copy(const read::Trace& trace, bool closed, const fs::path& file,
                    trace_export::Anonymizer& anonymizer,
                    const std::function<void(std::uint64_t)>& progress) {
   const bool gzip = file.extension() == ".gz";
@@ -49,7 +63,6 @@ Written write_copy(const read::Trace& trace, const fs::path& file,
     text.clear();
   };
   bool first = true;
-  const bool closed = trace.processes.back().footer.has_value();
   read::BlockReader reader(trace.source);
   for (read::Block block; reader.next(block); put()) {
     progress(block.text.size());
@@ -100,9 +113,12 @@ void note_running(const read::Trace& trace) {
 
 int anonymize(const Options& o) {
   trace_export::remove_unfinished_on_signals();
-  const read::Traces traces = load(read::trace_files(o.paths));
+  read::Traces traces = load(read::trace_files(o.paths));
+  const std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
   std::uint64_t bytes = 0;
-  for (const read::Trace& t : traces.traces) bytes += fs::file_size(t.source.file);
+  for (const auto* all : {&std::as_const(traces.traces), &nodes}) {
+    for (const read::Trace& t : *all) bytes += fs::file_size(t.source.file);
+  }
   trace_export::Unfinished written;  // all or nothing
   if (std::error_code error; !fs::exists(o.output, error)) written.add(o.output);
   make_folder(o.output);
@@ -112,13 +128,19 @@ int anonymize(const Options& o) {
   {
     Progress progress("anonymizing", bytes);
     std::uint64_t done = 0;
-    for (const read::Trace& trace : traces.traces) {
-      const fs::path file = o.output / name_for(trace, used_names);
+    const auto write = [&](const read::Trace& trace, bool closed, const std::string& name) {
+      const fs::path file = o.output / name;
       written.add(file);
-      const Written copy =
-          write_copy(trace, file, anonymizer, [&](std::uint64_t n) { progress(done += n); });
+      const Written copy = write_copy(trace, closed, file, anonymizer,
+                                      [&](std::uint64_t n) { progress(done += n); });
       all.bytes += copy.bytes;
       all.left_out += copy.left_out;
+    };
+    for (const read::Trace& trace : traces.traces) {
+      write(trace, trace.processes.back().footer.has_value(), name_for(trace, used_names));
+    }
+    for (const read::Trace& lanes : nodes) {
+      write(lanes, true, name_for_node(lanes, anonymizer, used_names));
     }
   }
   written.keep();
@@ -131,8 +153,8 @@ int anonymize(const Options& o) {
                all.left_out);
   }
   fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",
-             text::printable(o.output.string()), traces.traces.size(),
-             traces.traces.size() == 1 ? "file" : "files", text::bytes(all.bytes));
+             text::printable(o.output.string()), used_names.size(),
+             used_names.size() == 1 ? "file" : "files", text::bytes(all.bytes));
   return kOk;
 }
 

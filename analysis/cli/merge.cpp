@@ -10,6 +10,7 @@
 #include "diagnose/names.h"
 #include "export/merge_plan.h"
 #include "read/error.h"
+#include "read/node_files.h"
 #include "report/report.h"
 #include "steps/found.h"
 #include "text/text.h"
@@ -34,11 +35,15 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
 
 // Leaves out files that turned out to be damaged when their lines were read.
 void leave_out(const std::vector<trace_export::BadPart>& bad,
-               std::vector<const read::Process*>& chosen, std::vector<read::Skipped>& skipped) {
+               std::vector<const read::Process*>& chosen, std::vector<read::Trace>& nodes,
+               std::vector<read::Skipped>& skipped) {
+  std::set<std::filesystem::path> damaged;
   for (const auto& [part, error] : bad) {
     skipped.push_back({std::string(error.what()) + "; left out", true});
     for (const trace_export::Member& m : part->members) std::erase(chosen, m.process);
+    damaged.insert(part->trace->source.file);
   }
+  std::erase_if(nodes, [&](const read::Trace& node) { return damaged.contains(node.source.file); });
 }
 
 }  // namespace
@@ -64,6 +69,7 @@ int merge(const Options& o) {
   const trace_export::TimeAxis axis(job, traces, o.clock);
   const std::vector<trace_export::OtherFile> others =
       trace_export::other_files(o.with, chosen, traces);
+  std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
   const bool gzip = o.output.extension() == ".gz";
   steps::Found found;
   if (o.positions) found = steps::find(job, traces);
@@ -71,7 +77,9 @@ int merge(const Options& o) {
   for (;;) {
     auto members = trace_export::placements(job, axis, chosen, others);
     if (o.positions) trace_export::add_positions(members, found);
-    const auto parts = trace_export::parts_of(traces, members);
+    auto parts = trace_export::parts_of(traces, members);
+    const std::size_t of_ranks = parts.size();
+    trace_export::add_nodes(nodes, parts);
     trace_export::Output output(o.output, gzip);
     const auto bad = written(parts, trace_export::placed(others, members), axis, gzip, output);
     if (bad.empty()) {
@@ -79,8 +87,11 @@ int merge(const Options& o) {
       size = output.size();
       break;
     }
-    if (bad.size() == parts.size()) throw bad[0].error;
-    leave_out(bad, chosen, traces.skipped);
+    const auto of_rank = [](const trace_export::BadPart& b) { return !b.part->of_node; };
+    if (static_cast<std::size_t>(std::ranges::count_if(bad, of_rank)) == of_ranks) {
+      throw std::ranges::find_if(bad, of_rank)->error;
+    }
+    leave_out(bad, chosen, nodes, traces.skipped);
   }
 
   say_findings(job, traces);

@@ -9,6 +9,7 @@
 #include "launch/command.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
+#include "launch/node_lanes.h"
 #include "launch/stuck_watch.h"
 #include "launch/the_dead.h"
 #include "launch/torch_profiler.h"
@@ -117,17 +118,22 @@ int run(const Options& o) {
     torch.emplace(o.torch_steps, folder);
     all.insert(all.end(), torch->settings().begin(), torch->settings().end());
   }
+  // Whatever is forked behind this has its socket, and so must end when we do.
+  launch::NodeLanes lanes(library, folder, run_id, all);
+  if (lanes.with_gpus()) all.emplace_back("TPROF_METRICS", lanes.of_processes());
   const int status = [&] {
     const launch::StuckWatch watch(o.command, seconds(o.stuck_after_s), folder, run_id);
     return launch::run_child(o.words, all);
   }();
   launch::let_writes_fail();
+  const bool wrote_lanes = lanes.end();
   try_to([&] { launch::finish_the_dead(folder, run_id); });
   try_to([&] { feeding.end(); });
   if (torch) try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
   torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;
   if (speak) try_to([&] { say_what_was_seen(folder, run_id); });
+  if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });
   if (o.output.empty()) {
     std::error_code not_empty;
     fs::remove(folder, not_empty);

@@ -20,6 +20,9 @@ class Anonymizer {
   // nothing and returns false. Throws read::Malformed.
   bool edit(const read::Line& line, std::string& out);
 
+  // Returns a host's pseudonym, as it is in the lines.
+  std::string host(std::string_view name) { return names_.of("host", name); }
+
  private:
   void put_value(simdjson::ondemand::value value, const Field& field, std::string& out);
   void put_object(simdjson::ondemand::object object, const Field& field, std::string& out);

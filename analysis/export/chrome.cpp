@@ -148,6 +148,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
     processes += ",\n" + line.dump(-1, ' ', true, Json::error_handler_t::replace);
   };
   for (const Part& part : parts) {
+    if (part.of_node) continue;
     files.push_back(part.trace->source.file.filename().string());
     for (const Member& m : part.members) {
       if (!m.to) continue;

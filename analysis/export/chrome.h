@@ -28,6 +28,7 @@ struct Member {
 struct Part {
   const read::Trace* trace = nullptr;
   std::vector<Member> members;  // in the order of the trace's processes
+  bool of_node = false;         // lanes of a node: its member is no process of the job's
 };
 
 // How the clock of a host was corrected, as the first line of a merged trace says. See the

@@ -139,6 +139,7 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
   switch (line_kind(at.name.substr(1, at.name.size() - 2)).value_or(LineKind::thread_name)) {
     case LineKind::process_name:
     case LineKind::process_sort_index:
+    case LineKind::node:
     case LineKind::merged:
       return false;
     case LineKind::header:
@@ -148,6 +149,7 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     default:
       break;
   }
+  if (to.from_zero && !at.ts.empty() && to.moved(read::micros_to_ns(at.ts)) < 0) return false;
   const char* copied = line.text.data();
   const auto skip_to = [&](std::string_view place) {
     out.append(copied, place.data());

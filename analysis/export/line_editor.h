@@ -24,6 +24,7 @@ struct Placement {
   // Returns what an event's arguments get besides, for its place in training: "step":7. Empty:
   // nothing.
   std::function<std::string(std::int64_t ts_ns)> position{};
+  bool from_zero = false;  // leave out lines of before ts 0 of the merged trace
 
   std::int64_t moved(std::int64_t ts_ns) const {
     return ts_ns + shift_ns + (drift_ns ? drift_ns(ts_ns) : 0);
@@ -45,8 +46,9 @@ T value_of(simdjson::simdjson_result<T> result) {
 class LineEditor {
  public:
   // Appends the edited line to `out`, without a line break. Every other byte of it stays as it is.
-  // Returns false if the line is not for the merged trace: lines of other tools, and names of
-  // processes and arrows, of which merge writes its own. Throws read::Malformed.
+  // Returns false if the line is not for the merged trace: lines of other tools, names of processes
+  // and arrows, of which merge writes its own, and the header of a node's file. Throws
+  // read::Malformed.
   bool edit(const read::Line& line, const Placement& to, std::string& out);
 
  private:

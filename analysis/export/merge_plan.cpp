@@ -37,6 +37,30 @@ std::int64_t first_index(const Part& part) {
   return first;
 }
 
+// Returns the place of a node's lanes: that of a process on the same host.
+Placement beside(const Placement& process, const read::Header& of, const read::Header& node) {
+  const std::int64_t later_ns = of.monotonic_ns && node.monotonic_ns
+                                    ? *node.monotonic_ns - *of.monotonic_ns
+                                    : node.base_time_ns - of.base_time_ns;
+  Placement to = process;
+  to.shift_ns += later_ns;
+  to.position = nullptr;
+  to.from_zero = true;
+  if (to.drift_ns) {
+    to.drift_ns = [drift_ns = to.drift_ns, later_ns](std::int64_t ts_ns) {
+      return drift_ns(ts_ns + later_ns);
+    };
+  }
+  return to;
+}
+
+// True if the process ran under the `tprof run` that wrote these lanes.
+bool is_of_node(const read::Trace& trace, const read::Header& node) {
+  if (trace.merged) return false;
+  const read::Header& h = trace.processes.front().header;
+  return h.boot_id == node.boot_id && h.run_id == node.run_id;
+}
+
 }  // namespace
 
 Members placements(const job::Job& job, const TimeAxis& axis,
@@ -88,6 +112,25 @@ std::vector<Part> parts_of(const read::Traces& traces, const Members& members) {
   }
   std::ranges::stable_sort(parts, {}, first_index);
   return parts;
+}
+
+void add_nodes(const std::vector<read::Trace>& nodes, std::vector<Part>& parts) {
+  for (const read::Trace& node : nodes) {
+    const read::Process& writer = node.processes.front();
+    auto lowest = parts.end();
+    const Member* at = nullptr;
+    for (auto part = parts.begin(); part != parts.end(); ++part) {
+      if (part->of_node || !is_of_node(*part->trace, writer.header)) continue;
+      for (const Member& m : part->members) {
+        if (!m.to || (at != nullptr && m.to->pid >= at->to->pid)) continue;
+        at = &m;
+        lowest = part;
+      }
+    }
+    if (at == nullptr) continue;
+    Member member{&writer, beside(*at->to, at->process->header, writer.header), {}, 0};
+    parts.insert(lowest + 1, {&node, {std::move(member)}, true});
+  }
 }
 
 std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& members) {

@@ -24,6 +24,10 @@ void add_positions(Members& members, const steps::Found& found);
 
 std::vector<Part> parts_of(const read::Traces& traces, const Members& members);
 
+// Puts each node's lanes behind the lowest rank of its host, since a reader takes lines for those
+// of the process whose header comes before them.
+void add_nodes(const std::vector<read::Trace>& nodes, std::vector<Part>& parts);
+
 // Returns the traces of those processes that are left.
 std::vector<Beside> placed(const std::vector<OtherFile>& others, const Members& members);
 

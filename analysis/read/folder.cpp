@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "read/error.h"
+#include "read/node_files.h"
 #include "read/parallel.h"
 #include "read/window_files.h"
 
@@ -18,7 +19,8 @@ namespace {
 
 bool looks_like_trace(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
-  return entry.is_regular_file() && (name.ends_with(".json") || name.ends_with(".json.gz"));
+  return entry.is_regular_file() && !is_node_file(entry.path()) &&
+         (name.ends_with(".json") || name.ends_with(".json.gz"));
 }
 
 // Returns "rank-00003" for "rank-00003.json.gz".
@@ -107,12 +109,15 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     if (!fs::is_directory(path)) {
       if (!fs::exists(path)) throw BadInput(path, "no such file or folder");
-      files.push_back({path, true});
+      if (!is_node_file(path)) files.push_back({path, true});  // it comes with its rank files
       continue;
     }
     const std::vector<TraceFile> found = files_in(path);
     if (found.empty()) throw BadInput(path, no_traces(path));
     files.insert(files.end(), found.begin(), found.end());
+  }
+  if (files.empty() && !paths.empty()) {
+    throw BadInput(paths[0], "lanes of a node: give the rank files beside it, which it belongs to");
   }
   return files;
 }

@@ -61,9 +61,9 @@ namespace tprof {
     "--capture-range=cudaProfilerApi")                                                           \
   X(metrics, "TPROF_METRICS", MetricsWanted, parse_metrics,                                      \
     "off", "off, or a period from 100ms to 3600s; ,gpus behind it",                              \
-    "how often the lanes of the system are read: CPU, memory, threads, disk and page faults of " \
-    "the process; from local rank 0 also CPU, memory, disks, network and InfiniBand of the "     \
-    "host; gpus: and, by NVML, what its GPUs do")                                                \
+    "how often lanes are read: CPU, memory, threads, disk and page faults of the process; "      \
+    "under tprof run also CPU, memory, disks, network and InfiniBand of each node; gpus: and, "  \
+    "by NVML, what its GPUs do")                                                                 \
   X(memory, "TPROF_MEMORY", bool, parse_switch,                                                  \
     "0", "0 or 1",                                                                               \
     "1: bytes that the program has allocated on each device, and pinned of the host's memory, "  \

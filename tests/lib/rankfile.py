@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import pathlib
+import re
 
 from lib.contract import refused
 
@@ -101,12 +102,17 @@ def read(path: pathlib.Path) -> RankFile:
 
 def read_folder(folder: pathlib.Path) -> list[RankFile]:
     """Returns all rank files of a run, in order of rank. Any other file in the folder is an error,
-    unless it is a window's file."""
-    files = sorted(folder.iterdir()) if folder.exists() else []
+    unless it is a window's file or a node's."""
+    files = [file for file in sorted(folder.iterdir()) if not is_node(file)] if folder.exists() else []
     foreign = [file.name for file in files if file.suffix != ".json"]
     assert not foreign, f"{folder}: not rank files: {foreign}"
     found = [read(file) for file in files if not is_window(file)]
     return sorted(found, key=lambda file: file.rank)
+
+
+def is_node(path: pathlib.Path) -> bool:
+    """Returns whether this is a file of tprof-node, which has lanes of a host and its GPUs."""
+    return re.search(r"\.node(\.r\d+)?\.json$", path.name) is not None
 
 
 def is_window(path: pathlib.Path) -> bool:

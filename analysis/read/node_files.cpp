@@ -1,0 +1,108 @@
+#include "read/node_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "interpose/format/line_kinds.h"
+#include "interpose/format/schema.h"
+#include "read/error.h"
+#include "read/json.h"
+
+namespace tprof::read {
+namespace fs = std::filesystem;
+
+namespace {
+
+Process process_of(const Line& line, const fs::path& file) {
+  simdjson::dom::parser parser;
+  element whole;
+  object top;
+  if (parser.parse(line.text.data(), line.text.size(), false).get(whole) != simdjson::SUCCESS ||
+      whole.get(top) != simdjson::SUCCESS) {
+    throw Malformed("expected one JSON object on this line");
+  }
+  const object args = object_of(top, "args");
+  const std::string schema = text(args, "schema");
+  if (schema != kSchema)
+    throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
+  Process p;
+  p.file = file.string();
+  p.line_pid = integer(top, "pid");
+  p.header.pid = p.line_pid;
+  p.header.run_id = text_or_empty(args, "run_id");
+  p.header.host = text_or_empty(args, "host");
+  p.header.boot_id = text_or_empty(args, "boot_id");
+  p.header.base_time_ns = integer_in(args, "base_time_ns", 0, kLatestNs);
+  p.header.monotonic_ns = optional_integer_in(args, "monotonic_ns", 0, kLatestNs);
+  return p;
+}
+
+// Returns nullopt if the file was cut before it says what it is.
+std::optional<Trace> node_file(const fs::path& file) {
+  constexpr std::size_t kBeginning = 16U << 10;
+  Trace trace{{file, Source{}.cut, {}}, {}, false};
+  BlockReader reader(trace.source, kBeginning);
+  Block block;
+  if (!reader.next(block)) return std::nullopt;
+  each_line(block, [&](const Line& line) {
+    if (!trace.processes.empty() || is_line(line.text, LineKind::process_name)) return;
+    try {
+      if (!is_line(line.text, LineKind::node)) throw Malformed("expected a tprof_node line");
+      trace.processes.push_back(process_of(line, file));
+    } catch (const Malformed& e) {
+      throw BadInput(file, line.offset, e.what());
+    }
+  });
+  return trace.processes.empty() ? std::nullopt : std::optional(std::move(trace));
+}
+
+}  // namespace
+
+bool is_node_file(const fs::path& file) {
+  std::string name = file.filename().string();
+  const auto take = [&](std::string_view end) {
+    const bool there = name.ends_with(end);
+    if (there) name.resize(name.size() - end.size());
+    return there;
+  };
+  take(".gz");
+  if (!take(".json")) return false;
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits != name.size() && name.substr(0, digits).ends_with(".r")) name.resize(digits - 2);
+  return take(".node");
+}
+
+std::vector<Trace> node_files_in(const fs::path& folder, std::vector<Skipped>& skipped) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (is_node_file(entry.path()) && entry.is_regular_file(error)) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  std::vector<Trace> found;
+  for (const fs::path& file : files) {
+    try {
+      if (auto trace = node_file(file)) found.push_back(std::move(*trace));
+    } catch (const BadInput& e) {
+      skipped.push_back({std::string(e.what()) + "; left out", true});
+    }
+  }
+  return found;
+}
+
+std::vector<Trace> node_files_beside(const Traces& traces, std::vector<Skipped>& skipped) {
+  std::set<fs::path> folders;
+  for (const Trace& trace : traces.traces) {
+    const fs::path folder = trace.source.file.parent_path();
+    if (!trace.merged) folders.insert(folder.empty() ? fs::path(".") : folder);
+  }
+  std::vector<Trace> all;
+  for (const fs::path& folder : folders) {
+    std::ranges::move(node_files_in(folder, skipped), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace tprof::read
