@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -264,19 +265,26 @@ def lanes_of_gpus(machine: Machine) -> str:
     """Checks what NVML tells beside a training job, for each device that nvidia-smi lists."""
     if machine.standin:
         return "not measured on the stand-in"
-    run = machine.train("gpus", "demo_gpt.py", "--steps", "200", TPROF_METRICS="100ms,gpus")
-    require(run.code == 0, f"exits {run.code}, see {run.stderr}")
+    lanes = machine.out / "lanes"
+    lanes.mkdir(exist_ok=True)
+    ours, theirs = socket.socketpair()
+    command = [machine.library.parent / "tprof-node", lanes, "gpu-check", "node", "boot", "100ms,gpus", "0"]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs) as node:
+        theirs.close()
+        run = machine.train("gpus", "demo_gpt.py", "--steps", "200")
+        ours.shutdown(socket.SHUT_WR)
+        said = ours.makefile().read()
+    require((run.code, node.returncode, said) == (0, 0, ""), f"exits {run.code}, see {run.stderr}; {said}")
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout.count("GPU ")
     most: dict[str, float] = {}
-    for file in run.ranks():
-        for line in file.lines:
-            if line.get("cat") == "COUNTER" and line["name"].startswith("GPU "):
-                for key, value in line["args"].items():
-                    lane = f"{line['name']}: {key}"
-                    most[lane] = max(most.get(lane, 0), value)
+    for line in rankfile.parsed(lanes / "node.node.json"):
+        if line.get("cat") == "COUNTER" and line["name"].startswith("GPU "):
+            for key, value in line["args"].items():
+                lane = f"{line['name']}: {key}"
+                most[lane] = max(most.get(lane, 0), value)
     for gpu in range(min(listed, 16)):
         for lane in ("utilization, %: kernels", "memory, bytes: used", "power, W: power"):
-            require(f"GPU {gpu} {lane}" in most, f"no lane {lane} of GPU {gpu} of {listed}, see {run.stderr}")
+            require(f"GPU {gpu} {lane}" in most, f"no lane {lane} of GPU {gpu} of {listed}")
     return "highest: " + ", ".join(f"{lane} {value:.4g}" for lane, value in sorted(most.items())) + " (not judged)"
 
 

@@ -11,8 +11,7 @@ from place import Place, last_lines
 
 REPETITIONS = 3
 RATE, SECONDS = 1000, 3
-OF_PROCESS = ("/proc/self/status", "/proc/self/io")
-OF_HOST = (*OF_PROCESS, "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev")
+FILES = ("/proc/self/status", "/proc/self/io")
 
 
 def background(place: Place, **env: str) -> tuple[int, int]:
@@ -46,15 +45,13 @@ def reads(files: tuple[str, ...]) -> float:
 
 
 def figures(place: Place) -> Iterator[Figure]:
-    for name, local_rank, files in (("of the process", "1", OF_PROCESS), ("with the host's", "0", OF_HOST)):
-        costs, floors = [], []
-        for _ in range(REPETITIONS):
-            off, none = background(place)
-            on, readings = background(place, TPROF_METRICS="100ms", LOCAL_RANK=local_rank)
-            assert none == 0 and readings >= SECONDS, readings
-            costs.append((on - off) / readings / 1000)
-            floors.append(reads(files))
-        yield Figure(
-            f"a reading of TPROF_METRICS, {name}", "us CPU", costs, "pread of the files", floors,
-            compare="ratio", limit=8,
-        )  # fmt: skip
+    costs, floors = [], []
+    for _ in range(REPETITIONS):
+        off, none = background(place)
+        on, readings = background(place, TPROF_METRICS="100ms")
+        assert none == 0 and readings >= SECONDS, readings
+        costs.append((on - off) / readings / 1000)
+        floors.append(reads(FILES))
+    yield Figure(
+        "a reading of TPROF_METRICS", "us CPU", costs, "pread of the files", floors, compare="ratio", limit=8
+    )
