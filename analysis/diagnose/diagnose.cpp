@@ -7,11 +7,19 @@
 #include "diagnose/mismatch.h"
 
 namespace tprof::diagnose {
+
+#define X(name) extern const Diagnosis name;
+TPROF_DIAGNOSES(X)
+#undef X
+
 namespace {
 
 std::vector<const Diagnosis*> rows_for(const Options& options) {
+#define X(name) &name,
+  static constexpr const Diagnosis* kAll[] = {TPROF_DIAGNOSES(X)};
+#undef X
   std::vector<const Diagnosis*> all;
-  for (const Diagnosis* d : diagnoses()) {
+  for (const Diagnosis* d : kAll) {
     if ((d->asked & options.asked) != 0 && (options.read_lines || !d->needs_lines)) {
       all.push_back(d);
     }

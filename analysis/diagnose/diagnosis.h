@@ -1,11 +1,10 @@
 // Defines a diagnosis and its inputs. To add one, define it in a file of its own and add a row to
-// list.cpp.
+// kinds.h.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "collect/lines.h"
@@ -50,8 +49,6 @@ struct Diagnosis {
   // True if it finds nothing without lines. The other diagnoses only say less then.
   bool needs_lines = false;
 };
-
-std::span<const Diagnosis* const> diagnoses();  // list.cpp
 
 // Folds each effect into its cause, or drops it, and leads with the ranks that ended first.
 void explain(const Case& c, Findings& findings);

@@ -1,4 +1,5 @@
-// The kinds of findings: one row each. What a finding of a kind says is a row of report/'s words.
+// The kinds of findings and the diagnoses that find them: one row each. What a finding of a kind
+// says is a row of report/'s words.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,14 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(other_machine, error) X(secure_execution, error) X(static_program, error) X(musl, error)      \
   X(unknown_loader, error) X(old_glibc, error) X(loader, error) X(static_nccl, warning)           \
   X(pynccl, note) X(deep_ep, note) X(torch_without_cuda, warning) X(nothing_served, note)
+
+// X(name of its `Diagnosis`, which a file of its own defines). If two findings have the same
+// severity, the one from the upper row is shown first.
+#define TPROF_DIAGNOSES(X)                                                                       \
+  X(kMissingRanks) X(kMissingMembers) X(kDuplicateRanks) X(kNotClosed) X(kOverflow)              \
+  X(kWithoutEffect) X(kMismatch) X(kOpenMismatch) X(kHang) X(kPointToPoint) X(kLedgerLines)      \
+  X(kLedgerDecreased) X(kClockStep) X(kLateRanks) X(kCoverage) X(kDropped) X(kUntimedCalls)      \
+  X(kMissingWindows) X(kOtherRuns) X(kAssumedJob) X(kNotCompared) X(kSkippedFiles)
 // clang-format on
 
 #define X(name, severity) name,
