@@ -8,6 +8,8 @@
 #include <cctype>
 #include <ctime>
 
+#include "text/ranks.h"
+
 namespace tprof::text {
 namespace {
 
@@ -86,16 +88,7 @@ std::string duration(std::uint64_t ns) {
 }
 
 std::string ranges(const std::vector<std::int64_t>& numbers) {
-  std::string out;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!out.empty()) out += ',';
-    out += std::to_string(numbers[i]);
-    if (last > i) out += (last == i + 1 ? "," : "-") + std::to_string(numbers[last]);
-    i = last + 1;
-  }
-  return out;
+  return Ranks(numbers).str();
 }
 
 std::string shell_word(std::string_view s) {

@@ -1,0 +1,34 @@
+// A set of ranks, or of other numbers, as the ranges that people read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tprof::text {
+
+class Ranks {
+ public:
+  Ranks() = default;
+  explicit Ranks(std::vector<std::int64_t> numbers);  // in any order
+
+  bool empty() const { return ranges_.empty(); }
+  std::uint64_t size() const;
+  bool contains(std::int64_t number) const;
+  void add(const Ranks& others);
+
+  std::vector<std::int64_t> list() const;  // ascending
+  std::string str() const;                 // "0-3,7"
+
+  bool operator==(const Ranks&) const = default;
+
+ private:
+  struct Range {
+    std::int64_t first;
+    std::int64_t last;
+    bool operator==(const Range&) const = default;
+  };
+  std::vector<Range> ranges_;  // ascending, with a gap between each and the next
+};
+
+}  // namespace tprof::text
