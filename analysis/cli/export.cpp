@@ -97,7 +97,7 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
   });
   if (!files.untimed.empty()) {
     fmt::print(stderr, "tprof: note: {} without a file: no call has a time on the device\n",
-               diagnose::names_of(files.untimed));
+               diagnose::names_of(text::Ranks(files.untimed)));
   }
   if (files.without_rank != 0) {
     fmt::print(stderr, "tprof: note: {} left out: of no known rank\n",

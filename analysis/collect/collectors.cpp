@@ -1,7 +1,5 @@
 #include "collect/collectors.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "interpose/format/line_kinds.h"
@@ -89,22 +87,17 @@ void DecreasedLedgers::metadata(const read::Line& line, const Process& so_far) {
 
 void DecreasedLedgers::compare(const read::Ledger& before, const read::Ledger& now,
                                std::uint64_t offset) {
-  std::map<std::string, std::uint64_t> counts;  // by what is counted
+  std::map<Counted, std::uint64_t> counts;
   const auto each = [](const read::Ledger& ledger, const auto& see) {
-    for (const read::Collectives& c : ledger.collectives) {
-      see(fmt::format("collectives of communicator {}", c.comm), c.count);
-    }
+    for (const read::Collectives& c : ledger.collectives) see(Counted{.comm = c.comm}, c.count);
     for (const read::Row& r : ledger.rows) {
-      see(fmt::format("calls of {} ({}, communicator {}, size class {}, mode {})", r.name, r.dtype,
-                      r.comm.value_or(-1), r.bytes_class, static_cast<int>(r.mode)),
-          r.amounts.calls);
+      see(Counted{r.name, r.dtype, r.comm.value_or(-1), r.bytes_class, r.mode}, r.amounts.calls);
     }
   };
-  each(now, [&](const std::string& what, std::uint64_t n) { counts[what] += n; });
-  each(before, [&](const std::string& what, std::uint64_t n) {
+  each(now, [&](const Counted& what, std::uint64_t n) { counts[what] += n; });
+  each(before, [&](const Counted& what, std::uint64_t n) {
     if (n <= counts[what] || places.size() == kMaxDecreased) return;
-    places.push_back(fmt::format("the ledger at byte {} says {} {}, one before it {}", offset,
-                                 counts[what], what, n));
+    places.push_back({offset, what, counts[what], n});
   });
 }
 

@@ -78,7 +78,23 @@ struct DecreasedLedgers : Collector {
   void metadata(const read::Line& line, const read::Process& so_far) override;
   void end() override { before_.reset(); }
 
-  std::vector<std::string> places;  // a sentence each
+  struct Counted {
+    std::string function{};  // empty: all collectives of the communicator
+    std::string dtype{};
+    std::int64_t comm = -1;  // -1: none
+    std::int64_t bytes_class = 0;
+    Mode mode = Mode::direct;
+
+    // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
+    auto operator<=>(const Counted&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  struct Place {
+    std::uint64_t offset = 0;  // of the ledger
+    Counted what{};
+    std::uint64_t now = 0;
+    std::uint64_t before = 0;
+  };
+  std::vector<Place> places;
 
  private:
   void compare(const read::Ledger& before, const read::Ledger& now, std::uint64_t offset);

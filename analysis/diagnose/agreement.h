@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 #include "job/jobs.h"
 
 namespace tprof::diagnose {
@@ -36,8 +36,8 @@ inline Processes processes_of(const auto& members) {  // takes members, or point
   }
   return processes;
 }
-inline std::string names_of(const Members& members) {
-  return names_of(processes_of(members));
+inline Who who_of(const Members& members) {
+  return who_of(processes_of(members));
 }
 
 // A communicator, joined over the ranks of a job.

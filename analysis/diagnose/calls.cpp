@@ -1,46 +1,88 @@
 #include "diagnose/calls.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <functional>
+#include <tuple>
 
 #include "collect/collectors.h"
-#include "diagnose/names.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 
 using read::Event;
 using read::Process;
 
-std::string what_of(const Event& e) {
-  if (e.launch) return e.name;
-  std::string out = fmt::format("{} of {} {}", e.name, text::thousands(e.count), e.dtype);
-  if (!e.reduce.empty()) out += ", " + e.reduce;
-  if (e.peer) out += fmt::format(", {} {}", e.collective() ? "root" : "peer", *e.peer);
-  return out;
+namespace {
+
+auto compared(const Event& e) {
+  return std::tie(e.name, e.count, e.dtype, e.reduce, e.peer);
 }
 
-std::string describe(const Event& e, const Process& p) {
-  return what_of(e) + (e.captured ? ", captured into a graph" : "") + ", at " +
-         utc(p.header.base_time_ns + e.ts_ns);
+}  // namespace
+
+Fact fact_of(const Event& e) {
+  if (e.launch)
+    return {Say::launch, {{"function", e.name}, {"captured", false}, {"at", std::nullopt}}};
+  return {Say::call,
+          {{"function", e.name},
+           {"count", e.count},
+           {"dtype", e.dtype},
+           {"reduce", e.reduce},
+           {"collective", e.collective()},
+           {"peer", e.peer},
+           {"captured", false},
+           {"at", std::nullopt}}};
+}
+
+Fact fact_of(const Event& e, const Process& p) {
+  Fact fact = fact_of(e);
+  set(fact, {"captured", e.captured});
+  set(fact, {"at", Time{called_ns(e, p)}});
+  return fact;
+}
+
+bool alike(const Event& a, const Event& b) {
+  return compared(a) == compared(b);
+}
+
+std::uint64_t fingerprint(const Event& e) {
+  std::uint64_t hash = 0;
+  const auto add = [&](auto value) {
+    hash = (hash ^ std::hash<decltype(value)>()(value)) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  };
+  add(std::string_view(e.name));
+  add(e.count);
+  add(std::string_view(e.dtype));
+  add(std::string_view(e.reduce));
+  add(e.peer);
+  return hash;
+}
+
+std::int64_t called_ns(const Event& e, const Process& p) {
+  return p.header.base_time_ns + e.ts_ns;
+}
+
+const read::Trace* trace_of(const Process& p, const read::Traces& traces) {
+  const auto holds = [&](const read::Trace& trace) {
+    const Process* first = trace.processes.data();
+    return !std::less()(&p, first) && std::less()(&p, first + trace.processes.size());
+  };
+  const auto trace = std::ranges::find_if(traces.traces, holds);
+  return trace == traces.traces.end() ? nullptr : &*trace;
 }
 
 void each_collective(const Member& m, std::uint64_t from, std::uint64_t to,
                      const read::Traces& traces, const std::function<void(const Event&)>& see) {
-  for (const read::Trace& trace : traces.traces) {
-    const Process* first = trace.processes.data();
-    if (std::less()(m.process, first) || !std::less()(m.process, first + trace.processes.size())) {
-      continue;
-    }
-    read::read_lines(trace, {.wanted = [&](const Process& p) { return &p == m.process; },
-                             .event =
-                                 [&](const Process&, const Event& e) {
-                                   if (e.collective() && e.comm == m.comm->comm && !e.failed &&
-                                       !e.unfinished && e.seq >= from && e.seq < to) {
-                                     see(e);
-                                   }
-                                 }});
-    return;
-  }
+  const read::Trace* trace = trace_of(*m.process, traces);
+  if (trace == nullptr) return;
+  read::read_lines(*trace, {.wanted = [&](const Process& p) { return &p == m.process; },
+                            .event =
+                                [&](const Process&, const Event& e) {
+                                  if (e.collective() && e.comm == m.comm->comm && !e.failed &&
+                                      !e.unfinished && e.seq >= from && e.seq < to) {
+                                    see(e);
+                                  }
+                                }});
 }
 
 std::optional<KnownCall> CallFinder::find(const Members& callers, std::uint64_t seq) {

@@ -4,19 +4,26 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "diagnose/diagnosis.h"
 
 namespace tprof::diagnose {
 
-// "ncclBroadcast of 16,544 float32, root 3". Two ranks' calls of one collective match if these
-// texts are equal.
-std::string what_of(const read::Event& event);
+// What a rank called: "ncclBroadcast of 16,544 float32, root 3" (report/ has the words).
+Fact fact_of(const read::Event& event);
+// The same, and when.
+Fact fact_of(const read::Event& event, const read::Process& process);
 
-// The same text, followed by ", at 2026-01-01 12:00:00.123 UTC".
-std::string describe(const read::Event& event, const read::Process& process);
+// True if two ranks' calls of one collective match.
+bool alike(const read::Event& a, const read::Event& b);
+// Calls that match have equal fingerprints.
+std::uint64_t fingerprint(const read::Event& event);
+
+std::int64_t called_ns(const read::Event& event, const read::Process& process);  // CLOCK_REALTIME
+
+// Returns the trace that holds the process; null if it is none of these.
+const read::Trace* trace_of(const read::Process& process, const read::Traces& traces);
 
 // Calls see(event) for each returned collective in [from, to) that has a line, in the file's order.
 void each_collective(const Member& member, std::uint64_t from, std::uint64_t to,

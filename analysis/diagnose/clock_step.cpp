@@ -4,7 +4,7 @@
 #include <map>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -68,13 +68,15 @@ void clock_steps(const Case& c, Findings& found) {
     const auto& [processes, step] = host;
     const bool back = step.size_ns < 0;
     const auto size = static_cast<std::int64_t>(std::min(std::abs(step.size_ns), 9e18));
-    add(found, Kind::clock_step, processes,
-        {{"host", processes[0]->header.host},
-         {"back", back},
-         {"by", Ns{size}},
-         {"from", Time{step.after_ns}},
-         {"to", Time{step.before_ns}}})
-        .severity = back ? Severity::warning : Severity::note;
+    Finding& f = add(found, Kind::clock_step, processes,
+                     {{"host", processes[0]->header.host},
+                      {"back", back},
+                      {"by", Ns{size}},
+                      {"from", Time{step.after_ns}},
+                      {"to", Time{step.before_ns}}});
+    f.severity = back ? Severity::warning : Severity::note;
+    f.time =
+        TimeRange{std::min(step.after_ns, step.before_ns), std::max(step.after_ns, step.before_ns)};
   }
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 #include "stats/totals.h"
 
 namespace tprof::diagnose {

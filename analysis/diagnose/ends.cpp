@@ -1,7 +1,5 @@
 #include "diagnose/ends.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
@@ -127,25 +125,20 @@ std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b,
   return std::nullopt;
 }
 
-std::string since(const Process& p, std::int64_t realtime_ns) {
-  return fmt::format(" since {}, {} before the end of its trace", utc(realtime_ns),
-                     duration(end_ns(p) - realtime_ns));
+Ns before_end(const Process& p, std::int64_t realtime_ns) {
+  return {end_ns(p) - realtime_ns};
 }
 
-std::string unknown_since(const Processes& snapshots) {
-  const std::string first = utc(oldest_ns(snapshots));
-  return fmt::format(
-      "what {} did after {} is not known", names_of(snapshots),
-      snapshots.size() == 1 ? first : "their snapshots (the oldest is of " + first + ")");
+Fact unknown_after(const Processes& snapshots) {
+  return {Say::unknown_after, {{"who", snapshots}, {"until", Time{oldest_ns(snapshots)}}}};
 }
 
-std::string where_to_look(const Process& p) {
+Fact where_to_look(const Process& p) {
   if (p.end == End::running) {
-    return fmt::format("look at its stack{}: py-spy dump --native --pid {} on {}",
-                       p.snapshot ? ", if it runs" : "", p.header.pid, p.header.host);
+    return {Say::look_at_stack,
+            {{"snapshot", p.snapshot}, {"pid", p.header.pid}, {"host", p.header.host}}};
   }
-  return fmt::format("look at the output of {} on {} around {}", name_of(p), p.header.host,
-                     utc(end_ns(p)));
+  return {Say::look_at_output, {{"who", &p}, {"host", p.header.host}, {"at", Time{end_ns(p)}}}};
 }
 
 extern const Diagnosis kNotClosed{kCheck | kSummary, not_closed};

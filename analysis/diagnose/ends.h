@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "collect/lines.h"
-#include "diagnose/names.h"
+#include "diagnose/facts.h"
 
 namespace tprof::diagnose {
 
@@ -27,13 +26,13 @@ std::optional<std::int64_t> idle_since_ns(const read::Process& process,
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
                                            const collect::Lines& lines);
 
-// " since 2026-01-01 12:00:00.123 UTC, 6.000 s before the end of its trace"
-std::string since(const read::Process& process, std::int64_t realtime_ns);
+// How long before the end of its trace something began.
+Ns before_end(const read::Process& process, std::int64_t realtime_ns);
 
 // "what rank 3 did after 2026-01-01 12:00:00.123 UTC is not known"
-std::string unknown_since(const Processes& snapshots);
+Fact unknown_after(const Processes& snapshots);
 
 // Advice on what to do next about a process.
-std::string where_to_look(const read::Process& process);
+Fact where_to_look(const read::Process& process);
 
 }  // namespace tprof::diagnose

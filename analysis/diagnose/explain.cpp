@@ -1,7 +1,5 @@
 // Relates findings: an effect is reported with its cause, or not at all. Also tells which ranks
 // ended first, since a launcher ends the other ranks when one has ended.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -114,26 +112,24 @@ Processes first_to_end(const Processes& ended, const collect::Lines& lines) {
 }
 
 // Says who ended first. `others` are the processes that did not.
-std::string sentence(const Processes& closed, const Processes& killed, const Processes& others,
+Fact who_ended_first(const Processes& closed, const Processes& killed, const Processes& others,
                      bool all_known) {
   const Processes& who = closed.empty() ? killed : closed;
-  const std::string in_order =
-      "closed in order at " + utc(end_ns(*who[0])) + " (an exception, or an early exit?)";
+  const Time at{end_ns(*who[0])};
   if (!closed.empty() && !killed.empty()) {
-    return fmt::format(
-        "{} {}, about when {} {} killed or crashed: who was first, the traces do not tell",
-        names_of(closed), in_order, names_of(killed), killed.size() == 1 ? "was" : "were");
+    return {Say::first_unknown, {{"closed", closed}, {"at", at}, {"killed", killed}}};
   }
-  std::string text = fmt::format(
-      "{} ended first{}: {}", names_of(who), all_known ? "" : " of those whose end is known",
-      closed.empty() ? "killed or crashed, last heard of at " + utc(end_ns(*who[0])) : in_order);
   std::int64_t longer_ns = INT64_MAX;  // at least, from ranks on the same host
   for (const Process* p : others) {
     if (p->header.boot_id != who[0]->header.boot_id) continue;
     longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(*who[0]));
   }
-  if (longer_ns < 0 || longer_ns == INT64_MAX) return text;
-  return text + "; the others lived for " + duration(longer_ns) + " more";
+  const bool known = longer_ns >= 0 && longer_ns != INT64_MAX;
+  return {closed.empty() ? Say::killed_first : Say::closed_first,
+          {{"who", who},
+           {"all_known", all_known},
+           {"at", at},
+           {"longer", known ? std::optional(Ns{longer_ns}) : std::nullopt}}};
 }
 
 // Adds which rank fell silent first, for ranks of one host that were all killed at about the same
@@ -148,10 +144,8 @@ void add_who_fell_silent(Processes killed, Finding& about) {
   if (!one_host || longer < kSilentNs) return;
   about.evidence.insert(
       about.evidence.begin(),
-      as_is(fmt::format("{} was last heard of at {}, the others for {} more (at every call, and at "
-                        "least five times a second)",
-                        name_of(first), utc(end_ns(first)), duration(longer))));
-  about.next = as_is(where_to_look(first));
+      {Say::fell_silent, {{"who", &first}, {"at", Time{end_ns(first)}}, {"longer", Ns{longer}}}});
+  about.next = where_to_look(first);
 }
 
 // Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
@@ -191,17 +185,20 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   if (others.empty() && closed.empty()) add_who_fell_silent(killed, *about);
   if (first.empty() || (others.empty() && (closed.empty() || killed.empty()))) return;
   const Processes& who = closed.empty() ? killed : closed;
-  std::string text = sentence(closed, killed, others, unknown.empty());
-  const bool named = std::ranges::any_of(ranks_of(who), [&](std::int64_t rank) {
-    return std::ranges::binary_search(about->ranks, rank);
+  const bool named = std::ranges::any_of(who, [&](const Process* p) {
+    return p->header.rank && about->ranks.contains(*p->header.rank);
   });
-  about->evidence.insert(about->evidence.begin(), as_is(text));
+  about->evidence.insert(about->evidence.begin(),
+                         who_ended_first(closed, killed, others, unknown.empty()));
   if ((about->kind == Kind::stopped && named) || about->severity == Severity::note) return;
   about->kind = Kind::stopped;
   about->ranks = ranks_of(first);
   std::swap(about->evidence[0], about->text);
-  if (!unknown.empty()) about->evidence.push_back(as_is(unknown_since(unknown)));
-  about->next = as_is(where_to_look(*who[0]));
+  const auto [earliest, latest] =
+      std::ranges::minmax(first, {}, [](const Process* p) { return end_ns(*p); });
+  about->time = TimeRange{end_ns(*earliest), end_ns(*latest)};
+  if (!unknown.empty()) about->evidence.push_back(unknown_after(unknown));
+  about->next = where_to_look(*who[0]);
   std::rotate(findings.begin(), about, about + 1);
 }
 

@@ -1,4 +1,5 @@
-// Named values with units, which say what a finding is about. report/ has the words for them.
+// Named values with units, which say what a finding is about. report/ has the words for them. They
+// refer to nothing, so they outlive the traces that they are from.
 #pragma once
 
 #include <concepts>
@@ -10,32 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "diagnose/kinds.h"
-#include "diagnose/names.h"
+#include "diagnose/say.h"
+#include "diagnose/who.h"
 
 namespace tprof::diagnose {
-
-// The sentences: one for each kind, and these, which are parts of others, evidence or advice.
-// clang-format off
-#define TPROF_SENTENCES(X)                                                                        \
-  X(as_is) X(more_of_kind) X(more) X(then) X(counted_names)                                       \
-  X(latest_arrival) X(arrivals_are)                                                               \
-  X(untimed_no_context) X(untimed_no_pair) X(untimed_mixed) X(untimed_in_progress)                \
-  X(untimed_sync) X(untimed_unread) X(untimed_device) X(untimed_no_record)                        \
-  X(untimed_impossible) X(untimed_tool) X(untimed_order)                                          \
-  X(exposure_no_launch) X(exposure_host_late) X(exposure_no_pair) X(exposure_unread)              \
-  X(exposure_no_room) X(exposure_no_clock)                                                        \
-  X(missed_of) X(version_on)                                                                      \
-  X(totals_unmatched) X(sums) X(sums_differ) X(part_at) X(part_within) X(difference)
-// clang-format on
-
-#define X(name, ...) name,
-enum class Say : std::uint8_t { TPROF_KINDS(X) TPROF_SENTENCES(X) count_ };
-#undef X
-
-constexpr Say say(Kind kind) {
-  return static_cast<Say>(kind);
-}
 
 struct Ns {
   std::int64_t n = 0;
@@ -49,13 +28,17 @@ struct Bytes {
   std::uint64_t n = 0;
   bool operator==(const Bytes&) const = default;
 };
+struct SizeClass {
+  std::int64_t n = 0;  // [2^n, 2^(n+1)) bytes; below 0: none
+  bool operator==(const SizeClass&) const = default;
+};
 struct Percent {
   double n = 0;
   bool operator==(const Percent&) const = default;
 };
 
 struct Fact;
-using Facts = std::vector<Fact>;  // as a value: listed, with commas between them
+using Facts = std::vector<Fact>;  // as a value: listed
 
 struct Value {
   // These are defined below, where Fact is complete: clang needs that.
@@ -67,17 +50,17 @@ struct Value {
   ~Value();
   bool operator==(const Value&) const;
 
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, Ns, Time, Bytes, Percent,
-               std::string, Processes, std::vector<std::int64_t>, Facts>
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, Ns, Time, Bytes, SizeClass,
+               Percent, std::string, Who, text::Ranks, Facts>
       is;
 };
 
 struct Named {
-  const char* name;
+  std::string name;
   Value value{};
 
   template <typename T>
-  Named(const char* n, T&& v) : name(n) {
+  Named(std::string n, T&& v) : name(std::move(n)) {
     set(std::forward<T>(v));
   }
   bool operator==(const Named&) const = default;
@@ -89,7 +72,7 @@ struct Named {
 using Values = std::vector<Named>;
 
 struct Fact {
-  Say what = Say::as_is;
+  Say what{};
   Values values{};
 
   bool operator==(const Fact&) const = default;
@@ -108,10 +91,11 @@ inline bool Value::operator==(const Value& other) const {
 template <typename T>
 void Named::set(T&& v) {
   using Plain = std::remove_cvref_t<T>;
-  if constexpr (requires {
-                  v.has_value();
-                  *v;
-                }) {  // nullopt: the value is absent
+  if constexpr (std::same_as<Plain, std::nullopt_t>) {  // the value is absent
+  } else if constexpr (requires {
+                         v.has_value();
+                         *v;
+                       }) {
     if (v) set(*std::forward<T>(v));
   } else if constexpr (std::same_as<Plain, bool>) {
     value.is = v;
@@ -120,7 +104,9 @@ void Named::set(T&& v) {
   } else if constexpr (std::unsigned_integral<Plain>) {
     value.is = std::uint64_t{v};
   } else if constexpr (std::same_as<Plain, const read::Process*>) {
-    value.is = Processes{v};
+    value.is = who_of({v});
+  } else if constexpr (std::same_as<Plain, Processes>) {
+    value.is = who_of(v);
   } else if constexpr (std::same_as<Plain, Fact>) {
     value.is = Facts{std::forward<T>(v)};
   } else if constexpr (std::is_convertible_v<T, std::string>) {
@@ -130,16 +116,8 @@ void Named::set(T&& v) {
   }
 }
 
-// For sentences that are not in report/'s words yet: those of hang.cpp, standing.cpp, explain.cpp
-// and mismatch.h's evidence.
-inline Fact as_is(std::string text) {
-  return {Say::as_is, {{"text", std::move(text)}}};
-}
-inline Facts as_is(const std::vector<std::string>& texts) {
-  Facts facts;
-  for (const std::string& t : texts) facts.push_back(as_is(t));
-  return facts;
-}
+// Sets a value, which may be there.
+void set(Fact& fact, Named value);
 
 // Keeps the first few of a list for people, and says how many more there are.
 void shorten(Facts& list, std::size_t most);

@@ -23,6 +23,15 @@ Finding& add(Findings& to, Kind kind, const Processes& who, Values values) {
   return to.back();
 }
 
+void set(Fact& fact, Named value) {
+  const auto known = std::ranges::find(fact.values, value.name, &Named::name);
+  if (known != fact.values.end()) {
+    *known = std::move(value);
+  } else {
+    fact.values.push_back(std::move(value));
+  }
+}
+
 void shorten(Facts& list, std::size_t most) {
   if (list.size() <= most) return;
   const std::size_t more = list.size() - most;
@@ -47,14 +56,12 @@ void order_and_cap(Findings& findings) {
     if (++n <= kMaxOfKind) return false;
     rest.kind = f.kind;
     rest.severity = std::max(rest.severity, f.severity);
-    rest.ranks.insert(rest.ranks.end(), f.ranks.begin(), f.ranks.end());
+    rest.ranks.add(f.ranks);
     return true;
   });
   for (auto& [kind, of_kind] : kinds) {
     auto& [n, rest] = of_kind;
     if (n <= kMaxOfKind) continue;
-    std::ranges::sort(rest.ranks);
-    rest.ranks.erase(std::unique(rest.ranks.begin(), rest.ranks.end()), rest.ranks.end());
     rest.text = {Say::more_of_kind,
                  {{"more", n - kMaxOfKind}, {"kind", std::string(kind)}, {"ranks", rest.ranks}}};
     findings.push_back(std::move(rest));

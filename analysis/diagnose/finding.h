@@ -1,5 +1,5 @@
 // One thing that is missing, incomplete or contradictory in the traces of a job, as data: report/
-// makes the sentences. It refers to processes, so it lives no longer than their traces.
+// makes the sentences.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,31 @@ namespace tprof::diagnose {
 
 // The time that is lost by it, as far as a diagnosis can tell.
 struct Cost {
-  std::int64_t ns = 0;        // in the whole run
-  std::int64_t doubt_ns = 0;  // the most by which that may be wrong
-  double share = 0;           // of the run's time
+  std::int64_t ns = 0;                        // in the whole run
+  std::int64_t doubt_ns = 0;                  // the most by which that may be wrong
+  double share = 0;                           // of the run's time
+  std::optional<std::int64_t> ns_per_step{};  // nullopt: its steps are not known
+};
+
+// CLOCK_REALTIME of the hosts: from the first to the last moment that it is about.
+struct TimeRange {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+struct StepRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
 };
 
 struct Finding {
   Kind kind{};
   Severity severity = Severity::note;
-  std::vector<std::int64_t> ranks{};
+  text::Ranks ranks{};
   Fact text{};
-  std::optional<Fact> next{};  // what to do; nullopt: what the words of `text` advise
+  std::optional<Fact> next{};        // what to do; nullopt: what the words of `text` advise
+  std::optional<TimeRange> time{};   // nullopt: not known
+  std::optional<StepRange> steps{};  // nullopt: not known, or the program marks none
   // The place of the problem, as far as it is known.
   std::string communicator{};                       // id; empty: none
   std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it

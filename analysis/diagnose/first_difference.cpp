@@ -1,6 +1,4 @@
 // Finds the first collective that two ranks issued differently, from their lines.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -22,9 +20,8 @@ std::vector<std::uint64_t> fingerprints(const Member& m, std::uint64_t from, std
                                         const Case& c) {
   std::vector<std::uint64_t> all(to - from, 0);
   for (std::uint64_t seq = std::max(from, m.count()); seq < to; ++seq) all[seq - from] = 1;
-  each_collective(m, from, to, c.traces, [&](const Event& e) {
-    all[e.seq - from] = std::hash<std::string>{}(what_of(e)) | 2;
-  });
+  each_collective(m, from, to, c.traces,
+                  [&](const Event& e) { all[e.seq - from] = fingerprint(e) | 2; });
   return all;
 }
 
@@ -48,12 +45,11 @@ const Member* with_most_lines(const Members& members, const Case& c, std::uint64
   return best;
 }
 
-std::string which_lines(const Member& m, const Case& c) {
+Fact which_lines(const Member& m, const Case& c) {
   const collect::Intervals& lines = lines_of(m, c);
-  const std::string name = name_of_rank(*m.process);
-  if (lines.empty()) return name + " has no lines of it";
-  return fmt::format("lines of {} exist for its collectives {} to {}", name, lines.begin(),
-                     lines.end() - 1);
+  if (lines.empty()) return {Say::no_lines, {{"who", m.process}}};
+  return {Say::lines_exist,
+          {{"who", m.process}, {"first", lines.begin()}, {"last", lines.end() - 1}}};
 }
 
 // A rank's calls up to the difference and from it on.
@@ -69,40 +65,43 @@ struct Side {
     std::ranges::stable_sort(before, {}, &Event::seq);
     std::ranges::stable_sort(from, {}, &Event::seq);
   }
-  std::string name() const { return name_of_rank(*member.process); }
-  std::string call(const std::string& who, const Event& e) const {
-    return fmt::format("{}, {}: {}", who, e.seq, describe(e, *member.process));
-  }
-  void tell(std::vector<std::string>& evidence) const {
-    if (from.empty() || from[0].seq != seq) {
-      evidence.push_back(fmt::format("{}, {}: no more", name(), seq));
+  const read::Process* process() const { return member.process; }
+  bool has_it() const { return !from.empty() && from[0].seq == seq; }
+  Fact call(const Event& e) const { return fact_of(e, *process()); }
+  void tell(Facts& evidence) const {
+    if (!has_it()) {
+      evidence.push_back({Say::made_no_more, {{"who", process()}, {"seq", seq}}});
       return;
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(2, from.size()); ++i) {
-      evidence.push_back(call(name(), from[i]));
+      evidence.push_back(
+          {Say::one_made, {{"who", process()}, {"seq", from[i].seq}, {"call", call(from[i])}}});
     }
   }
   // True if its call here is the other one's next call. Programs repeat themselves, so callers
   // compare the counts too.
   bool skips_to(const Side& other) const {
-    return !from.empty() && other.from.size() > 1 && what_of(from[0]) == what_of(other.from[1]);
+    return !from.empty() && other.from.size() > 1 && alike(from[0], other.from[1]);
   }
 };
 
-void tell(const Side& mine, const Side& theirs, std::vector<std::string>& evidence) {
-  for (const Event& e : theirs.before) evidence.push_back(theirs.call("both", e));
+void tell(const Side& mine, const Side& theirs, Facts& evidence) {
+  for (const Event& e : theirs.before) {
+    evidence.push_back({Say::both_made, {{"seq", e.seq}, {"call", theirs.call(e)}}});
+  }
   mine.tell(evidence);
   theirs.tell(evidence);
   const auto here = mine.member.count();
   const auto there = theirs.member.count();
+  const auto conclude = [&](Say what) {
+    evidence.push_back({what, {{"who", mine.process()}, {"other", theirs.process()}}});
+  };
   if (here < there && mine.skips_to(theirs)) {
-    evidence.push_back(fmt::format("{} goes on with what {} does next: it left this one out",
-                                   mine.name(), theirs.name()));
+    conclude(Say::left_out);
   } else if (here > there && theirs.skips_to(mine)) {
-    evidence.push_back(fmt::format("{} then does what {} does here: this one is extra", mine.name(),
-                                   theirs.name()));
+    conclude(Say::extra);
   } else if (here == there && mine.skips_to(theirs) && theirs.skips_to(mine)) {
-    evidence.push_back(mine.name() + " does these two the other way round");
+    conclude(Say::swapped);
   }
 }
 
@@ -129,15 +128,19 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
     }
     from = to;
   }
-  if (unknown) d.unknown = which_lines(m, c) + "; " + which_lines(o, c);
+  if (unknown) d.unknown = {which_lines(m, c), which_lines(o, c)};
   if (!d.seq) return d;
   const Side mine(m, *d.seq, c);
   const Side theirs(o, *d.seq, c);
   for (const Side* side : {&mine, &theirs}) {
-    if (!side->from.empty() && side->from[0].seq == *d.seq) d.function = side->from[0].name;
+    if (!side->has_it()) continue;
+    d.function = side->from[0].name;
+    const std::int64_t at = called_ns(side->from[0], *side->process());
+    if (!d.time) d.time = TimeRange{at, at};
+    d.time = TimeRange{std::min(d.time->from_ns, at), std::max(d.time->to_ns, at)};
   }
   tell(mine, theirs, d.evidence);
-  if (unknown) d.evidence.push_back("an earlier one may differ: " + d.unknown);
+  if (unknown) d.evidence.push_back({Say::earlier_too, {{"why", d.unknown}}});
   return d;
 }
 

@@ -4,8 +4,6 @@
 // NCCL calls return when the work is enqueued. So this is the host's view: who called a collective
 // and who never did, and which calls did not return. If every rank has called, the device or the
 // network is the place to look.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -123,10 +121,10 @@ class HeldUp {
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
-  Finding& add(bool hang, const Processes& who, std::string text, const Communicator* communicator,
+  Finding& add(bool hang, const Processes& who, Fact text, const Communicator* communicator,
                std::optional<std::uint64_t> seq, const std::string& function) {
     Finding& f = diagnose::add(found_, hang ? Kind::hang : Kind::stopped, who);
-    f.text = as_is(std::move(text));
+    f.text = std::move(text);
     if (communicator != nullptr) f.communicator = communicator->id;
     f.seq = seq;
     f.function = function;
@@ -134,9 +132,8 @@ class HeldUp {
     return f;
   }
 
-  static void lead_with(const std::vector<std::string>& evidence, Finding& f) {
-    const Facts first = as_is(evidence);
-    f.evidence.insert(f.evidence.begin(), first.begin(), first.end());
+  static void lead_with(const Facts& evidence, Finding& f) {
+    f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
   }
 
   void add_inside(const Place& place) {
@@ -148,32 +145,29 @@ class HeldUp {
     const bool collective = comm != nullptr && call.collective;
     const bool everybody = collective && who.size() == comm->members.size() &&
                            who.size() == static_cast<std::size_t>(comm->nranks);
-    Finding& f =
-        add(hang, who,
-            fmt::format("{}{} {} inside {}{}{}", everybody && who.size() > 1 ? "all ranks, " : "",
-                        names_of(who), is_or_was(who), name_of(call),
-                        call.since_ns ? since(*call.process, *call.since_ns) : "",
-                        running ? ""
-                        : hang  ? ", when it ended"
-                                : ", when it ended (it hung, or was killed there)"),
-            comm, call.seq, call.function);
-    std::vector<std::string> evidence;
+    Fact text{Say::stand_inside,
+              {{"who", who},
+               {"everybody", everybody && who.size() > 1},
+               {"call", fact_of(call)},
+               {"since", std::nullopt},
+               {"before_end", std::nullopt},
+               {"ended", !running},
+               {"hung_or_killed", !running && !hang}}};
+    if (call.since_ns) {
+      set(text, {"since", Time{*call.since_ns}});
+      set(text, {"before_end", before_end(*call.process, *call.since_ns)});
+    }
+    Finding& f = add(hang, who, std::move(text), comm, call.seq, call.function);
+    Facts evidence;
     if (collective && call.seq) {
       const Members returned = who_did(*comm, *call.seq);
-      if (!returned.empty()) {
-        evidence.push_back(names_of(returned) + " called it too, and it returned");
-      }
+      if (!returned.empty()) evidence.push_back({Say::returned_to, {{"who", who_of(returned)}}});
     }
     if (everybody && !differ(found_, *comm)) {
-      evidence.emplace_back("every rank came: nobody is missing");
-      if (hang) {
-        evidence.back() += ", so the devices or the network hold it up";
-        f.next = as_is("look at the network and at NCCL's own log (NCCL_DEBUG=INFO)");
-      }
+      evidence.push_back({Say::nobody_missing, {{"hang", hang}}});
+      if (hang) f.next = Fact{Say::look_at_network};
     }
-    if (!running && !call.since_ns) {
-      evidence.emplace_back("how long it stood there, lines tell");
-    }
+    if (!running && !call.since_ns) evidence.push_back({Say::lines_tell_how_long});
     if (missed != nullptr) evidence.push_back(callers(*missed));
     lead_with(evidence, f);
   }
@@ -189,34 +183,33 @@ class HeldUp {
     if (m.open != nullptr) {
       const std::string never = m.open->send() ? "ncclRecv" : "ncclSend";
       add(hang, who,
-          fmt::format("{} never called the {} for which {}", names_of(who), never, inside(*m.open)),
+          {Say::never_made_other_end,
+           {{"who", who}, {"function", never}, {"inside", inside(*m.open)}}},
           m.communicator, m.seq, never);
       return;
     }
     const bool closed = select(who, [](const Process& p) { return p.end != End::closed; }).empty();
     const Processes seen = select(who, [](const Process& p) { return p.snapshot; });
     const std::string function = m.called ? m.called->event.name : "";
+    const Fact then{!seen.empty() ? Say::runs_unknown
+                    : closed      ? Say::closed_before
+                    : hang        ? Say::stood_still
+                                  : Say::stopped_there};
     Finding& f =
         add(hang, who,
-            fmt::format(
-                "{} {} collective {}{} of communicator {}, which {} called: {}", names_of(who),
-                seen.empty() ? "never came to" : "had not come by " + utc(oldest_ns(seen)) + " to",
-                m.seq, function.empty() ? "" : " (" + function + ")", m.communicator->id,
-                names_of(m.came),
-                !seen.empty() ? "whether it runs is not known"
-                : closed      ? "closed in order before it (an exception, or an early exit?)"
-                : hang        ? "stood still there"
-                              : "stopped there; this alone is no divergence"),
+            {Say::never_came,
+             {{"who", who},
+              {"until", seen.empty() ? std::nullopt : std::optional(Time{oldest_ns(seen)})},
+              {"seq", m.seq},
+              {"function", function},
+              {"communicator", m.communicator->id},
+              {"came", who_of(m.came)},
+              {"then", then}}},
             m.communicator, m.seq, function);
-    std::vector<std::string> evidence{callers(m)};
+    Facts evidence{callers(m)};
     if (stood != nullptr) evidence.push_back(inside(*stood));
     lead_with(evidence, f);
-    if (!closed) {
-      f.evidence.push_back(as_is(name_of(*who[0]) +
-                                 " was in no call that tprof records: look at its own code (an "
-                                 "exception, data loading) and at waits for the device "
-                                 "(cudaStreamSynchronize is not recorded)"));
-    }
+    if (!closed) f.evidence.push_back({Say::in_no_call, {{"who", who[0]}}});
   }
 
   // Returns a cycle of waits. There is one, since everybody who waits waits for somebody who waits.
@@ -238,26 +231,28 @@ class HeldUp {
   void add_cycle() {
     const Processes path = cycle();
     const Missed& first = waits_.missed[waits_.on.at(path[0])];
-    std::string text = names_of(path) + " wait for each other";
-    std::vector<std::string> evidence;
+    Facts each;
+    Facts evidence;
     for (const Process* p : path) {
       const Missed& m = waits_.missed[waits_.on.at(p)];
       const OpenCall* call = waits_.open_call(p);
-      text += fmt::format("{} {} in {}", p == path[0] ? ":" : ",", name_of(*p),
-                          call != nullptr ? name_of(*call)
-                                          : fmt::format("collective {} of communicator {}", m.seq,
-                                                        m.communicator->id));
-      evidence.push_back(fmt::format("{}: it waits for {}", call ? inside(*call) : callers(m),
-                                     name_of(*m.absent[0]->process)));
+      const Fact where =
+          call != nullptr
+              ? fact_of(*call)
+              : Fact{Say::collective_of, {{"seq", m.seq}, {"communicator", m.communicator->id}}};
+      each.push_back({Say::waits_in, {{"who", p}, {"call", where}}});
+      evidence.push_back({Say::waits_for,
+                          {{"called", call != nullptr ? inside(*call) : callers(m)},
+                           {"who", m.absent[0]->process}}});
     }
-    Finding& f = add(long_open(longest(path)), path, std::move(text), first.communicator, first.seq,
+    Finding& f = add(long_open(longest(path)), path,
+                     {Say::wait_for_each_other, {{"who", path}, {"each", each}}},
+                     first.communicator, first.seq,
                      first.open != nullptr ? first.open->function
                      : first.called        ? first.called->event.name
                                            : "");
     lead_with(evidence, f);
-    f.next = as_is(
-        "calls that wait for each other must be made in the same order on all ranks; sends and "
-        "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)");
+    f.next = Fact{Say::same_order};
   }
 
   // Adds the limits that hold for every place.
@@ -268,21 +263,15 @@ class HeldUp {
     };
     const Processes killed = ended(End::recovered);
     const Processes snapshots = select(all, [](const Process& p) { return p.snapshot; });
-    if (!killed.empty()) {
-      f.evidence.push_back(
-          as_is(names_of(killed) + " did not close (killed or crashed); the counts are exact"));
-    }
-    for (const Processes& unknown : {ended(End::lost), ended(End::partial)}) {
-      if (unknown.empty()) continue;
-      f.evidence.push_back(as_is("what " + names_of(unknown) + " did at the end is not known"));
-    }
-    if (!snapshots.empty()) f.evidence.push_back(as_is(unknown_since(snapshots)));
-    if (!case_.job.missing.empty()) {
-      f.evidence.push_back(as_is("nothing is known of " + names_of(case_.job.missing)));
-    }
-    f.evidence.push_back(
-        as_is("NCCL calls return when the work is enqueued: this is what the hosts called, not "
-              "what the devices did"));
+    const auto say = [&](Say what, const auto& who) {
+      if (!who.empty()) f.evidence.push_back({what, {{"who", who}}});
+    };
+    say(Say::did_not_close, killed);
+    say(Say::end_unknown, ended(End::lost));
+    say(Say::end_unknown, ended(End::partial));
+    if (!snapshots.empty()) f.evidence.push_back(unknown_after(snapshots));
+    say(Say::nothing_known, text::Ranks(case_.job.missing));
+    f.evidence.push_back({Say::hosts_view});
   }
 
   const Case& case_;

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/calls.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/lateness.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
+#include "interpose/format/line_kinds.h"
+#include "steps/step_lines.h"
 #include "text/text.h"
 
 namespace tprof::diagnose {
@@ -28,6 +31,31 @@ bool stands_out(const LateRank& r, const Lateness& l) {
   return r.sum_ns / kTimesTheOthers >= *middle;
 }
 
+// Returns the steps of the rank that are within the time or reach into it. Reads its lines once
+// more: few ranks are found late. Nullopt if the program marks no steps, or begins their numbers
+// again within the time.
+std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& time,
+                                  const read::Traces& traces) try {
+  const read::Trace* trace = trace_of(rank, traces);
+  if (trace == nullptr) return std::nullopt;
+  std::optional<StepRange> in;
+  bool ascending = true;
+  const auto see = [&](const read::Line& line) {
+    if (!is_line(line.text, LineKind::step)) return;
+    const read::Process* owner = read::owner_at(*trace, line.offset);
+    if (owner == nullptr || owner->offset != rank.offset) return;
+    const steps::StepLine step = steps::parse_step_line(line.text);
+    const std::int64_t zero = rank.header.base_time_ns;
+    if (zero + step.to_ns <= time.from_ns || zero + step.from_ns > time.to_ns) return;
+    ascending = ascending && (!in || step.step > in->last);
+    in = StepRange{in ? in->first : step.step, step.step};
+  };
+  read::read_lines(*trace, {.metadata = see});
+  return ascending ? in : std::nullopt;
+} catch (const std::runtime_error&) {  // they are damaged: no steps are told
+  return std::nullopt;
+}
+
 void late(const Case& c, Findings& found) {
   if (c.meetings == nullptr) return;
   const Lateness l = lateness_of(*c.meetings, host_clocks(*c.meetings));
@@ -43,9 +71,12 @@ void late(const Case& c, Findings& found) {
                       {"share", Percent{100 * share}},
                       {"across_hosts", l.across_hosts},
                       {"latest_at", Time{worst->realtime_ns}}});
+    f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};
+    f.steps = steps_in(*r.rank, *f.time, c.traces);
     f.cost = {.ns = r.sum_ns,
               .doubt_ns = std::llround(static_cast<double>(r.last) * l.at_most_ns),
               .share = share};
+    if (f.steps) f.cost->ns_per_step = r.sum_ns / (f.steps->last - f.steps->first + 1);
     f.communicator = worst->communicator;
     f.seq = worst->seq;
     f.between = {{worst->seq, worst->seq + 1}};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 namespace tprof::diagnose {
 namespace {
@@ -64,6 +65,7 @@ class Counter {
       LateRank& r = rank.figures;
       r.rank = process;
       r.last = late.size();
+      std::tie(r.first_realtime_ns, r.last_realtime_ns) = rank.when;
       std::ranges::sort(late);
       for (const std::int64_t ns : late) r.sum_ns += ns;
       if (!late.empty()) {
@@ -84,6 +86,7 @@ class Counter {
   struct Rank {
     LateRank figures;
     std::vector<std::int64_t> late;
+    std::pair<std::int64_t, std::int64_t> when;  // of the first and the last, CLOCK_REALTIME
   };
 
   bool comparable(const MetComm& comm) const {
@@ -148,14 +151,19 @@ class Counter {
     if (static_cast<double>(late) <= at_most) return Compared::yes;
     const HostPart& part = m.parts[last.host];
     const read::Process* rank = m.comm.members[part.last].process;
-    ranks_[rank].late.push_back(late);
+    Rank& theirs = ranks_[rank];
+    const std::int64_t realtime_ns = meetings_.hosts().zero_ns() + part.last_start;
+    auto& [first, latest] = theirs.when;
+    first = theirs.late.empty() ? realtime_ns : std::min(first, realtime_ns);
+    latest = theirs.late.empty() ? realtime_ns : std::max(latest, realtime_ns);
+    theirs.late.push_back(late);
     keep_worst({.communicator = m.comm.id,
                 .seq = m.seq,
                 .bucket = part.bucket,
                 .rank = rank,
                 .late_ns = late,
                 .spread_ns = last.at - last.first,
-                .realtime_ns = meetings_.hosts().zero_ns() + part.last_start});
+                .realtime_ns = realtime_ns});
     return Compared::yes;
   }
 

@@ -24,6 +24,9 @@ struct LateRank {
   std::int64_t median_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;
+  // CLOCK_REALTIME of the first and the last of these arrivals.
+  std::int64_t first_realtime_ns = 0;
+  std::int64_t last_realtime_ns = 0;
 };
 
 struct LateArrival {

@@ -8,7 +8,7 @@
 
 #include "collect/collectors.h"
 #include "diagnose/diagnosis.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -114,7 +114,7 @@ std::set<std::int64_t> add_gaps(const Process& p, const collect::ReturnedCalls& 
   return comms;
 }
 
-Fact fact_of(const CallSums& s) {
+Fact told(const CallSums& s) {
   return {Say::sums,
           {{"calls", s.calls},
            {"bytes", s.bytes},
@@ -139,8 +139,8 @@ void disagreement(const Process& p, const SumsOfLines& lines,
                            {"function", key.name},
                            {"dtype", key.dtype},
                            {"communicator", key.comm ? id_of(p, *key.comm) : ""},
-                           {"ledger", fact_of(sums.first)},
-                           {"lines", fact_of(sums.second)}}});
+                           {"ledger", told(sums.first)},
+                           {"lines", told(sums.second)}}});
   }
   shorten(f.evidence, 6);
 }
@@ -160,7 +160,17 @@ void decreased_ledgers(const Case& c, Findings& found) {
     const auto* ledgers = c.lines.of<collect::DecreasedLedgers>(p);
     if (ledgers == nullptr || ledgers->places.empty()) continue;
     Finding& f = add(found, Kind::ledger_decreased, {p}, {{"file", p->file}});
-    for (const std::string& place : ledgers->places) f.evidence.push_back(as_is(place));
+    for (const auto& [offset, what, now, before] : ledgers->places) {
+      f.evidence.push_back({what.function.empty() ? Say::fewer_collectives : Say::fewer_calls,
+                            {{"offset", offset},
+                             {"now", now},
+                             {"function", what.function},
+                             {"dtype", what.dtype},
+                             {"comm", what.comm},
+                             {"bytes_class", what.bytes_class},
+                             {"mode", static_cast<int>(what.mode)},
+                             {"before", before}}});
+    }
   }
 }
 

@@ -2,44 +2,42 @@
 // operation it is.
 #include "diagnose/mismatch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "collect/collectors.h"
-#include "text/text.h"
 
 namespace tprof::diagnose {
 namespace {
-
-using text::thousands;
 
 // Limits on the groups that are compared with the others line by line, per parting and per job.
 // Each comparison reads two files a few times.
 constexpr std::size_t kMaxComparedOfParting = 4;
 constexpr std::size_t kMaxCompared = 16;
 
-std::string others_name(const Parting& p) {
-  return p.tie() || p.others.size() == 1 ? names_of(p.others) : "the others";
+// Returns nothing for "the others".
+std::optional<Who> others_of(const Parting& p) {
+  return p.tie() || p.others.size() == 1 ? std::optional(who_of(p.others)) : std::nullopt;
 }
 
-std::string number_of_collectives(const Parting& p) {
+Fact number_of_collectives(const Parting& p) {
   const auto [least, most] =
       std::ranges::minmax(p.groups, {}, [](const Members& group) { return group[0]->count(); });
-  const std::string fewest = thousands(least[0]->count());
-  const std::string highest = thousands(most[0]->count());
-  const std::string theirs = thousands(p.others[0]->count());
-  const std::string issued = names_of(p.members()) + " issued " + fewest +
-                             (fewest == highest ? "" : " to " + highest) + " collectives";
-  return fewest == theirs && highest == theirs
-             ? issued + " as " + others_name(p) + " did, but not the same ones"
-             : issued + ", " + others_name(p) + " " + theirs;
+  const std::uint64_t fewest = least[0]->count();
+  const std::uint64_t highest = most[0]->count();
+  const std::uint64_t theirs = p.others[0]->count();
+  const bool as_many = fewest == theirs && highest == theirs;
+  return {as_many ? Say::issued : Say::issued_others,
+          {{"who", who_of(p.members())},
+           {"collectives", fewest},
+           {"most", fewest == highest ? std::nullopt : std::optional(highest)},
+           {"others", others_of(p)},
+           {"theirs", theirs}}};
 }
 
 // Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
-std::vector<std::string> row_evidence(const Parting& p) {
+Facts row_evidence(const Parting& p) {
   using Calls = std::pair<std::uint64_t, std::uint64_t>;  // calls, and the sum of their counts
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::pair<Calls, Calls>> both;
   // Takes what the signature covers: collectives that were called, into a graph or not.
@@ -55,32 +53,32 @@ std::vector<std::string> row_evidence(const Parting& p) {
   };
   add_rows(*p.groups[0][0], &std::pair<Calls, Calls>::first);
   add_rows(*p.others[0], &std::pair<Calls, Calls>::second);
-  std::vector<std::string> evidence;
+  Facts evidence;
   for (const auto& [key, sides] : both) {
     const auto& [mine, theirs] = sides;
     if (mine == theirs) continue;
     const auto& [name, dtype, bytes_class] = key;
     const bool calls = mine.first != theirs.first;
-    evidence.push_back(
-        fmt::format("{}: {} {} of {} {}{}, {} {}", names_of(p.groups[0]), thousands(mine.first),
-                    name, dtype, size_class(bytes_class),
-                    calls ? "" : " with counts that add up to " + thousands(mine.second),
-                    others_name(p), thousands(calls ? theirs.first : theirs.second)));
+    evidence.push_back({Say::counted_calls,
+                        {{"who", who_of(p.groups[0])},
+                         {"calls", mine.first},
+                         {"function", name},
+                         {"dtype", dtype},
+                         {"size", SizeClass{bytes_class}},
+                         {"count", calls ? std::nullopt : std::optional(mine.second)},
+                         {"others", others_of(p)},
+                         {"theirs", calls ? theirs.first : theirs.second}}});
   }
   shorten(evidence, 6);
-  if (evidence.empty()) {
-    evidence.emplace_back(
-        "the same calls of the same sizes on both sides: what differs is the root, the reduction "
-        "or the order");
-  }
+  if (evidence.empty()) evidence.push_back({Say::same_calls});
   return evidence;
 }
 
 Finding& add_parting(Findings& found, const Communicator& c, const Parting& p) {
-  std::vector<std::string> evidence = row_evidence(p);
+  Facts evidence = row_evidence(p);
   if (p.groups.size() > 1) {
-    evidence.push_back(fmt::format("they differ among themselves too, in {} ways: shown is {}",
-                                   thousands(p.groups.size()), names_of(p.groups[0])));
+    evidence.push_back(
+        {Say::differ_too, {{"ways", p.groups.size()}, {"who", who_of(p.groups[0])}}});
   }
   return add_mismatch(found, c, p, number_of_collectives(p), std::move(evidence));
 }
@@ -89,20 +87,19 @@ Finding& add_parting(Findings& found, const Communicator& c, const Parting& p) {
 void add_operation(const Parting& p, const FirstDifference& d, Finding& f) {
   if (!d.seq) {
     const bool one = p.end == p.same + 1;
-    f.text.values.emplace_back("where", Fact{one ? Say::part_at : Say::part_within,
-                                             {{"from", p.same}, {"to", p.end - 1}}});
+    set(f.text, {"where", Fact{one ? Say::part_at : Say::part_within,
+                               {{"from", p.same}, {"to", p.end - 1}}}});
     if (d.unknown.empty()) return;
-    f.evidence.push_back(as_is("which operation it is, lines do not tell: " + d.unknown));
-    f.text.values.emplace_back("lines_missing", true);
+    f.evidence.push_back({Say::operation_unknown, {{"why", d.unknown}}});
+    set(f.text, {"lines_missing", true});
     return;
   }
   f.seq = d.seq;
   f.between = std::pair(*d.seq, *d.seq + 1);
   f.function = d.function;
-  f.text.values.emplace_back("where",
-                             Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}});
-  const Facts evidence = as_is(d.evidence);
-  f.evidence.insert(f.evidence.begin(), evidence.begin(), evidence.end());
+  f.time = d.time;
+  set(f.text, {"where", Fact{Say::difference, {{"first", d.unknown.empty()}, {"seq", d.seq}}}});
+  f.evidence.insert(f.evidence.begin(), d.evidence.begin(), d.evidence.end());
 }
 
 // Adds a finding for each place at which groups diverge; groups that are not compared join the
@@ -154,19 +151,23 @@ bool differ(const Findings& found, const Communicator& c) {
       found, [&](const Finding& f) { return f.kind == Kind::mismatch && f.communicator == c.id; });
 }
 
-Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p,
-                      const std::string& text, std::vector<std::string> evidence) {
+Finding& add_mismatch(Findings& found, const Communicator& c, const Parting& p, Fact what,
+                      Facts evidence) {
   Members all = p.members();
   if (p.tie()) {
     all.insert(all.end(), p.others.begin(), p.others.end());
-    evidence.emplace_back("no side is the majority: either may be the wrong one");
+    evidence.push_back({Say::no_majority});
   }
   Finding& f = add(found, Kind::mismatch, processes_of(all),
-                   {{"communicator", c.id}, {"nranks", c.nranks}, {"what", as_is(text)}});
+                   {{"communicator", c.id},
+                    {"nranks", c.nranks},
+                    {"what", std::move(what)},
+                    {"where", std::nullopt},
+                    {"lines_missing", false}});
   f.communicator = c.id;
   if (p.end == p.same + 1) f.seq = p.same;
   f.between = std::pair(p.same, p.end);
-  f.evidence = as_is(evidence);
+  f.evidence = std::move(evidence);
   return f;
 }
 

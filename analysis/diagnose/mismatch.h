@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "diagnose/diagnosis.h"
 
@@ -12,16 +11,17 @@ namespace tprof::diagnose {
 // True if a mismatch was found on this communicator.
 bool differ(const Findings& found, const Communicator& communicator);
 
-// `text` follows the name of the communicator.
+// `what` follows the name of the communicator.
 Finding& add_mismatch(Findings& found, const Communicator& communicator, const Parting& parting,
-                      const std::string& text, std::vector<std::string> evidence);
+                      Fact what, Facts evidence);
 
 // The first collective that two ranks issued differently, from their lines.
 struct FirstDifference {
   std::optional<std::uint64_t> seq;  // nullopt: the lines do not tell
   std::string function{};
-  std::vector<std::string> evidence{};
-  std::string unknown{};  // why none was found, or why there may be an earlier one; empty: certain
+  std::optional<TimeRange> time{};  // when the two called it
+  Facts evidence{};
+  Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
 };
 
 // Compares the first group of the parting with the others, in collectives [parting.same, end).

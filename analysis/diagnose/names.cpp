@@ -3,41 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "text/text.h"
 
 namespace tprof::diagnose {
 
-using read::Process;
-
 namespace {
 constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
 }  // namespace
 
-std::string name_of(const Process& p) {
-  if (p.lanes > 1) {
-    return fmt::format("rank {} (device {} of pid {})", *p.header.rank, p.device, p.header.pid);
-  }
-  if (read::is_child(p)) return fmt::format("child {} of rank {}", p.header.pid, *p.header.rank);
-  return p.header.rank ? name_of_rank(p) : fmt::format("pid {} on {}", p.header.pid, p.header.host);
+std::string name_of(const ProcessId& p) {
+  if (p.device) return fmt::format("rank {} (device {} of pid {})", *p.rank, *p.device, p.pid);
+  if (p.child) return fmt::format("child {} of rank {}", p.pid, *p.rank);
+  return p.rank ? name_of_rank(p) : fmt::format("pid {} on {}", p.pid, p.host);
+}
+std::string name_of(const read::Process& p) {
+  return name_of(id_of(p));
 }
 
-std::string name_of_rank(const Process& p) {
-  return p.header.rank ? fmt::format("rank {}", *p.header.rank) : name_of(p);
+std::string name_of_rank(const ProcessId& p) {
+  return p.rank ? fmt::format("rank {}", *p.rank) : name_of(p);
+}
+std::string name_of_rank(const read::Process& p) {
+  return name_of_rank(id_of(p));
 }
 
-std::vector<std::int64_t> ranks_of(const Processes& processes) {
-  std::set<std::int64_t> ranks;
-  for (const Process* p : processes) {
-    if (p->header.rank) ranks.insert(*p->header.rank);
-  }
-  return {ranks.begin(), ranks.end()};
-}
-
-std::string names_of(const std::vector<std::int64_t>& ranks) {
+std::string names_of(const text::Ranks& ranks) {
   if (ranks.empty()) return "";
-  std::string list = text::ranges(ranks);
+  std::string list = ranks.str();
   if (list.size() > kLength) {
     list.resize(list.rfind(',', kLength));
     list += fmt::format(",... ({} ranks)", text::thousands(ranks.size()));
@@ -45,26 +38,24 @@ std::string names_of(const std::vector<std::int64_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + list;
 }
 
-std::string names_of(const Processes& processes) {
-  if (processes.size() == 1) return name_of(*processes[0]);
-  const Processes ranks = select(processes, [](const Process& p) { return !read::is_child(p); });
-  std::string names = names_of(ranks_of(ranks));
-  std::size_t without = 0;
-  for (const Process* p : processes) {
-    if (p->header.rank && !read::is_child(*p)) continue;
-    if (names.size() < kLength) {
-      names += (names.empty() ? "" : ", ") + name_of(*p);
-    } else {
-      ++without;
-    }
+std::string names_of(const Who& who) {
+  if (who.count == 1) return name_of(who.some[0]);
+  std::string names = names_of(who.ranks);
+  std::uint64_t left = who.no_ranks;
+  for (const ProcessId& p : who.some) {
+    if (names.size() >= kLength) break;
+    names += (names.empty() ? "" : ", ") + name_of(p);
+    --left;
   }
-  if (without != 0) names += fmt::format(" and {} processes that are no ranks", without);
+  if (left != 0) names += fmt::format(" and {} processes that are no ranks", left);
   return names;
 }
+std::string names_of(const Processes& processes) {
+  return names_of(who_of(processes));
+}
 
-const char* is_or_was(const Processes& who) {
-  const bool running = who[0]->end == read::End::running;
-  return who.size() == 1 ? (running ? "is" : "was") : (running ? "are" : "were");
+const char* is_or_was(const Who& who) {
+  return who.count == 1 ? (who.running ? "is" : "was") : (who.running ? "are" : "were");
 }
 
 std::string counted(std::uint64_t n, const std::string& what) {
@@ -73,13 +64,6 @@ std::string counted(std::uint64_t n, const std::string& what) {
 
 std::string size_class(std::int64_t bytes_class) {
   return bytes_class < 0 ? "0 B" : ">= " + text::bytes(std::uint64_t{1} << (bytes_class & 63));
-}
-
-void shorten(std::vector<std::string>& list, std::size_t most) {
-  if (list.size() <= most) return;
-  const std::size_t more = list.size() - most;
-  list.resize(most);
-  list.push_back(fmt::format("and {} more", more));
 }
 
 std::string duration(std::int64_t ns) {

@@ -1,7 +1,5 @@
 // Finds ranks that are inside one collective with different arguments, or inside another one than
 // the ranks whose call returned. The ledgers do not tell: they hold only calls that returned.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -24,7 +22,7 @@ using OpenSides = std::vector<OpenSide>;
 
 OpenSide& side_of(const KnownCall& call, OpenSides& sides) {
   const auto same = std::ranges::find_if(
-      sides, [&](const OpenSide& s) { return what_of(s.call.event) == what_of(call.event); });
+      sides, [&](const OpenSide& s) { return alike(s.call.event, call.event); });
   return same != sides.end() ? *same : sides.emplace_back(OpenSide{call});
 }
 
@@ -44,17 +42,29 @@ std::map<std::uint64_t, OpenSides> open_sides(const Communicator& comm, const Ca
   return open;
 }
 
-std::vector<std::string> evidence_of(const OpenSides& sides, std::uint64_t seq) {
-  std::vector<std::string> evidence;
+Facts evidence_of(const OpenSides& sides, std::uint64_t seq) {
+  Facts evidence;
   for (const OpenSide& side : sides) {
-    evidence.push_back(fmt::format("{}, {}: {}{}", names_of(side.members), seq,
-                                   describe(side.call.event, *side.call.by->process),
-                                   side.open == 0                     ? "; it returned"
-                                   : side.open == side.members.size() ? "; it did not return"
-                                                                      : "; it returned to some"));
+    const bool all_open = side.open == side.members.size();
+    evidence.push_back({Say::made,
+                        {{"who", who_of(side.members)},
+                         {"seq", seq},
+                         {"call", fact_of(side.call.event, *side.call.by->process)},
+                         {"returned", side.open == 0},
+                         {"open", all_open},
+                         {"open_to_some", side.open != 0 && !all_open}}});
   }
   shorten(evidence, 4);
   return evidence;
+}
+
+TimeRange time_of(const OpenSides& sides) {
+  TimeRange time{INT64_MAX, INT64_MIN};
+  for (const OpenSide& side : sides) {
+    const std::int64_t called = called_ns(side.call.event, *side.call.by->process);
+    time = {std::min(time.from_ns, called), std::max(time.to_ns, called)};
+  }
+  return time;
 }
 
 // Reports only the first of a communicator, since the later ones follow from it.
@@ -72,10 +82,13 @@ void first_open_mismatch(const Communicator& comm, const Case& c, CallFinder& fi
                              [](const OpenSide& s) { return s.members.size(); });
     Parting parting{.others = sides[0].members, .same = seq, .end = seq + 1};
     for (std::size_t k = 1; k < sides.size(); ++k) parting.groups.push_back(sides[k].members);
-    const std::string text = fmt::format("as collective {}, {} did not call what {} called", seq,
-                                         names_of(parting.members()), names_of(parting.others));
-    add_mismatch(found, comm, parting, text, evidence_of(sides, seq)).function =
-        sides[0].call.event.name;
+    Finding& f = add_mismatch(
+        found, comm, parting,
+        {Say::did_not_call,
+         {{"seq", seq}, {"who", who_of(parting.members())}, {"others", who_of(parting.others)}}},
+        evidence_of(sides, seq));
+    f.function = sides[0].call.event.name;
+    f.time = time_of(sides);
     return;
   }
 }

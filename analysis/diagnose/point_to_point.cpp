@@ -40,8 +40,8 @@ void add_pair(const Communicator& c, const Member& from, const Member& to,
   if (!unmatched) return;
   f.seq = std::min(sent.calls, received.calls);
   f.function = sent.calls > received.calls ? "ncclSend" : "ncclRecv";
-  f.text.values.emplace_back("function", f.function);
-  f.text.values.emplace_back("seq", *f.seq);
+  set(f.text, {"function", f.function});
+  set(f.text, {"seq", *f.seq});
 }
 
 // Checks every pair of ranks that exchanged data.

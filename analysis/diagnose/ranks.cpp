@@ -4,7 +4,7 @@
 #include <set>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 
 namespace tprof::diagnose {
 namespace {
@@ -14,9 +14,10 @@ using read::Process;
 void missing_ranks(const Case& c, Findings& found) {
   const auto& missing = c.job.missing;
   if (missing.empty() || !c.options.whole_job) return;
+  const text::Ranks ranks(missing);
   add(found, Kind::missing_rank, {},
-      {{"missing", missing.size()}, {"world_size", c.job.world_size}, {"ranks", missing}})
-      .ranks = missing;
+      {{"missing", missing.size()}, {"world_size", c.job.world_size}, {"ranks", ranks}})
+      .ranks = ranks;
 }
 
 // If the world size does not tell who is missing, a communicator may.

@@ -1,7 +1,5 @@
 #include "diagnose/standing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "collect/collectors.h"
@@ -17,8 +15,7 @@ using read::Process;
 struct RangePath {
   std::int64_t thread = 0;
   bool other_thread = false;  // not the thread of its open or last call
-  std::string text{};
-  std::size_t ranges = 0;
+  Facts ranges{};
   std::int64_t since_ns = 0;  // CLOCK_REALTIME when the innermost began
   Processes processes{};      // those with this path
 };
@@ -38,22 +35,26 @@ std::vector<RangePath> range_paths(const Process& p, const collect::Lines& lines
       path = paths.insert(its_thread == range.thread ? paths.begin() : paths.end(),
                           {range.thread, its_thread && its_thread != range.thread});
     }
-    path->text += fmt::format("{}\"{}\"{}", path->ranges++ == 0 ? "" : " / ", range.name,
-                              range.domain ? " (" + *range.domain + ")" : "");
+    path->ranges.push_back({Say::range_named, {{"name", range.name}, {"domain", range.domain}}});
     path->since_ns = p.header.base_time_ns + range.ts_ns;
   }
   return paths;
 }
 
-std::string text_of(const RangePath& path) {
-  const bool one = path.processes.size() == 1;
-  std::string text = fmt::format("{} {} within NVTX range{} {}{}{}", names_of(path.processes),
-                                 is_or_was(path.processes), path.ranges == 1 ? "" : "s", path.text,
-                                 path.ranges == 1 ? "" : " (innermost last)",
-                                 path.other_thread ? " on another thread" : "");
-  if (!one) return text;
-  if (path.other_thread) text += fmt::format(" ({})", path.thread);
-  return text + since(*path.processes[0], path.since_ns);
+Fact within(const RangePath& path) {
+  Fact fact{Say::within_ranges,
+            {{"who", path.processes},
+             {"ranges", path.ranges.size()},
+             {"path", path.ranges},
+             {"other_thread", path.other_thread},
+             {"thread", std::nullopt},
+             {"since", std::nullopt},
+             {"before_end", std::nullopt}}};
+  if (path.processes.size() != 1) return fact;
+  if (path.other_thread) set(fact, {"thread", path.thread});
+  set(fact, {"since", Time{path.since_ns}});
+  set(fact, {"before_end", before_end(*path.processes[0], path.since_ns)});
+  return fact;
 }
 
 // Adds the paths of a few threads, merging equal ones.
@@ -62,63 +63,91 @@ void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding
   for (const Process* p : who) {
     for (const RangePath& path : range_paths(*p, c.lines, waits.open_call(p))) {
       const auto same = std::ranges::find_if(places, [&](const RangePath& other) {
-        return other.text == path.text && other.other_thread == path.other_thread;
+        return other.ranges == path.ranges && other.other_thread == path.other_thread;
       });
       (same != places.end() ? *same : places.emplace_back(path)).processes.push_back(p);
     }
   }
-  std::vector<std::string> texts;
-  for (const RangePath& path : places) texts.push_back(text_of(path));
-  shorten(texts, 6);
-  const Facts facts = as_is(texts);
+  Facts facts;
+  for (const RangePath& path : places) facts.push_back(within(path));
+  shorten(facts, 6);
   f.evidence.insert(f.evidence.end(), facts.begin(), facts.end());
 }
 
-std::string last_call(const Process& p, const collect::Lines& lines) {
+Fact last_call(const Process& p, const collect::Lines& lines) {
   const auto idle_since = idle_since_ns(p, lines);
-  if (!idle_since) {
-    return "which call of " + name_of(p) + " was the last to return, its lines do not tell";
+  if (!idle_since) return {Say::last_call_unknown, {{"who", &p}}};
+  return {Say::last_call,
+          {{"who", &p},
+           {"call", fact_of(*lines.of<collect::LastCalls>(&p)->last, p)},
+           {"snapshot", p.snapshot},
+           {"runs", !p.snapshot && p.end == End::running},
+           {"ended", p.end != End::running},
+           {"none_for", before_end(p, *idle_since)}}};
+}
+
+// From when the first of them stands in its call, or made none, to where their traces end.
+std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Processes& who) {
+  std::optional<TimeRange> time;
+  for (const Process* p : who) {
+    const OpenCall* call = waits.open_call(p);
+    const auto since = call != nullptr ? call->since_ns : idle_since_ns(*p, c.lines);
+    if (!since) continue;
+    const TimeRange mine{*since, std::max(*since, end_ns(*p))};
+    if (!time) time = mine;
+    time = {std::min(time->from_ns, mine.from_ns), std::max(time->to_ns, mine.to_ns)};
   }
-  return fmt::format("the last call of {} that returned: {}; {} {}", name_of(p),
-                     describe(*lines.of<collect::LastCalls>(&p)->last, p),
-                     p.snapshot              ? "until its snapshot it made none for"
-                     : p.end == End::running ? "it runs, and made none for"
-                                             : "it ended after another",
-                     duration(end_ns(p) - *idle_since));
+  return time;
 }
 
 }  // namespace
 
-std::string name_of(const OpenCall& call) {
-  std::string text = call.function;
-  if (call.communicator == nullptr) return text;
-  if (call.collective && call.seq) text += fmt::format(", collective {}", *call.seq);
-  if (!call.collective && call.peer) text += fmt::format(" with its rank {}", *call.peer);
-  if (!call.collective && call.seq) text += fmt::format(" (number {})", *call.seq);
-  return text + " of communicator " + call.communicator->id;
+Fact fact_of(const OpenCall& call) {
+  const bool known = call.communicator != nullptr;
+  const auto number = [&](bool shown) { return known && shown ? call.seq : std::nullopt; };
+  return {Say::open_call,
+          {{"function", call.function},
+           {"collective", number(call.collective)},
+           {"peer", known && !call.collective ? call.peer : std::nullopt},
+           {"number", number(!call.collective)},
+           {"communicator", known ? std::optional(call.communicator->id) : std::nullopt}}};
 }
 
-std::string inside(const OpenCall& call) {
+Fact inside(const OpenCall& call) {
   const Process& p = *call.process;
-  return fmt::format("{} {} inside {}{}", name_of(p), is_or_was({&p}), name_of(call),
-                     call.since_ns ? since(p, *call.since_ns) : "");
+  Fact fact{Say::inside,
+            {{"who", &p},
+             {"call", fact_of(call)},
+             {"since", std::nullopt},
+             {"before_end", std::nullopt}}};
+  if (!call.since_ns) return fact;
+  set(fact, {"since", Time{*call.since_ns}});
+  set(fact, {"before_end", before_end(p, *call.since_ns)});
+  return fact;
 }
 
-std::string callers(const Missed& m) {
+Fact callers(const Missed& m) {
   if (m.open != nullptr) return inside(*m.open);
-  const std::string text = fmt::format("{} called collective {} of communicator {}",
-                                       names_of(m.came), m.seq, m.communicator->id);
-  if (!m.called) return text;
+  Fact fact{Say::called,
+            {{"who", who_of(m.came)},
+             {"seq", m.seq},
+             {"communicator", m.communicator->id},
+             {"by", std::nullopt},
+             {"call", std::nullopt}}};
+  if (!m.called) return fact;
   const Process& by = *m.called->by->process;
-  return text + fmt::format("; {}: {}", name_of(by), describe(m.called->event, by));
+  set(fact, {"by", &by});
+  set(fact, {"call", fact_of(m.called->event, by)});
+  return fact;
 }
 
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   add_ranges(c, waits, who, f);
   if (c.lines.of<collect::LastCalls>(who[0]) != nullptr) {
-    f.evidence.push_back(as_is(last_call(*who[0], c.lines)));
+    f.evidence.push_back(last_call(*who[0], c.lines));
   }
-  f.next = as_is(where_to_look(*who[0]));
+  f.time = time_of(c, waits, who);
+  f.next = where_to_look(*who[0]);
 }
 
 }  // namespace tprof::diagnose

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "diagnose/diagnosis.h"
-#include "diagnose/names.h"
+#include "diagnose/who.h"
 #include "interpose/format/ring_file.h"
 
 namespace tprof::diagnose {

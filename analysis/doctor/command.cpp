@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 using diagnose::Kind;
+using diagnose::Say;
 using enum diagnose::Severity;
 
 // Python packages, and the kind that each has as an object in a process.
@@ -50,10 +51,9 @@ class Examination {
     for (const Program& p : programs) launcher(p);
     for (const Program& p : programs) {
       if (p.missing) {
-        report_.find(Kind::not_found, error,
-                     fmt::format("{}: no such program, but {} wants it", p.path.string(),
-                                 programs[programs.size() - 2].path.string()),
-                     "install it, or correct the script's first line");
+        find(Say::program_not_found, Kind::not_found,
+             {{"program", p.path.string()},
+              {"script", programs[programs.size() - 2].path.string()}});
         return;
       }
       if (p.elf && !can_be_preloaded(p.path, *p.elf)) return;
@@ -71,56 +71,40 @@ class Examination {
   void launcher(const Program& p) {
     const std::string name = p.path.filename().string();
     if (p.runs == Runs::in_container) {
-      report_.find(
-          Kind::container, note,
-          name + " starts the program in a container, which can't be looked into from here",
-          fmt::format("mount the library and the output folder into it, pass LD_PRELOAD and "
-                      "TPROF_OUTPUT_DIR on, and run tprof doctor inside; its glibc has to be "
-                      "{} or newer",
-                      kOldestGlibc));
+      report_.find(Kind::container, {{"launcher", name}, {"glibc", kOldestGlibc}});
     } else if (p.runs == Runs::on_other_hosts) {
-      report_.find(Kind::elsewhere, note,
-                   name + " starts programs on other hosts; what was looked at is here",
-                   name + " tprof doctor tells of each of them");
+      report_.find(Kind::elsewhere, {{"launcher", name}});
     }
   }
 
   bool can_be_preloaded(const fs::path& path, const Elf& elf) {
-    const auto no = [&](Kind kind, std::string_view text, std::string next) {
-      report_.find(kind, error, fmt::format("{} {}", path.string(), text), std::move(next));
+    const auto no = [&](Kind kind, diagnose::Values values = {}) {
+      values.emplace_back("program", path.string());
+      report_.find(kind, std::move(values));
       return false;
     };
     if (!elf.is_64_bit || elf.machine != library_.elf.machine) {
-      return no(Kind::other_machine,
-                fmt::format("is for {}{}, and the library for {}", machine_name(elf.machine),
-                            elf.is_64_bit ? "" : " (32 bits)", machine_name(library_.elf.machine)),
-                "use a libtprof.so that was built for it");
+      return no(Kind::other_machine, {{"machine", machine_name(elf.machine)},
+                                      {"is_64_bit", elf.is_64_bit},
+                                      {"library_machine", machine_name(library_.elf.machine)}});
     }
     // In secure-execution mode ld.so ignores preloads by path (ld.so(8)).
     struct stat st {};
     const bool by_mode = stat(path.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0;
     if (by_mode || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0) {
-      no(Kind::secure_execution,
-         fmt::format("{}, so its dynamic loader ignores LD_PRELOAD",
-                     by_mode ? "is setuid or setgid" : "has file capabilities"),
-         "run a copy without that, or start the program that it runs without it");
+      no(Kind::secure_execution, {{"by_mode", by_mode}});
     }
-    if (elf.interpreter.empty()) {
-      return no(Kind::static_program,
-                "is linked statically: there is no dynamic loader to preload anything",
-                "link it dynamically");
-    }
+    if (elf.interpreter.empty()) return no(Kind::static_program);
     const std::string loader = fs::path(elf.interpreter).filename().string();
     if (!loader.starts_with("ld-linux") && !loader.starts_with("ld64")) {
       return no(loader.starts_with("ld-musl") ? Kind::musl : Kind::unknown_loader,
-                "has a dynamic loader that is not glibc's: " + elf.interpreter,
-                "build it for a system with glibc");
+                {{"loader", elf.interpreter}});
     }
     std::error_code ignored;
     if (fs::exists(elf.interpreter, ignored)) return true;
-    return no(Kind::not_found,
-              fmt::format("wants the dynamic loader {}, which is not there", elf.interpreter),
-              "install it, or run where it is there");
+    find(Say::loader_not_found, Kind::not_found,
+         {{"program", path.string()}, {"loader", elf.interpreter}});
+    return false;
   }
 
   Closure libraries(const fs::path& path, const std::string& loader) {
@@ -128,11 +112,8 @@ class Examination {
     Closure closure = libraries_of(path, loader_, preload_list(library_));
     for (const std::string& line : closure.complaints) {
       const bool version = line.find("version `GLIBC") != std::string::npos;
-      report_.find(version ? Kind::old_glibc : Kind::loader, error, line,
-                   version
-                       ? fmt::format("the library needs glibc {} or newer: run on a newer system",
-                                     kOldestGlibc)
-                       : "");
+      report_.find(version ? Kind::old_glibc : Kind::loader,
+                   {{"complaint", line}, {"glibc", kOldestGlibc}});
     }
     for (const auto& [name, file] : closure.libraries) {
       if (file.empty()) missing(name, path, error);
@@ -140,9 +121,13 @@ class Examination {
     return closure;
   }
 
+  // Finds a thing of a kind that has other words too.
+  void find(Say say, Kind kind, diagnose::Values values) {
+    report_.find(kind, std::move(values)).text.what = say;
+  }
+
   void missing(const std::string& name, const fs::path& of, diagnose::Severity severity) {
-    report_.find(Kind::not_found, severity, of.string() + " wants " + name + ", which is not found",
-                 "add its folder to LD_LIBRARY_PATH");
+    report_.find(Kind::not_found, {{"object", of.string()}, {"library", name}}).severity = severity;
   }
 
   // Returns nullopt if it is no ELF file, or can't be read, which is a finding.
@@ -150,7 +135,7 @@ class Examination {
     try {
       return read_elf(path);
     } catch (const read::BadInput& e) {
-      report_.find(Kind::unreadable, warning, e.what(), "");
+      report_.find(Kind::unreadable, {{"reason", e.what()}}).severity = warning;
       return std::nullopt;
     }
   }
@@ -187,25 +172,14 @@ class Examination {
         (!needs("libcudart.so") && elf.kernels && !elf.wants.contains("__cudaRegisterFatBinary"));
     if (runtime_inside && !diagnose::in_force(env_, Setting::driver) &&
         !elf.wants.contains("cudaMemcpyAsync") && !elf.defines.contains("cudaMemcpyAsync")) {
-      report_.find(
-          Kind::static_cudart, warning,
-          path + " has the CUDA runtime linked in (nvcc's default): its copies are not counted",
-          "set TPROF_DRIVER=1, or link it with nvcc -cudart shared");
+      find(Say::cudart_linked_in, Kind::static_cudart, {{"path", path}});
     }
     const bool exported = elf.defines.contains("ncclAllGather");
     if (!exported && !needs("libnccl.so") &&
         (elf.hidden.contains("ncclAllGather") || elf.nccl_text)) {
-      report_.find(Kind::static_nccl, warning,
-                   path + " has NCCL linked in: its collectives are not counted",
-                   "link it with libnccl.so");
+      report_.find(Kind::static_nccl, {{"path", path}});
     }
-    if (exported && program) {
-      report_.find(Kind::interposer, warning,
-                   path +
-                       " exports NCCL's functions itself, before the library's: its "
-                       "collectives are not counted",
-                   "link it with libnccl.so");
-    }
+    if (exported && program) find(Say::exports_nccl, Kind::interposer, {{"path", path}});
   }
 
   void python(const Program& interpreter) {
@@ -217,21 +191,13 @@ class Examination {
     }
     if (p.packages.contains("torch")) pytorch(p);
     if (p.packages.contains("vllm") && !diagnose::in_force(env_, Setting::dlsym)) {
-      report_.find(
-          Kind::pynccl, note,
-          "vLLM takes NCCL's functions with ctypes (pynccl): collectives of its own are not "
-          "counted, those of PyTorch are",
-          "set TPROF_DLSYM=1");
+      report_.find(Kind::pynccl);
     }
     for (const auto& [name, kind] : kMoversOfData) {
       const auto package = p.packages.find(name);
       if (package != p.packages.end()) report_.find_meaning(kind, package->second.string(), env_);
     }
-    if (p.packages.contains("deep_ep")) {
-      report_.find(Kind::deep_ep, note,
-                   "DeepEP moves data between GPUs from inside its kernels, which no call shows",
-                   "treat it as not counted");
-    }
+    if (p.packages.contains("deep_ep")) report_.find(Kind::deep_ep);
   }
 
   // Looks at the libraries that PyTorch was linked to. If one is not found, takes what its wheels
@@ -241,10 +207,8 @@ class Examination {
     const fs::path object = torch / "lib/libtorch_cuda.so";
     std::error_code ignored;
     if (!fs::exists(object, ignored)) {
-      return report_.find(
-          Kind::torch_without_cuda, warning,
-          torch.string() + " is a PyTorch without CUDA: it calls neither NCCL nor the CUDA runtime",
-          "install PyTorch for CUDA");
+      report_.find(Kind::torch_without_cuda, {{"folder", torch.string()}});
+      return;
     }
     Closure closure = libraries_of(object, loader_, "");
     for (auto& [name, path] : closure.libraries) {
@@ -275,13 +239,7 @@ class Examination {
       report_.functions.push_back({name, s == served_.end() ? "" : s->second});
     }
     if (!served_.empty()) return;
-    std::string next =
-        "if it opens them when it runs, all is well: tprof doctor DIR tells afterwards";
-    if (!diagnose::in_force(env_, Setting::dlsym)) {
-      next += "; if it takes their functions with dlsym (ctypes, cffi), set TPROF_DLSYM=1";
-    }
-    report_.find(Kind::nothing_served, note,
-                 "no NCCL and no CUDA runtime is among the libraries that it is linked to", next);
+    report_.find(Kind::nothing_served, {{"dlsym", diagnose::in_force(env_, Setting::dlsym)}});
   }
 
   const Library& library_;

@@ -28,11 +28,9 @@ void loads(const Library& library, Report& report) {
                                    kOldestGlibc));
   const Answer answer = ask({"/bin/true"}, {{"LD_PRELOAD", library.path.string()}});
   if (answer.code == 0 && answer.text.empty()) return;
-  report.find(Kind::does_not_load, error,
-              fmt::format("the library does not load into /bin/true: {}",
-                          answer.text.empty() ? fmt::format("exit code {}", answer.code)
-                                              : answer.text.substr(0, answer.text.find('\n'))),
-              "use a library that was built for this system");
+  report.find(Kind::does_not_load,
+              {{"said", answer.text.substr(0, answer.text.find('\n'))},
+               {"code", answer.text.empty() ? std::optional(answer.code) : std::nullopt}});
 }
 
 void file_size_limit(std::uint64_t quota, Report& report) {
@@ -40,12 +38,8 @@ void file_size_limit(std::uint64_t quota, Report& report) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   const bool none = limit.rlim_cur < kClosingBytes;
   if (!none && limit.rlim_cur >= quota) return;
-  report.find(Kind::limit, none ? error : warning,
-              none ? "ulimit -f: no file may grow to 64 KiB, so nothing is traced"
-                   : fmt::format("ulimit -f: no file may grow to the {} of TPROF_QUOTA, so lines "
-                                 "will be missing",
-                                 text::bytes(quota)),
-              "raise it: ulimit -f unlimited");
+  report.find(Kind::limit, {{"quota", none ? std::nullopt : std::optional(diagnose::Bytes{quota})}})
+      .severity = none ? error : warning;
 }
 
 void preloads(const Library& library, const diagnose::Variables& env, Report& report) {
@@ -87,9 +81,7 @@ void settings(const diagnose::Variables& env, Report& report) {
   diagnose::settings(report.settings, {}, report.findings);
   const auto off = report.settings.find(std::string(info(Setting::disable).name));
   if (off == report.settings.end() || is_off(off->second)) return;
-  report.find(Kind::disabled, warning,
-              fmt::format("TPROF_DISABLE={}: nothing is traced", off->second),
-              "unset TPROF_DISABLE");
+  report.find(Kind::disabled, {{"value", off->second}});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 using diagnose::Kind;
-using enum diagnose::Severity;
+using diagnose::Say;
 
 // The bytes that a process needs at once: the ring file's head and one thread's part.
 constexpr std::size_t kRingBytes = sizeof(Head) + (std::size_t{1} << 20) + (std::size_t{64} << 10);
@@ -37,18 +37,18 @@ fs::path common_folder(const std::string& pattern) {
 }
 
 // Does what the library does: makes a file, allocates its space, maps it. Returns which step
-// failed, with errno, or null if none did.
-const char* failed_step(const fs::path& folder) {
+// failed, with errno; nullopt if none did.
+std::optional<Say> failed_step(const fs::path& folder) {
   const fs::path file = folder / fmt::format(".tprof-doctor-{}", getpid());
   const int fd = open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return "create a file";
-  const char* step = nullptr;
+  if (fd < 0) return Say::create_file;
+  std::optional<Say> step;
   // If a file system has no fallocate, the library writes instead.
   if (fallocate(fd, 0, 0, kRingBytes) != 0 &&
       ((errno != EOPNOTSUPP && errno != ENOSYS) || ftruncate(fd, kRingBytes) != 0)) {
-    step = "allocate 2 MiB";
+    step = Say::allocate;
   } else if (mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) {
-    step = "map a file";
+    step = Say::map_file;
   }
   const int reason = errno;
   unlink(file.c_str());
@@ -63,14 +63,15 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < kRingBytes) return true;
-  const char* step = failed_step(folder);
-  if (step == nullptr) return true;
+  const auto step = failed_step(folder);
+  if (!step) return true;
   const int reason = errno;
   const bool full = reason == ENOSPC || reason == EDQUOT;
-  report.find(full ? Kind::output_full : Kind::output_unusable, error,
-              fmt::format("cannot {} in {}: {}", step, folder.string(), std::strerror(reason)),
-              fmt::format("{}choose another folder with {}",
-                          full ? "free space or quota there, or " : "", variable));
+  report.find(full ? Kind::output_full : Kind::output_unusable,
+              {{"step", diagnose::Fact{*step}},
+               {"folder", folder.string()},
+               {"reason", std::strerror(reason)},
+               {"variable", std::string(variable)}});
   return false;
 }
 
@@ -84,20 +85,12 @@ bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::s
                      rings = place.path;
                      return true;
                    });
-  constexpr const char* kChoose =
-      "set TPROF_RING_DIR to a folder on tmpfs, ext4 or XFS that may be written to";
   if (!ring_dir.empty() && rings != ring_dir) {
-    report.find(Kind::ring_dir_unusable, warning,
-                fmt::format("no ring file can be in {} (TPROF_RING_DIR): it will be in {}",
-                            ring_dir, rings.empty() ? "memory" : rings),
-                kChoose);
+    report.find(Kind::ring_dir_unusable, {{"ring_dir", ring_dir}, {"rings", rings}});
   }
   if (rings.empty()) {
-    report.find(Kind::ring_nowhere, warning,
-                fmt::format("ring files can't lie in {} ({}), and neither in /dev/shm, TMPDIR or "
-                            "/tmp: they would be memory, and a kill loses up to 10 s",
-                            folder.string(), fs_of.name),
-                kChoose);
+    report.find(Kind::ring_nowhere,
+                {{"folder", folder.string()}, {"file_system", std::string(fs_of.name)}});
   } else if (rings != folder) {
     report.fact("ring files", fmt::format("{}, a snapshot of each beside the trace", rings));
     return try_folder(rings, "TPROF_RING_DIR", report);
@@ -131,10 +124,9 @@ void examine_output(const std::string& pattern, const std::string& ring_dir, std
   if (!try_folder(there, "TPROF_OUTPUT_DIR", report)) return;
   if (!examine_rings(there, fs_of, ring_dir, report)) return;
   if (limited && room < quota) {
-    report.find(Kind::output_small, warning,
-                fmt::format("{} has {} left, and each process may write {} of lines",
-                            folder.string(), text::bytes(room), text::bytes(quota)),
-                "choose another folder with TPROF_OUTPUT_DIR, or lower TPROF_QUOTA");
+    report.find(Kind::output_small, {{"folder", folder.string()},
+                                     {"room", diagnose::Bytes{room}},
+                                     {"quota", diagnose::Bytes{quota}}});
   }
 }
 

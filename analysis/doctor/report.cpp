@@ -50,7 +50,7 @@ void functions_text(std::string& out, const Report& r) {
         continue;
       }
       table.row({printable(f.name), text::thousands(f.calls),
-                 f.ranks.empty() ? "all" : text::ranges(f.ranks), printable(f.library)});
+                 f.ranks.empty() ? "all" : f.ranks.str(), printable(f.library)});
     }
     out += "\nWrapped functions that were called\n" + table.str();
     if (!others.empty()) out += fmt::format("  and, moving no data themselves: {}\n", others);
@@ -78,7 +78,7 @@ void Report::find_meaning(const std::string& kind, std::string_view path,
                           const diagnose::Variables& variables) {
   const auto limit = diagnose::limit_of(kind, {&variables});
   if (!limit) return;
-  diagnose::add(findings, limit->kind, {}, {{"paths", std::string(path)}, {"set", limit->set}});
+  find(limit->kind, {{"paths", std::string(path)}, {"some", std::nullopt}, {"set", limit->set}});
 }
 
 std::string Report::in_force(const SettingInfo& setting) const {
@@ -116,7 +116,7 @@ std::string to_json(const Report& r) {
     functions.push_back({{"name", f.name},
                          {"library", f.library.empty() ? Json() : Json(f.library)},
                          {"calls", r.counted ? Json(f.calls) : Json()},
-                         {"ranks", f.ranks}});
+                         {"ranks", f.ranks.list()}});
   }
   Json& settings = j["settings"] = Json::array();
   for (const SettingInfo& s : kSettings) {

@@ -20,9 +20,9 @@ struct Fact {
 // A wrapped function, and the library that serves it.
 struct Function {
   std::string name;
-  std::string library;                // path; empty: none was found
-  std::uint64_t calls = 0;            // of all ranks
-  std::vector<std::int64_t> ranks{};  // ranks that called this library; empty: all of them
+  std::string library;      // path; empty: none was found
+  std::uint64_t calls = 0;  // of all ranks
+  text::Ranks ranks{};      // ranks that called this library; empty: all of them
 };
 
 struct Tool {
@@ -42,11 +42,8 @@ struct Report {
   void fact(std::string key, std::string text) {
     facts.push_back({std::move(key), std::move(text)});
   }
-  void find(diagnose::Kind kind, diagnose::Severity severity, std::string text, std::string next) {
-    findings.push_back({.kind = kind,
-                        .severity = severity,
-                        .text = diagnose::as_is(std::move(text)),
-                        .next = diagnose::as_is(std::move(next))});
+  diagnose::Finding& find(diagnose::Kind kind, diagnose::Values values = {}) {
+    return diagnose::add(findings, kind, {}, std::move(values));
   }
   // Adds a finding on what a kind of library or tool at `path` means if `variables` are set
   // (diagnose/coverage.h).

@@ -33,7 +33,7 @@ std::vector<Function> functions(const job::Job& job) {
   for (const auto& [key, use] : uses) {
     const bool everywhere = use.processes.size() == job.processes.size();
     all.push_back({key.first, key.second, use.calls,
-                   everywhere ? std::vector<std::int64_t>() : diagnose::ranks_of(use.processes)});
+                   everywhere ? text::Ranks() : diagnose::ranks_of(use.processes)});
   }
   // Functions that move data come first. The others count no calls.
   std::stable_partition(all.begin(), all.end(), [](const Function& f) { return f.calls != 0; });

@@ -63,7 +63,7 @@ std::vector<Target> targets_of(const diagnose::Finding& finding, const job::Job&
   for (const read::Process* p : job.processes) {
     const read::Header& h = p->header;
     const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
-    if (!runs || !h.rank || std::ranges::count(finding.ranks, *h.rank) == 0) continue;
+    if (!runs || !h.rank || !finding.ranks.contains(*h.rank)) continue;
     if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // of several ranks
     if (targets.size() < kMostTargets) targets.push_back({*h.rank, h.pid});
   }

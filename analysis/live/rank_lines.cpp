@@ -13,6 +13,7 @@
 #include "read/json.h"
 #include "read/ring_file.h"
 #include "read/step_line.h"
+#include "report/words.h"
 #include "text/text.h"
 
 namespace tprof::live {
@@ -115,7 +116,7 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
   read::Trace part{{file_.path(), 0, lines}, {p}, false};
   part.processes[0].offset = 0;
   const auto call = [&](const Process&, const read::Event& e) {
-    std::string what = diagnose::what_of(e);
+    std::string what = report::sentence(diagnose::fact_of(e));
     if (e.collective()) what += fmt::format(", collective {} of communicator {}", e.seq, *e.comm);
     row(e.ts_ns, what + (e.unfinished ? ", which has not returned"
                                       : ", took " + diagnose::duration(e.dur_ns)));

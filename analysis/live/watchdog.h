@@ -61,7 +61,7 @@ class Watchdog {
   // The last look's findings of one kind.
   struct Found {
     Clock::time_point since;  // every look since then found one
-    std::vector<std::vector<std::int64_t>> ranks;
+    std::vector<text::Ranks> ranks;
     std::vector<ToTell> to_tell;
   };
   std::map<diagnose::Kind, Found> found_;

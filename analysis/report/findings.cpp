@@ -34,12 +34,15 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
   const bool full = detail == Detail::full;
   Json all = Json::array();
   for (const diagnose::Finding& f : findings) {
-    Json j = {{"kind", name_of(f.kind)}, {"severity", f.severity_name()}, {"ranks", f.ranks}};
+    Json j = {
+        {"kind", name_of(f.kind)}, {"severity", f.severity_name()}, {"ranks", f.ranks.list()}};
     if (full) {
       j["communicator"] = or_null(f.communicator);
       j["seq"] = f.seq ? Json(*f.seq) : Json();
       j["between"] = f.between ? Json{f.between->first, f.between->second} : Json();
       j["function"] = or_null(f.function);
+      j["time"] = f.time ? Json{f.time->from_ns, f.time->to_ns} : Json();
+      j["steps"] = f.steps ? Json{f.steps->first, f.steps->last} : Json();
     }
     j["text"] = sentence(f.text);
     if (full) {
@@ -48,7 +51,10 @@ Json to_json(const diagnose::Findings& findings, Detail detail) {
     }
     j["next"] = or_null(next_of(f));
     if (full && f.cost) {
-      j["cost"] = {{"ns", f.cost->ns}, {"doubt_ns", f.cost->doubt_ns}, {"share", f.cost->share}};
+      j["cost"] = {{"ns", f.cost->ns},
+                   {"doubt_ns", f.cost->doubt_ns},
+                   {"share", f.cost->share},
+                   {"ns_per_step", f.cost->ns_per_step ? Json(*f.cost->ns_per_step) : Json()}};
     }
     all.push_back(std::move(j));
   }

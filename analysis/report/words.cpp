@@ -12,9 +12,9 @@ namespace {
 
 using diagnose::Fact;
 using diagnose::Facts;
-using diagnose::Processes;
 using diagnose::Value;
 using diagnose::Values;
+using diagnose::Who;
 
 using WordsOf = std::array<const Words*, static_cast<std::size_t>(diagnose::Say::count_)>;
 
@@ -38,17 +38,20 @@ struct TextOf {
   std::string operator()(diagnose::Ns d) const { return diagnose::duration(d.n); }
   std::string operator()(diagnose::Time t) const { return diagnose::utc(t.realtime_ns); }
   std::string operator()(diagnose::Bytes b) const { return text::bytes(b.n); }
+  std::string operator()(diagnose::SizeClass c) const { return diagnose::size_class(c.n); }
   std::string operator()(diagnose::Percent p) const { return fmt::format("{:.1f} %", p.n); }
   std::string operator()(const std::string& s) const { return s; }
-  std::string operator()(const Processes& who) const {
-    return format == "is" ? diagnose::is_or_was(who) : diagnose::names_of(who);
+  std::string operator()(const Who& who) const {
+    if (format == "is") return diagnose::is_or_was(who);
+    return format == "rank" ? diagnose::name_of_rank(who.some[0]) : diagnose::names_of(who);
   }
-  std::string operator()(const std::vector<std::int64_t>& ranks) const {
-    return format == "list" ? text::ranges(ranks) : diagnose::names_of(ranks);
+  std::string operator()(const text::Ranks& ranks) const {
+    return format == "list" ? ranks.str() : diagnose::names_of(ranks);
   }
   std::string operator()(const Facts& facts) const {
+    const std::string_view between = format == "/" ? " / " : format == ";" ? "; " : ", ";
     std::string all;
-    for (const Fact& f : facts) all += (all.empty() ? "" : ", ") + sentence(f);
+    for (const Fact& f : facts) all += (all.empty() ? "" : std::string(between)) + sentence(f);
     return all;
   }
 };
@@ -56,20 +59,16 @@ struct TextOf {
 bool chosen(const Value& v) {
   if (const auto* flag = std::get_if<bool>(&v.is)) return *flag;
   if (const auto* n = std::get_if<std::uint64_t>(&v.is)) return *n == 1;
-  if (const auto* who = std::get_if<Processes>(&v.is)) return who->size() == 1;
+  if (const auto* who = std::get_if<Who>(&v.is)) return who->count == 1;
   return !std::visit(TextOf{}, v.is).empty();
-}
-
-const Value& value_of(const Values& values, std::string_view name) {
-  static const Value kAbsent{};
-  const auto found = std::ranges::find(values, name, &diagnose::Named::name);
-  return found == values.end() ? kAbsent : found->value;
 }
 
 // Returns what a field in braces stands for.
 std::string field(std::string_view f, const Values& values) {
   const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
-  const Value& value = value_of(values, f.substr(0, end));
+  const auto found = std::ranges::find(values, f.substr(0, end), &diagnose::Named::name);
+  if (found == values.end()) return "{" + std::string(f) + "}";
+  const Value& value = found->value;
   const char what = end == f.size() ? ':' : f[end];
   f.remove_prefix(std::min(end + 1, f.size()));
   if (what == '?') {
@@ -110,8 +109,9 @@ std::string filled(std::string_view text, const Values& values) {
 
 }  // namespace
 
-std::array<std::span<const Words>, 4> all_words() {
-  return {words_of_ranks(), words_of_calls(), words_of_files(), words_of_coverage()};
+std::array<std::span<const Words>, 7> all_words() {
+  return {words_of_ranks(),    words_of_calls(),      words_of_files(), words_of_hangs(),
+          words_of_coverage(), words_of_mismatches(), words_of_doctor()};
 }
 
 const Words& words_of(diagnose::Say say) {

@@ -11,8 +11,10 @@
 namespace tprof::report {
 
 // In a text, {name} is a value; {name:,} groups its digits; {name:is} is "is", "are", "was" or
-// "were"; {name|else} has a word for a value that is absent; {name?a|b} is `a` if the value is
-// true, 1 or a text, else `b`. [A part in brackets] goes if a value in it is absent.
+// "were", {name:rank} no more than the rank; {name:/} and {name:;} have that between the parts of a
+// list, instead of a comma; {name|else} has a word for a value that is absent; {name?a|b} is `a` if
+// the value is true, 1 or a text, else `b`. [A part in brackets] goes if a value in it is absent.
+// A value that a finding does not have, not even as an absent one, shows as its name in braces.
 struct Words {
   diagnose::Say say;
   std::string_view text;
@@ -23,7 +25,10 @@ std::span<const Words> words_of_ranks();
 std::span<const Words> words_of_calls();
 std::span<const Words> words_of_files();
 std::span<const Words> words_of_coverage();
-std::array<std::span<const Words>, 4> all_words();
+std::span<const Words> words_of_hangs();
+std::span<const Words> words_of_mismatches();
+std::span<const Words> words_of_doctor();
+std::array<std::span<const Words>, 7> all_words();
 
 const Words& words_of(diagnose::Say say);
 std::string sentence(const diagnose::Fact& fact);

@@ -16,13 +16,6 @@ std::span<const Words> words_of_calls() {
       {Say::arrivals_are,
        "this is when {on_device?the devices came to it|the hosts called it: what the devices did "
        "then is not known}"},
-      {Say::mismatch, "communicator {communicator} ({nranks} ranks): {what}[; {where}]",
-       "look for what decides in the program whether, in which order and with what this call is "
-       "made: there something depends on the rank{lines_missing?; for the operation, write the "
-       "lines of these ranks (TPROF_RANKS, TPROF_QUOTA)|}"},
-      {Say::part_at, "they part at collective {from}"},
-      {Say::part_within, "they part at one of the collectives {from} to {to}"},
-      {Say::difference, "{first?first|a} difference: collective {seq}"},
       {Say::unmatched_p2p,
        "communicator {communicator} ({nranks} ranks): {from} sent {sent} to {to} in {sends:,} "
        "calls of ncclSend, which called ncclRecv from it {receives:,} times for {received}: "
@@ -42,6 +35,10 @@ std::span<const Words> words_of_calls() {
        "{who}: calls were refused or only simulated, alone or with their group ({calls})"},
       {Say::unfinished, "{who}: calls never returned ({calls})"},
       {Say::counted_names, "{n:,} {name}"},
+      {Say::call,
+       "{function} of {count:,} {dtype}[, {reduce}][, {collective?root|peer} {peer}]{captured?, "
+       "captured into a graph|}[, at {at}]"},
+      {Say::launch, "{function}{captured?, captured into a graph|}[, at {at}]"},
   };
   return kWords;
 }

@@ -37,6 +37,12 @@ std::span<const Words> words_of_files() {
        "was the file edited or cut together? The counts come from the ledger and stand"},
       {Say::ledger_decreased, "{who}: a later ledger says less than an earlier one, in {file}",
        "was the file edited or cut together? Its totals are not to be trusted"},
+      {Say::fewer_collectives,
+       "the ledger at byte {offset} says {now} collectives of communicator {comm}, one before it "
+       "{before}"},
+      {Say::fewer_calls,
+       "the ledger at byte {offset} says {now} calls of {function} ({dtype}, communicator {comm}, "
+       "size class {bytes_class}, mode {mode}), one before it {before}"},
       {Say::ledger_lines, "{who}: ledger and event lines disagree although no line was dropped",
        "was the file edited or cut together? If not, this is a bug in tprof: please report it with "
        "this file (tprof anonymize takes names out)"},

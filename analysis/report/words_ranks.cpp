@@ -7,7 +7,6 @@ using diagnose::Say;
 
 std::span<const Words> words_of_ranks() {
   static constexpr Words kWords[] = {
-      {Say::as_is, "{text}"},
       {Say::more_of_kind, "and {more:,} more findings of kind {kind}[: {ranks}]"},
       {Say::more, "and {more} more"},
       {Say::then, "then {what}"},

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from .build import BUILD, INSTANT
-from .tool import tprof
+from .tool import tprof, values_that_words_lack
 
 PLANT = BUILD / "tests/loader/plant"
 CALLER = BUILD / "plant_caller"
@@ -26,6 +26,7 @@ class Doctor:
         assert done.returncode in (0, 1), done.stderr
         report = json.loads(done.stdout)
         assert report["schema"] == "tprof-doctor/1"
+        assert values_that_words_lack(report) == []
         # Its exit code is its verdict.
         severe = [f for f in report["findings"] if f["severity"] != "note"]
         assert done.returncode == (1 if severe else 0)

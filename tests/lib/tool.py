@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 import jsonschema_rs
@@ -20,7 +21,16 @@ def told(*arguments: object) -> tuple[int, dict]:
     """Returns exit status and report of a command."""
     done = tprof(*arguments, "--json")
     assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    report = json.loads(done.stdout)
+    assert values_that_words_lack(report) == []
+    return done.returncode, report
+
+
+def values_that_words_lack(report: dict) -> list[str]:
+    """Returns sentences of findings in which a value shows by its name (analysis/report/words.h)."""
+    findings = report.get("findings", [])
+    said = [text for f in findings for text in (f["text"], f["next"] or "", *f.get("evidence", []))]
+    return [text for text in said if re.search(r"\{[a-z_]+\}", text)]
 
 
 def summary_of(folder: pathlib.Path, *more: object) -> dict:

@@ -19,6 +19,11 @@ def planted(healthy_job, size, kind, place, tmp_path):
     return bad, folder, rank, faults.first_difference(mine, others)
 
 
+def called_ns(job, rank, seq):
+    op = job.collectives(rank, 0)[seq]
+    return jobs.BASE_NS + rank + op.at * jobs.STEP_NS + rank % 7
+
+
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("kind", faults.DIFFERENT)
 @pytest.mark.parametrize("size", SIZES)
@@ -53,6 +58,8 @@ def test_lines_name_the_operation(healthy_job, tmp_path, size, kind, place):
     for who, call in ((rank, mine), (0, others)):
         what = f"{call[0]} of {call[1]:,} {call[2]}" if call else "no more"
         assert f"rank {who}, {seq}: {what}" in told
+    made = [called_ns(job, who, seq) for who, call in ((rank, mine), (0, others)) if call]
+    assert finding["time"] == [min(made), max(made)]
 
 
 def test_a_rank_without_lines_is_compared_by_its_ledger(healthy_job, tmp_path):

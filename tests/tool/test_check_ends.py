@@ -41,6 +41,9 @@ def test_a_rank_that_hangs_inside_a_call(healthy, place, tmp_path):
     (finding,) = worse_than_notes(folder)
     assert_names(finding, job, "hang", [rank], at, op.function)
     assert "6.000 s before the end of its trace" in finding["text"]
+    base = jobs.BASE_NS + rank + op.at * jobs.STEP_NS
+    assert finding["time"] == [base + rank % 7, base + 6_000_000_000]
+    assert finding["steps"] is None
 
 
 def test_a_rank_killed_inside_a_call_did_not_hang_however_long_the_others_live(

@@ -1,9 +1,11 @@
 """Compares who came last to collectives with when ranks of a simulated job truly came."""
 
+import json
 import re
 
 import pytest
 from lib.clocks import clock_job
+from lib.rankfile import named, parsed
 from lib.tool import told, tprof
 
 SECOND = 10**9
@@ -96,6 +98,32 @@ def test_check_notes_a_rank_that_the_others_waited_for(tmp_path):
     assert (note["severity"], note["ranks"], note["seq"]) == ("note", [2], 77)
     late = float(re.search(r"([\d.]+) s late", note["evidence"][0])[1])
     assert late == pytest.approx(2, abs=0.01)
+
+
+def test_a_late_rank_has_its_time_and_steps(tmp_path):
+    """A step of ten collectives begins where the rank calls the first of them."""
+    sleeps = [(1, 104, 2 * SECOND), (1, 287, 2 * SECOND)]
+    truth = clock_job(tmp_path / "run", 1, 3, 400, seen="host", sleeps=sleeps)
+    last = [seq for seq, (rank, _) in enumerate(last_arrivals(truth, range(3))) if rank == 1]
+    file = tmp_path / "run/rank-00001.json"
+    called = {line["args"]["seq"]: line["ts"] for line in parsed(file) if line["ph"] == "X"}
+    (header,) = named(parsed(file), "tprof_header")
+    times = [header["base_time_ns"] + 1000 * called[seq] for seq in (last[0], last[-1])]
+    (note,) = notes(tmp_path / "run")
+    assert note["time"] == [pytest.approx(ns, abs=2000) for ns in times]
+    assert note["steps"] is None and note["cost"]["ns_per_step"] is None
+    text = file.read_text()
+    for step in range(40):
+        begin, end = called[10 * step], called.get(10 * step + 10, called[399] + 1e6)
+        args = {"step": 7 + step, "ts": begin, "dur": end - begin, "lost": False, "rows": []}
+        line = json.dumps({"name": "tprof_step", "ph": "M", "pid": 1, "tid": 0, "args": args})
+        place = text.index('{"name":"tprof_ledger"')
+        text = text[:place] + line.replace(" ", "") + ",\n" + text[place:]
+    file.write_text(text)
+    (note,) = notes(tmp_path / "run")
+    assert note["steps"] == [7 + last[0] // 10, 7 + last[-1] // 10]
+    steps = last[-1] // 10 - last[0] // 10 + 1
+    assert note["cost"]["ns_per_step"] == note["cost"]["ns"] // steps
 
 
 def test_two_ranks_that_slept_are_both_noted(tmp_path):

@@ -36,11 +36,10 @@ bool balanced(std::string_view text) {
 
 }  // namespace
 
-// Hangs and what doctor/ finds bring their sentences along (facts.h, as_is).
-static bool brings_its_own(diagnose::Say say) {
+// These two say where their ranks stand, in the same words.
+static bool has_other_words(diagnose::Say say) {
   using diagnose::Kind;
-  return say == diagnose::say(Kind::hang) || say == diagnose::say(Kind::stopped) ||
-         (say >= diagnose::say(Kind::does_not_load) && say <= diagnose::say(Kind::nothing_served));
+  return say == diagnose::say(Kind::hang) || say == diagnose::say(Kind::stopped);
 }
 
 TEST_CASE("each thing that a finding may say has its words, once") {
@@ -48,7 +47,7 @@ TEST_CASE("each thing that a finding may say has its words, once") {
   for (std::size_t i = 0; i < static_cast<std::size_t>(diagnose::Say::count_); ++i) {
     const auto say = static_cast<diagnose::Say>(i);
     INFO("Say number " << i);
-    CHECK(std::ranges::count(all, say, &report::Words::say) == (brings_its_own(say) ? 0 : 1));
+    CHECK(std::ranges::count(all, say, &report::Words::say) == (has_other_words(say) ? 0 : 1));
   }
 }
 
@@ -62,6 +61,16 @@ TEST_CASE("the words of findings are sentences with whole fields") {
       CHECK_FALSE((text.starts_with("Of ") || text.starts_with("What ")));
     }
   }
+}
+
+TEST_CASE("a value that a finding does not have shows by its name") {
+  using diagnose::Fact;
+  using diagnose::Say;
+  CHECK(report::sentence(Fact{Say::more}) == "and {more} more");
+  CHECK(report::sentence(Fact{Say::more, {{"more", 3}}}) == "and 3 more");
+  const Fact absent{Say::range_named, {{"name", "step"}, {"domain", std::nullopt}}};
+  CHECK(report::sentence(absent) == "\"step\"");
+  CHECK(report::sentence(Fact{Say::range_named, {{"name", "step"}}}) == "\"step\" ({domain})");
 }
 
 TEST_CASE("all words of findings", "[.print]") {

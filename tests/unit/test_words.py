@@ -48,3 +48,45 @@ def test_sentences_have_single_spaces_between_words():
         if re.search(r"[a-z,]  [a-z]", text.replace("\\n", "\n")) and not text.startswith(" ")
     ]
     assert not wrong
+
+
+# {name}, {name:format}, {name|else} or {name?one|other} in the words of a finding.
+FIELD = re.compile(r"\{([a-z_0-9]+)[:|?}]")
+GIVEN = re.compile(r'\{"([a-z_0-9]+)",|emplace_back\("([a-z_0-9]+)",')
+
+
+def words_of_findings() -> Iterator[tuple[str, set[str], set[str]]]:
+    """Yields each sentence with the values that its words take, and those of the parts that it shares with others."""
+    for source in sorted((ROOT / "analysis/report").glob("words_*.cpp")):
+        code = code_without_comments(source)
+        shared = dict(re.findall(r"#define (\w+) (.*)", code))
+        shared |= re.findall(r"constexpr std::string_view (\w+) =([^;]*);", code)
+        for say, row in re.findall(r"\{Say::(\w+),(.*?)\},\s*(?=\{Say::|\};)", code, re.DOTALL):
+            parts = [text for name, text in shared.items() if re.search(rf"\b{name}\b", row)]
+            yield say, set(FIELD.findall(row)), set(FIELD.findall(" ".join(parts)))
+
+
+def values_by_sentence() -> tuple[dict[str, set[str]], set[str]]:
+    """Returns which values the files that say a sentence give, and all that are given."""
+    files = []
+    for room in ("diagnose", "doctor"):
+        for source in (ROOT / "analysis" / room).glob("*.cpp"):
+            code = code_without_comments(source)
+            names = {one or other for one, other in GIVEN.findall(code)}
+            files.append((set(re.findall(r"\b(?:Say|Kind)::(\w+)", code)), names))
+    given = set().union({"who"}, *(names for _, names in files))
+    by_say: dict[str, set[str]] = {}
+    for said, names in files:
+        for say in said:  # a file that gives no value says which kind it is that another finds
+            by_say.setdefault(say, {"who"}).update(names or given)
+    return by_say, given
+
+
+def test_words_of_findings_take_values_that_are_given():
+    """A misspelt {name} is none that the files give which say that sentence."""
+    by_say, given = values_by_sentence()
+    rows = list(words_of_findings())
+    assert len(rows) > 150
+    for say, names, shared in rows:
+        assert names <= by_say.get(say, given), say
+        assert shared <= given, say

@@ -1,0 +1,46 @@
+// The sentences that findings are made of: one for each kind, and parts of others, evidence and
+// advice. report/ has the words (words_*.cpp).
+#pragma once
+
+#include "diagnose/kinds.h"
+
+namespace tprof::diagnose {
+
+// clang-format off
+#define TPROF_SENTENCES(X)                                                                        \
+  X(more_of_kind) X(more) X(then) X(counted_names)                                                \
+  /* calls and where somebody stands */                                                           \
+  X(open_call) X(collective_of) X(call) X(launch) X(inside) X(called) X(range_named)              \
+  X(within_ranges) X(last_call) X(last_call_unknown) X(look_at_stack) X(look_at_output)           \
+  /* hangs, and ranks that ended before the others */                                             \
+  X(stand_inside) X(never_made_other_end) X(never_came) X(runs_unknown) X(closed_before)          \
+  X(stood_still) X(stopped_there) X(wait_for_each_other) X(waits_in) X(waits_for) X(same_order)   \
+  X(returned_to) X(nobody_missing) X(look_at_network) X(lines_tell_how_long) X(in_no_call)        \
+  X(did_not_close) X(end_unknown) X(unknown_after) X(nothing_known) X(hosts_view)                 \
+  X(closed_first) X(killed_first) X(first_unknown) X(fell_silent)                                 \
+  /* mismatches */                                                                                \
+  X(issued) X(issued_others) X(did_not_call) X(counted_calls) X(same_calls) X(differ_too)         \
+  X(no_majority) X(operation_unknown) X(part_at) X(part_within) X(difference) X(earlier_too)      \
+  X(no_lines) X(lines_exist) X(made) X(one_made) X(both_made) X(made_no_more) X(left_out) X(extra) X(swapped) \
+  /* other evidence */                                                                            \
+  X(latest_arrival) X(arrivals_are) X(totals_unmatched) X(sums) X(sums_differ)                    \
+  X(fewer_collectives) X(fewer_calls) X(missed_of) X(version_on)                                  \
+  X(untimed_no_context) X(untimed_no_pair) X(untimed_mixed) X(untimed_in_progress)                \
+  X(untimed_sync) X(untimed_unread) X(untimed_device) X(untimed_no_record)                        \
+  X(untimed_impossible) X(untimed_tool) X(untimed_order)                                          \
+  X(exposure_no_launch) X(exposure_host_late) X(exposure_no_pair) X(exposure_unread)              \
+  X(exposure_no_room) X(exposure_no_clock)                                                        \
+  /* of doctor/ */                                                                                \
+  X(create_file) X(allocate) X(map_file) X(program_not_found) X(loader_not_found)                 \
+  X(cudart_linked_in) X(exports_nccl)
+// clang-format on
+
+#define X(name, ...) name,
+enum class Say : std::uint8_t { TPROF_KINDS(X) TPROF_SENTENCES(X) count_ };
+#undef X
+
+constexpr Say say(Kind kind) {
+  return static_cast<Say>(kind);
+}
+
+}  // namespace tprof::diagnose

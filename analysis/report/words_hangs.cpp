@@ -1,0 +1,82 @@
+// Words for where ranks stand, and who ended first.
+#include "report/words.h"
+
+namespace tprof::report {
+
+using diagnose::Say;
+
+#define SINCE "[ since {since}, {before_end} before the end of its trace]"
+#define FIRST "{who} ended first{all_known?| of those whose end is known}: "
+#define LONGER "[; the others lived for {longer} more]"
+#define CLOSED_AT "closed in order at {at} (an exception, or an early exit?)"
+
+std::span<const Words> words_of_hangs() {
+  static constexpr Words kWords[] = {
+      // Where they stand: a hang or a stop says one of these.
+      {Say::stand_inside,
+       "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
+       "{ended?, when it ended|}{hung_or_killed? (it hung, or was killed there)|}"},
+      {Say::never_made_other_end, "{who} never called the {function} for which {inside}"},
+      {Say::never_came,
+       "{who} {until?had not come by |never came to}[{until} to] collective {seq}[ ({function})] "
+       "of communicator {communicator}, which {came} called: {then}"},
+      {Say::runs_unknown, "whether it runs is not known"},
+      {Say::closed_before, "closed in order before it (an exception, or an early exit?)"},
+      {Say::stood_still, "stood still there"},
+      {Say::stopped_there, "stopped there; this alone is no divergence"},
+      {Say::wait_for_each_other, "{who} wait for each other: {each}"},
+      {Say::waits_in, "{who} in {call}"},
+      // Their calls.
+      {Say::open_call,
+       "{function}[, collective {collective}][ with its rank {peer}][ (number {number})][ of "
+       "communicator {communicator}]"},
+      {Say::collective_of, "collective {seq} of communicator {communicator}"},
+      {Say::inside, "{who} {who:is} inside {call}" SINCE},
+      {Say::called, "{who} called collective {seq} of communicator {communicator}[; {by}: {call}]"},
+      {Say::waits_for, "{called}: it waits for {who}"},
+      {Say::last_call,
+       "the last call of {who} that returned: {call}; {snapshot?until its snapshot it made none "
+       "for|}{runs?it runs, and made none for|}{ended?it ended after another|} {none_for}"},
+      {Say::last_call_unknown, "which call of {who} was the last to return, its lines do not tell"},
+      {Say::within_ranges,
+       "{who} {who:is} within NVTX range{ranges?|s} {path:/}{ranges?| (innermost "
+       "last)}{other_thread? on another thread|}[ ({thread})]" SINCE},
+      {Say::range_named, "\"{name}\"[ ({domain})]"},
+      // Evidence, and what to do.
+      {Say::returned_to, "{who} called it too, and it returned"},
+      {Say::nobody_missing,
+       "every rank came: nobody is missing{hang?, so the devices or the network hold it up|}"},
+      {Say::lines_tell_how_long, "how long it stood there, lines tell"},
+      {Say::in_no_call,
+       "{who} was in no call that tprof records: look at its own code (an exception, data loading) "
+       "and at waits for the device (cudaStreamSynchronize is not recorded)"},
+      {Say::did_not_close, "{who} did not close (killed or crashed); the counts are exact"},
+      {Say::end_unknown, "what {who} did at the end is not known"},
+      {Say::unknown_after,
+       "what {who} did after {who?|their snapshots (the oldest is of }{until}{who?|)} is not "
+       "known"},
+      {Say::nothing_known, "nothing is known of {who}"},
+      {Say::hosts_view,
+       "NCCL calls return when the work is enqueued: this is what the hosts called, not what the "
+       "devices did"},
+      {Say::look_at_stack,
+       "look at its stack{snapshot?, if it runs|}: py-spy dump --native --pid {pid} on {host}"},
+      {Say::look_at_output, "look at the output of {who} on {host} around {at}"},
+      {Say::look_at_network, "look at the network and at NCCL's own log (NCCL_DEBUG=INFO)"},
+      {Say::same_order,
+       "calls that wait for each other must be made in the same order on all ranks; sends and "
+       "receives of a pair belong into one ncclGroupStart and ncclGroupEnd (batch_isend_irecv)"},
+      // Who ended first.
+      {Say::closed_first, FIRST CLOSED_AT LONGER},
+      {Say::killed_first, FIRST "killed or crashed, last heard of at {at}" LONGER},
+      {Say::first_unknown,
+       "{closed} " CLOSED_AT ", about when {killed} {killed?was|were} killed or crashed: who was "
+       "first, the traces do not tell"},
+      {Say::fell_silent,
+       "{who} was last heard of at {at}, the others for {longer} more (at every call, and at least "
+       "five times a second)"},
+  };
+  return kWords;
+}
+
+}  // namespace tprof::report
