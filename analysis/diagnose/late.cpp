@@ -7,7 +7,7 @@
 #include "diagnose/lateness.h"
 #include "diagnose/who.h"
 #include "interpose/format/line_kinds.h"
-#include "steps/step_lines.h"
+#include "read/step_line.h"
 #include "text/text.h"
 
 namespace tprof::diagnose {
@@ -44,7 +44,7 @@ std::optional<StepRange> steps_in(const read::Process& rank, const TimeRange& ti
     if (!is_line(line.text, LineKind::step)) return;
     const read::Process* owner = read::owner_at(*trace, line.offset);
     if (owner == nullptr || owner->offset != rank.offset) return;
-    const steps::StepLine step = steps::parse_step_line(line.text);
+    const read::StepLine step = read::parse_step_line(line.text);
     const std::int64_t zero = rank.header.base_time_ns;
     if (zero + step.to_ns <= time.from_ns || zero + step.from_ns > time.to_ns) return;
     ascending = ascending && (!in || step.step > in->last);
