@@ -123,7 +123,8 @@ class Examination {
 
   // Finds a thing of a kind that has other words too.
   void find(Say say, Kind kind, diagnose::Values values) {
-    report_.find(kind, std::move(values)).text.what = say;
+    diagnose::Finding& found = report_.find(kind, std::move(values));
+    found.text.what = say;
   }
 
   void missing(const std::string& name, const fs::path& of, diagnose::Severity severity) {
