@@ -20,9 +20,10 @@ namespace tprof {
 // Asks for the lines of a row that the call will be counted in, so that they come while the real
 // call runs. Where the program's own work has emptied the caches, they are what counting waits for.
 [[gnu::always_inline]] inline void expect_row(Thread& t, LedgerKey::Words key) {
-  const char* row = reinterpret_cast<const char*>(cached_row(t, key));
-  __builtin_prefetch(row, 1);  // harmless for null: a prefetch does not fault
-  __builtin_prefetch(row + 64, 1);
+  const LedgerRow* row = cached_row(t, key);
+  if (row == nullptr) return;
+  __builtin_prefetch(row, 1);
+  __builtin_prefetch(&row->slot[1].values, 1);
 }
 
 [[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerKey::Words key) {
