@@ -1,6 +1,7 @@
 // Opens and closes windows at the steps that TPROF_SCHEDULE names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -62,6 +63,9 @@ class StepWindows {
 
  private:
   static constexpr std::uint64_t kNone = UINT64_MAX;
+  // How long a step takes is measured over at least this time, once there was so much: marks may
+  // come in bursts, such as a function that each training step calls several times.
+  static constexpr std::uint64_t kMeasuredNs = 1'000'000'000;
 
   // The step that the schedule was to begin with has begun already: there is no window.
   void miss() {
@@ -78,10 +82,15 @@ class StepWindows {
     if (steps.empty()) return;
     const StepInterval& last = steps.back();
     if (last.ordinal + 1 <= before) return;
-    const std::uint64_t before_ns = begun.last_ns.load(std::memory_order_relaxed);
-    if (before != 0 && last.from_ns > before_ns) {
-      const std::uint64_t took_ns = (last.from_ns - before_ns) / (last.ordinal + 1 - before);
-      begun.took_ns.store(took_ns, std::memory_order_relaxed);
+    if (measured_from_.from_ns == 0) measured_from_ = steps.front();
+    const std::uint64_t ns = last.from_ns - std::min(last.from_ns, measured_from_.from_ns);
+    const std::uint64_t n = last.ordinal - measured_from_.ordinal;
+    if (n != 0 && (ns >= kMeasuredNs || !measured_)) {
+      begun.took_ns.store(ns / n, std::memory_order_relaxed);
+    }
+    if (ns >= kMeasuredNs) {
+      measured_from_ = last;
+      measured_ = true;
     }
     begun.last_ns.store(last.from_ns, std::memory_order_relaxed);
     begun.count.store(last.ordinal + 1, std::memory_order_release);
@@ -110,6 +119,8 @@ class StepWindows {
   std::uint64_t asked_ns_ = 0;
   std::uint64_t first_ = 0;  // ordinal of the schedule's first step
   std::uint64_t next_ = 0;   // ordinal of the first step that has not ended
+  StepInterval measured_from_;
+  bool measured_ = false;  // over kMeasuredNs
 };
 
 }  // namespace tprof
