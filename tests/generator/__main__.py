@@ -1,0 +1,12 @@
+"""Writes one synthetic job: python -m generator FOLDER LAYOUT RANKS CAUSE|none SEED"""
+
+import pathlib
+import sys
+
+from generator import causes, rank_files
+
+if len(sys.argv) != 6:
+    sys.exit(__doc__)
+folder, layout, ranks, cause, seed = sys.argv[1:]
+made = causes.case(layout, int(ranks), None if cause == "none" else cause, int(seed))
+rank_files.write(made, pathlib.Path(folder), int(seed))

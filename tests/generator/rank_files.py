@@ -1,0 +1,281 @@
+"""Writes a simulated job as rank files by the contract (interpose/format/README.md), and its truth
+beside them.
+
+Each host has its own wall clock, ahead by an offset and drifting; the processes of one host share
+its monotonic clock. A rank's `ts` count on its host's clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import random
+
+from generator.causes import Case
+from generator.simulate import Call, Collective, Copy, bytes_of
+from lib.jobs import BASE_NS, BUCKETS, SIZES, json_of, micros, signature
+from lib.signatures import fnv1a, mix64
+
+MAIN, AUTOGRAD = 7, 8  # thread ids
+THREADS = {MAIN: "python", AUTOGRAD: "pt_autograd_0"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Clocks:
+    """The clocks of hosts: how far ahead each is of the true time, and how fast it drifts."""
+
+    offset_ns: list[int]
+    drift_ppm: list[float]
+
+    @staticmethod
+    def draw(hosts: int, seed: int) -> Clocks:
+        rng = random.Random(f"clocks {seed}")
+        return Clocks(
+            [round(rng.gauss(0, 2_000_000)) for _ in range(hosts)],
+            [rng.gauss(0, 5) for _ in range(hosts)],
+        )
+
+    def of(self, host: int, true_ns: int) -> int:
+        """Returns what the host's clock shows `true_ns` after the job began, less the job's start."""
+        return true_ns + self.offset_ns[host] + round(true_ns * self.drift_ppm[host] / 1e6)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    timing: bool = True  # TPROF_TIMING=events: calls of NCCL have device times
+    marks: bool = True  # steps are NVTX ranges; False: nobody marked them
+
+
+class _File:
+    def __init__(self, case: Case, rank: int, clocks: Clocks, settings: Settings, run_id: str):
+        self.case, self.rank, self.settings, self.run_id = case, rank, settings, run_id
+        self.trace = case.traces[rank]
+        self.host = case.machine.host_of(rank)
+        self.clocks = clocks
+        # tprof starts with the process, a little apart on each rank.
+        self.begin = -10_000_000 + rank * 1_000
+        self.comms = [c for c, members in case.layout.comms.items() if rank in members]
+        self.number = {c: n for n, c in enumerate(self.comms, start=1)}
+        streams = dict.fromkeys(c.op.stream for c in self.trace.calls)
+        self.streams = {s: n for n, s in enumerate(streams, start=1)}
+
+    def ts(self, true_ns: int) -> int:
+        return self.clocks.of(self.host, true_ns) - self.clocks.of(self.host, self.begin)
+
+    def line(self, name: str, args: object) -> str:
+        return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{json_of(args)}}}'
+
+    def id_of(self, comm: str) -> str:
+        return f"{mix64(fnv1a(self.run_id + comm)):016x}"
+
+    def header(self) -> str:
+        base = BASE_NS + self.clocks.of(self.host, self.begin)
+        local = self.rank % self.case.machine.ranks_per_host
+        return self.line("tprof_header", {
+            "schema": "tprof/1", "tprof_version": "0.1.0", "run_id": self.run_id,
+            "rank": self.rank, "world_size": len(self.case.traces), "local_rank": local,
+            "restart": 0, "host": f"node{self.host:03}", "boot_id": f"boot-{self.host}",
+            "pid": 4000 + self.rank, "start_ns": base - 10**9, "command": "python train.py",
+            "base_time_ns": base, "monotonic_ns": 10**12 + self.clocks.of(self.host, self.begin),
+            "clock": [[0, base, 48]], "nccl_version": 22809,
+            "nccl_path": "/usr/lib/libnccl.so.2", "cudart_version": 13000,
+            "cudart_path": "/usr/lib/libcudart.so.13", "devices": [],
+            "config": {"TPROF_TIMING": "events"} if self.settings.timing else {}, "env": {},
+            "ring": None,
+        })  # fmt: skip
+
+    def head(self) -> list[str]:
+        lines = [self.header()]
+        for comm in self.comms:
+            members = self.case.layout.comms[comm]
+            lines.append(self.line("tprof_comm", {
+                "comm": self.number[comm], "id": self.id_of(comm), "name": None,
+                "nranks": len(members), "rank": members.index(self.rank),
+                "device": self.rank % self.case.machine.ranks_per_host, "parent": None,
+            }))  # fmt: skip
+        for tid, name in THREADS.items():
+            args = json_of({"name": name})
+            lines.append(f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{tid},"args":{args}}}')
+        for stream, number in self.streams.items():
+            handle = f"0x{number * 4096:x}"
+            lines.append(self.line("tprof_stream", {"stream": number, "handle": handle}))
+        return lines
+
+    def facts(self, call: Call) -> tuple[str, str, dict]:
+        """Returns a call's function, bucket and args."""
+        op = call.op
+        if isinstance(op, Copy):
+            name = "cudaMemcpyAsync"
+            args = {"bytes": op.bytes, "device": self.rank % self.case.machine.ranks_per_host,
+                    "host_memory": op.memory, "stream": self.streams[op.stream]}  # fmt: skip
+            return name, op.kind, args
+        size = bytes_of(op, len(self.case.layout.comms[op.comm]))
+        args = {"comm": self.number[op.comm], "seq": call.seq, "count": op.count,
+                "dtype": op.dtype, "bytes": size, "stream": self.streams[op.stream]}  # fmt: skip
+        if op.peer is not None:
+            args["peer"] = op.peer
+        if op.reduce is not None:
+            args["reduce"] = op.reduce
+        return op.function, BUCKETS[op.function], args
+
+    def timed(self, call: Call) -> bool:
+        return (
+            self.settings.timing
+            and isinstance(call.op, Collective)
+            and call.device_end is not None
+        )
+
+    def event(self, call: Call) -> str:
+        name, bucket, args = self.facts(call)
+        tid = AUTOGRAD if call.op.backward else MAIN
+        return (
+            f'{{"name":"{name}","cat":"{bucket}","ph":"X","pid":{self.rank},"tid":{tid},'
+            f'"ts":{micros(self.ts(call.host_begin))},'
+            f'"dur":{micros(call.host_end - call.host_begin)},"args":{json_of(args)}}}'
+        )
+
+    def device_line(self, call: Call) -> str:
+        name, _, args = self.facts(call)
+        begin = self.ts(call.device_begin)
+        more = {
+            "comm": args["comm"], "seq": args["seq"], "stream": args["stream"],
+            "call_tid": AUTOGRAD if call.op.backward else MAIN,
+            "queued": (begin - self.ts(call.host_begin)) / 1000,
+        }  # fmt: skip
+        return (
+            f'{{"cat":"DEVICE","name":"{name}","ph":"X","pid":{self.rank},'
+            f'"tid":{(1 << 23) + args["stream"]},"ts":{micros(begin)},'
+            f'"dur":{micros(call.device_end - call.device_begin)},"args":{json_of(more)}}}'
+        )
+
+    def steps(self) -> list[tuple[int, str]]:
+        """Returns the steps' lines with the true times at which they end."""
+        found = []
+        marks = self.trace.steps
+        for mark, end in zip(marks, [m.begin for m in marks[1:]] + [self.trace.end]):
+            ts, dur = self.ts(mark.begin), self.ts(end) - self.ts(mark.begin)
+            nvtx = (
+                f'{{"cat":"NVTX","name":"step {mark.number}","ph":"X","pid":{self.rank},'
+                f'"tid":{(1 << 22) + MAIN},"ts":{micros(ts)},"dur":{micros(dur)},"args":{{}}}}'
+            )
+            found.append((end, nvtx))
+            if not self.trace.finished and mark is marks[-1]:
+                found.pop()  # it never ended
+        return found
+
+    def ledger(self, calls: list[Call], now: int, reason: str) -> str:
+        rows: dict[tuple, dict] = {}
+        sequences: dict[str, list] = {c: [] for c in self.comms}
+        for call in calls:
+            name, bucket, args = self.facts(call)
+            size = args["bytes"]
+            dtype = args.get("dtype", "byte")
+            key = (bucket, name, dtype, args.get("comm"), args.get("host_memory"),
+                   size.bit_length() - 1, call.op.backward)  # fmt: skip
+            row = rows.setdefault(key, {
+                "bucket": bucket, "name": name, "dtype": dtype,
+                **({"comm": args["comm"]} if "comm" in args else
+                   {"comm": None, "device": args["device"], "host_memory": args["host_memory"]}),
+                "bytes_class": size.bit_length() - 1, "mode": "direct", "calls": 0, "count": 0,
+                "elements": 0, "bytes": 0, "host_ns": 0, "host_ns_max": 0, "device_ns": 0,
+                "device_timed": 0, "failed": 0, "unfinished": 0,
+                **({"thread": "autograd"} if call.op.backward else {}),
+            })  # fmt: skip
+            host_ns = call.host_end - call.host_begin
+            row["calls"] += 1
+            row["count"] += args.get("count", size)
+            row["bytes"] += size
+            row["elements"] += size // SIZES.get(dtype, 1)
+            row["host_ns"] += host_ns
+            row["host_ns_max"] = max(row["host_ns_max"], host_ns)
+            if self.timed(call):
+                ns = call.device_end - call.device_begin
+                for field, value in (("device_ns", ns), ("device_timed", 1), ("device_bytes", size),
+                                     ("exposure_known", 1), ("exposure_known_ns", ns),
+                                     ("exposed_ns", call.exposed_ns),
+                                     ("late", int(call.exposed_ns > 10_000))):  # fmt: skip
+                    row[field] = row.get(field, 0) + value
+                row["device_ns_max"] = max(row.get("device_ns_max", 0), ns)
+                row["exposed_ns_max"] = max(row.get("exposed_ns_max", 0), call.exposed_ns)
+            op = call.op
+            if isinstance(op, Collective) and op.function not in ("ncclSend", "ncclRecv"):
+                sequences[op.comm].append((op.function, op.count, op.dtype, op.peer, op.reduce))
+        comms = []
+        for comm in self.comms:
+            total, marks = signature(tuple(sequences[comm]))
+            comms.append({"comm": self.number[comm], "collectives": len(sequences[comm]),
+                          "signature": total, "marks": marks})  # fmt: skip
+        # Micros are printed from ns: json_of must not make a float of them.
+        args = {"epoch": 0, "reason": reason, "ts": "TS", "rows": list(rows.values()), "comms": comms}
+        text = json_of(args)
+        text = text.replace('"TS"', micros(self.ts(now)))
+        return f'{{"name":"tprof_ledger","ph":"M","pid":{self.rank},"tid":0,"args":{text}}}'
+
+    def last(self, calls: list[Call]) -> list[str]:
+        """What a rank that was killed did last: of each thread, and of each communicator."""
+        latest: dict[tuple, Call] = {}
+        for call in calls:
+            latest["thread", call.op.backward] = call
+            if isinstance(call.op, Collective):
+                op = call.op
+                alone = (op.function, op.peer) if op.function in ("ncclSend", "ncclRecv") else ()
+                latest["comm", op.comm, *alone] = call
+        lines = []
+        for call in dict.fromkeys(map(id, latest.values())):
+            call = next(c for c in latest.values() if id(c) == call)
+            name, bucket, args = self.facts(call)
+            ts, dur = micros(self.ts(call.host_begin)), micros(call.host_end - call.host_begin)
+            text = json_of({"function": name, "cat": bucket, "ts": "TS", "dur": "DUR", **args})
+            text = text.replace('"TS"', ts).replace('"DUR"', dur)
+            tid = AUTOGRAD if call.op.backward else MAIN
+            lines.append(f'{{"name":"tprof_last","ph":"M","pid":{self.rank},"tid":{tid},"args":{text}}}')
+        return lines
+
+    def text(self) -> str:
+        calls, now = self.trace.calls, self.trace.end
+        killed = self.case.killed
+        timed: list[tuple[int, int, str]] = []  # true time, order among equals, line
+        for n, call in enumerate(calls):
+            if self.case.quota is None or n < self.case.quota:
+                timed.append((call.host_end, 0, self.event(call)))
+                if self.timed(call):
+                    timed.append((max(call.device_end, call.host_end), 1, self.device_line(call)))
+        if self.settings.marks:
+            timed += [(end, 2, text) for end, text in self.steps()]
+        lines = self.head() + [text for _, _, text in sorted(timed, key=lambda t: t[:2])]
+        dropped = {}
+        if self.case.quota is not None and len(calls) > self.case.quota:
+            dropped = {"quota": len(calls) - self.case.quota}
+        if killed:
+            lines += self.last(calls)
+        else:
+            ts = self.ts(now)
+            wall = BASE_NS + self.clocks.of(self.host, now)
+            lines.append(self.line("tprof_clock", {"clock": [ts, wall, 60]}))
+        lines.append(self.ledger(calls, now, "close"))
+        lines.append(self.line("tprof_footer", {
+            "dropped": dropped, "self_cost_ns": 0,
+            "base_time_ns": BASE_NS + self.clocks.of(self.host, self.begin),
+            "coverage": {"functions": [], "unseen": [], "tools": []}, "complete": not killed,
+        }))  # fmt: skip
+        return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def write(case: Case, folder: pathlib.Path, seed: int = 0, settings: Settings = Settings()) -> None:
+    """Writes rank-NNNNN.json of each rank that has a file, and the truth as FOLDER.truth.json."""
+    folder.mkdir(parents=True)
+    hosts = 1 + max(case.machine.host_of(rank) for rank in case.traces)
+    clocks = Clocks.draw(hosts, seed)
+    run_id = f"synthetic-{case.layout.name}-{seed}"
+    for rank in case.traces:
+        if rank not in case.missing:
+            file = _File(case, rank, clocks, settings, run_id)
+            (folder / f"rank-{rank:05}.json").write_text(file.text())
+    truth = dataclasses.asdict(case.truth)
+    truth["clocks"] = dataclasses.asdict(clocks)
+    truth["steps_ns"] = {
+        rank: [b.begin - a.begin for a, b in zip(t.steps, t.steps[1:])]
+        for rank, t in case.traces.items()
+    }
+    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth, indent=1))

@@ -1,0 +1,395 @@
+"""A discrete-event simulation of a training job: hosts that issue work, devices' streams that run it
+in order, and collectives at which ranks meet.
+
+It knows nothing of how tprof reads a trace. Its rules are CUDA's and NCCL's:
+
+- A host issues the operations of its rank in order. Each costs host time; none waits for the
+  device, except where the program synchronises.
+- A stream runs its operations in the order of issue, each no earlier than it was issued and than
+  the one before it on that stream has ended.
+- A collective begins on a rank's device when its stream comes to it and the rank's previous
+  operation on the same communicator has ended. It ends everywhere a transfer time after the last
+  rank began. The others wait meanwhile.
+- A transfer takes latency + bytes · busbw factor / bandwidth of the slowest link between the ranks.
+
+All times are integers in ns on one true clock; the files put each host's own clock over them.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import dataclasses
+import random
+from collections.abc import Callable, Iterable
+
+from lib.jobs import SIZES, TIMES_RANKS
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """The host computes: Python, data loading, anything outside of CUDA."""
+
+    ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    ns: int
+    stream: str = "compute"
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """An operation of NCCL. `count` is the API's, per rank."""
+
+    function: str
+    comm: str
+    count: int
+    dtype: str
+    stream: str
+    reduce: str | None = None
+    peer: int | None = None  # a root or peer, as a rank of the communicator
+    backward: bool = False  # issued by PyTorch's autograd thread
+
+
+@dataclasses.dataclass(frozen=True)
+class Copy:
+    kind: str  # H2D or D2H
+    bytes: int
+    stream: str
+    memory: str = "pinned"  # a pageable copy makes the host wait for it
+    backward: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """Records an event behind what `stream` was given so far."""
+
+    stream: str
+    event: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Wait:
+    """What `stream` is given from now on waits for the event."""
+
+    stream: str
+    event: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Synchronize:
+    """The host waits for all that `stream` was given so far."""
+
+    stream: str = "compute"
+
+
+@dataclasses.dataclass(frozen=True)
+class StepMark:
+    number: int
+
+
+Operation = Host | Kernel | Collective | Copy | Record | Wait | Synchronize | StepMark
+
+
+@dataclasses.dataclass
+class Machine:
+    """The cluster that a job runs on. Bandwidths are bytes per ns, which is GB/s."""
+
+    ranks_per_host: int = 8
+    within: float = 300.0  # between the GPUs of a host
+    between: float = 40.0  # between hosts, per GPU
+    latency_ns: int = 12_000
+    pcie: float = 25.0  # pinned copies
+    pageable: float = 6.0
+    launch_ns: int = 5_000  # of the host, for a kernel or an asynchronous call
+    jitter: float = 0.01  # of each duration: relative standard deviation
+    link_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC
+    gpu_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: kernels' time
+    host_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by host: its CPUs' time
+
+    def host_of(self, rank: int) -> int:
+        return rank // self.ranks_per_host
+
+
+# Bytes on the wire per rank and byte of the operation, as nccl-tests' busbw counts them.
+def busbw_factor(function: str, n: int) -> float:
+    if function == "ncclAllReduce":
+        return 2 * (n - 1) / n
+    if function in ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll"):
+        return (n - 1) / n
+    return 1.0
+
+
+def bytes_of(op: Collective, n: int) -> int:
+    return op.count * SIZES[op.dtype] * (n if op.function in TIMES_RANKS else 1)
+
+
+@dataclasses.dataclass
+class Call:
+    """What happened: a call of the host, and when the device ran it (None: it never did)."""
+
+    op: Collective | Copy
+    host_begin: int
+    host_end: int | None  # None: the host is still inside
+    seq: int = 0
+    device_begin: int | None = None
+    device_end: int | None = None
+    exposed_ns: int | None = None
+
+
+@dataclasses.dataclass
+class Step:
+    number: int
+    begin: int
+
+
+@dataclasses.dataclass
+class RankTrace:
+    calls: list[Call] = dataclasses.field(default_factory=list)
+    steps: list[Step] = dataclasses.field(default_factory=list)
+    busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # kernels, in order
+    end: int = 0  # when the host was through, or stuck
+    finished: bool = False
+
+
+@dataclasses.dataclass
+class _Meeting:
+    """One collective of one communicator, or one message of point-to-point."""
+
+    expected: int
+    transfer_ns: Callable[[], int]
+    arrivals: dict[int, int] = dataclasses.field(default_factory=dict)
+    signature: set = dataclasses.field(default_factory=set)
+    end: int | None = None
+
+    def arrive(self, rank: int, at: int, what: tuple) -> None:
+        self.arrivals[rank] = at
+        self.signature.add(what)
+        # Ranks that call different operations wait for each other for ever.
+        if len(self.arrivals) == self.expected and len(self.signature) == 1:
+            self.end = max(self.arrivals.values()) + self.transfer_ns()
+
+
+@dataclasses.dataclass
+class _Stream:
+    free: int = 0  # when what it has run so far has ended
+    # Operation, when it was issued, how long it takes (kernels and copies), and its call or event.
+    queue: collections.deque = dataclasses.field(default_factory=collections.deque)
+
+
+class _Rank:
+    def __init__(self, job: _Job, rank: int, program: Iterable[Operation]):
+        self.job, self.rank = job, rank
+        self.program = iter(program)
+        self.current: Operation | None = None
+        self.now = 0
+        self.streams: dict[str, _Stream] = collections.defaultdict(_Stream)
+        # A wait is for the latest record that was issued before it, so events are told apart by
+        # how often their name was recorded.
+        self.recorded: dict[str, int] = collections.Counter()
+        self.events: dict[tuple[str, int], int] = {}  # when the stream came to the record
+        # By channel: calls issued, calls that have ended here, and when the last one did.
+        self.seq: dict[tuple, int] = collections.Counter()
+        self.ended: dict[tuple, int] = collections.Counter()
+        self.free: dict[tuple, int] = collections.Counter()
+        self.trace = RankTrace()
+
+    def jittered(self, op: Operation, ns: float) -> int:
+        return round(ns * self.job.jitter(self.rank, type(op).__name__))
+
+    def issue(self, op: Operation) -> bool:
+        """Does what the host does for `op`. False: the host has to wait."""
+        m = self.job.machine
+        host = m.host_factor.get(m.host_of(self.rank), 1.0)
+        if isinstance(op, Host):
+            self.now += self.jittered(op, op.ns * host)
+        elif isinstance(op, StepMark):
+            self.trace.steps.append(Step(op.number, self.now))
+        elif isinstance(op, Synchronize):
+            stream = self.streams[op.stream]
+            if stream.queue:
+                return False
+            self.now = max(self.now, stream.free)
+        elif isinstance(op, Copy) and op.memory == "pageable":
+            stream = self.streams[op.stream]
+            if stream.queue:
+                return False
+            begin = max(self.now + m.launch_ns, stream.free)
+            end = begin + m.launch_ns + self.jittered(op, op.bytes / m.pageable)
+            self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
+            stream.free = self.now = end
+        else:
+            begin = self.now
+            what: Call | tuple[str, int] | None = None
+            if isinstance(op, Record | Wait):
+                self.recorded[op.event] += isinstance(op, Record)
+                what = (op.event, self.recorded[op.event])
+            else:
+                self.now += max(1, round(m.launch_ns * host * self.job.jitter(self.rank, "launch")))
+            if isinstance(op, Collective | Copy):
+                what = Call(op, begin, self.now)
+                self.trace.calls.append(what)
+            if isinstance(op, Collective):
+                channel = self.job.channel(op, self.rank)
+                what.seq = self.seq[channel]
+                self.seq[channel] += 1
+            takes = 0
+            if isinstance(op, Kernel):
+                takes = self.jittered(op, op.ns * m.gpu_factor.get(self.rank, 1.0))
+            elif isinstance(op, Copy):
+                takes = self.jittered(op, op.bytes / m.pcie) + 2_000
+            self.streams[op.stream].queue.append((op, self.now, takes, what))
+        return True
+
+    def run_stream(self, stream: _Stream) -> bool:
+        """Runs what the stream can run. True: it got on."""
+        moved = False
+        while stream.queue:
+            op, issued, takes, what = stream.queue[0]
+            begin = max(stream.free, issued)
+            if isinstance(op, Kernel):
+                end = begin + takes
+                self.trace.busy.append((begin, end))
+            elif isinstance(op, Record):
+                end = stream.free
+                self.events[what] = end
+            elif isinstance(op, Wait):
+                if what not in self.events:
+                    return moved
+                end = max(stream.free, self.events[what])
+            elif isinstance(op, Copy):
+                end = begin + takes
+                what.device_begin, what.device_end = begin, end
+            else:
+                channel = self.job.channel(op, self.rank)
+                if what.seq > self.ended[channel]:
+                    return moved  # the one before it on the communicator is on another stream
+                meeting = self.job.meeting(op, self.rank, what.seq)
+                if self.rank not in meeting.arrivals:
+                    what.device_begin = max(begin, self.free[channel])
+                    meeting.arrive(self.rank, what.device_begin, self.job.what(op))
+                    moved = True
+                if meeting.end is None:
+                    return moved
+                end = what.device_end = meeting.end
+                self.free[channel] = end
+                self.ended[channel] += 1
+            stream.free = end
+            stream.queue.popleft()
+            moved = True
+        return moved
+
+    def run(self) -> bool:
+        """Runs as far as it gets. True: it got on."""
+        moved = False
+        while True:
+            for stream in self.streams.values():
+                moved |= self.run_stream(stream)
+            if self.current is None:
+                self.current = next(self.program, None)
+                if self.current is None:
+                    break
+            if not self.issue(self.current):
+                # What it waits for may be ready by now on another stream of its own.
+                if not any(self.run_stream(s) for s in list(self.streams.values())):
+                    return moved
+                moved = True
+                continue
+            self.current = None
+            moved = True
+        self.trace.finished = all(not s.queue for s in self.streams.values())
+        return moved
+
+
+class _Job:
+    def __init__(self, machine: Machine, comms: dict[str, list[int]], seed: int):
+        self.machine, self.comms, self.seed = machine, comms, seed
+        self.meetings: dict[tuple, _Meeting] = {}
+        self.random: dict[tuple, random.Random] = {}
+
+    def jitter(self, of: int | tuple, kind: str) -> float:
+        """Returns a factor for the next duration of its kind. Each rank and kind has a series of its
+        own, so that a cause changes nothing but what it is about."""
+        if (of, kind) not in self.random:
+            self.random[of, kind] = random.Random(f"{self.seed} {of} {kind}")
+        return max(0.5, self.random[of, kind].gauss(1.0, self.machine.jitter))
+
+    def channel(self, op: Collective, rank: int) -> tuple:
+        if op.function in ("ncclSend", "ncclRecv"):
+            return (op.comm, op.function, op.peer)
+        return (op.comm,)
+
+    def what(self, op: Collective) -> tuple:
+        if op.function in ("ncclSend", "ncclRecv"):
+            return (op.count, op.dtype)
+        return (op.function, op.count, op.dtype, op.reduce, op.peer)
+
+    def meeting(self, op: Collective, rank: int, seq: int) -> _Meeting:
+        members = self.comms[op.comm]
+        key: tuple = (op.comm, seq)
+        taking_part = members
+        if op.function in ("ncclSend", "ncclRecv"):
+            me = members.index(rank)
+            ends = (me, op.peer) if op.function == "ncclSend" else (op.peer, me)
+            key = (op.comm, "p2p", ends, seq)
+            taking_part = [members[e] for e in ends]
+        if key not in self.meetings:
+            self.meetings[key] = _Meeting(
+                len(set(taking_part)), lambda: self.transfer_ns(op, taking_part, key)
+            )
+        return self.meetings[key]
+
+    def transfer_ns(self, op: Collective, members: list[int], key: tuple) -> int:
+        m, n = self.machine, len(members)
+        apart = len({m.host_of(r) for r in members}) > 1
+        bandwidth = m.between if apart else m.within
+        bandwidth *= min(m.link_factor.get(r, 1.0) for r in members) if apart else 1.0
+        size = bytes_of(op, n) * busbw_factor(op.function, n)
+        return round((m.latency_ns + size / bandwidth) * self.jitter(key[:-1], "transfer"))
+
+
+def union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[list[int]] = []
+    for begin, end in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([begin, end])
+    return [(b, e) for b, e in joined]
+
+
+def covered(begin: int, end: int, joined: list[tuple[int, int]]) -> int:
+    """Returns how much of [begin, end) the intervals cover, which are in order and apart."""
+    total = 0
+    for b, e in joined[max(0, bisect.bisect(joined, (begin,)) - 1) :]:
+        if b >= end:
+            break
+        total += max(0, min(end, e) - max(begin, b))
+    return total
+
+
+def simulate(
+    programs: dict[int, Iterable[Operation]],
+    comms: dict[str, list[int]],
+    machine: Machine,
+    seed: int = 0,
+) -> dict[int, RankTrace]:
+    """Runs the programs of all ranks, until they end or wait for each other for ever."""
+    job = _Job(machine, comms, seed)
+    ranks = [_Rank(job, rank, program) for rank, program in programs.items()]
+    moved = True
+    while moved:
+        moved = False
+        for rank in ranks:
+            moved |= rank.run()
+    for rank in ranks:
+        trace = rank.trace
+        trace.end = rank.now
+        busy = union(trace.busy)
+        for call in trace.calls:
+            if call.device_end is not None and isinstance(call.op, Collective):
+                length = call.device_end - call.device_begin
+                call.exposed_ns = length - covered(call.device_begin, call.device_end, busy)
+    return {rank.rank: rank.trace for rank in ranks}
