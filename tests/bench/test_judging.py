@@ -6,6 +6,7 @@ import sys
 import pytest
 from busy import Used
 from figures import Figure, table
+from lib.build import REPO
 
 OVER = [3.0, 3.0, 3.0]
 
@@ -38,3 +39,10 @@ def test_a_child_that_has_ended_is_ours():
     after = Used.now()
     assert after.ours - before.ours >= 0.4
     assert after.machine - before.machine >= 0.4
+
+
+def test_it_starts_with_nothing_but_python():
+    """Without PyPI there is no virtual environment, and everything but PyTorch is measured."""
+    bench = [sys.executable, "-S", REPO / "tests/bench/bench.py", "--help"]
+    done = subprocess.run(bench, env={"PYTHONPATH": REPO / "tests"}, capture_output=True, text=True)
+    assert done.returncode == 0 and "PART" in done.stdout, done.stderr
