@@ -30,6 +30,8 @@ class Child {
   void kill(int signal) const;
   // Kills it if it still runs.
   void stop();
+  // Leaves it to itself: it is neither waited for nor killed.
+  void let_go() { pid_ = 0; }
 
  private:
   pid_t pid_ = 0;

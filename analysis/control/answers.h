@@ -1,4 +1,4 @@
-// What processes answered, in words for people and as JSON for programs.
+// Says what processes answered, in words for people and as JSON for programs.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace tprof::diagnose {
 
-// What a rank called: "ncclBroadcast of 16,544 float32, root 3" (report/ has the words).
+// Tells what a rank called: "ncclBroadcast of 16,544 float32, root 3" (report/ has the words).
 Fact fact_of(const read::Event& event);
 // The same, and when.
 Fact fact_of(const read::Event& event, const read::Process& process);

@@ -26,7 +26,7 @@ std::optional<std::int64_t> idle_since_ns(const read::Process& process,
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,
                                            const collect::Lines& lines);
 
-// How long before the end of its trace something began.
+// Returns how long before the end of its trace something began.
 Ns before_end(const read::Process& process, std::int64_t realtime_ns);
 
 // "what rank 3 did after 2026-01-01 12:00:00.123 UTC is not known"

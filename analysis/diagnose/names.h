@@ -1,4 +1,4 @@
-// How processes, times and sizes are named for people.
+// Names processes, times and sizes for people.
 #pragma once
 
 #include <cstdint>

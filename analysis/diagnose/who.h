@@ -25,7 +25,7 @@ Processes select(const Processes& processes, const Keep& keep) {
 
 text::Ranks ranks_of(const Processes& processes);  // of those that have one
 
-// What one process is called by.
+// Identifies one process to people.
 struct ProcessId {
   std::optional<std::int64_t> rank{};
   std::int64_t pid = 0;

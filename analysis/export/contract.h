@@ -1,4 +1,4 @@
-// What the contract (interpose/format/line.schema.json) says of each field of a line.
+// Reads what the contract (interpose/format/line.schema.json) says of each field of a line.
 #pragma once
 
 #include <map>

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "children/child.h"
 #include "interpose/format/settings.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
@@ -23,7 +24,7 @@
 namespace tprof::launch {
 namespace {
 
-// What the library would take a variable for: its default if the value is not accepted.
+// Returns what the library would take a variable for: its default if the value is not accepted.
 template <typename T, typename Parse>
 T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
   const std::string name(info(setting).name);
@@ -41,8 +42,9 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// Becomes the program. A session of its own keeps it from the command's signals.
-[[noreturn]] void become_node(const std::vector<std::string>& command, int told) {
+// Becomes the program; returns an exit code if that failed. A session of its own keeps it from the
+// command's signals.
+int become_node(const std::vector<std::string>& command, int told) {
   setsid();
   const int nothing = open("/dev/null", O_WRONLY);
   dup2(told, STDIN_FILENO);
@@ -54,8 +56,7 @@ std::string host_name() {
   doctor::become(command, {{"LD_PRELOAD", ""}});
   fmt::print(stderr, "tprof: TPROF_METRICS: no lanes of the host: {}: {}\n", command[0],
              std::strerror(errno));
-  std::fflush(nullptr);
-  _exit(1);
+  return 1;
 }
 
 }  // namespace
@@ -79,9 +80,8 @@ NodeLanes::NodeLanes(const std::filesystem::path& library, const std::filesystem
                                             std::to_string(quota)};
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) become_node(command, ends[1]);
+  // A driver may hang, and then nobody could wait for it: the socket's end ends it.
+  children::Child([&] { return become_node(command, ends[1]); }).let_go();
   close(ends[1]);
   told_ = ends[0];
 }

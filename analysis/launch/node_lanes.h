@@ -2,8 +2,6 @@
 // more than a static program can have (NVML), and for more than a training process should do.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <string>
 

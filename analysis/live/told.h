@@ -1,4 +1,4 @@
-// How the processes beside a job learn that it is over: a descriptor is at its end then.
+// Tells the processes beside a job that it is over: a descriptor is at its end then.
 #pragma once
 
 #include <poll.h>

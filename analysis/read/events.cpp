@@ -38,7 +38,7 @@ std::optional<Event> event_of(const object& top, const object& args, std::string
   const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
   const bool launch = bucket == kGraphCategory;
   if (known == std::end(kBuckets) && !launch) return std::nullopt;
-  const std::uint64_t result = find(args, "result") ? count(args, "result") : 0;
+  const std::uint64_t result = count_or_0(args, "result");
   Event e;
   e.name = std::move(name);
   e.launch = launch;

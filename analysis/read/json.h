@@ -48,6 +48,11 @@ array array_of(const object& o, std::string_view key);
 std::vector<object> objects_of(const object& o, std::string_view key);
 HostMemory host_memory(const object& o);  // for a copy's line or row; absent: unknown
 
+template <typename Object>
+std::uint64_t count_or_0(const Object& o, std::string_view key) {
+  return find(o, key) ? count(o, key) : 0;
+}
+
 // Throws Malformed if an object, at any depth, has a key twice: JSON readers differ in which one
 // they take.
 void refuse_repeated_keys(const element& e);

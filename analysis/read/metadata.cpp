@@ -160,7 +160,6 @@ Row row(const object& fields) {
   r.mode = mode_of(text(o, "mode"));
   r.thread = thread_of(fields);
   // These keys are there only if calls were timed.
-  const auto timed_count = [&](const char* key) { return find(o, key) ? count(o, key) : 0; };
   r.amounts = {.calls = count(o, "calls"),
                .count = count(o, "count"),
                .elements = count(o, "elements"),
@@ -168,14 +167,14 @@ Row row(const object& fields) {
                .host_ns = count(o, "host_ns"),
                .host_ns_max = count(o, "host_ns_max"),
                .device_ns = count(o, "device_ns"),
-               .device_ns_max = timed_count("device_ns_max"),
+               .device_ns_max = count_or_0(o, "device_ns_max"),
                .device_timed = count(o, "device_timed"),
-               .device_bytes = timed_count("device_bytes"),
-               .exposure_known = timed_count("exposure_known"),
-               .exposure_known_ns = timed_count("exposure_known_ns"),
-               .exposed_ns = timed_count("exposed_ns"),
-               .exposed_ns_max = timed_count("exposed_ns_max"),
-               .late = timed_count("late"),
+               .device_bytes = count_or_0(o, "device_bytes"),
+               .exposure_known = count_or_0(o, "exposure_known"),
+               .exposure_known_ns = count_or_0(o, "exposure_known_ns"),
+               .exposed_ns = count_or_0(o, "exposed_ns"),
+               .exposed_ns_max = count_or_0(o, "exposed_ns_max"),
+               .late = count_or_0(o, "late"),
                .failed = count(o, "failed"),
                .unfinished = count(o, "unfinished"),
                .replayed = r.mode == Mode::replayed ? count(o, "calls") : 0};

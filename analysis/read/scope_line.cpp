@@ -9,10 +9,6 @@
 namespace tprof::read {
 namespace {
 
-std::uint64_t count_or_0(const object& o, std::string_view key) {
-  return find(o, key) ? count(o, key) : 0;
-}
-
 ScopeTotal scope_total(const object& o) {
   ScopeTotal s{.name = text(o, "scope"),
                .category = text_or_empty(o, "category"),

@@ -1,4 +1,4 @@
-// What a ledger line says of the program's scopes.
+// Reads what a ledger line says of the program's scopes.
 #pragma once
 
 #include <cstdint>

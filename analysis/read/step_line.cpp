@@ -49,7 +49,7 @@ StepLine parse_step_line(std::string_view line) {
   step.step = integer_in(args, "step", 0, INT64_MAX);
   step.from_ns = moment_ns(args, "ts");
   step.to_ns = step.from_ns + moment_ns(args, "dur");
-  step.launches = find(args, "launches") ? count(args, "launches") : 0;
+  step.launches = count_or_0(args, "launches");
   step.lost = flag(args, "lost");
   step.found = find(args, "found").has_value();
   for (const object& o : objects_of(args, "rows")) step.rows.push_back(step_row(o));

@@ -102,7 +102,7 @@ std::string odd_text(const StepTotals& totals) {
   return out;
 }
 
-// How a step's calls differ from those of most.
+// Says how a step's calls differ from those of most.
 using Difference = std::pair<stats::SizeKey, std::int64_t>;
 using Differences = std::map<std::int64_t, std::vector<Difference>>;
 

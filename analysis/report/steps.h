@@ -1,4 +1,4 @@
-// How sections name steps, and say how these were found.
+// Names steps in sections, and says how these were found.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ enum class Show {
 
 enum class For { people, programs };
 
-// How programs get the rows.
+// The form in which programs get the rows.
 enum class Shape {
   rows,     // an array of objects
   members,  // an object of objects, each named by its first column

@@ -21,11 +21,11 @@ Section operation_section(const stats::Summary& summary);
 // The times of one of them. Null if nothing is known of it.
 Json times_of(const stats::OpTimes& times, const stats::OpKey& key);
 
-// What all calls of each bucket were.
+// Totals of all calls of each bucket.
 Section bucket_section(const stats::Summary& summary, std::string title, For who);
 // The calls of the ranks: of all buckets, or of one of them. kBucketCount: of all together.
 Section rank_section(const stats::Summary& summary, For who, std::optional<std::size_t> bucket);
-// What of the buckets only programs see, each with its key.
+// Sections of the buckets that only programs see, each with its key.
 std::vector<std::pair<const char*, Section>> split_buckets(const stats::Summary& summary);
 
 // The times of operations, whatever their sizes, types and communicators. `all` is the number of

@@ -12,7 +12,7 @@ using diagnose::Say;
 
 std::span<const Words> words_of_hangs() {
   static constexpr Words kWords[] = {
-      // Where they stand: a hang or a stop says one of these.
+      // A hang or a stop says one of these of where ranks stand.
       {Say::stand_inside,
        "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
        "{ended?, when it ended|}{hung_or_killed? (it hung, or was killed there)|}"},

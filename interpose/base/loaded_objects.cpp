@@ -43,7 +43,7 @@ void each_segment(const dl_phdr_info& object, F&& f) {
 
 }  // namespace
 
-bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+bool iterate_loaded_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
   watch_forks();
   const NoCancel no_cancel;
   if (g_lock.left_by_parent()) return false;

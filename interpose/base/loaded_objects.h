@@ -16,17 +16,17 @@
 
 namespace tprof {
 
-// Calls dl_iterate_phdr. False, and nothing was called, in a child that was forked while a thread
-// of its parent was in here.
-bool each_loaded_object(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
+// As dl_iterate_phdr; each_loaded_object() says the rest.
+bool iterate_loaded_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
 
-// Calls f(object) until it returns true.
+// Calls f(object) until it returns true. False, and nothing was called, in a child that was forked
+// while a thread of its parent was in here.
 template <typename F>
 bool each_loaded_object(F&& f) {
   const auto call = [](dl_phdr_info* object, std::size_t, void* data) {
     return (*static_cast<std::remove_reference_t<F>*>(data))(*object) ? 1 : 0;
   };
-  return each_loaded_object(call, &f);
+  return iterate_loaded_objects(call, &f);
 }
 
 // Addresses [begin, end). Those of an object enclose all its segments, and the gaps between them.

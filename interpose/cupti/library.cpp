@@ -22,15 +22,18 @@ struct Runtime {
   char folder[1024] = "";
 };
 
-int find_runtime(dl_phdr_info* object, std::size_t, void* data) {
-  auto& runtime = *static_cast<Runtime*>(data);
-  const std::string_view path(object->dlpi_name);
-  const std::string_view file = file_name(path);
-  const std::size_t number = file.find(".so.");
-  if (!file.starts_with("libcudart") || number == std::string_view::npos) return 0;
-  std::from_chars(file.data() + number + 4, file.data() + file.size(), runtime.major);
-  copy_text(runtime.folder, prefix(path, path.size() - file.size()));
-  return 1;
+Runtime find_runtime() {
+  Runtime runtime;
+  each_loaded_object([&](const dl_phdr_info& object) {
+    const std::string_view path(object.dlpi_name);
+    const std::string_view file = file_name(path);
+    const std::size_t number = file.find(".so.");
+    if (!file.starts_with("libcudart") || number == std::string_view::npos) return false;
+    std::from_chars(file.data() + number + 4, file.data() + file.size(), runtime.major);
+    copy_text(runtime.folder, prefix(path, path.size() - file.size()));
+    return true;
+  });
+  return runtime;
 }
 
 void* open_mapped(const char* soname) {
@@ -69,8 +72,7 @@ void* open_of(int major, Open&& open) {
 // A runtime that is linked in does not tell its version. Then we take a libcupti that is mapped, or
 // else the newest.
 void* open_library() {
-  Runtime runtime;
-  each_loaded_object(find_runtime, &runtime);
+  const Runtime runtime = find_runtime();
   for (const bool mapped : {true, false}) {
     for (int major = kNewest; major >= kOldest; --major) {
       if (runtime.major != 0 && major != runtime.major) continue;

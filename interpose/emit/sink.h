@@ -12,7 +12,7 @@ namespace tprof {
 
 class LineBatch;
 
-// What a session begins with.
+// A session begins with these.
 struct SinkStart {
   int snapshot;  // the file beside the rank file, or -1
   MetricsWanted metrics;

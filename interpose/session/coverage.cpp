@@ -24,19 +24,6 @@ std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of obj
 // first few tell its object.
 std::atomic<const void*> g_passed_on[8];
 
-struct Look {
-  Head& head;
-  unsigned long long objects;
-};
-int note_object(dl_phdr_info* object, std::size_t, void* data) {
-  auto& look = *static_cast<Look*>(data);
-  look.objects = object->dlpi_adds;
-  if (look.objects == g_objects_seen.load(std::memory_order_relaxed)) return 1;
-  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-  if (const KnownObject* known = known_object(path)) note(look.head, known->note, path);
-  return 0;
-}
-
 struct Object {
   const void* base;
   const char* path;
@@ -160,10 +147,16 @@ void note_objects(Head& head) {
 }
 
 void note_mapped(Head& head) {
-  Look look{head, g_objects_seen.load(std::memory_order_relaxed)};
-  if (each_loaded_object(note_object, &look)) {
-    g_objects_seen.store(look.objects, std::memory_order_relaxed);
-  }
+  const unsigned long long seen = g_objects_seen.load(std::memory_order_relaxed);
+  unsigned long long objects = seen;
+  const bool looked = each_loaded_object([&](const dl_phdr_info& object) {
+    objects = object.dlpi_adds;
+    if (objects == seen) return true;
+    const std::string_view path = object.dlpi_name == nullptr ? "" : object.dlpi_name;
+    if (const KnownObject* known = known_object(path)) note(head, known->note, path);
+    return false;
+  });
+  if (looked) g_objects_seen.store(objects, std::memory_order_relaxed);
 }
 
 void after_fork() {

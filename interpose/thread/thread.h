@@ -28,7 +28,7 @@ struct RangeLevels {
   std::uint64_t woken_at = UINT64_MAX;  // the ring's tail when ranges last woke the writer
 };
 
-// What every call reads comes first: two cache lines, next to the rows that it uses.
+// The fields that every call reads come first: two cache lines, next to the rows that it uses.
 struct alignas(64) Thread {
   static constexpr std::uint32_t kAtRest = 1U << 30;
 

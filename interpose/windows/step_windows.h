@@ -63,8 +63,8 @@ class StepWindows {
 
  private:
   static constexpr std::uint64_t kNone = UINT64_MAX;
-  // How long a step takes is measured over at least this time, once there was so much: marks may
-  // come in bursts, such as a function that each training step calls several times.
+  // Steps are measured together over at least this time, once there was so much: marks may come in
+  // bursts, such as a function that each training step calls several times.
   static constexpr std::uint64_t kMeasuredNs = 1'000'000'000;
 
   // The step that the schedule was to begin with has begun already: there is no window.

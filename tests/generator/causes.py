@@ -40,7 +40,7 @@ class Plan:
 
 @dataclasses.dataclass
 class Truth:
-    """What a diagnosis has to find: nothing where `cause` is None."""
+    """The finding that a diagnosis has to make: none where `cause` is None."""
 
     cause: str | None
     ranks: list[int] = dataclasses.field(default_factory=list)  # to blame; []: all alike
@@ -165,7 +165,7 @@ def _stops(cause: str) -> Callable[[Plan, random.Random], Truth]:
 
 
 def _nothing_but(cause: str) -> Callable[[Plan, random.Random], Truth]:
-    """What is wrong is not in the job but in its files."""
+    """The job is healthy, and its files are not."""
     return lambda plan, rng: Truth(cause, [rng.randrange(plan.ranks)])
 
 
@@ -187,7 +187,7 @@ CAUSES: dict[str, Callable[[Plan, random.Random], Truth]] = {
     "missing": _nothing_but("missing"),
     "quota": _nothing_but("quota"),
 }
-# How the job is without the mistake, where healthy jobs are of either kind.
+# Fields of the job without the mistake, where healthy jobs are of either kind.
 WITHOUT = {
     "gather_twice": {"reshard_after_forward": False},
     "reduce_each_micro_batch": {"reduce_each_micro_batch": False, "micro_batches": 4},

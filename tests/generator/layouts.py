@@ -36,7 +36,7 @@ class Model:
     load_ns: int = 400_000  # the host's part of getting a batch that is ready
     batch_bytes: int = 2_000_000
     steps: int = 6
-    # Where a mistake can be planted; each is what real programs do wrongly.
+    # A mistake can be planted in each of these; real programs make all of them.
     prefetch: bool = True  # FSDP: gather the next unit ahead of its computation
     item_each_layer: bool = False  # a .item() or print(loss) in each layer
     pageable_each_layer: bool = False  # a copy from pageable memory in each layer
@@ -49,7 +49,7 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Which ranks talk to each other, and what each rank does."""
+    """Says which ranks talk to each other, and what each rank does."""
 
     name: str
     comms: dict[str, list[int]]

@@ -13,8 +13,8 @@ import pathlib
 import random
 
 from generator.causes import Case
-from generator.simulate import Call, Collective, Copy, bytes_of
-from lib.jobs import BASE_NS, BUCKETS, SIZES, json_of, micros, signature
+from generator.simulate import Call, Collective, Copy
+from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 
 MAIN, AUTOGRAD = 7, 8  # thread ids
@@ -213,7 +213,7 @@ class _File:
         return f'{{"name":"tprof_ledger","ph":"M","pid":{self.rank},"tid":0,"args":{text}}}'
 
     def last(self, calls: list[Call]) -> list[str]:
-        """What a rank that was killed did last: of each thread, and of each communicator."""
+        """Returns lines of what a rank that was killed did last: by thread, and by communicator."""
         latest: dict[tuple, Call] = {}
         for call in calls:
             latest["thread", call.op.backward] = call

@@ -23,7 +23,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Iterable
 
-from lib.jobs import SIZES, TIMES_RANKS
+from lib.jobs import bytes_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Record:
 
 @dataclasses.dataclass(frozen=True)
 class Wait:
-    """What `stream` is given from now on waits for the event."""
+    """Makes all that `stream` is given from now on wait for the event."""
 
     stream: str
     event: str
@@ -122,13 +122,9 @@ def busbw_factor(function: str, n: int) -> float:
     return 1.0
 
 
-def bytes_of(op: Collective, n: int) -> int:
-    return op.count * SIZES[op.dtype] * (n if op.function in TIMES_RANKS else 1)
-
-
 @dataclasses.dataclass
 class Call:
-    """What happened: a call of the host, and when the device ran it (None: it never did)."""
+    """A call of the host, and when the device ran it (None: it never did)."""
 
     op: Collective | Copy
     host_begin: int
@@ -292,7 +288,7 @@ class _Rank:
                 if self.current is None:
                     break
             if not self.issue(self.current):
-                # What it waits for may be ready by now on another stream of its own.
+                # The work that it waits for may be ready by now on another stream of its own.
                 if not any(self.run_stream(s) for s in list(self.streams.values())):
                     return moved
                 moved = True

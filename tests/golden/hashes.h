@@ -27,7 +27,7 @@ constexpr std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product ^ product >> 64);
 }
 
-// What a collective adds to its communicator's signature. dtype: ncclDataType_t's number.
+// Returns what a collective adds to its communicator's signature. dtype: ncclDataType_t's number.
 constexpr std::uint64_t mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
                             std::uint64_t dtype, std::uint64_t reduction) {
   const std::uint64_t h = fold_product(seq ^ name, count ^ 0x9e3779b97f4a7c15);

@@ -1,4 +1,4 @@
-// What `tprof ctl` is told of the steps of a running program.
+// Tests what `tprof ctl` is told of the steps of a running program.
 #include <memory>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What a shape of training is made of: streams, kernels, calls, and ends of steps.
+// A shape of training is made of these: streams, kernels, calls, and ends of steps.
 #pragma once
 
 #include <cuda_runtime_api.h>

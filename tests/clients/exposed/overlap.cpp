@@ -1,4 +1,4 @@
-// How much of a call computation hides, and how it is waited for.
+// Shapes that differ in how much of a call computation hides, and in how it is waited for.
 #include <unistd.h>
 
 #include "job.h"

@@ -1,4 +1,4 @@
-// Which streams and devices compute.
+// Shapes that differ in which streams and devices compute.
 #include <thread>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What kinds of training put on the device.
+// Shapes of what kinds of training put on the device.
 #include <unistd.h>
 #include <vector>
 

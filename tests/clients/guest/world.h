@@ -1,4 +1,4 @@
-// What the guest's calls need, and calls whose caller prints what it finds afterwards.
+// Makes what the guest's calls need, and calls whose caller prints what it finds afterwards.
 #pragma once
 
 #include <cuda_runtime_api.h>
