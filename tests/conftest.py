@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items):
             if definitions[-1].scope != "function" and name in indices:
                 shared.append(f"{name}{indices[name]}")
         if shared:
-            item.add_marker(pytest.mark.xdist_group("-".join(shared)))
+            item.add_marker(pytest.mark.xdist_group("-".join(dict.fromkeys(shared))))
 
 
 def pytest_sessionstart():
