@@ -34,16 +34,18 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
       for (auto& [type, c] : rank->second) c->metadata(line, metadata.processes().back());
     }
   };
-  const bool wants_ranges = std::ranges::any_of(ranks, [](const auto& rank) {
-    return std::ranges::any_of(rank.second, [](const auto& c) { return c.second->wants_ranges(); });
-  });
+  const auto wanted = [&](auto wants) {
+    return std::ranges::any_of(ranks, [wants](const auto& rank) {
+      return std::ranges::any_of(rank.second,
+                                 [wants](const auto& c) { return (c.second.get()->*wants)(); });
+    });
+  };
   std::function<void(const Process&, const read::Range&)> range;
-  if (wants_ranges) range = shown_to(&Collector::range);
-  const bool wants_times = std::ranges::any_of(ranks, [](const auto& rank) {
-    return std::ranges::any_of(rank.second, [](const auto& c) { return c.second->wants_times(); });
-  });
+  if (wanted(&Collector::wants_ranges)) range = shown_to(&Collector::range);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (wants_times) device_time = shown_to(&Collector::device_time);
+  if (wanted(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
+  std::function<void(const Process&, const read::Busy&)> busy;
+  if (wanted(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
@@ -51,6 +53,7 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
                            .range = range,
                            .open_range = shown_to(&Collector::open_range),
                            .device_time = device_time,
+                           .busy = busy,
                            .thread = shown_to(&Collector::thread),
                            .metadata = show_metadata,
                            .end =

@@ -34,6 +34,9 @@ class Collector {
   // The device's times of calls, before or behind their lines; as with ranges.
   virtual void device_time(const read::DeviceTime&) {}
   virtual bool wants_times() const { return false; }
+  // When the rank's devices computed, in the order of time for each; as with ranges.
+  virtual void busy(const read::Busy&) {}
+  virtual bool wants_busy() const { return false; }
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
   // Any other line, and what these have said so far.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}

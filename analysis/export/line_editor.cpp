@@ -66,7 +66,9 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
 // Adds an event's position in training. A trace that was merged before has it already.
 void LineEditor::add_position(const read::Line& line, const Places& at, const Placement& to,
                               std::string& out) {
-  const bool event = !read::is_metadata(line.text) && !read::is_counter(line.text);
+  // A device computes on from one step into the next.
+  const bool event =
+      !read::is_metadata(line.text) && !read::is_counter(line.text) && !read::is_busy(line.text);
   if (!event || at.ts.empty() || !out.ends_with("}}")) return;
   if (line.text.find("\"step\":") != std::string_view::npos) return;
   std::int64_t ts = read::micros_to_ns(at.ts);

@@ -125,6 +125,16 @@ Range range_of(const object& line, const object& args, Range::Phase phase) {
   return r;
 }
 
+Busy busy_of(const object& line) {
+  const object args = object_of(line, "args");
+  Busy b;
+  b.device = integer(args, "device");
+  b.ts_ns = time_ns(line, "ts");
+  b.dur_ns = time_ns(line, "dur");
+  b.unsure = flag(args, "unsure");
+  return b;
+}
+
 bool any_lane(const Process& last, const std::function<bool(const Process&)>& wanted) {
   return std::any_of(&last - last.lane, &last + 1, wanted);
 }
@@ -203,11 +213,13 @@ void read_lines(const Trace& trace, const LineReader& reader) {
       }
       const bool range = is_range(line.text);
       const bool timed = is_device_time(line.text);
+      const bool busy = is_busy(line.text);
       const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
       if (is_flow(line.text) || is_other(line.text) || is_counter(line.text)) return;
       if (timed && !reader.device_time) return;
+      if (busy && !reader.busy) return;
       if (range && !wanted_range) return;
-      const bool event = !range && !timed;
+      const bool event = !range && !timed && !busy;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
       const Process* process = owner_at(trace, line.offset);
       if (process == nullptr) return;
@@ -235,6 +247,12 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           const auto t = device_time_of(o);
           const Process& owner = lane_of_call(*process, t.comm, t.device);
           if (!reader.wanted || reader.wanted(owner)) reader.device_time(owner, t);
+          return;
+        }
+        if (busy) {
+          const Busy b = busy_of(o);
+          const Process& owner = lane_of_call(*process, std::nullopt, b.device);
+          if (!reader.wanted || reader.wanted(owner)) reader.busy(owner, b);
           return;
         }
         const auto e = event_of(o, last);

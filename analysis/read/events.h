@@ -1,5 +1,5 @@
-// Reads the lines of a trace one by one: calls (X and B), NVTX ranges and device times. The structs
-// hold only what a line says: see the contract.
+// Reads the lines of a trace one by one: calls (X and B), NVTX ranges, device times and what
+// devices computed. The structs hold only what a line says: see the contract.
 #pragma once
 
 #include <cstdint>
@@ -81,6 +81,15 @@ struct DeviceTime {
 };
 DeviceTime device_time_of(const object& line);
 
+// An interval in which a device computed, or may have computed. The contract says what is known of
+// the time between two of them.
+struct Busy {
+  std::int64_t device = 0;
+  std::int64_t ts_ns = 0;  // on the host's clock
+  std::int64_t dur_ns = 0;
+  bool unsure = false;  // it may or may not have computed
+};
+
 // A thread's name when it was first seen.
 struct ThreadName {
   std::int64_t thread = 0;
@@ -98,6 +107,7 @@ struct LineReader {
   std::function<void(const Process&, const Range&)> range{};       // of any phase
   std::function<void(const Process&, const Range&)> open_range{};  // pushed, and not popped
   std::function<void(const Process&, const DeviceTime&)> device_time{};
+  std::function<void(const Process&, const Busy&)> busy{};
   std::function<void(const Process&, const ThreadName&)> thread{};  // called for each of its lanes
   std::function<void(const Line&)> metadata{};
   std::function<void(const Process&)> end{};  // after its last line

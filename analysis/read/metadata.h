@@ -34,11 +34,15 @@ inline bool is_named_by_program(std::string_view line) {
 inline bool is_closed_range(std::string_view line) {
   return line.starts_with("{\"cat\":\"NVTX\",\"ph\":\"X\",");
 }
-// is_device_time() is true for a call's device time, which has a line of its own. is_flow() is true
-// for the arrow from the call to that line, in a merged trace.
+// True for a call's device time, which has a line of its own.
 inline bool is_device_time(std::string_view line) {
   return line.starts_with("{\"cat\":\"DEVICE\",");
 }
+// True for an interval in which a device computed.
+inline bool is_busy(std::string_view line) {
+  return line.starts_with("{\"cat\":\"BUSY\",");
+}
+// True for the arrow from a call to its device time, in a merged trace.
 inline bool is_flow(std::string_view line) {
   return line.starts_with("{\"cat\":\"FLOW\",");
 }
@@ -48,7 +52,7 @@ inline bool is_other(std::string_view line) {
 }
 inline bool begins_as_a_line(std::string_view line) {
   return line.starts_with("{\"name\":\"") || is_named_by_program(line) || is_device_time(line) ||
-         is_flow(line) || is_other(line);
+         is_busy(line) || is_flow(line) || is_other(line);
 }
 
 // Takes the metadata lines of one file in their order. A merged trace holds many processes: each

@@ -75,6 +75,9 @@ struct Record {
 // Lanes of devices' streams, above every thread's and every range's: this + the stream's number.
 inline constexpr std::uint32_t kDeviceLane = 1U << 23;
 inline constexpr std::string_view kDeviceCategory = "DEVICE";
+// Lanes of what devices computed, above those of their streams: this + the device's ordinal.
+inline constexpr std::uint32_t kBusyLane = 3U << 22;
+inline constexpr std::string_view kBusyCategory = "BUSY";
 inline constexpr std::string_view kFlowCategory = "FLOW";  // of merged traces only
 inline constexpr std::size_t kThreadNameBytes = 16;        // PR_GET_NAME
 

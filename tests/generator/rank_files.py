@@ -13,7 +13,7 @@ import pathlib
 import random
 
 from generator.causes import Case
-from generator.simulate import Call, Collective, Copy
+from generator.simulate import Call, Collective, Copy, union
 from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 
@@ -149,6 +149,21 @@ class _File:
             f'"dur":{micros(call.device_end - call.device_begin)},"args":{json_of(more)}}}'
         )
 
+    def busy_lines(self) -> list[tuple[int, int, str]]:
+        """Returns when the device computed: the union of its kernels."""
+        device = self.rank % self.case.machine.ranks_per_host
+        args = json_of({"name": f"compute, device {device}"})
+        lane = f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{(3 << 22) + device},"args":{args}}}'
+        found = []
+        for begin, end in union(self.trace.busy):
+            text = (
+                f'{{"cat":"BUSY","name":"compute","ph":"X","pid":{self.rank},'
+                f'"tid":{(3 << 22) + device},"ts":{micros(self.ts(begin))},'
+                f'"dur":{micros(end - begin)},"args":{{"device":{device}}}}}'
+            )
+            found.append((end, 1, text if found else f"{lane},\n{text}"))
+        return found
+
     def steps(self) -> list[tuple[int, str]]:
         """Returns the steps' lines with the true times at which they end."""
         found = []
@@ -241,6 +256,8 @@ class _File:
                 timed.append((call.host_end, 0, self.event(call)))
                 if self.timed(call):
                     timed.append((max(call.device_end, call.host_end), 1, self.device_line(call)))
+        if self.settings.timing and self.case.quota is None:
+            timed += self.busy_lines()
         if self.settings.marks:
             timed += [(end, 2, text) for end, text in self.steps()]
         lines = self.head() + [text for _, _, text in sorted(timed, key=lambda t: t[:2])]

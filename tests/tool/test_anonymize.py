@@ -164,7 +164,7 @@ def every_line(change=lambda line: line):
         line = {"name": "ncclSend", "ph": "M", "pid": 0, "tid": 0} | sample(rule)
         if "cat" in line:
             line |= {"ph": "X", "ts": 1.5, "dur": 1.5}
-        if name in ("line_range", "line_device_time"):  # such lines begin with these keys
+        if name in ("line_range", "line_device_time", "line_busy"):  # such lines begin with these keys
             line = {"cat": line["cat"], "ph": "X"} | line
         if "rank" in line["args"]:
             line["args"]["rank"] = 0  # the world has one rank

@@ -5,6 +5,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "read/error.h"
+#include "read/events.h"
 #include "read/folder.h"
 #include "read/json.h"
 #include "read/load.h"
@@ -256,4 +257,32 @@ TEST_CASE("rows come back as they went in, whatever their figures are") {
   CHECK(n == given.size());
   rows.clear();
   CHECK(rows.empty());
+}
+
+TEST_CASE("what a device computed is read beside its calls, and belongs to no call") {
+  const Folder folder;
+  const auto file = folder.write(
+      "rank.json",
+      closed_file(
+          R"({"cat":"BUSY","name":"compute","ph":"X","pid":0,"tid":12582915,"ts":1.5,"dur":2.25,"args":{"device":3}},)"
+          "\n"
+          R"({"cat":"BUSY","name":"compute","ph":"X","pid":0,"tid":12582915,"ts":4,"dur":0,"args":{"device":3,"unsure":true}},)"
+          "\n"));
+  const read::Trace trace = read::load(file);
+  std::vector<read::Busy> found;
+  int others = 0;
+  read::LineReader reader;
+  reader.busy = [&](const read::Process&, const read::Busy& b) { found.push_back(b); };
+  reader.event = [&](const read::Process&, const read::Event&) { ++others; };
+  reader.device_time = [&](const read::Process&, const read::DeviceTime&) { ++others; };
+  read::read_lines(trace, reader);
+  CHECK(others == 0);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].device == 3);
+  CHECK(found[0].ts_ns == 1500);
+  CHECK(found[0].dur_ns == 2250);
+  CHECK(!found[0].unsure);
+  CHECK(found[1].ts_ns == 4000);
+  CHECK(found[1].dur_ns == 0);
+  CHECK(found[1].unsure);
 }
