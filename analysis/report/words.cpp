@@ -109,9 +109,9 @@ std::string filled(std::string_view text, const Values& values) {
 
 }  // namespace
 
-std::array<std::span<const Words>, 7> all_words() {
-  return {words_of_ranks(),    words_of_calls(),      words_of_files(), words_of_hangs(),
-          words_of_coverage(), words_of_mismatches(), words_of_doctor()};
+std::array<std::span<const Words>, 8> all_words() {
+  return {words_of_ranks(),    words_of_calls(),      words_of_files(),  words_of_hangs(),
+          words_of_coverage(), words_of_mismatches(), words_of_causes(), words_of_doctor()};
 }
 
 const Words& words_of(diagnose::Say say) {

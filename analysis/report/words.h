@@ -27,8 +27,9 @@ std::span<const Words> words_of_files();
 std::span<const Words> words_of_coverage();
 std::span<const Words> words_of_hangs();
 std::span<const Words> words_of_mismatches();
+std::span<const Words> words_of_causes();
 std::span<const Words> words_of_doctor();
-std::array<std::span<const Words>, 7> all_words();
+std::array<std::span<const Words>, 8> all_words();
 
 const Words& words_of(diagnose::Say say);
 std::string sentence(const diagnose::Fact& fact);

@@ -1,0 +1,77 @@
+// Words for what makes a job slower than it could be.
+#include "report/words.h"
+
+namespace tprof::report {
+
+using diagnose::Say;
+
+std::span<const Words> words_of_causes() {
+  static constexpr Words kWords[] = {
+      {Say::slow_gpu,
+       "{who}[, all of host {host},] {one?computes|compute} longer than the others[ in {in_steps} "
+       "of "
+       "{of_steps} steps]: without that a step would be {share} shorter ({least} to {most})",
+       "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
+       "PERFORMANCE,CLOCK); if these are alike, the rank has more to compute"},
+      {Say::slow_input,
+       "{who}[, all of host {host},] {one?begins its|begin their} steps later than the others[ in "
+       "{in_steps} of {of_steps} steps]: without that a step would be {share} shorter ({least} to "
+       "{most})",
+       "look at what the program does between two steps there: usually it loads data"},
+      {Say::slow_cpu,
+       "the {one?device|devices} of {who}[, all of host {host},] {one?stands|stand} idle longer "
+       "than "
+       "the others'[ in {in_steps} of {of_steps} steps]: without that a step would be {share} "
+       "shorter ({least} to {most})",
+       "look at the host: other programs on its cores, their clock, swapping, Python's garbage "
+       "collector"},
+      {Say::slow_link,
+       "{bucket} takes {takes} on the communicator of {who}, and {others} on the {alike:,} others "
+       "that move as much: a step would be up to {share} shorter",
+       "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
+       "(NCCL_DEBUG=INFO)"},
+      {Say::uneven_ranks,
+       "{ranks:,} ranks take turns at holding up the others: with even work a step would be "
+       "{share} "
+       "shorter",
+       "batches of unlike size are the usual reason: sort or pack sequences by length"},
+      {Say::late_prefetch,
+       "{late} of the all-gathers begin only when the computation before them has ended: begun "
+       "earlier, they would make a step {share} shorter",
+       "prefetch them: backward_prefetch and forward_prefetch in FSDP1, "
+       "set_modules_to_forward_prefetch and its twin for backward in FSDP2"},
+      {Say::blocking_h2d,
+       "{calls:,} copies to the device of {bytes} on average make the program wait in the middle "
+       "of "
+       "each step: without them it would be {share} shorter",
+       "copy from pinned memory with non_blocking=True, or make the tensors on the device"},
+      {Say::blocking_d2h,
+       "{calls:,} copies from the device of {bytes} on average make the program wait in the middle "
+       "of each step: without them it would be {share} shorter",
+       ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
+      {Say::gathered_again, "all-gathers of the backward pass are exposed for {share} of a step",
+       "reshard_after_forward=False (ZeRO-2) saves them where there is memory for it"},
+      {Say::reduced_again,
+       "gradients are reduced in each of the {passes} backward passes of a step: reduced in the "
+       "last "
+       "one only, a step would be up to {share} shorter",
+       "no_sync(), or set_requires_gradient_sync(False) in FSDP2, until the last micro-batch; it "
+       "takes memory for the gradients"},
+      {Say::wide_dtype,
+       "communication is in float32: in bfloat16 a step would be up to {share} shorter",
+       "MixedPrecision(param_dtype, reduce_dtype) in FSDP1, MixedPrecisionPolicy in FSDP2"},
+      {Say::long_steps,
+       "{steps:,} of {of_steps:,} steps take far longer than the others, up to {longest} for "
+       "{usual}: "
+       "that is {share} on each step"},
+      {Say::periodic_steps,
+       "every {period}th step, first step {first}, takes up to {longest} for {usual}: that is "
+       "{share} on each step",
+       "usually that is a checkpoint, an evaluation or Python's garbage collector"},
+      {Say::drifting_steps,
+       "steps get longer and longer: by {grown} ({share}) over {of_steps:,} steps"},
+  };
+  return kWords;
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,18 @@
+// The causes that are looked for: one row each. Their kinds are rows of diagnose/kinds.h, and what
+// they say rows of report/words_causes.cpp.
+#pragma once
+
+#include "why/cause.h"
+
+namespace tprof::why {
+
+#define TPROF_CAUSES(X) \
+  X(slow_ranks)         \
+  X(slow_links)         \
+  X(uneven_ranks) X(late_prefetch) X(blocking_copies) X(done_again) X(wide_dtype) X(step_series)
+
+#define X(name) void name(const Evidence&, diagnose::Findings&);
+TPROF_CAUSES(X)
+#undef X
+
+}  // namespace tprof::why

@@ -1,0 +1,215 @@
+#include "why/rank_lines.h"
+
+#include <map>
+#include <utility>
+
+#include "interpose/format/thread_kind.h"
+
+namespace tprof::why {
+namespace {
+
+// A rank file of the default quota has fewer lines. Beyond it nothing is told of the rank.
+constexpr std::size_t kMostLines = std::size_t{1} << 21;
+
+// True for a copy that holds up the thread that makes it until it is done (CUDA, "API
+// synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
+bool blocks(const read::Event& e) {
+  const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
+  return between &&
+         (e.host_memory == HostMemory::pageable || e.name.find("Async") == std::string::npos);
+}
+
+}  // namespace
+
+RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
+                     const LastCame* last_came)
+    : Collector(rank), steps_(std::move(steps)), facts_(facts), last_came_(last_came) {
+  for (const read::Row& row : read::rows_of(rank)) {
+    if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
+  }
+}
+
+bool RankLines::room() {
+  too_many_ =
+      too_many_ ||
+      collectives_.size() + copies_.size() + computes_.size() + unsure_.size() >= kMostLines;
+  return !too_many_;
+}
+
+void RankLines::call(const read::Event& e) {
+  if (e.unfinished || e.failed || e.captured || !blocks(e) || !room()) return;
+  copies_.push_back({{e.ts_ns, e.ts_ns + e.dur_ns}, e.bucket == Bucket::H2D, e.bytes});
+}
+
+void RankLines::device_time(const read::DeviceTime& t) {
+  if (!room()) return;
+  const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
+  if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
+  if (!t.comm) return;
+  const auto bucket = buckets_.find(t.name);
+  if (bucket == buckets_.end()) return;
+  std::optional<std::int64_t> came;
+  if (last_came_ != nullptr && t.seq && bucket->second != Bucket::P2P) {
+    came = last_came_->at(rank_, *t.comm, *t.seq);
+  }
+  collectives_.push_back(
+      {.on_device = span,
+       .all_there_ns = std::clamp(came.value_or(span.to_ns), span.from_ns, span.to_ns),
+       .called_ns = t.ts_ns - t.queued_ns,
+       .thread = t.thread,
+       .comm = *t.comm,
+       .bucket = bucket->second,
+       .step = SIZE_MAX});
+}
+
+void RankLines::busy(const read::Busy& b) {
+  if (room()) (b.unsure ? unsure_ : computes_).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
+}
+
+void RankLines::thread(const read::ThreadName& t) {
+  if (thread_kind(t.name) == ThreadKind::autograd) backward_.insert(t.thread);
+}
+
+void RankLines::end() {
+  if (!too_many_ && !computes_.empty()) {
+    put_in_steps();
+    Spans communicates;
+    Spans waits;
+    for (const Collective& c : collectives_) {
+      communicates.push_back(c.on_device);
+      waits.push_back({c.on_device.from_ns, c.all_there_ns});
+    }
+    for (Spans* s : {&communicates, &waits, &computes_, &unsure_}) join(*s);
+    fill_cells(communicates, waits);
+    count_exposed();
+    count_gathers();
+    Spans works = std::move(communicates);
+    for (const Spans* s : {&computes_, &unsure_}) works.insert(works.end(), s->begin(), s->end());
+    join(works);
+    count_blocking(works);
+  }
+  collectives_ = {};
+  copies_ = {};
+  computes_ = {};
+  unsure_ = {};
+}
+
+// A host may run steps ahead of its device. A step of the device begins where it is through with
+// what was called in the step before; where the host waits for the device, that is the mark itself.
+void RankLines::put_in_steps() {
+  std::ranges::sort(collectives_, {}, &Collective::called_ns);
+  std::int64_t done = INT64_MIN;
+  auto next = collectives_.begin();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Step& s = steps_[i];
+    const auto called_before = [&](std::int64_t mark) {
+      for (; next != collectives_.end() && next->called_ns < mark; ++next) {
+        if (next->called_ns >= s.from_ns) next->step = i;
+        done = std::max(done, next->on_device.to_ns);
+      }
+      return std::max(mark, done);
+    };
+    s.on_device.from_ns = called_before(s.from_ns);
+    s.on_device.to_ns = called_before(s.to_ns);
+  }
+}
+
+void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
+  const Spans hidden = common(communicates, computes_);
+  const Spans hidden_waits = common(waits, computes_);
+  Spans surely_not_alone = computes_;
+  surely_not_alone.insert(surely_not_alone.end(), communicates.begin(), communicates.end());
+  join(surely_not_alone);
+  for (const Step& s : steps_) {
+    const auto [from, to] = s.on_device;
+    if (to <= from) continue;
+    const auto in = [&](const Spans& spans) { return covered(spans, from, to); };
+    const std::int64_t together = in(hidden);
+    Cell& cell = *s.cell;
+    cell.length = static_cast<float>(to - from);
+    cell.compute = static_cast<float>(in(computes_));
+    cell.unsure = static_cast<float>(in(unsure_));
+    cell.hidden = static_cast<float>(together);
+    cell.exposed = static_cast<float>(in(communicates)-together);
+    cell.missing = static_cast<float>(in(waits));
+    cell.wait = static_cast<float>(in(waits)-in(hidden_waits));
+    const auto first = first_behind(surely_not_alone, from);
+    const std::int64_t works =
+        first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
+    cell.lead = static_cast<float>(works - from);
+  }
+}
+
+void RankLines::count_exposed() {
+  bool backward = false;
+  std::size_t step = SIZE_MAX;
+  for (const Collective& c : collectives_) {
+    if (c.step == SIZE_MAX || !steps_[c.step].counts) continue;
+    const std::int64_t to = c.on_device.to_ns;
+    const bool known = last_came_ != nullptr && c.all_there_ns < to;
+    const std::int64_t from = known ? c.all_there_ns : c.on_device.from_ns;
+    const std::int64_t ns = to - from - covered(computes_, from, to);
+    const auto b = static_cast<std::size_t>(c.bucket);
+    const bool now = backward_.contains(c.thread);
+    facts_.exposed_ns[b] += ns;
+    if (now) facts_.backward_exposed_ns[b] += ns;
+    if (now && (!backward || c.step != step)) ++facts_.backward_passes;
+    backward = now;
+    step = c.step;
+  }
+}
+
+void RankLines::count_gathers() {
+  std::map<std::int64_t, std::vector<const Collective*>> of_comms;
+  for (const Collective& c : collectives_) of_comms[c.comm].push_back(&c);
+  for (const auto& [comm, calls] : of_comms) {
+    std::vector<std::int64_t> all;
+    for (const Collective* c : calls) {
+      if (c->bucket == Bucket::ALLGATHER) all.push_back(c->on_device.ns());
+    }
+    if (all.empty()) continue;
+    // One that takes far longer than its like waits for another rank, and could not be hidden.
+    std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+    const std::int64_t usual = all[all.size() / 2] * 3 / 2;
+    std::int64_t free = INT64_MIN;
+    std::size_t step = SIZE_MAX;
+    for (const Collective* c : calls) {
+      const auto [from, to] = c->on_device;
+      const bool first = std::exchange(step, c->step) != c->step;
+      const std::int64_t was_free = std::exchange(free, std::max(free, to));
+      if (c->bucket != Bucket::ALLGATHER || c->step == SIZE_MAX || first ||
+          !steps_[c->step].counts) {
+        continue;  // the first of a step needs the weights that the step before has updated
+      }
+      const std::int64_t exposed = to - from - covered(computes_, from, to);
+      // It could have begun earlier by its own length, if its communicator was free.
+      const std::int64_t earlier = std::max(was_free, from - (to - from));
+      const std::int64_t gain =
+          std::min({exposed, usual, earlier < from ? covered(computes_, earlier, from) : 0});
+      ++facts_.gathers;
+      if (gain * 4 < to - from) continue;
+      ++facts_.late_gathers;
+      facts_.late_gather_ns += gain;
+    }
+  }
+}
+
+void RankLines::count_blocking(const Spans& works) {
+  std::ranges::sort(copies_, {}, [](const Copy& c) { return c.call.from_ns; });
+  auto step = steps_.begin();
+  Span seen;
+  for (const Copy& c : copies_) {
+    while (step != steps_.end() && step->on_device.to_ns <= c.call.to_ns) ++step;
+    if (step == steps_.end() || !step->counts || c.call.from_ns < step->on_device.from_ns) continue;
+    // Loading a batch and reading the loss, at the two ends of a step, are not in its middle.
+    const Span gap = gap_at(works, c.call.to_ns, step->on_device);
+    if (gap.from_ns == step->on_device.from_ns || gap.to_ns == step->on_device.to_ns) continue;
+    Blocking& to = c.to_device ? facts_.to_device : facts_.to_host;
+    ++to.calls;
+    to.bytes += c.bytes;
+    if (gap != seen) to.idle_ns += gap.ns();
+    seen = gap;
+  }
+}
+
+}  // namespace tprof::why

@@ -1,0 +1,74 @@
+// What the lines of one rank say of its device: when it computed, communicated and was made to
+// wait.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collect/lines.h"
+#include "why/spans.h"
+#include "why/times.h"
+
+namespace tprof::why {
+
+// Fills the cells and facts of its rank at the end of the rank's lines.
+class RankLines : public collect::Collector {
+ public:
+  struct Step {
+    std::int64_t from_ns;  // the host's mark
+    std::int64_t to_ns;
+    Cell* cell;
+    bool counts;
+    Span on_device{};
+  };
+  // `steps`: the rank's own, ascending. `last_came` may be null.
+  RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
+            const LastCame* last_came);
+
+  bool wants_times() const override { return true; }
+  bool wants_busy() const override { return true; }
+  void call(const read::Event& e) override;
+  void device_time(const read::DeviceTime& t) override;
+  void busy(const read::Busy& b) override;
+  void thread(const read::ThreadName& t) override;
+  void end() override;
+
+ private:
+  struct Collective {
+    Span on_device;
+    // From here on no rank was missing; the end, if that is not known.
+    std::int64_t all_there_ns;
+    std::int64_t called_ns;
+    std::int64_t thread;
+    std::int64_t comm;
+    Bucket bucket;
+    std::size_t step;  // in which it was called; SIZE_MAX: in none
+  };
+  struct Copy {
+    Span call;
+    bool to_device;
+    std::uint64_t bytes;
+  };
+  bool room();
+  void put_in_steps();
+  void fill_cells(const Spans& communicates, const Spans& waits);
+  void count_exposed();
+  void count_gathers();
+  void count_blocking(const Spans& works);
+
+  std::vector<Step> steps_;
+  RankFacts& facts_;
+  const LastCame* last_came_;
+  std::map<std::string, Bucket, std::less<>> buckets_;  // of functions, as the ledger has them
+  std::vector<Collective> collectives_;
+  std::vector<Copy> copies_;
+  Spans computes_;
+  Spans unsure_;
+  std::set<std::int64_t> backward_;  // autograd's threads
+  bool too_many_ = false;
+};
+
+}  // namespace tprof::why

@@ -1,0 +1,80 @@
+// Communicators whose transfers take longer than those of the others that do the same.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "diagnose/who.h"
+#include "text/text.h"
+#include "why/causes.h"
+#include "why/numbers.h"
+
+namespace tprof::why {
+namespace {
+
+using diagnose::Findings;
+using diagnose::Ns;
+using diagnose::Percent;
+
+constexpr double kTimesTheOthers = 1.25;
+
+// Communicators of as many ranks on as many hosts, which moved the same in the same way.
+auto alike(const Transfer& t) {
+  return std::tuple(t.bucket, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
+}
+
+diagnose::Processes members(const Evidence& e, const Transfer& t) {
+  return diagnose::select(e.job.processes, [&](const read::Process& p) {
+    return p.header.rank && t.ranks.contains(*p.header.rank);
+  });
+}
+
+// By how much of a step these transfers were longer than the others' without being hidden: no more
+// than what its ranks show, less than what those of the others wait.
+double cost_ns(const Evidence& e, const Transfer& t, double usual_ns) {
+  const double longer = static_cast<double>(t.usual_ns) - usual_ns;
+  const double of_a_step =
+      longer * static_cast<double>(t.calls) / static_cast<double>(e.times.steps.size());
+  double exposed = 0;
+  double ranks = 0;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const auto& rank = e.times.ranks[r]->header.rank;
+    if (!rank || !t.ranks.contains(*rank)) continue;
+    exposed += static_cast<double>(e.times.facts[r].exposed_ns[static_cast<std::size_t>(t.bucket)]);
+    ++ranks;
+  }
+  if (ranks == 0) return 0;
+  return std::min(of_a_step, exposed / ranks / static_cast<double>(e.steps.size()));
+}
+
+}  // namespace
+
+void slow_links(const Evidence& e, Findings& found) {
+  std::map<decltype(alike(Transfer())), std::vector<const Transfer*>> kinds;
+  for (const Transfer& t : e.transfers.all) {
+    if (t.collectives >= 4 && t.bytes != 0) kinds[alike(t)].push_back(&t);
+  }
+  for (const auto& [kind, all] : kinds) {
+    if (all.size() < 3) continue;  // of two, nobody knows which is the usual one
+    std::vector<double> each;
+    for (const Transfer* t : all) each.push_back(static_cast<double>(t->usual_ns));
+    const double usual = median(each);
+    for (const Transfer* t : all) {
+      const auto ns = static_cast<double>(t->usual_ns);
+      if (ns < kTimesTheOthers * usual) continue;
+      const double cost = cost_ns(e, *t, usual);
+      if (cost < kLeastShare * e.step_ns) continue;
+      diagnose::Finding& f = add(found, diagnose::Kind::slow_link, members(e, *t),
+                                 {{"share", Percent{100 * cost / e.step_ns}},
+                                  {"saves", Ns{std::llround(cost)}},
+                                  {"bucket", std::string(bucket_name(t->bucket))},
+                                  {"takes", Ns{t->usual_ns}},
+                                  {"others", Ns{std::llround(usual)}},
+                                  {"alike", all.size() - 1},
+                                  {"communicator", text::printable(t->comm)}});
+      f.communicator = t->comm;
+      f.cost = cost_of(e, cost, cost / 2);
+    }
+  }
+}
+
+}  // namespace tprof::why

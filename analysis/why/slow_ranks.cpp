@@ -1,0 +1,185 @@
+// Ranks that take longer than the others for their own part of a step, always or in some steps, and
+// whether it is the device, the input or the host.
+//
+// While ranks wait for one, that one waits for nobody. So the slowest rank is the one with most
+// time of its own (Times::own), and one that is late only because it waited elsewhere has no more
+// than all. If a slow rank were like the slowest of the others, a step would be shorter by the
+// difference.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/who.h"
+#include "why/causes.h"
+#include "why/numbers.h"
+
+namespace tprof::why {
+namespace {
+
+using diagnose::Findings;
+using diagnose::Kind;
+using diagnose::Ns;
+using diagnose::Percent;
+using diagnose::Processes;
+
+// What the ranks of real clusters differ by without anybody's fault.
+constexpr double kUsualShare = 0.02;
+constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
+constexpr double kSomeStepsShare = 0.05;  // of a step, where it is only some steps
+
+struct Ranks {
+  std::vector<std::size_t> slow;     // indices, ascending
+  std::vector<std::size_t> steps{};  // in which they are; empty: in all
+};
+
+// What each rank takes in each step beyond the usual, by rank. The usual is what three quarters of
+// the ranks take at least: those of one host of two may be slow, which are half of them.
+using Beyond = std::vector<std::vector<double>>;
+constexpr double kUsual = 0.25;
+
+Beyond beyond_usual(const Evidence& e) {
+  Beyond all(e.times.ranks.size());
+  std::vector<double> at_step(all.size());
+  for (const std::size_t s : e.steps) {
+    for (std::size_t r = 0; r < all.size(); ++r) at_step[r] = e.times.own(r, s);
+    const double usual = quantile(at_step, kUsual);
+    for (std::size_t r = 0; r < all.size(); ++r) all[r].push_back(at_step[r] - usual);
+  }
+  return all;
+}
+
+Ranks always_slow(const Evidence& e, const Beyond& beyond) {
+  std::vector<double> means;
+  for (const std::vector<double>& of_rank : beyond) means.push_back(mean(of_rank));
+  // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
+  // is 1.8.
+  const double usual = quantile(means, kUsual);
+  const double among = (usual - quantile(means, 0)) / 1.1;
+  Ranks found;
+  for (std::size_t r = 0; r < beyond.size(); ++r) {
+    const double least = std::max(
+        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * mean_error(beyond[r])});
+    if (means[r] - usual > least) found.slow.push_back(r);
+  }
+  return found;
+}
+
+// For each rank the steps in which it held the others up, where these are not nearly all.
+std::vector<Ranks> slow_at_times(const Evidence& e, const Beyond& beyond) {
+  std::vector<double> widths;
+  for (const std::vector<double>& of_rank : beyond) {
+    widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
+  }
+  const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
+  std::map<std::size_t, std::vector<std::size_t>> of_ranks;
+  for (std::size_t i = 0; i < e.steps.size(); ++i) {
+    std::vector<std::size_t> slow;
+    for (std::size_t r = 0; r < beyond.size(); ++r) {
+      if (beyond[r][i] > least) slow.push_back(r);
+    }
+    // Where many are, it is no rank's own trouble: their work differs.
+    if (slow.size() * 8 > beyond.size() && slow.size() > 1) continue;
+    for (const std::size_t r : slow) of_ranks[r].push_back(e.steps[i]);
+  }
+  std::vector<Ranks> all;
+  for (auto& [rank, steps] : of_ranks) {
+    if (steps.size() * 3 <= e.steps.size() * 2) all.push_back({{rank}, std::move(steps)});
+  }
+  return all;
+}
+
+// What a step would be shorter by if these ranks were like the slowest of the others.
+struct Saving {
+  double ns = 0;
+  double doubt = 0;
+};
+Saving saving_of(const Evidence& e, const Ranks& ranks) {
+  const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
+  std::vector<double> each;
+  for (const std::size_t s : steps) {
+    double slowest = 0;
+    double other = 0;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      const bool is_slow = std::ranges::binary_search(ranks.slow, r);
+      double& most = is_slow ? slowest : other;
+      most = std::max(most, e.times.own(r, s));
+    }
+    each.push_back(slowest - other);
+  }
+  const double part = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
+  return {std::max(0.0, mean(each)) * part, 2 * mean_error(each) * part};
+}
+
+// Where the time goes that these ranks take beyond the others.
+Kind kind_of(const Evidence& e, const Ranks& ranks) {
+  const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
+  double all = 0;
+  double computing = 0;
+  double leading = 0;
+  for (const std::size_t s : steps) {
+    const auto beyond = [&](auto part) {
+      std::vector<double> theirs;
+      std::vector<double> others;
+      for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+        const bool is_slow = std::ranges::binary_search(ranks.slow, r);
+        (is_slow ? theirs : others).push_back(part(r));
+      }
+      return mean(theirs) - median(others);
+    };
+    const auto cell = [&](std::size_t r) -> const Cell& { return e.times.of(r)[s]; };
+    all += beyond([&](std::size_t r) { return e.times.own(r, s); });
+    computing += beyond([&](std::size_t r) { return cell(r).compute + cell(r).unsure / 2.0; });
+    leading += beyond([&](std::size_t r) { return static_cast<double>(cell(r).lead); });
+  }
+  if (computing * 2 > all) return Kind::slow_gpu;
+  return leading * 2 > all ? Kind::slow_input : Kind::slow_cpu;
+}
+
+// The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
+std::string host_of(const Evidence& e, const Ranks& ranks) {
+  const auto name = [&](std::size_t r) { return std::string(e.times.ranks[r]->header.host); };
+  const std::string host = name(ranks.slow[0]);
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    if ((name(r) == host) != std::ranges::binary_search(ranks.slow, r)) return "";
+  }
+  return ranks.slow.size() > 1 ? host : "";
+}
+
+void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
+  const Saving saving = saving_of(e, ranks);
+  if (saving.ns < kLeastShare * e.step_ns) return;
+  Processes who;
+  for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
+  const std::string host = host_of(e, ranks);
+  diagnose::Finding& f =
+      add(found, kind_of(e, ranks), who,
+          {{"one", who.size() == 1},
+           {"share", Percent{100 * saving.ns / e.step_ns}},
+           {"saves", Ns{std::llround(saving.ns)}},
+           {"least", Percent{100 * std::max(0.0, saving.ns - saving.doubt) / e.step_ns}},
+           {"most", Percent{100 * (saving.ns + saving.doubt) / e.step_ns}},
+           {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
+           {"of_steps", e.steps.size()},
+           {"host", host.empty() ? std::optional<std::string>() : host}});
+  f.cost = cost_of(e, saving.ns, saving.doubt);
+  if (!ranks.steps.empty()) {
+    f.steps = {e.times.steps[ranks.steps.front()], e.times.steps[ranks.steps.back()]};
+  }
+}
+
+}  // namespace
+
+void slow_ranks(const Evidence& e, Findings& found) {
+  if (e.times.ranks.size() < 2) return;
+  const Beyond beyond = beyond_usual(e);
+  const Ranks always = always_slow(e, beyond);
+  // Most ranks can't be slower than the rest: then these have less to do.
+  if (!always.slow.empty() && always.slow.size() * 4 <= e.times.ranks.size() * 3) {
+    tell(e, always, found);
+  }
+  for (const Ranks& r : slow_at_times(e, beyond)) {
+    if (!std::ranges::binary_search(always.slow, r.slow[0])) tell(e, r, found);
+  }
+}
+
+}  // namespace tprof::why

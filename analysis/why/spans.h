@@ -1,0 +1,70 @@
+// Spans of time on one device, and how much of them lies within others.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace tprof::why {
+
+struct Span {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+
+  std::int64_t ns() const { return to_ns - from_ns; }
+  bool operator==(const Span&) const = default;
+};
+using Spans = std::vector<Span>;
+
+// Puts them in order and makes one of those that touch; empty ones go.
+inline void join(Spans& spans) {
+  std::ranges::sort(spans, {}, &Span::from_ns);
+  std::size_t kept = 0;
+  for (const Span& s : spans) {
+    if (s.to_ns <= s.from_ns) continue;
+    if (kept != 0 && s.from_ns <= spans[kept - 1].to_ns) {
+      spans[kept - 1].to_ns = std::max(spans[kept - 1].to_ns, s.to_ns);
+    } else {
+      spans[kept++] = s;
+    }
+  }
+  spans.resize(kept);
+}
+
+// Returns the first that ends behind `at`. The spans are joined, as for all that follows.
+inline Spans::const_iterator first_behind(const Spans& spans, std::int64_t at) {
+  return std::ranges::upper_bound(spans, at, {}, &Span::to_ns);
+}
+
+// Returns how much of [from, to) they cover.
+inline std::int64_t covered(const Spans& spans, std::int64_t from, std::int64_t to) {
+  std::int64_t ns = 0;
+  for (auto s = first_behind(spans, from); s != spans.end() && s->from_ns < to; ++s) {
+    ns += std::min(s->to_ns, to) - std::max(s->from_ns, from);
+  }
+  return ns;
+}
+
+// Returns what is in both.
+inline Spans common(const Spans& a, const Spans& b) {
+  Spans both;
+  auto i = a.begin();
+  auto j = b.begin();
+  while (i != a.end() && j != b.end()) {
+    const Span s{std::max(i->from_ns, j->from_ns), std::min(i->to_ns, j->to_ns)};
+    if (s.from_ns < s.to_ns) both.push_back(s);
+    ++(i->to_ns < j->to_ns ? i : j);
+  }
+  return both;
+}
+
+// Returns the gap between them that `at` lies in, no wider than `within`; empty if none does.
+inline Span gap_at(const Spans& spans, std::int64_t at, Span within) {
+  const auto next = first_behind(spans, at);
+  if (next != spans.end() && next->from_ns <= at) return {at, at};
+  if (next != spans.begin()) within.from_ns = std::max(within.from_ns, std::prev(next)->to_ns);
+  if (next != spans.end()) within.to_ns = std::min(within.to_ns, next->from_ns);
+  return within.from_ns < within.to_ns ? within : Span{at, at};
+}
+
+}  // namespace tprof::why

@@ -1,0 +1,113 @@
+#include "why/times.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "why/rank_lines.h"
+
+namespace tprof::why {
+namespace {
+
+std::string why_not(const job::Job& job, const steps::Found& found) {
+  if (found.how == steps::How::none) return "no steps are known: " + found.why;
+  const bool timed = std::ranges::any_of(job.processes, [](const read::Process* p) {
+    return std::ranges::any_of(read::rows_of(*p),
+                               [](const read::Row& row) { return row.amounts.device_timed != 0; });
+  });
+  return timed ? "" : "nothing was timed on the device (TPROF_TIMING=events)";
+}
+
+// Keeps every n-th step, so that the cells have room.
+std::vector<std::int64_t> kept_steps(const steps::Found& found, std::size_t ranks) {
+  const std::size_t every = found.steps.size() * ranks / kMostCells + 1;
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < found.steps.size(); i += every) kept.push_back(found.steps[i]);
+  return kept;
+}
+
+// Takes out the ranks that are not known in most steps: one of them would hide the steps of all.
+void leave_out_unknown(Times& times) {
+  const std::size_t n = times.steps.size();
+  std::size_t kept = 0;
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    const auto known = static_cast<std::size_t>(std::ranges::count_if(times.of(r), &Cell::known));
+    if (known * 2 <= n) continue;
+    if (kept != r) {
+      std::ranges::copy(times.of(r), times.cells.begin() + static_cast<std::ptrdiff_t>(kept * n));
+      times.ranks[kept] = times.ranks[r];
+      times.facts[kept] = times.facts[r];
+    }
+    ++kept;
+  }
+  times.left_out = times.ranks.size() - kept;
+  times.ranks.resize(kept);
+  times.facts.resize(kept);
+  times.cells.resize(kept * n);
+}
+
+void find_least_exposed(Times& times) {
+  times.least_exposed.assign(times.steps.size(), std::numeric_limits<float>::max());
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    for (std::size_t s = 0; s < times.steps.size(); ++s) {
+      const Cell& c = times.of(r)[s];
+      float& least = times.least_exposed[s];
+      if (c.known()) least = std::min(least, c.exposed + c.unsure / 2);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> Times::counted() const {
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    bool whole = !ranks.empty() && (s > 0 || steps.size() < 3);
+    for (std::size_t r = 0; whole && r < ranks.size(); ++r) {
+      whole = cells[r * steps.size() + s].known();
+    }
+    if (whole) all.push_back(s);
+  }
+  return all;
+}
+
+void want_times(collect::Passes& passes, const steps::Found& found, const LastCame* last_came,
+                std::optional<Times>& to) {
+  Times& times = to.emplace();
+  times.why = why_not(passes.job(), found);
+  if (!times.known()) return;
+  for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
+  std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
+  times.steps = kept_steps(found, times.ranks.size());
+  times.cells.resize(times.ranks.size() * times.steps.size());
+  times.facts.resize(times.ranks.size());
+  std::map<const read::Process*, std::size_t> places;
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) places[times.ranks[r]] = r;
+  passes.want(
+      [&found, &times, last_came, places = std::move(places)](const read::Process& rank,
+                                                              collect::Collectors& all) {
+        const auto place = places.find(&rank);
+        if (place == places.end()) return;
+        std::vector<RankLines::Step> steps;
+        for (const steps::Interval& i : found.ranks.at(&rank)) {
+          const auto kept = std::ranges::lower_bound(times.steps, i.step);
+          if (kept == times.steps.end() || *kept != i.step) continue;
+          const auto s = static_cast<std::size_t>(kept - times.steps.begin());
+          steps.push_back({i.from_ns, i.to_ns, &times.cells[place->second * times.steps.size() + s],
+                           s > 0 || times.steps.size() < 3});
+        }
+        collect::want<RankLines>(rank, all, std::move(steps), times.facts[place->second],
+                                 last_came);
+      },
+      [&times](const collect::Lines&) {
+        leave_out_unknown(times);
+        find_least_exposed(times);
+        if (times.counted().empty()) {
+          times.why =
+              "there is no step in which the devices of all ranks were followed "
+              "(TPROF_TIMING=events, and lines of all ranks)";
+        }
+      });
+}
+
+}  // namespace tprof::why

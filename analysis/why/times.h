@@ -1,0 +1,94 @@
+// Where the time of each rank went in each step: computing, communicating behind that, waiting for
+// communication, nothing at all.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collect/passes.h"
+#include "interpose/format/buckets.h"
+#include "steps/found.h"
+#include "why/transfers.h"
+
+namespace tprof::why {
+
+// One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
+// many of these as ranks times steps.
+struct Cell {
+  float length = 0;   // 0: not known
+  float compute = 0;  // its kernels ran, whatever else did
+  float unsure = 0;   // they may have run
+  float hidden = 0;   // communication while kernels ran
+  float exposed = 0;  // communication while none ran: waiting for other ranks, and transfers
+  float wait = 0;     // of that, while another rank was missing in some call
+  float missing = 0;  // while another rank was missing, whatever this one did
+  float lead = 0;     // from the step's begin until the device did anything
+
+  bool known() const { return length > 0; }
+  float idle() const { return length - compute - unsure - exposed; }
+};
+
+// Copies for which the program's thread waited, in the middle of steps.
+struct Blocking {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t idle_ns = 0;  // for which the device stood still because of them
+};
+
+// What else is kept of a rank, over the steps that count.
+struct RankFacts {
+  // Exposed time by bucket, without waiting for other ranks as far as that is known.
+  std::array<std::int64_t, kBucketCount> exposed_ns{};
+  std::array<std::int64_t, kBucketCount> backward_exposed_ns{};  // of calls of autograd's threads
+  Blocking to_device;
+  Blocking to_host;
+  // All-gathers that began when the computation before them had ended, though nothing kept them
+  // from running behind it, and by how much their exposed time could be shorter.
+  std::uint64_t gathers = 0;
+  std::uint64_t late_gathers = 0;
+  std::int64_t late_gather_ns = 0;
+  std::uint64_t backward_passes = 0;
+};
+
+struct Times {
+  std::vector<const read::Process*> ranks{};
+  std::vector<std::int64_t> steps{};  // their numbers
+  std::vector<Cell> cells{};          // by rank, then by step
+  std::vector<RankFacts> facts{};     // by rank
+  std::size_t left_out = 0;           // ranks of whose device too little is known
+  std::string why{};                  // a sentence without its full stop: why there are no cells
+
+  std::vector<float> least_exposed{};  // by step: of all ranks
+
+  bool known() const { return why.empty(); }
+  // The time in which the device was not held up by other ranks. The slowest rank holds up the
+  // others and is not held up itself: what is exposed there is so for everybody. More than that is
+  // exposed elsewhere because others were missing, as far as they were: a transfer may fall into
+  // that time that would else have been hidden.
+  double own(std::size_t rank, std::size_t step) const {
+    const Cell& c = of(rank)[step];
+    const float more = c.exposed + c.unsure / 2 - least_exposed[step];
+    return c.length - std::clamp(more, 0.0F, c.missing);
+  }
+  std::span<const Cell> of(std::size_t rank) const {
+    return std::span(cells).subspan(rank * steps.size(), steps.size());
+  }
+  // The steps that count: each rank's cell is known, and it is not the first of several, in which
+  // frameworks set up. Indices.
+  std::vector<std::size_t> counted() const;
+};
+
+// Where there are more than this, neighbouring steps are left out of them: every second, and so on.
+inline constexpr std::size_t kMostCells = std::size_t{1} << 22;
+
+// Takes the lines of the next pass; all but `passes` have to stay until then. `last_came` may be
+// null.
+void want_times(collect::Passes& passes, const steps::Found& found, const LastCame* last_came,
+                std::optional<Times>& to);
+
+}  // namespace tprof::why

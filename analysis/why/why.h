@@ -1,0 +1,25 @@
+// Why a job takes the time that it takes: what is known of its steps, and what would make them
+// shorter.
+#pragma once
+
+#include <optional>
+
+#include "collect/passes.h"
+#include "diagnose/finding.h"
+#include "steps/found.h"
+#include "why/times.h"
+#include "why/transfers.h"
+
+namespace tprof::why {
+
+struct Why {
+  std::optional<Times> times{};
+  Transfers transfers{};
+  diagnose::Findings findings{};  // the costliest first
+};
+
+// Takes the lines of the next two passes; `found`, which the first of them has to fill, and `to`
+// have to stay until then. Call this behind steps::want().
+void want(collect::Passes& passes, const steps::Found& found, Why& to);
+
+}  // namespace tprof::why
