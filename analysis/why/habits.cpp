@@ -57,18 +57,21 @@ void late_prefetch(const Evidence& e, Findings& found) {
   const double gathers = of_a_step(e, [](const RankFacts& f) { return f.gathers; });
   const double late = of_a_step(e, [](const RankFacts& f) { return f.late_gathers; });
   if (gathers < 2 || late * 2 < gathers) return;
-  tell(e, Kind::late_prefetch, of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns; }),
-       {{"late", Percent{100 * late / gathers}}, {"gathers", std::uint64_t(std::llround(gathers))}},
-       found);
+  tell(e, Kind::late_prefetch,
+       of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns - f.host_late_gather_ns; }),
+       {{"late", Percent{100 * late / gathers}}}, found);
 }
 
-// Copies that make the program wait for the device in the middle of a step, again and again.
+// Copies that make the program wait for the device in the middle of a step, again and again. A host
+// that waits so does not run ahead of its device any more, and calls all-gathers too late.
 void blocking_copies(const Evidence& e, Findings& found) {
   const auto look = [&](Kind kind, Blocking RankFacts::*which) {
     const double calls = of_a_step(e, [&](const RankFacts& f) { return (f.*which).calls; });
     if (calls < 1.5) return;
     const double bytes = of_a_step(e, [&](const RankFacts& f) { return (f.*which).bytes; });
-    tell(e, kind, of_a_step(e, [&](const RankFacts& f) { return (f.*which).idle_ns; }),
+    const double ns = of_a_step(
+        e, [&](const RankFacts& f) { return (f.*which).idle_ns + f.host_late_gather_ns; });
+    tell(e, kind, ns,
          {{"calls", std::uint64_t(std::llround(calls))},
           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
          found);
@@ -77,39 +80,52 @@ void blocking_copies(const Evidence& e, Findings& found) {
   look(Kind::blocking_d2h, &RankFacts::to_host);
 }
 
+namespace {
+
+// What a step gains without a part of the backward pass' calls of a bucket: their own exposed time,
+// and what of the others' is exposed because they stand in the same queue.
+double without(const Evidence& e, Bucket bucket, double part) {
+  return of_a_step(e, [&](const RankFacts& f) {
+    const Exposed& its = f.exposed[static_cast<std::size_t>(bucket)];
+    double queued = 0;
+    for (const Exposed& other : f.exposed) queued += static_cast<double>(other.queued_ns);
+    queued -= static_cast<double>(its.queued_ns);
+    const auto exposed = static_cast<double>(its.backward_ns);
+    const double hidden = static_cast<double>(its.backward_transfer_ns) - exposed;
+    return part * exposed + std::min(part * hidden, std::max(queued, 0.0));
+  });
+}
+
+}  // namespace
+
 // Weights that are gathered again in the backward pass, and gradients that are reduced in each
 // micro-batch: less memory and more communication, as far as that is not hidden.
 void done_again(const Evidence& e, Findings& found) {
-  const auto exposed = [](Bucket b) {
-    return [b](const RankFacts& f) { return f.backward_exposed_ns[static_cast<std::size_t>(b)]; };
-  };
-  tell(e, Kind::gathered_again, of_a_step(e, exposed(Bucket::ALLGATHER)), {}, found);
+  tell(e, Kind::gathered_again, without(e, Bucket::ALLGATHER, 1), {}, found);
   const double passes = of_a_step(e, [](const RankFacts& f) { return f.backward_passes; });
-  if (passes < 1.5) return;
   const std::optional<Bucket> by = reduces_by(*e.times.ranks.front());
-  if (!by) return;
-  const double reduced = of_a_step(e, exposed(*by));
-  tell(e, Kind::reduced_again, reduced * (passes - 1) / passes,
+  if (passes < 1.5 || !by) return;
+  tell(e, Kind::reduced_again, without(e, *by, (passes - 1) / passes),
        {{"passes", std::uint64_t(std::llround(passes))}}, found);
 }
 
-// Weights and gradients that are sent as float32: as bfloat16 they were half.
+// Tensors that are sent as float32: as bfloat16 they were half.
 void wide_dtype(const Evidence& e, Findings& found) {
-  constexpr Bucket kTensors[] = {Bucket::ALLGATHER, Bucket::RESHARDING, Bucket::ALLREDUCE};
-  std::uint64_t wide = 0;
-  std::uint64_t all = 0;
+  std::array<double, kBucketCount> wide{};
+  std::array<double, kBucketCount> all{};
   for (const read::Row& row : read::rows_of(*e.times.ranks.front())) {
-    if (std::ranges::find(kTensors, row.bucket) == std::end(kTensors)) continue;
-    all += row.amounts.bytes;
-    if (std::string_view(row.dtype) == "float32") wide += row.amounts.bytes;
+    const auto b = static_cast<std::size_t>(row.bucket);
+    const auto bytes = static_cast<double>(row.amounts.bytes);
+    all[b] += bytes;
+    if (std::string_view(row.dtype) == "float32") wide[b] += bytes;
   }
-  if (all == 0 || wide * 10 < all * 9) return;
-  const double exposed = of_a_step(e, [&](const RankFacts& f) {
-    std::int64_t ns = 0;
-    for (const Bucket b : kTensors) ns += f.exposed_ns[static_cast<std::size_t>(b)];
-    return ns;
-  });
-  tell(e, Kind::wide_dtype, exposed / 2, {}, found);
+  double saved = 0;
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (is_copy(static_cast<Bucket>(b)) || wide[b] == 0) continue;
+    saved +=
+        of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
+  }
+  tell(e, Kind::wide_dtype, saved, {}, found);
 }
 
 }  // namespace tprof::why

@@ -11,6 +11,9 @@ namespace {
 // A rank file of the default quota has fewer lines. Beyond it nothing is told of the rank.
 constexpr std::size_t kMostLines = std::size_t{1} << 21;
 
+// A call that begins on the device so soon after the host made it had nothing to wait for.
+constexpr std::int64_t kAtOnceNs = 50'000;
+
 // True for a copy that holds up the thread that makes it until it is done (CUDA, "API
 // synchronization behavior"). Those with no line of the host's memory are taken to go on behind it.
 bool blocks(const read::Event& e) {
@@ -59,6 +62,7 @@ void RankLines::device_time(const read::DeviceTime& t) {
        .thread = t.thread,
        .comm = *t.comm,
        .bucket = bucket->second,
+       .receives = t.name == "ncclRecv",
        .step = SIZE_MAX});
 }
 
@@ -138,58 +142,91 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
         first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
     cell.lead = static_cast<float>(works - from);
   }
+  absorb_leads();
 }
 
+// A later stage of a pipeline that begins late and then still waits for the stage before it has
+// lost nothing: it would have waited.
+void RankLines::absorb_leads() {
+  std::int64_t least = INT64_MAX;
+  std::vector<const Collective*> first(steps_.size());
+  for (const Collective& c : collectives_) {
+    if (c.bucket == Bucket::P2P) least = std::min(least, c.on_device.ns());
+    if (c.step == SIZE_MAX) continue;
+    if (first[c.step] == nullptr) first[c.step] = &c;
+  }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (first[i] == nullptr || !first[i]->receives) continue;
+    if (first[i]->on_device.ns() < 2 * least + kAtOnceNs) continue;
+    steps_[i].cell->absorbed = steps_[i].cell->lead;
+  }
+}
+
+// Walks the collectives in the order of their calls.
 void RankLines::count_exposed() {
   bool backward = false;
   std::size_t step = SIZE_MAX;
+  std::map<std::int64_t, std::int64_t> free;  // by communicator
   for (const Collective& c : collectives_) {
+    const std::int64_t was_free = free[c.comm];
+    free[c.comm] = c.on_device.to_ns;
     if (c.step == SIZE_MAX || !steps_[c.step].counts) continue;
     const std::int64_t to = c.on_device.to_ns;
-    const bool known = last_came_ != nullptr && c.all_there_ns < to;
-    const std::int64_t from = known ? c.all_there_ns : c.on_device.from_ns;
+    // Without waiting for other ranks.
+    const std::int64_t from = c.all_there_ns < to ? c.all_there_ns : c.on_device.from_ns;
     const std::int64_t ns = to - from - covered(computes_, from, to);
-    const auto b = static_cast<std::size_t>(c.bucket);
     const bool now = backward_.contains(c.thread);
-    facts_.exposed_ns[b] += ns;
-    if (now) facts_.backward_exposed_ns[b] += ns;
+    Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];
+    all.ns += ns;
+    if (now) all.backward_ns += ns;
+    if (now) all.backward_transfer_ns += to - from;
+    // It came to its turn when the call before it was over.
+    if (from - was_free < kAtOnceNs) all.queued_ns += ns;
     if (now && (!backward || c.step != step)) ++facts_.backward_passes;
     backward = now;
     step = c.step;
   }
 }
 
+// The communicator's calls in order, and when it was free for an all-gather: the union of these
+// calls.
 void RankLines::count_gathers() {
   std::map<std::int64_t, std::vector<const Collective*>> of_comms;
   for (const Collective& c : collectives_) of_comms[c.comm].push_back(&c);
   for (const auto& [comm, calls] : of_comms) {
-    std::vector<std::int64_t> all;
+    std::vector<std::int64_t> lengths;
+    Spans taken;
     for (const Collective* c : calls) {
-      if (c->bucket == Bucket::ALLGATHER) all.push_back(c->on_device.ns());
+      taken.push_back(c->on_device);
+      if (c->bucket == Bucket::ALLGATHER) lengths.push_back(c->on_device.ns());
     }
-    if (all.empty()) continue;
+    if (lengths.empty()) continue;
+    join(taken);
+    const Spans taken_computing = common(taken, computes_);
     // One that takes far longer than its like waits for another rank, and could not be hidden.
-    std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
-    const std::int64_t usual = all[all.size() / 2] * 3 / 2;
-    std::int64_t free = INT64_MIN;
+    std::ranges::nth_element(lengths,
+                             lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2));
+    const std::int64_t usual = lengths[lengths.size() / 2] * 3 / 2;
+    std::int64_t gathered = INT64_MIN;
     std::size_t step = SIZE_MAX;
     for (const Collective* c : calls) {
+      if (c->bucket != Bucket::ALLGATHER) continue;
       const auto [from, to] = c->on_device;
+      // The first of a step needs the weights that the step before has updated.
       const bool first = std::exchange(step, c->step) != c->step;
-      const std::int64_t was_free = std::exchange(free, std::max(free, to));
-      if (c->bucket != Bucket::ALLGATHER || c->step == SIZE_MAX || first ||
-          !steps_[c->step].counts) {
-        continue;  // the first of a step needs the weights that the step before has updated
-      }
+      const std::int64_t before = std::exchange(gathered, to);
+      if (first || c->step == SIZE_MAX || !steps_[c->step].counts) continue;
       const std::int64_t exposed = to - from - covered(computes_, from, to);
-      // It could have begun earlier by its own length, if its communicator was free.
-      const std::int64_t earlier = std::max(was_free, from - (to - from));
-      const std::int64_t gain =
-          std::min({exposed, usual, earlier < from ? covered(computes_, earlier, from) : 0});
+      // While the device computed and nothing else was on the communicator, it could have run.
+      const std::int64_t room =
+          before < from ? covered(computes_, before, from) - covered(taken_computing, before, from)
+                        : 0;
+      const std::int64_t gain = std::min({exposed, usual, room});
       ++facts_.gathers;
       if (gain * 4 < to - from) continue;
       ++facts_.late_gathers;
       facts_.late_gather_ns += gain;
+      if (from - c->called_ns < kAtOnceNs) facts_.host_late_gather_ns += gain;
     }
   }
 }

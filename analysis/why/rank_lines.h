@@ -37,6 +37,7 @@ class RankLines : public collect::Collector {
   void end() override;
 
  private:
+  // Of NCCL; also a message to one other rank.
   struct Collective {
     Span on_device;
     // From here on no rank was missing; the end, if that is not known.
@@ -45,6 +46,7 @@ class RankLines : public collect::Collector {
     std::int64_t thread;
     std::int64_t comm;
     Bucket bucket;
+    bool receives;     // from one other rank
     std::size_t step;  // in which it was called; SIZE_MAX: in none
   };
   struct Copy {
@@ -55,6 +57,7 @@ class RankLines : public collect::Collector {
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
+  void absorb_leads();
   void count_exposed();
   void count_gathers();
   void count_blocking(const Spans& works);

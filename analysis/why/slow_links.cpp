@@ -39,12 +39,21 @@ double cost_ns(const Evidence& e, const Transfer& t, double usual_ns) {
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     const auto& rank = e.times.ranks[r]->header.rank;
     if (!rank || !t.ranks.contains(*rank)) continue;
-    exposed += static_cast<double>(e.times.facts[r].exposed_ns[static_cast<std::size_t>(t.bucket)]);
+    exposed += static_cast<double>(e.times.facts[r].exposed[static_cast<std::size_t>(t.bucket)].ns);
     ++ranks;
   }
   if (ranks == 0) return 0;
   return std::min(of_a_step, exposed / ranks / static_cast<double>(e.steps.size()));
 }
+
+// A communicator with the kind of call that shows it most.
+struct Slow {
+  double cost = 0;
+  const Transfer* worst = nullptr;
+  double worst_cost = 0;
+  double usual = 0;
+  std::size_t alike = 0;
+};
 
 }  // namespace
 
@@ -53,27 +62,36 @@ void slow_links(const Evidence& e, Findings& found) {
   for (const Transfer& t : e.transfers.all) {
     if (t.collectives >= 4 && t.bytes != 0) kinds[alike(t)].push_back(&t);
   }
+  std::map<std::string, Slow> slow_comms;
   for (const auto& [kind, all] : kinds) {
     if (all.size() < 3) continue;  // of two, nobody knows which is the usual one
     std::vector<double> each;
     for (const Transfer* t : all) each.push_back(static_cast<double>(t->usual_ns));
     const double usual = median(each);
     for (const Transfer* t : all) {
-      const auto ns = static_cast<double>(t->usual_ns);
-      if (ns < kTimesTheOthers * usual) continue;
+      if (static_cast<double>(t->usual_ns) < kTimesTheOthers * usual) continue;
+      Slow& slow = slow_comms[t->comm];
       const double cost = cost_ns(e, *t, usual);
-      if (cost < kLeastShare * e.step_ns) continue;
-      diagnose::Finding& f = add(found, diagnose::Kind::slow_link, members(e, *t),
-                                 {{"share", Percent{100 * cost / e.step_ns}},
-                                  {"saves", Ns{std::llround(cost)}},
-                                  {"bucket", std::string(bucket_name(t->bucket))},
-                                  {"takes", Ns{t->usual_ns}},
-                                  {"others", Ns{std::llround(usual)}},
-                                  {"alike", all.size() - 1},
-                                  {"communicator", text::printable(t->comm)}});
-      f.communicator = t->comm;
-      f.cost = cost_of(e, cost, cost / 2);
+      slow.cost += cost;
+      if (slow.worst != nullptr && cost < slow.worst_cost) continue;
+      slow.worst = t;
+      slow.worst_cost = cost;
+      slow.usual = usual;
+      slow.alike = all.size() - 1;
     }
+  }
+  for (const auto& [id, slow] : slow_comms) {
+    if (slow.cost < kLeastShare * e.step_ns) continue;
+    diagnose::Finding& f = add(found, diagnose::Kind::slow_link, members(e, *slow.worst),
+                               {{"share", Percent{100 * slow.cost / e.step_ns}},
+                                {"saves", Ns{std::llround(slow.cost)}},
+                                {"bucket", std::string(bucket_name(slow.worst->bucket))},
+                                {"takes", Ns{slow.worst->usual_ns}},
+                                {"others", Ns{std::llround(slow.usual)}},
+                                {"alike", slow.alike},
+                                {"communicator", text::printable(id)}});
+    f.communicator = id;
+    f.cost = cost_of(e, slow.cost, slow.cost / 2);
   }
 }
 

@@ -25,7 +25,7 @@ using diagnose::Processes;
 // What the ranks of real clusters differ by without anybody's fault.
 constexpr double kUsualShare = 0.02;
 constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
-constexpr double kSomeStepsShare = 0.05;  // of a step, where it is only some steps
+constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
 
 struct Ranks {
   std::vector<std::size_t> slow;     // indices, ascending

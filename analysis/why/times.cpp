@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "why/numbers.h"
 #include "why/rank_lines.h"
 
 namespace tprof::why {
@@ -46,14 +47,18 @@ void leave_out_unknown(Times& times) {
   times.cells.resize(kept * n);
 }
 
-void find_least_exposed(Times& times) {
-  times.least_exposed.assign(times.steps.size(), std::numeric_limits<float>::max());
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    for (std::size_t s = 0; s < times.steps.size(); ++s) {
+void find_usual(Times& times) {
+  for (std::size_t s = 0; s < times.steps.size(); ++s) {
+    float least = std::numeric_limits<float>::max();
+    std::vector<double> leads;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const Cell& c = times.of(r)[s];
-      float& least = times.least_exposed[s];
-      if (c.known()) least = std::min(least, c.exposed + c.unsure / 2);
+      if (!c.known()) continue;
+      least = std::min(least, c.exposed + c.unsure / 2);
+      leads.push_back(c.lead);
     }
+    times.least_exposed.push_back(least);
+    times.usual_lead.push_back(static_cast<float>(median(std::move(leads))));
   }
 }
 
@@ -101,7 +106,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
       },
       [&times](const collect::Lines&) {
         leave_out_unknown(times);
-        find_least_exposed(times);
+        find_usual(times);
         if (times.counted().empty()) {
           times.why =
               "there is no step in which the devices of all ranks were followed "

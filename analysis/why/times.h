@@ -20,14 +20,15 @@ namespace tprof::why {
 // One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
 // many of these as ranks times steps.
 struct Cell {
-  float length = 0;   // 0: not known
-  float compute = 0;  // its kernels ran, whatever else did
-  float unsure = 0;   // they may have run
-  float hidden = 0;   // communication while kernels ran
-  float exposed = 0;  // communication while none ran: waiting for other ranks, and transfers
-  float wait = 0;     // of that, while another rank was missing in some call
-  float missing = 0;  // while another rank was missing, whatever this one did
-  float lead = 0;     // from the step's begin until the device did anything
+  float length = 0;    // 0: not known
+  float compute = 0;   // its kernels ran, whatever else did
+  float unsure = 0;    // they may have run
+  float hidden = 0;    // communication while kernels ran
+  float exposed = 0;   // communication while none ran: waiting for other ranks, and transfers
+  float wait = 0;      // of that, while another rank was missing in some call
+  float missing = 0;   // while another rank was missing, whatever this one did
+  float lead = 0;      // from the step's begin until the device did anything
+  float absorbed = 0;  // the same, if the rank then waited for the stage before it anyway
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -40,18 +41,26 @@ struct Blocking {
   std::int64_t idle_ns = 0;  // for which the device stood still because of them
 };
 
+// The exposed time of the calls of one bucket, without waiting for other ranks as far as that is
+// known.
+struct Exposed {
+  std::int64_t ns = 0;
+  std::int64_t queued_ns = 0;    // of calls that began when another on their communicator ended
+  std::int64_t backward_ns = 0;  // of calls of autograd's threads
+  std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
+};
+
 // What else is kept of a rank, over the steps that count.
 struct RankFacts {
-  // Exposed time by bucket, without waiting for other ranks as far as that is known.
-  std::array<std::int64_t, kBucketCount> exposed_ns{};
-  std::array<std::int64_t, kBucketCount> backward_exposed_ns{};  // of calls of autograd's threads
+  std::array<Exposed, kBucketCount> exposed{};  // by bucket
   Blocking to_device;
   Blocking to_host;
-  // All-gathers that began when the computation before them had ended, though nothing kept them
-  // from running behind it, and by how much their exposed time could be shorter.
+  // All-gathers that began late, when the computation that could have hidden them was over, and by
+  // how much less they would be exposed.
   std::uint64_t gathers = 0;
   std::uint64_t late_gathers = 0;
   std::int64_t late_gather_ns = 0;
+  std::int64_t host_late_gather_ns = 0;  // of these, where the host had only just called
   std::uint64_t backward_passes = 0;
 };
 
@@ -64,6 +73,7 @@ struct Times {
   std::string why{};                  // a sentence without its full stop: why there are no cells
 
   std::vector<float> least_exposed{};  // by step: of all ranks
+  std::vector<float> usual_lead{};     // by step: the median
 
   bool known() const { return why.empty(); }
   // The time in which the device was not held up by other ranks. The slowest rank holds up the
@@ -73,7 +83,8 @@ struct Times {
   double own(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
     const float more = c.exposed + c.unsure / 2 - least_exposed[step];
-    return c.length - std::clamp(more, 0.0F, c.missing);
+    const float absorbed = std::max(c.absorbed - usual_lead[step], 0.0F);
+    return c.length - std::clamp(more, 0.0F, c.missing) - absorbed;
   }
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());

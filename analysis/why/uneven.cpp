@@ -7,6 +7,7 @@
 namespace tprof::why {
 namespace {
 
+using diagnose::Kind;
 using diagnose::Ns;
 using diagnose::Percent;
 
@@ -27,10 +28,15 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     lost.push_back(*most - mean(own));
   }
   const double ns = mean(lost);
+  for (const diagnose::Finding& f : found) {
+    const bool explains = f.kind == Kind::slow_gpu || f.kind == Kind::slow_input ||
+                          f.kind == Kind::slow_cpu || f.kind == Kind::slow_link;
+    if (explains && static_cast<double>(*f.cost->ns_per_step) > ns / 2) return;
+  }
   const auto often = static_cast<double>(*std::ranges::max_element(slowest));
   // A rank that is the slowest in half of the steps is a finding of its own.
   if (ns < kLeastLost * e.step_ns || often * 2 > static_cast<double>(e.steps.size())) return;
-  diagnose::Finding& f = add(found, diagnose::Kind::uneven_ranks, {},
+  diagnose::Finding& f = add(found, Kind::uneven_ranks, {},
                              {{"share", Percent{100 * ns / e.step_ns}},
                               {"saves", Ns{std::llround(ns)}},
                               {"of_steps", e.steps.size()},
