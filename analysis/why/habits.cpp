@@ -21,7 +21,7 @@ template <typename Of>
 double of_a_step(const Evidence& e, Of&& of) {
   std::vector<double> each;
   for (const RankFacts& facts : e.times.facts) each.push_back(static_cast<double>(of(facts)));
-  return quantile(each, 0.25) / static_cast<double>(e.steps.size());
+  return quantile(each, 0.05) / static_cast<double>(e.steps.size());
 }
 
 Finding* tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {
@@ -102,7 +102,7 @@ double without(const Evidence& e, Bucket bucket, double part) {
 // micro-batch: less memory and more communication, as far as that is not hidden.
 void done_again(const Evidence& e, Findings& found) {
   tell(e, Kind::gathered_again, without(e, Bucket::ALLGATHER, 1), {}, found);
-  const double passes = of_a_step(e, [](const RankFacts& f) { return f.backward_passes; });
+  const double passes = of_a_step(e, [](const RankFacts& f) { return f.reducing_passes; });
   const std::optional<Bucket> by = reduces_by(*e.times.ranks.front());
   if (passes < 1.5 || !by) return;
   tell(e, Kind::reduced_again, without(e, *by, (passes - 1) / passes),
@@ -121,7 +121,9 @@ void wide_dtype(const Evidence& e, Findings& found) {
   }
   double saved = 0;
   for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (is_copy(static_cast<Bucket>(b)) || wide[b] == 0) continue;
+    const auto bucket = static_cast<Bucket>(b);
+    // How long a message waits for its receiver is not known.
+    if (is_copy(bucket) || bucket == Bucket::P2P || wide[b] == 0) continue;
     saved +=
         of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
   }

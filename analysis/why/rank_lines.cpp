@@ -85,7 +85,10 @@ void RankLines::end() {
     }
     for (Spans* s : {&communicates, &waits, &computes_, &unsure_}) join(*s);
     fill_cells(communicates, waits);
-    count_exposed();
+    Spans hiding = computes_;
+    hiding.insert(hiding.end(), waits.begin(), waits.end());
+    join(hiding);
+    count_exposed(hiding);
     count_gathers();
     Spans works = std::move(communicates);
     for (const Spans* s : {&computes_, &unsure_}) works.insert(works.end(), s->begin(), s->end());
@@ -142,39 +145,37 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
         first == surely_not_alone.end() ? to : std::clamp(first->from_ns, from, to);
     cell.lead = static_cast<float>(works - from);
   }
-  absorb_leads();
+  find_inputs();
 }
 
-// A later stage of a pipeline that begins late and then still waits for the stage before it has
-// lost nothing: it would have waited.
-void RankLines::absorb_leads() {
-  std::int64_t least = INT64_MAX;
-  std::vector<const Collective*> first(steps_.size());
-  for (const Collective& c : collectives_) {
-    if (c.bucket == Bucket::P2P) least = std::min(least, c.on_device.ns());
-    if (c.step == SIZE_MAX) continue;
-    if (first[c.step] == nullptr) first[c.step] = &c;
-  }
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (first[i] == nullptr || !first[i]->receives) continue;
-    if (first[i]->on_device.ns() < 2 * least + kAtOnceNs) continue;
-    steps_[i].cell->absorbed = steps_[i].cell->lead;
-  }
-}
-
-// Walks the collectives in the order of their calls.
-void RankLines::count_exposed() {
-  bool backward = false;
+// A later stage of a pipeline waits for the stage before it: until then it may be late unpunished.
+void RankLines::find_inputs() {
   std::size_t step = SIZE_MAX;
-  std::map<std::int64_t, std::int64_t> free;  // by communicator
   for (const Collective& c : collectives_) {
-    const std::int64_t was_free = free[c.comm];
-    free[c.comm] = c.on_device.to_ns;
+    if (c.step == SIZE_MAX || std::exchange(step, c.step) == c.step || !c.receives) continue;
+    const Step& s = steps_[c.step];
+    s.cell->received = static_cast<float>(c.on_device.to_ns - s.on_device.from_ns);
+  }
+}
+
+// Walks the collectives in the order of their calls. What runs while the device computes is hidden,
+// and also what runs while another call waits for a rank, as the step would not get on without it.
+void RankLines::count_exposed(const Spans& hiding) {
+  struct Comm {
+    std::int64_t free_ns = INT64_MIN;
+    bool reduced = false;
+    std::size_t step = SIZE_MAX;
+    std::uint64_t passes = 0;
+  };
+  std::map<std::int64_t, Comm> comms;
+  for (const Collective& c : collectives_) {
+    Comm& comm = comms[c.comm];
+    const std::int64_t was_free = std::exchange(comm.free_ns, c.on_device.to_ns);
     if (c.step == SIZE_MAX || !steps_[c.step].counts) continue;
     const std::int64_t to = c.on_device.to_ns;
     // Without waiting for other ranks.
     const std::int64_t from = c.all_there_ns < to ? c.all_there_ns : c.on_device.from_ns;
-    const std::int64_t ns = to - from - covered(computes_, from, to);
+    const std::int64_t ns = to - from - covered(hiding, from, to);
     const bool now = backward_.contains(c.thread);
     Exposed& all = facts_.exposed[static_cast<std::size_t>(c.bucket)];
     all.ns += ns;
@@ -182,9 +183,12 @@ void RankLines::count_exposed() {
     if (now) all.backward_transfer_ns += to - from;
     // It came to its turn when the call before it was over.
     if (from - was_free < kAtOnceNs) all.queued_ns += ns;
-    if (now && (!backward || c.step != step)) ++facts_.backward_passes;
-    backward = now;
-    step = c.step;
+    // A pass counts once it reduces something.
+    const bool reduces = c.bucket == Bucket::RESHARDING || c.bucket == Bucket::ALLREDUCE;
+    if (!now || c.step != comm.step) comm.reduced = false;
+    if (now && reduces && !std::exchange(comm.reduced, true)) ++comm.passes;
+    comm.step = c.step;
+    facts_.reducing_passes = std::max(facts_.reducing_passes, comm.passes);
   }
 }
 

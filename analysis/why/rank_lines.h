@@ -57,8 +57,8 @@ class RankLines : public collect::Collector {
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
-  void absorb_leads();
-  void count_exposed();
+  void find_inputs();
+  void count_exposed(const Spans& hiding);
   void count_gathers();
   void count_blocking(const Spans& works);
 

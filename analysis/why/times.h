@@ -20,15 +20,17 @@ namespace tprof::why {
 // One step of one rank, in nanoseconds. A float holds them to a ten-millionth, and there are as
 // many of these as ranks times steps.
 struct Cell {
-  float length = 0;    // 0: not known
-  float compute = 0;   // its kernels ran, whatever else did
-  float unsure = 0;    // they may have run
-  float hidden = 0;    // communication while kernels ran
-  float exposed = 0;   // communication while none ran: waiting for other ranks, and transfers
-  float wait = 0;      // of that, while another rank was missing in some call
-  float missing = 0;   // while another rank was missing, whatever this one did
-  float lead = 0;      // from the step's begin until the device did anything
-  float absorbed = 0;  // the same, if the rank then waited for the stage before it anyway
+  float length = 0;   // 0: not known
+  float compute = 0;  // its kernels ran, whatever else did
+  float unsure = 0;   // they may have run
+  float hidden = 0;   // communication while kernels ran
+  float exposed = 0;  // communication while none ran: waiting for other ranks, and transfers
+  float wait = 0;     // of that, while another rank was missing in some call
+  float missing = 0;  // while another rank was missing, whatever this one did
+  float lead = 0;     // from the step's begin until the device did anything
+  // From the step's begin until it had received what it needs from the stage of a pipeline that is
+  // before it; 0: it needs nothing.
+  float received = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -61,7 +63,7 @@ struct RankFacts {
   std::uint64_t late_gathers = 0;
   std::int64_t late_gather_ns = 0;
   std::int64_t host_late_gather_ns = 0;  // of these, where the host had only just called
-  std::uint64_t backward_passes = 0;
+  std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
 };
 
 struct Times {
@@ -72,8 +74,9 @@ struct Times {
   std::size_t left_out = 0;           // ranks of whose device too little is known
   std::string why{};                  // a sentence without its full stop: why there are no cells
 
-  std::vector<float> least_exposed{};  // by step: of all ranks
-  std::vector<float> usual_lead{};     // by step: the median
+  std::vector<float> least_exposed{};   // by step: of all ranks
+  std::vector<float> usual_lead{};      // by step: the median
+  std::vector<float> usual_received{};  // by step: of those that receive
 
   bool known() const { return why.empty(); }
   // The time in which the device was not held up by other ranks. The slowest rank holds up the
@@ -83,8 +86,12 @@ struct Times {
   double own(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
     const float more = c.exposed + c.unsure / 2 - least_exposed[step];
-    const float absorbed = std::max(c.absorbed - usual_lead[step], 0.0F);
-    return c.length - std::clamp(more, 0.0F, c.missing) - absorbed;
+    double own = c.length - std::clamp(more, 0.0F, c.missing);
+    if (c.received > 0) {
+      const float unpunished = std::max(usual_received[step] - usual_lead[step], 0.0F);
+      own -= std::clamp(c.lead - usual_lead[step], 0.0F, unpunished);
+    }
+    return own;
   }
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());

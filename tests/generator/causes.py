@@ -217,14 +217,18 @@ def healthy(layout: str, ranks: int, seed: int, steps: int = 6) -> Plan:
     return Plan(layout, ranks, model, machine, seed)
 
 
-def case(layout: str, ranks: int, cause: str | None, seed: int, steps: int = 6) -> Case:
-    """Simulates one job. Raises KeyError for an unknown cause or layout."""
+def case(
+    layout: str, ranks: int, cause: str | None, seed: int, steps: int = 6, changed: dict | None = None
+) -> Case:
+    """Simulates one job. `changed`: fields of its model that are to be otherwise, whatever its cause
+    is. Raises KeyError for an unknown cause or layout."""
     plan = healthy(layout, ranks, seed, steps)
     plan.model = dataclasses.replace(plan.model, **WITHOUT.get(cause, {}))
     without = copy.deepcopy(plan)
     truth = Truth(None)
     if cause is not None:
         truth = CAUSES[cause](plan, random.Random(f"{cause} {layout} {ranks} {seed}"))
+    plan.model = dataclasses.replace(plan.model, **(changed or {}))
     layout_, traces = plan.run()
     made = Case(layout_, plan.machine, traces, truth)
     if cause in ENDLESS:

@@ -1,0 +1,132 @@
+"""Scores what `tprof report` says of synthetic jobs against their truth: by cause how many were
+found, how wrong their costs are, and what was said that is not so.
+
+A case with a cause counts where that costs enough to be said (COUNTS of a step), by the truth. What a
+finding claims of a habit of the program, which may be wanted, is held against one more simulation
+of the job without the habit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import statistics
+
+from generator.causes import ONLY_IN, Case, case, healthy, steps_ns
+from generator.layouts import LAYOUTS
+from generator.rank_files import write
+
+# What a case's cause has to be called, and what blames ranks.
+KINDS = {
+    "slow_gpu": ("slow_gpu",),
+    "slow_sometimes": ("slow_input", "slow_cpu"),  # the host stalls behind the step's mark
+    "slow_host": ("slow_gpu",),
+    "slow_link": ("slow_link",),
+    "slow_loader": ("slow_input",),
+    "late_prefetch": ("late_prefetch",),
+    "pageable_copies": ("blocking_h2d",),
+    "item_each_layer": ("blocking_d2h",),
+    "gather_twice": ("gathered_again",),
+    "reduce_each_micro_batch": ("reduced_again",),
+    "fp32": ("wide_dtype",),
+}
+# Of these a finding says what a step would gain without them: fields of the model without it.
+HABITS = {
+    "gathered_again": {"reshard_after_forward": False},
+    "reduced_again": {"reduce_each_micro_batch": False},
+    "wide_dtype": {"dtype": "bfloat16"},
+    "late_prefetch": {"prefetch": True},
+    "blocking_h2d": {"pageable_each_layer": False},
+    "blocking_d2h": {"item_each_layer": False},
+}
+COUNTS = 0.02  # of a step
+# Where every communicator has the same ranks, no rank's link can be told from the network.
+LINKS_COMPARE_IN = ("fsdp_tp", "hsdp")
+
+
+@dataclasses.dataclass
+class Judged:
+    cause: str | None
+    name: str
+    counts: bool = False  # has to be found
+    found: bool = False
+    claimed_ns: float | None = None
+    true_ns: float | None = None
+    false: list[str] = dataclasses.field(default_factory=list)
+
+
+def jobs(seeds: int, ranks: int = 16, steps: int = 6):
+    """Yields (layout, cause, seed, ranks, steps) of all performance causes, and as many without one."""
+    for seed in range(seeds):
+        for layout in LAYOUTS:
+            yield layout, None, seed, ranks, steps
+            for cause in KINDS:
+                if layout in ONLY_IN.get(cause, LAYOUTS):
+                    yield layout, cause, seed, ranks, steps
+
+
+def gain_without(job, fields: dict) -> float:
+    """Returns what a step of the job is shorter by with these fields of its model."""
+    layout, cause, seed, ranks, steps = job
+    mine = case(layout, ranks, cause, seed, steps)
+    other = case(layout, ranks, cause, seed, steps, fields)
+    return steps_ns(mine.traces) - steps_ns(other.traces)
+
+
+def judge(job, made: Case, findings: list[dict]) -> Judged:
+    layout, cause, seed, _, _ = job
+    truth = made.truth
+    step = steps_ns(made.traces)
+    out = Judged(cause, f"{layout} {cause} {seed}", true_ns=truth.cost_ns_per_step)
+    if cause is not None and truth.cost_ns_per_step >= COUNTS * step:
+        out.counts = cause != "slow_link" or layout in LINKS_COMPARE_IN
+    for f in findings:
+        kind, claimed = f["kind"], (f.get("cost") or {}).get("ns_per_step")
+        right = kind in KINDS.get(cause, ())
+        if right and truth.ranks:
+            right = set(truth.ranks) == set(f["ranks"]) or (
+                kind == "slow_link" and set(truth.ranks) <= set(f["ranks"])
+            )
+        if right:
+            out.found = True
+            out.claimed_ns = (out.claimed_ns or 0) + claimed
+            if truth.cost_ns_per_step < claimed / 3:
+                out.false.append(f"{kind}: {claimed / 1e6:.2f} ms for {truth.cost_ns_per_step / 1e6:.2f}")
+        elif kind in HABITS:
+            gain = gain_without(job, HABITS[kind])
+            if gain < claimed / 3:
+                out.false.append(f"{kind}: {claimed / 1e6:.2f} ms, and {gain / 1e6:.2f} are to be had")
+        elif kind == "periodic_steps" and healthy(layout, 16, seed).model.checkpoint_every:
+            pass
+        elif claimed is not None:
+            out.false.append(f"{kind} of {f['ranks']}")
+    return out
+
+
+def table(judged: list[Judged]) -> list[str]:
+    """Returns the lines of cause × cases × found × false × error of cost."""
+    lines = [f"{'cause':24} {'cases':>6} {'count':>6} {'found':>6} {'false':>6}  error of cost, median and worst"]
+    for cause in (None, *KINDS):
+        mine = [j for j in judged if j.cause == cause]
+        if not mine:
+            continue
+        counting = [j for j in mine if j.counts]
+        found = [j for j in counting if j.found]
+        errors = sorted(abs(j.claimed_ns / j.true_ns - 1) for j in found)
+        error = f"{100 * statistics.median(errors):3.0f} % {100 * errors[-1]:3.0f} %" if errors else ""
+        false = sum(bool(j.false) for j in mine)
+        lines.append(f"{cause or 'none':24} {len(mine):6} {len(counting):6} {len(found):6} {false:6}  {error}")
+    return lines
+
+
+def score(folder: pathlib.Path, look, wanted) -> list[Judged]:
+    """`look(folder)` returns the findings of a job's folder."""
+    judged = []
+    for job in wanted:
+        layout, cause, seed, ranks, steps = job
+        made = case(layout, ranks, cause, seed, steps)
+        place = folder / f"{layout}-{cause}-{seed}"
+        write(made, place, seed)
+        judged.append(judge(job, made, look(place)))
+    return judged
