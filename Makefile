@@ -44,7 +44,7 @@ soak:
 	@scripts/soak
 lint:
 	@scripts/lint $(TIDY)
-# Keeps what was downloaded: the venv, the CUDA headers and simdjson. distclean does not.
+# Keeps what was downloaded: the venv, the CUDA headers, simdjson and Chart.js. distclean does not.
 clean:
 	@cmake --build $(BUILD) --target clean
 distclean:

@@ -82,6 +82,7 @@ int export_traces(const Options& o);
 int replay(const Options& o);
 int summary(const Options& o);
 int check(const Options& o);
+int report_of(const Options& o);
 int doctor(const Options& o);
 int coverage(const Options& o);
 int recover(const Options& o);

@@ -240,6 +240,19 @@ Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
         stuck_after,
         run_id,
         attempt}},
+      {"report",
+       "Why a job is slower than it should be, and which rank is to blame",
+       R"(
+Examples:
+  tprof report tprof-traces/train-20260101-120000-0
+  tprof report DIR -o report.html     # one file, with charts; it needs no network
+The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
+       report_of,
+       {{"PATH", &o.paths, kTraces, nullptr, true},
+        {"-o,--output", &o.output, "the page, a new file", "FILE.html"},
+        {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
+        run_id,
+        attempt}},
       {"top",
        "A running job's ranks, live in the terminal",
        R"(

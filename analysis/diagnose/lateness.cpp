@@ -28,8 +28,9 @@ struct Arrival {
 
 class Counter {
  public:
-  Counter(const Meetings& meetings, const HostClocks& clocks)
-      : meetings_(meetings), clocks_(clocks.clocks) {
+  Counter(const Meetings& meetings, const HostClocks& clocks, const ArrivalReader& reader)
+      : meetings_(meetings), clocks_(clocks.clocks), reader_(reader) {
+    if (reader_.clocks) reader_.clocks(clocks);
     found_.on_device = meetings.on_device();
     found_.stride = meetings.stride();
     found_.untimed = meetings.untimed();
@@ -171,6 +172,7 @@ class Counter {
     std::vector<LateArrival>& worst = found_.worst;
     const auto place = std::ranges::upper_bound(worst, arrival.late_ns, std::ranges::greater(),
                                                 &LateArrival::late_ns);
+    if (reader_.arrival) reader_.arrival(arrival);
     if (static_cast<std::size_t>(place - worst.begin()) == kWorst) return;
     worst.insert(place, std::move(arrival));
     if (worst.size() > kWorst) worst.pop_back();
@@ -178,6 +180,7 @@ class Counter {
 
   const Meetings& meetings_;
   const align::Clocks& clocks_;
+  const ArrivalReader& reader_;
   Lateness found_;
   std::map<const read::Process*, Rank> ranks_;
   std::map<const MetComm*, std::vector<std::uint64_t>> compared_;  // collectives, per host
@@ -188,18 +191,20 @@ class Counter {
 
 }  // namespace
 
-Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks) {
-  Counter counter(meetings, clocks);
+Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
+                     const ArrivalReader& reader) {
+  Counter counter(meetings, clocks, reader);
   meetings.each([&](const Meeting& m) { counter.see(m); });
   return std::move(counter).result();
 }
 
-void want_lateness(collect::Passes& passes, std::optional<Lateness>& to) {
+void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
+                   const ArrivalReader& reader) {
   const auto meetings = std::make_shared<Meetings>(passes.job());
   passes.want([meetings](const read::Process& rank,
                          collect::Collectors& all) { meetings->collect(rank, all); },
-              [meetings, &to](const collect::Lines&) {
-                to = lateness_of(*meetings, host_clocks(*meetings));
+              [meetings, reader, &to](const collect::Lines&) {
+                to = lateness_of(*meetings, host_clocks(*meetings), reader);
               });
 }
 

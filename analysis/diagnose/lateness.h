@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,9 +55,17 @@ struct Lateness {
   std::vector<LateArrival> worst{};  // the latest arrivals, the latest first
 };
 
-Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks);
+// Gets what the figures are made of, for others that count in another way.
+struct ArrivalReader {
+  std::function<void(const HostClocks&)> clocks{};    // first
+  std::function<void(const LateArrival&)> arrival{};  // each, without its step
+};
+
+Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
+                     const ArrivalReader& reader = {});
 
 // Reads the lines of the next pass. Leaves out files that can't be read.
-void want_lateness(collect::Passes& passes, std::optional<Lateness>& to);
+void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
+                   const ArrivalReader& reader = {});
 
 }  // namespace tprof::diagnose

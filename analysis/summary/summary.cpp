@@ -96,9 +96,10 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
       options.steps || only || options.top != 0 || options.lateness || options.layers || splits;
   if (wants_steps) steps::want(passes, s.found);
   if (options.read_lines) want_object_gathers(passes, s.object_gathers);
-  if (options.lateness) diagnose::want_lateness(passes, s.lateness);
+  if (options.lateness) diagnose::want_lateness(passes, s.lateness, options.arrivals);
   if (options.ranges) want_ranges(passes, s.ranges);
   if (options.sites) want_sites(passes, s.sites);
+  if (options.with_lines) options.with_lines(passes, s);
   if (!only) of_calls();
   passes.read();
   if (options.steps || only) {
@@ -111,6 +112,7 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
     want_layers(passes, s.found, only.value_or(StepRange{}), totals, s.comms, s.layers.emplace());
   }
   if (only) of_calls();
+  if (options.with_steps) options.with_steps(passes, s);
   while (passes.read()) {
   }
 }

@@ -75,6 +75,10 @@ struct SummaryOptions {
   std::optional<HistogramOptions> histogram{};  // from event lines too
   std::optional<StepRange> only_steps{};        // leaves the rest out
   bool whole_job = true;                        // ranks that are not there are missing
+  // For other tables of the same passes: over all lines, and the one that knows the steps.
+  std::function<void(collect::Passes&, const Summary&)> with_lines{};
+  std::function<void(collect::Passes&, const Summary&)> with_steps{};
+  diagnose::ArrivalReader arrivals{};  // with `lateness`
   // Gets the number of files done of a pass over the lines, from any thread.
   std::function<void(std::size_t)> progress{};
 };

@@ -1,0 +1,77 @@
+// tprof report: a screen of text, or a page.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "export/output.h"
+#include "page/page.h"
+#include "read/error.h"
+
+namespace tprof::cli {
+namespace {
+
+constexpr std::string_view kOurs = "<!doctype html><!-- tprof report -->";
+
+bool is_page(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string begin(kOurs.size(), '\0');
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return in && begin == kOurs;
+}
+
+// The file gets its name when it is whole. An older page makes way for it, and nothing else does.
+void write_page(const std::string& page, const fs::path& to) {
+  if (to == "-") {
+    std::fwrite(page.data(), 1, page.size(), stdout);
+    return;
+  }
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(to, error)) && !is_page(to)) {
+    throw read::BadInput(to, "is there, and is no page of tprof report: give another name");
+  }
+  const fs::path part = to.string() + ".part";
+  trace_export::Unfinished unfinished;
+  unfinished.add(part);
+  std::ofstream out(part, std::ios::binary);
+  out << page;
+  out.close();
+  if (!out) throw read::BadInput(to, std::string("can't be written: ") + std::strerror(errno));
+  fs::rename(part, to, error);
+  if (error) throw read::BadInput(to, "can't be written: " + error.message());
+  unfinished.keep();
+}
+
+}  // namespace
+
+int report_of(const Options& o) {
+  if (o.json && !o.output.empty()) {
+    throw read::BadInput("expected one of --json and -o FILE.html");
+  }
+  trace_export::remove_unfinished_on_signals();
+  const read::Traces traces = load(read::trace_files(o.paths));
+  const job::Job job = job::one_job(traces, o.choice);
+  page::Gathered g;
+  {
+    Progress progress("reading", traces.traces.size());
+    page::gather(
+        job, traces, [&](std::size_t done) { progress(done); }, g);
+  }
+  if (!o.output.empty()) {
+    write_page(page::to_html(g), o.output);
+  } else if (o.json) {
+    fmt::print("{}", page::to_json(g));
+  } else {
+    const std::string next =
+        "tprof report " + quoted(o.paths) + typed(o.choice) + " -o report.html";
+    fmt::print("{}", page::to_text(g, next));
+  }
+  return diagnose::healthy(g.said.findings) ? kOk : kFinding;
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,36 @@
+// What the page shows, as JSON: all of it in bounded size, whatever the number of ranks and steps.
+#pragma once
+
+#include "page/gather.h"
+#include "report/json.h"
+
+namespace tprof::page {
+
+using report::Json;
+
+// Returns schema tprof-report/1, which analysis/report/README.md describes.
+Json data_of(const Gathered& g);
+
+// Its parts.
+Json run_of(const Gathered& g);
+Json buckets_of(const Gathered& g);
+Json step_of(const Gathered& g);
+Json per_rank_of(const Gathered& g);
+Json heat_of(const Gathered& g);
+Json operations_of(const Gathered& g);
+Json histograms_of(const Gathered& g);
+Json timelines_of(const Gathered& g);
+Json communicators_of(const Gathered& g);
+Json late_of(const Gathered& g);
+
+// What was not seen: a row for each reason, as it stands in the files.
+struct Unseen {
+  std::string what;
+  std::uint64_t n = 0;  // 0: not counted
+  text::Ranks ranks{};
+};
+std::vector<Unseen> unseen_by(const Gathered& g);
+
+std::string role_of(const stats::CommSummary& c);  // "shard?", where that is a guess
+
+}  // namespace tprof::page

@@ -1,0 +1,221 @@
+// The parts of the page that are of steps.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "diagnose/names.h"
+#include "job/hosts.h"
+#include "page/data.h"
+#include "page/grid.h"
+#include "report/steps.h"
+
+namespace tprof::page {
+namespace {
+
+constexpr std::size_t kMostRows = 160;     // of a heat map
+constexpr std::size_t kMostColumns = 120;  // of it
+constexpr std::size_t kMostSteps = 400;    // beside each other
+constexpr std::size_t kMostLate = 200;     // rows of a table
+
+Json parts_json(const report::StepParts& p) {
+  return {{"length_ns", p.length_ns},
+          {"compute_ns", p.compute_ns},
+          {"hidden_ns", p.hidden_ns},
+          {"exposed_ns", p.exposed_ns},
+          {"idle_ns", p.idle_ns}};
+}
+
+// The means over all ranks and steps.
+Json typical_parts(const Gathered& g) {
+  report::StepParts sum;
+  std::int64_t n = 0;
+  for (const auto& [rank, parts] : g.parts) {
+    for (const report::StepParts& p : parts) {
+      sum.length_ns += p.length_ns;
+      sum.compute_ns += p.compute_ns;
+      sum.hidden_ns += p.hidden_ns;
+      sum.exposed_ns += p.exposed_ns;
+      sum.idle_ns += p.idle_ns;
+      ++n;
+    }
+  }
+  if (n == 0) return {};
+  return parts_json({sum.length_ns / n, sum.compute_ns / n, sum.hidden_ns / n, sum.exposed_ns / n,
+                     sum.idle_ns / n});
+}
+
+const char* why_no_parts(const Gathered& g) {
+  if (g.summary.found.steps.empty()) return "No steps are known.";
+  return "Not known: it needs TPROF_TIMING=events (or cupti).";
+}
+
+Json metric(const char* key, const char* title, const Grid& grid,
+            const std::vector<std::int64_t>& ranks) {
+  Json least = Json::array();
+  Json most = Json::array();
+  Json worst = Json::array();
+  for (const Cell& c : grid.cells()) {
+    least.push_back(c.known ? Json(c.least) : Json());
+    most.push_back(c.known ? Json(c.most) : Json());
+    worst.push_back(c.known ? Json(ranks[c.worst]) : Json());
+  }
+  return {{"key", key}, {"title", title}, {"least", least}, {"most", most}, {"worst", worst}};
+}
+
+// Who was waited for: by rank, communicator and step, the longest first.
+Json late_places(const Gathered& g) {
+  struct Place {
+    const LateCall* first = nullptr;
+    std::uint64_t times = 0;
+    std::int64_t ns = 0;
+  };
+  std::map<std::tuple<const read::Process*, text::Kept, std::int64_t>, Place> places;
+  for (const LateCall& call : g.late) {
+    Place& p = places[{call.rank, call.communicator, call.step.value_or(INT64_MIN)}];
+    if (p.first == nullptr) p.first = &call;
+    ++p.times;
+    p.ns += call.late_ns;
+  }
+  std::vector<Place> all;
+  all.reserve(places.size());
+  for (const auto& [key, place] : places) all.push_back(place);
+  std::ranges::sort(all, {}, [](const Place& p) {
+    return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step);
+  });
+  if (all.size() > kMostLate) all.resize(kMostLate);
+  std::map<std::string, std::string> roles;
+  for (const stats::CommSummary& c : g.summary.comms) roles[c.id] = role_of(c);
+  Json rows = Json::array();
+  for (const Place& p : all) {
+    rows.push_back({{"rank", diagnose::name_of_rank(*p.first->rank)},
+                    {"host", std::string(p.first->rank->header.host)},
+                    {"communicator", p.first->communicator.str()},
+                    {"role", roles[p.first->communicator.str()]},
+                    {"step", p.first->step ? Json(*p.first->step) : Json()},
+                    {"times", p.times},
+                    {"ns", p.ns}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Json step_of(const Gathered& g) {
+  const steps::Found& found = g.summary.found;
+  const report::StepTime time = step_time(g);
+  const std::vector<std::size_t> warm = warm_steps(g);
+  const Bins bins(g.lengths.size(), kMostSteps);
+  Json steps = Json::array();
+  Json longest = Json::array();
+  for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+    std::int64_t most = 0;
+    for (std::size_t i = bins.first(bin); i <= bins.last(bin); ++i) {
+      most = std::max(most, g.lengths[i].longest_ns);
+    }
+    steps.push_back({found.steps[bins.first(bin)], found.steps[bins.last(bin)]});
+    longest.push_back(most);
+  }
+  const auto of_warm = [&](std::size_t at) {
+    return warm.empty() ? Json() : Json(g.lengths[warm[at]].longest_ns);
+  };
+  Json parts = typical_parts(g);
+  return {{"steps", g.lengths.size()},
+          {"found", found.steps.empty() ? "" : report::how_found(found)},
+          {"why", found.steps.empty() ? Json(found.why) : Json()},
+          {"whole", found.whole_steps},
+          {"typical_ns", time.typical_ns ? Json(*time.typical_ns) : Json()},
+          {"least_ns", of_warm(0)},
+          {"most_ns", of_warm(warm.empty() ? 0 : warm.size() - 1)},
+          {"exposed_share", time.exposed_share ? Json(*time.exposed_share) : Json()},
+          {"parts_why", parts.is_null() ? Json(why_no_parts(g)) : Json()},
+          {"parts", std::move(parts)},
+          {"bins", steps},
+          {"longest_ns", longest}};
+}
+
+Json heat_of(const Gathered& g) {
+  const steps::Found& found = g.summary.found;
+  const std::vector<std::int64_t>& ranks = g.summary.job->ranks;
+  const Bins rows(ranks.size(), kMostRows);
+  const Bins columns(found.steps.size(), kMostColumns);
+  Json j = {{"rows", Json::array()}, {"columns", Json::array()}, {"metrics", Json::array()}};
+  j["why"] = Json();
+  if (found.steps.empty() || ranks.empty()) {
+    j["why"] = "No steps are known: " + found.why + ".";
+    return j;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    j["rows"].push_back({ranks[rows.first(i)], ranks[rows.last(i)]});
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    j["columns"].push_back({found.steps[columns.first(i)], found.steps[columns.last(i)]});
+  }
+  const auto row_of = [&](const read::Process* p) {
+    return p->header.rank ? place_of(ranks, *p->header.rank) : ranks.size();
+  };
+  Grid length(rows, columns);
+  Grid late(rows, columns);
+  Grid exposed(rows, columns);
+  Grid idle(rows, columns);
+  // A rank is late to several collectives of a step.
+  std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
+  for (const LateCall& call : g.late) {
+    if (call.step) sums[{call.rank, *call.step}] += call.late_ns;
+  }
+  const bool compared = g.summary.lateness && g.summary.lateness->compared != 0;
+  for (const auto& [rank, intervals] : found.ranks) {
+    const std::size_t row = row_of(rank);
+    if (row == ranks.size()) continue;
+    const auto parts = g.parts.find(rank);
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      const steps::Interval& in = intervals[i];
+      const std::size_t column = place_of(found.steps, in.step);
+      if (column == found.steps.size()) continue;
+      length.add(row, column, in.to_ns - in.from_ns);
+      const auto sum = sums.find({rank, in.step});
+      if (compared) late.add(row, column, sum == sums.end() ? 0 : sum->second);
+      if (parts == g.parts.end() || i >= parts->second.size()) continue;
+      exposed.add(row, column, parts->second[i].exposed_ns);
+      idle.add(row, column, parts->second[i].idle_ns);
+    }
+  }
+  if (compared) j["metrics"].push_back(metric("late_ns", "the others waited for it", late, ranks));
+  j["metrics"].push_back(metric("length_ns", "length of the step", length, ranks));
+  if (!g.parts.empty()) {
+    j["metrics"].push_back(metric("exposed_ns", "exposed communication", exposed, ranks));
+    j["metrics"].push_back(metric("idle_ns", "neither computed nor communicated", idle, ranks));
+  }
+  return j;
+}
+
+Json late_of(const Gathered& g) {
+  const diagnose::Lateness& l = *g.summary.lateness;
+  constexpr std::size_t kMostRanks = 30;
+  Json ranks = Json::array();
+  for (const diagnose::LateRank& r : l.ranks) {
+    if (ranks.size() == kMostRanks || r.last == 0) break;
+    ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
+                     {"host", std::string(r.rank->header.host)},
+                     {"last", r.last},
+                     {"of", r.collectives},
+                     {"median_ns", r.median_ns},
+                     {"max_ns", r.max_ns},
+                     {"sum_ns", r.sum_ns},
+                     {"share", l.span_ns == 0 ? Json()
+                                              : Json(static_cast<double>(r.sum_ns) /
+                                                     static_cast<double>(l.span_ns))}});
+  }
+  Json j = {{"from", l.on_device ? "device" : "host"},
+            {"across_hosts", l.across_hosts},
+            {"collectives", l.collectives},
+            {"compared", l.compared},
+            {"one_in", l.stride},
+            {"span_ns", l.span_ns},
+            {"clocks_at_most_ns", std::llround(l.at_most_ns)},
+            {"ranks", ranks}};
+  j["where"] = late_places(g);
+  return j;
+}
+
+}  // namespace tprof::page

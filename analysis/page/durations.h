@@ -1,0 +1,49 @@
+// How long the calls of each operation took, in bins that are the same for all: one pass is enough.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "collect/passes.h"
+#include "interpose/format/buckets.h"
+
+namespace tprof::page {
+
+// Four bins for each doubling, from 64 ns to 19 minutes; the first and the last have the rest.
+struct Spectrum {
+  static constexpr int kPerDoubling = 4;
+  static constexpr int kFirstDoubling = 6;
+  static constexpr std::size_t kBins = std::size_t{34} * kPerDoubling;
+  static std::size_t bin_of(std::uint64_t ns);
+  static std::uint64_t edge_ns(std::size_t bin);  // where it begins
+
+  std::array<std::uint64_t, kBins> counts{};
+  std::uint64_t calls = 0;
+  std::uint64_t total_ns = 0;
+
+  void add(std::uint64_t ns, std::uint64_t n);
+  void add(const Spectrum& more);
+};
+
+struct OperationSize {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string name{};
+  std::int64_t bytes_class = -1;
+
+  auto operator<=>(const OperationSize&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct Spectra {
+  Spectrum host;
+  Spectrum device;  // calls that were timed together have a share each
+};
+using Durations = std::map<OperationSize, Spectra>;
+
+// Covers calls that were executed when called and have a line. Reads the lines of the next pass.
+void want_durations(collect::Passes& passes, Durations& to);
+
+}  // namespace tprof::page

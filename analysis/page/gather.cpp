@@ -1,0 +1,132 @@
+#include "page/gather.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <set>
+
+#include "diagnose/ends.h"
+#include "job/hosts.h"
+#include "page/grid.h"
+
+namespace tprof::page {
+namespace {
+
+constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
+constexpr double kNearlyAll = 0.95;     // of the calls, so that a sum of theirs tells of all
+
+std::vector<StepLength> lengths_of(const steps::Found& found) {
+  std::vector<StepLength> all(found.steps.size());
+  for (const auto& [rank, intervals] : found.ranks) {
+    for (const steps::Interval& i : intervals) {
+      const std::size_t at = place_of(found.steps, i.step);
+      const std::int64_t ns = i.to_ns - i.from_ns;
+      if (at == all.size() || ns < 0) continue;
+      StepLength& length = all[at];
+      length.sum_ns += ns;
+      ++length.ranks;
+      if (ns <= length.longest_ns) continue;
+      length.longest_ns = ns;
+      length.longest = rank;
+    }
+  }
+  return all;
+}
+
+// Ranks that were waited for, the one that had the longest step, and others evenly among the rest.
+std::vector<const read::Process*> to_show(const stats::Summary& s, const StepLength& length) {
+  std::vector<const read::Process*> all;
+  for (const read::Process* p : s.job->processes) {
+    if (p->header.rank && s.found.ranks.contains(p)) all.push_back(p);
+  }
+  if (all.size() <= Timeline::kMostRanks) return all;
+  std::set<const read::Process*> chosen{length.longest};
+  for (const diagnose::LateRank& r : s.lateness->ranks) {
+    if (chosen.size() >= kLateShown || r.sum_ns == 0) break;
+    chosen.insert(r.rank);
+  }
+  const std::size_t others = Timeline::kMostRanks - chosen.size();
+  for (std::size_t i = 0; i < others; ++i) chosen.insert(all[i * all.size() / others]);
+  std::erase_if(all, [&](const read::Process* p) { return !chosen.contains(p); });
+  return all;
+}
+
+Timeline timeline_of(const stats::Summary& s, const StepLength& length, std::string which,
+                     std::int64_t step) {
+  Timeline t{.which = std::move(which), .step = step, .on_device = s.lateness->on_device};
+  for (const read::Process* rank : to_show(s, length)) {
+    const auto& intervals = s.found.ranks.at(rank);
+    const auto in = std::ranges::find(intervals, t.step, &steps::Interval::step);
+    if (in == intervals.end()) continue;
+    t.ranks.push_back({.rank = rank, .from_ns = in->from_ns, .to_ns = in->to_ns});
+  }
+  return t;
+}
+
+}  // namespace
+
+std::vector<std::size_t> warm_steps(const Gathered& g) {
+  std::vector<std::size_t> all(g.lengths.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (all.size() > 2) all.erase(all.begin());
+  std::erase_if(all, [&](std::size_t at) { return g.lengths[at].ranks == 0; });
+  std::ranges::stable_sort(all, {}, [&](std::size_t at) { return g.lengths[at].longest_ns; });
+  return all;
+}
+
+report::StepTime step_time(const Gathered& g) {
+  report::StepTime time;
+  const std::vector<std::size_t> warm = warm_steps(g);
+  if (warm.empty()) return time;
+  time.typical_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
+  read::Amounts all;
+  for (std::size_t b = 0; b < kBucketCount; ++b) {
+    if (!is_copy(static_cast<Bucket>(b))) all += g.summary.buckets[b];
+  }
+  double steps_ns = 0;
+  for (const StepLength& length : g.lengths) steps_ns += static_cast<double>(length.sum_ns);
+  const double share = static_cast<double>(all.exposed_ns) / steps_ns;
+  const bool known = all.calls != 0 && static_cast<double>(all.exposure_known) >=
+                                           kNearlyAll * static_cast<double>(all.calls);
+  if (known && share <= 1) time.exposed_share = share;
+  return time;
+}
+
+void gather(const job::Job& job, const read::Traces& traces,
+            const std::function<void(std::size_t)>& progress, Gathered& g) {
+  g.said = diagnose::diagnose(job, traces, {.progress = progress});
+  const job::Hosts hosts(job);
+  const diagnose::ArrivalReader arrivals = {
+      .clocks = [&](const diagnose::HostClocks& c) { g.clocks = c.clocks; },
+      .arrival =
+          [&](const diagnose::LateArrival& a) {
+            const std::int64_t axis_ns = a.realtime_ns - hosts.zero_ns();
+            g.late.push_back({.rank = a.rank,
+                              .communicator = a.communicator,
+                              .ts_ns = axis_ns - hosts.on_axis(*a.rank, 0),
+                              .late_ns = a.late_ns});
+          }};
+  const auto choose_steps = [&](collect::Passes& passes, const stats::Summary& s) {
+    g.lengths = lengths_of(s.found);
+    const std::vector<std::size_t> warm = warm_steps(g);
+    if (warm.empty() || !s.lateness) return;
+    const auto show = [&](const char* which, std::size_t at) {
+      g.timelines.push_back(timeline_of(s, g.lengths[at], which, s.found.steps[at]));
+    };
+    show("slowest", warm.back());
+    const std::size_t typical = warm[(warm.size() - 1) / 2];
+    if (typical != warm.back()) show("typical", typical);
+    want_timelines(passes, g.timelines);
+  };
+  g.summary = stats::summarise(
+      job, traces,
+      {.lateness = true,
+       .with_lines = [&](collect::Passes& passes,
+                         const stats::Summary&) { want_durations(passes, g.durations); },
+       .with_steps = choose_steps,
+       .arrivals = arrivals,
+       .progress = progress});
+  for (LateCall& call : g.late) call.step = steps::step_at(g.summary.found, call.rank, call.ts_ns);
+}
+
+}  // namespace tprof::page

@@ -1,0 +1,62 @@
+// All that `tprof report` tells of a job, before it is text or a page.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+#include "page/durations.h"
+#include "page/timeline.h"
+#include "report/verdict.h"
+#include "summary/summary.h"
+
+namespace tprof::page {
+
+// A rank that came last to a collective.
+struct LateCall {
+  const read::Process* rank = nullptr;
+  text::Kept communicator{};
+  std::int64_t ts_ns = 0;  // when it came, in its own time
+  std::int64_t late_ns = 0;
+  std::optional<std::int64_t> step{};  // in which it came
+};
+
+// Over all ranks that have the step.
+struct StepLength {
+  std::int64_t longest_ns = 0;
+  const read::Process* longest = nullptr;
+  std::int64_t sum_ns = 0;
+  std::int64_t ranks = 0;
+};
+
+struct Gathered {
+  Gathered() = default;
+  Gathered(const Gathered&) = delete;  // its parts refer to each other
+  Gathered& operator=(const Gathered&) = delete;
+
+  stats::Summary summary;
+  diagnose::Diagnosed said;
+  std::optional<align::Clocks> clocks;
+  Durations durations;
+  std::vector<LateCall> late;
+  std::vector<StepLength> lengths;  // of each of summary.found.steps
+  std::vector<Timeline> timelines;
+  // Of each interval of Found::ranks. Empty: not known.
+  std::map<const read::Process*, std::vector<report::StepParts>> parts;
+
+  bool on_device() const { return summary.lateness && summary.lateness->on_device; }
+};
+
+// Reads the lines twice: for the findings, and for the rest.
+void gather(const job::Job& job, const read::Traces& traces,
+            const std::function<void(std::size_t)>& progress, Gathered& to);
+
+// Steps whose length is told: all but the first of several, in which programs warm up.
+std::vector<std::size_t> warm_steps(const Gathered& g);  // places in `lengths`, the shortest first
+report::StepTime step_time(const Gathered& g);
+
+}  // namespace tprof::page

@@ -1,0 +1,15 @@
+// The report of a job: a screen of text, or one HTML file.
+#pragma once
+
+#include <string>
+
+#include "page/gather.h"
+
+namespace tprof::page {
+
+// At most 40 lines of at most 100 columns. `next`: the command that writes the page.
+std::string to_text(const Gathered& g, const std::string& next);
+std::string to_json(const Gathered& g);
+std::string to_html(const Gathered& g);  // needs nothing but itself
+
+}  // namespace tprof::page

@@ -1,0 +1,191 @@
+// The report as a screen of text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "diagnose/names.h"
+#include "page/data.h"
+#include "page/page.h"
+#include "report/figures.h"
+#include "report/findings.h"
+
+namespace tprof::page {
+namespace {
+
+constexpr std::size_t kWidth = 98;
+constexpr std::size_t kBar = 30;
+constexpr std::size_t kMostBuckets = 6;
+constexpr std::size_t kMostLines = 4;
+
+// Breaks text at blanks, and ends it behind the last line that there is room for.
+std::string wrapped(const std::string& text, std::size_t most_lines) {
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t line = 0; line < most_lines && at < text.size(); ++line) {
+    std::size_t n = std::min(kWidth, text.size() - at);
+    if (at + n < text.size()) {
+      const std::size_t blank = text.rfind(' ', at + n);
+      if (blank != std::string::npos && blank > at) n = blank - at;
+    }
+    out += text.substr(at, n);
+    at += n;
+    while (at < text.size() && text[at] == ' ') ++at;
+    out += at < text.size() && line + 1 == most_lines ? " …\n" : "\n";
+  }
+  return out;
+}
+
+// "███▌": `share` of the bar's width, by eighths.
+std::string bar(double share, std::size_t width = kBar) {
+  static constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double whole = std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(width);
+  const auto eighths = static_cast<std::size_t>(whole + 0.5);
+  std::string out;
+  for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+  out += kParts[eighths % 8];
+  return out.empty() && share > 0 ? "▏" : out;
+}
+
+std::string cut(const std::string& text, std::size_t most) {
+  const std::string shown = text::printable(text);
+  return shown.size() <= most ? shown : shown.substr(0, most - 1) + "~";
+}
+
+std::string ns(const Json& j) {
+  return j.is_null() ? "-" : text::duration(j.get<std::uint64_t>());
+}
+
+std::string step_lines(const Json& step) {
+  if (step["steps"] == 0) {
+    return wrapped("Step: no steps are known: " + step["why"].get<std::string>() + ".", 2);
+  }
+  std::string out =
+      fmt::format("Step: {} ({} to {}, {} steps)", ns(step["typical_ns"]), ns(step["least_ns"]),
+                  ns(step["most_ns"]), text::thousands(step["steps"].get<std::uint64_t>()));
+  if (!step["exposed_share"].is_null()) {
+    out += fmt::format(", {:.1f}% of it exposed communication",
+                       100 * step["exposed_share"].get<double>());
+  }
+  out += "\n";
+  const Json& parts = step["parts"];
+  if (parts.is_null()) {
+    return out + fmt::format("  compute, hidden, exposed, idle: {}\n",
+                             step["parts_why"].get<std::string>());
+  }
+  const auto length = parts["length_ns"].get<double>();
+  for (const char* part : {"compute", "hidden", "exposed", "idle"}) {
+    const Json& value = parts[std::string(part) + "_ns"];
+    out += fmt::format("  {:<8} {:>10} {}\n", part, ns(value), bar(value.get<double>() / length));
+  }
+  return out;
+}
+
+std::string bucket_lines(const Json& buckets) {
+  std::vector<Json> rows(buckets.begin(), buckets.end());
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const Json& row) { return row["bytes"].get<std::uint64_t>(); });
+  std::string out = "Bytes and calls\n";
+  if (rows.empty()) return out + "  no call that counts\n";
+  const auto most = rows[0]["bytes"].get<double>();
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostBuckets); ++i) {
+    const Json& row = rows[i];
+    const auto bytes = row["bytes"].get<std::uint64_t>();
+    out += fmt::format("  {:<10} {:>11} {:>15} calls  {}\n", row["bucket"].get<std::string>(),
+                       text::bytes(bytes), text::thousands(row["calls"].get<std::uint64_t>()),
+                       bar(most == 0 ? 0 : static_cast<double>(bytes) / most));
+  }
+  if (rows.size() > kMostBuckets) {
+    out += fmt::format("  and {} more buckets\n", rows.size() - kMostBuckets);
+  }
+  return out;
+}
+
+std::string operation_lines(const Json& ops) {
+  const bool timed =
+      std::ranges::any_of(ops, [](const Json& o) { return !o["device_ns"].is_null(); });
+  std::string out =
+      fmt::format("Slowest operations, by their {} time\n", timed ? "device" : "host");
+  for (std::size_t i = 0; i < std::min(ops.size(), kMostLines); ++i) {
+    const Json& o = ops[i];
+    const bool on_device = !o["device_ns"].is_null();
+    const auto total = o[on_device ? "device_ns" : "host_ns"].get<std::uint64_t>();
+    const auto n = o[on_device ? "device_timed" : "calls"].get<std::uint64_t>();
+    out += fmt::format(
+        "  {:<22} {:<13} {:>13} calls  mean {:>9}  sum {:>9}{}\n",
+        cut(o["name"].get<std::string>(), 22), o["size"].get<std::string>(),
+        text::thousands(o["calls"].get<std::uint64_t>()), text::duration(n == 0 ? 0 : total / n),
+        text::duration(total),
+        o["busbw"].is_null() ? "" : fmt::format("  {:.1f} GB/s", o["busbw"].get<double>()));
+  }
+  return out;
+}
+
+std::string late_lines(const Json& late) {
+  if (late["compared"] == 0) {
+    return "Who came late: not known, no collective has lines of several ranks to compare\n";
+  }
+  if (late["ranks"].empty()) return "Who came late: nobody, beyond what the clocks prove\n";
+  std::string out = "Who the others waited for\n";
+  for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLines - 1); ++i) {
+    const Json& r = late["ranks"][i];
+    out += fmt::format("  {:<10} on {:<20} {:>9} in all ({:.1f}% of the time), last to {} of {}\n",
+                       cut(r["rank"].get<std::string>(), 20), cut(r["host"].get<std::string>(), 20),
+                       ns(r["sum_ns"]), r["share"].is_null() ? 0.0 : 100 * r["share"].get<double>(),
+                       text::thousands(r["last"].get<std::uint64_t>()),
+                       text::thousands(r["of"].get<std::uint64_t>()));
+  }
+  return out;
+}
+
+std::string unseen_lines(const std::vector<Unseen>& all) {
+  if (all.empty()) return "Not seen: nothing that the files tell\n";
+  std::string out = "Not seen\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kMostLines); ++i) {
+    const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
+    out += fmt::format("  {:>13} {}\n", all[i].n == 0 ? "" : text::thousands(all[i].n),
+                       cut(all[i].what + ranks, 80));
+  }
+  if (all.size() > kMostLines)
+    out += fmt::format("  and {} more reasons\n", all.size() - kMostLines);
+  return out;
+}
+
+std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
+  std::string out;
+  std::size_t shown = 0;
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < g.said.findings.size(); ++i) {
+    if (i == told) {
+      const Json next = report::to_json({g.said.findings[i]}, report::Detail::brief)[0]["next"];
+      if (!next.is_null()) {
+        out += wrapped("-> " + text::printable(next.get<std::string>()), 2);
+      }
+      continue;
+    }
+    ++(shown < 2 ? shown : left);
+    if (shown + left > 2) continue;
+    const Json f = report::to_json({g.said.findings[i]}, report::Detail::brief)[0];
+    out += wrapped(fmt::format("{}: {}", f["severity"].get<std::string>(),
+                               text::printable(f["text"].get<std::string>())),
+                   1);
+  }
+  if (left != 0) out += fmt::format("and {} more findings: tprof check\n", left);
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const Gathered& g, const std::string& next) {
+  const report::JobVerdict verdict = report::verdict_of(g.said, step_time(g));
+  return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding) + "\n" +
+         step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
+         operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +
+         unseen_lines(unseen_by(g)) + "\nNext: " + next + "\n";
+}
+
+std::string to_json(const Gathered& g) {
+  return data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::page

@@ -1,0 +1,78 @@
+#include "page/timeline.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "stats/timed_calls.h"
+
+namespace tprof::page {
+namespace {
+
+struct Wanted {
+  TimelineRank* of = nullptr;
+  bool on_device = false;
+};
+
+struct StepCalls : collect::Collector {
+  StepCalls(const read::Process& rank, std::vector<Wanted> what)
+      : Collector(rank), wanted(std::move(what)) {}
+
+  bool wants_times() const override {
+    return std::ranges::any_of(wanted, [](const Wanted& w) { return w.on_device; });
+  }
+  void call(const read::Event& e) override {
+    if (!e.captured && !e.failed) calls.call(e);
+  }
+  void device_time(const read::DeviceTime& t) override { calls.time(t); }
+  void end() override {
+    calls.finish();
+    for (const Wanted& w : wanted) keep_longest(*w.of);
+  }
+
+  static void keep_longest(TimelineRank& of) {
+    if (of.bars.size() <= Timeline::kMostBars) return;
+    std::ranges::nth_element(of.bars, of.bars.begin() + Timeline::kMostBars, std::ranges::greater(),
+                             &Bar::dur_ns);
+    of.left_out += of.bars.size() - Timeline::kMostBars;
+    of.bars.resize(Timeline::kMostBars);
+  }
+
+  void take(const read::Event& e, const read::DeviceTime* t) {
+    for (const Wanted& w : wanted) {
+      if (e.ts_ns < w.of->from_ns || e.ts_ns >= w.of->to_ns) continue;
+      if (w.on_device && t == nullptr) {
+        ++w.of->left_out;
+        continue;
+      }
+      const read::Comm* comm = read::comm_of(rank_, e.comm);
+      w.of->bars.push_back({.name = e.name,
+                            .bucket = e.bucket,
+                            .communicator = comm == nullptr ? "" : std::string(comm->id),
+                            .bytes = e.bytes,
+                            .ts_ns = w.on_device ? t->ts_ns : e.ts_ns,
+                            .dur_ns = w.on_device ? t->dur_ns : e.dur_ns});
+      if (w.of->bars.size() >= 4 * Timeline::kMostBars) keep_longest(*w.of);
+    }
+  }
+
+  std::vector<Wanted> wanted;
+  stats::TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
+};
+
+}  // namespace
+
+void want_timelines(collect::Passes& passes, std::vector<Timeline>& to) {
+  std::map<const read::Process*, std::vector<Wanted>> by_rank;
+  for (Timeline& t : to) {
+    for (TimelineRank& r : t.ranks) by_rank[r.rank].push_back({&r, t.on_device});
+  }
+  if (by_rank.empty()) return;
+  passes.want(
+      [by_rank = std::move(by_rank)](const read::Process& rank, collect::Collectors& all) {
+        const auto wanted = by_rank.find(&rank);
+        if (wanted != by_rank.end()) collect::want<StepCalls>(rank, all, wanted->second);
+      },
+      [](const collect::Lines&) {});
+}
+
+}  // namespace tprof::page

@@ -1,0 +1,39 @@
+// What is wrong with a job, or that nothing is, in one sentence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "diagnose/diagnose.h"
+
+namespace tprof::report {
+
+// What the time of a rank's step went into, ns.
+struct StepParts {
+  std::int64_t length_ns = 0;
+  std::int64_t compute_ns = 0;  // the device computed, whatever else it did
+  std::int64_t hidden_ns = 0;   // of that: it communicated, too
+  std::int64_t exposed_ns = 0;  // it communicated only
+  std::int64_t idle_ns = 0;     // neither
+};
+
+struct JobVerdict {
+  std::string text;
+  // "ok" if nothing is worse than a note, or the severity of the finding that it is about.
+  std::string severity = "ok";
+  std::optional<std::size_t> finding{};  // its place among the findings
+};
+
+// What is known of a healthy job's steps.
+struct StepTime {
+  std::optional<std::int64_t> typical_ns{};
+  std::optional<double> exposed_share{};
+};
+
+// The first error; else the finding that costs most; else the first warning; else that nothing is
+// wrong.
+JobVerdict verdict_of(const diagnose::Diagnosed& said, const StepTime& step);
+
+}  // namespace tprof::report
