@@ -24,7 +24,7 @@ Json findings_of(const Gathered& g) {
 }
 
 Json verdict_of(const Gathered& g) {
-  const report::JobVerdict v = report::verdict_of(g.said, step_time(g));
+  const report::JobVerdict v = report::verdict_of(g.said, known_of(g));
   return {{"text", v.text},
           {"severity", v.severity},
           {"finding", v.finding ? Json(*v.finding) : Json()}};

@@ -121,14 +121,23 @@ Json timelines_of(const Gathered& g) {
     const std::int64_t t = hosts.on_axis(p, ts_ns);
     return g.clocks ? g.clocks->aligned(hosts.of(p), t) : t;
   };
+  const auto group_of = [&](const read::Process& p) {
+    const std::size_t host = hosts.of(p);
+    return g.clocks ? g.clocks->hosts()[host].group : host;
+  };
   Json all = Json::array();
   for (const Timeline& t : g.timelines) {
-    std::int64_t zero = INT64_MAX;
-    std::int64_t end = INT64_MIN;
+    // Where clocks can't be compared, each host's step begins at 0.
+    std::map<std::size_t, std::int64_t> zeros;
     for (const TimelineRank& r : t.ranks) {
-      zero = std::min(zero, on_axis(*r.rank, r.from_ns));
-      end = std::max(end, on_axis(*r.rank, r.to_ns));
+      const std::int64_t from = on_axis(*r.rank, r.from_ns);
+      const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
+      zero->second = std::min(zero->second, from);
     }
+    std::int64_t length = 0;
+    const auto in_step = [&](const read::Process& p, std::int64_t ts_ns) {
+      return on_axis(p, ts_ns) - zeros.at(group_of(p));
+    };
     Json names = Json::array();
     std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;
     Json ranks = Json::array();
@@ -143,19 +152,21 @@ Json timelines_of(const Gathered& g) {
                            {"name", b.name},
                            {"communicator", b.communicator}});
         }
-        bars.push_back({number->second, on_axis(*r.rank, b.ts_ns) - zero,
+        bars.push_back({number->second, in_step(*r.rank, b.ts_ns),
                         std::max<std::int64_t>(b.dur_ns, 0), b.bytes});
       }
       left_out += r.left_out;
+      length = std::max(length, in_step(*r.rank, r.to_ns));
       ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
-                       {"from", on_axis(*r.rank, r.from_ns) - zero},
-                       {"to", on_axis(*r.rank, r.to_ns) - zero},
+                       {"from", in_step(*r.rank, r.from_ns)},
+                       {"to", in_step(*r.rank, r.to_ns)},
                        {"bars", bars}});
     }
     all.push_back({{"which", t.which},
                    {"step", t.step},
                    {"on", t.on_device ? "device" : "host"},
-                   {"length_ns", t.ranks.empty() ? 0 : end - zero},
+                   {"length_ns", length},
+                   {"one_axis", zeros.size() <= 1},
                    {"left_out", left_out},
                    {"names", names},
                    {"ranks", ranks}});

@@ -46,8 +46,8 @@ Json typical_parts(const Gathered& g) {
 }
 
 const char* why_no_parts(const Gathered& g) {
-  if (g.summary.found.steps.empty()) return "No steps are known.";
-  return "Not known: it needs TPROF_TIMING=events (or cupti).";
+  if (g.summary.found.steps.empty()) return "no steps are known.";
+  return "not known: no lines say when devices computed (TPROF_TIMING=events).";
 }
 
 Json metric(const char* key, const char* title, const Grid& grid,
@@ -103,7 +103,7 @@ Json late_places(const Gathered& g) {
 
 Json step_of(const Gathered& g) {
   const steps::Found& found = g.summary.found;
-  const report::StepTime time = step_time(g);
+  const report::Known time = known_of(g);
   const std::vector<std::size_t> warm = warm_steps(g);
   const Bins bins(g.lengths.size(), kMostSteps);
   Json steps = Json::array();
@@ -124,7 +124,7 @@ Json step_of(const Gathered& g) {
           {"found", found.steps.empty() ? "" : report::how_found(found)},
           {"why", found.steps.empty() ? Json(found.why) : Json()},
           {"whole", found.whole_steps},
-          {"typical_ns", time.typical_ns ? Json(*time.typical_ns) : Json()},
+          {"typical_ns", time.step_ns ? Json(*time.step_ns) : Json()},
           {"least_ns", of_warm(0)},
           {"most_ns", of_warm(warm.empty() ? 0 : warm.size() - 1)},
           {"exposed_share", time.exposed_share ? Json(*time.exposed_share) : Json()},

@@ -74,11 +74,11 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
   return all;
 }
 
-report::StepTime step_time(const Gathered& g) {
-  report::StepTime time;
+report::Known known_of(const Gathered& g) {
+  report::Known known{.late = g.summary.lateness ? &*g.summary.lateness : nullptr};
   const std::vector<std::size_t> warm = warm_steps(g);
-  if (warm.empty()) return time;
-  time.typical_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
+  if (warm.empty()) return known;
+  known.step_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
   read::Amounts all;
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (!is_copy(static_cast<Bucket>(b))) all += g.summary.buckets[b];
@@ -86,10 +86,10 @@ report::StepTime step_time(const Gathered& g) {
   double steps_ns = 0;
   for (const StepLength& length : g.lengths) steps_ns += static_cast<double>(length.sum_ns);
   const double share = static_cast<double>(all.exposed_ns) / steps_ns;
-  const bool known = all.calls != 0 && static_cast<double>(all.exposure_known) >=
-                                           kNearlyAll * static_cast<double>(all.calls);
-  if (known && share <= 1) time.exposed_share = share;
-  return time;
+  const bool all_known = all.calls != 0 && static_cast<double>(all.exposure_known) >=
+                                               kNearlyAll * static_cast<double>(all.calls);
+  if (all_known && share <= 1) known.exposed_share = share;
+  return known;
 }
 
 void gather(const job::Job& job, const read::Traces& traces,

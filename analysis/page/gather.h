@@ -57,6 +57,6 @@ void gather(const job::Job& job, const read::Traces& traces,
 
 // Steps whose length is told: all but the first of several, in which programs warm up.
 std::vector<std::size_t> warm_steps(const Gathered& g);  // places in `lengths`, the shortest first
-report::StepTime step_time(const Gathered& g);
+report::Known known_of(const Gathered& g);
 
 }  // namespace tprof::page

@@ -56,7 +56,7 @@ std::string in_script(const std::string& json) {
 std::string to_html(const Gathered& g) {
   const std::string data =
       in_script(data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace));
-  const report::JobVerdict verdict = report::verdict_of(g.said, step_time(g));
+  const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
   // Scripts run only with this, whatever gets into the page.
   const std::string nonce = fmt::format("{:016x}", std::hash<std::string>{}(data));
   const std::array<std::pair<std::string_view, std::string_view>, 7> parts = {{

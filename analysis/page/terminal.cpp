@@ -70,8 +70,8 @@ std::string step_lines(const Json& step) {
   out += "\n";
   const Json& parts = step["parts"];
   if (parts.is_null()) {
-    return out + fmt::format("  compute, hidden, exposed, idle: {}\n",
-                             step["parts_why"].get<std::string>());
+    return out +
+           wrapped("  compute, hidden, exposed, idle: " + step["parts_why"].get<std::string>(), 2);
   }
   const auto length = parts["length_ns"].get<double>();
   for (const char* part : {"compute", "hidden", "exposed", "idle"}) {
@@ -112,7 +112,7 @@ std::string operation_lines(const Json& ops) {
     const auto total = o[on_device ? "device_ns" : "host_ns"].get<std::uint64_t>();
     const auto n = o[on_device ? "device_timed" : "calls"].get<std::uint64_t>();
     out += fmt::format(
-        "  {:<22} {:<13} {:>13} calls  mean {:>9}  sum {:>9}{}\n",
+        "  {:<22} {:<13} {:>11} calls  mean {:>9}  sum {:>9}{}\n",
         cut(o["name"].get<std::string>(), 22), o["size"].get<std::string>(),
         text::thousands(o["calls"].get<std::uint64_t>()), text::duration(n == 0 ? 0 : total / n),
         text::duration(total),
@@ -177,7 +177,7 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
 }  // namespace
 
 std::string to_text(const Gathered& g, const std::string& next) {
-  const report::JobVerdict verdict = report::verdict_of(g.said, step_time(g));
+  const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
   return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding) + "\n" +
          step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
          operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +

@@ -16,6 +16,8 @@ using diagnose::Finding;
 using diagnose::Severity;
 
 constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why a job is slow
+constexpr double kLateShare = 0.05;
+constexpr std::int64_t kTimesTheOthers = 4;  // those of half of the other ranks
 
 std::string as_sentence(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -35,7 +37,7 @@ std::string cost_of(const Finding& f) {
                              : fmt::format(" It costs {:.1f}% of the time.", percent);
 }
 
-std::string all_well(const diagnose::Diagnosed& said, const StepTime& step) {
+std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
   std::uint64_t collectives = 0;
   bool all_seen = true;
   for (const diagnose::CommunicatorVerdict& c : said.communicators) {
@@ -49,24 +51,41 @@ std::string all_well(const diagnose::Diagnosed& said, const StepTime& step) {
                                      : fmt::format("Nothing is wrong: {} did the same {}{}", who,
                                                    diagnose::counted(collectives, "collective"),
                                                    all_seen ? "" : ", as far as they were seen");
-  if (step.typical_ns) out += "; a step takes " + diagnose::duration(*step.typical_ns);
-  if (step.typical_ns && step.exposed_share) {
-    out += fmt::format(", of which {:.0f}% is exposed communication", 100 * *step.exposed_share);
+  if (known.step_ns) out += "; a step takes " + diagnose::duration(*known.step_ns);
+  if (known.step_ns && known.exposed_share) {
+    out += fmt::format(", of which {:.0f}% is exposed communication", 100 * *known.exposed_share);
   }
   return out + ".";
 }
 
+// A rank that the others waited for, far longer than for the rest. Short runs have no finding of
+// it (diagnose/late.cpp), and a share of the time is as true of them.
+std::string waited_for(const Known& known) {
+  if (known.late == nullptr || known.late->ranks.size() < 2 || known.late->span_ns <= 0) return "";
+  const std::vector<diagnose::LateRank>& all = known.late->ranks;  // the largest sum first
+  const std::int64_t middle = all[all.size() / 2].sum_ns;
+  const double share =
+      static_cast<double>(all[0].sum_ns) / static_cast<double>(known.late->span_ns);
+  if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
+  return fmt::format(
+      "the others waited for {}: {} in all, {:.0f}% of the time, in {} of {} collectives",
+      diagnose::name_of_rank(*all[0].rank), diagnose::duration(all[0].sum_ns), 100 * share,
+      text::thousands(all[0].last), text::thousands(all[0].collectives));
+}
+
 }  // namespace
 
-JobVerdict verdict_of(const diagnose::Diagnosed& said, const StepTime& step) {
+JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
   auto about = std::ranges::find(all, Severity::error, &Finding::severity);
   if (about == all.end()) {
     about = std::ranges::max_element(all, {}, share_of);
     if (about != all.end() && share_of(*about) < kLeastShare) about = all.end();
   }
+  const std::string late = about == all.end() ? waited_for(known) : "";
+  if (!late.empty()) return {.text = as_sentence(late), .severity = "note"};
   if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
-  if (about == all.end()) return {.text = all_well(said, step)};
+  if (about == all.end()) return {.text = all_well(said, known)};
   return {.text = as_sentence(text::printable(sentence(about->text))) + cost_of(*about),
           .severity = about->severity_name(),
           .finding = static_cast<std::size_t>(about - all.begin())};

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/lateness.h"
 
 namespace tprof::report {
 
@@ -26,14 +27,15 @@ struct JobVerdict {
   std::optional<std::size_t> finding{};  // its place among the findings
 };
 
-// What is known of a healthy job's steps.
-struct StepTime {
-  std::optional<std::int64_t> typical_ns{};
-  std::optional<double> exposed_share{};
+// What is known beside the findings.
+struct Known {
+  std::optional<std::int64_t> step_ns{};     // of a typical step
+  std::optional<double> exposed_share{};     // of the steps
+  const diagnose::Lateness* late = nullptr;  // null: not known
 };
 
-// The first error; else the finding that costs most; else the first warning; else that nothing is
-// wrong.
-JobVerdict verdict_of(const diagnose::Diagnosed& said, const StepTime& step);
+// The first error; else the finding that costs most; else a rank that the others waited for; else
+// the first warning; else that nothing is wrong.
+JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known);
 
 }  // namespace tprof::report

@@ -1,0 +1,271 @@
+// The sections of the page that are of findings, ranks and steps, each from its part of the data
+// (analysis/report/README.md).
+"use strict";
+
+function showRun() {
+  const run = data.run;
+  document.title = "tprof report: " + run.label;
+  document.getElementById("version").textContent = data.tprof;
+  const when = new Date(run.from_ns / 1e6).toISOString().slice(0, 19).replace("T", " ") + " UTC";
+  const hosts = run.host_count === 1 ? run.hosts[0].name : `${count(run.host_count)} hosts`;
+  const of = run.world_size && run.world_size !== run.ranks ? ` of ${count(run.world_size)}` : "";
+  document.getElementById("run").textContent =
+    [`run ${run.label}`, run.command, `${count(run.ranks)}${of} ranks on ${hosts}`, when, duration(run.dur_ns)]
+      .filter(Boolean).join(" · ");
+  const nav = document.querySelector("nav");
+  for (const s of document.querySelectorAll("main section")) {
+    nav.append(make("a", { href: "#" + s.id }, s.querySelector("h2").textContent));
+  }
+}
+
+function showFindings() {
+  if (!data.findings.length) return say("findings", "None: nothing is missing, and all ranks did the same.");
+  for (const f of data.findings) {
+    const parts = [make("p", {}, make("span", { class: "tag" }, f.severity + ": "), f.text)];
+    if (f.cost) {
+      const step = f.cost.ns_per_step === null ? "" : `, ${duration(f.cost.ns_per_step)} of each step`;
+      parts.push(make("p", {}, `Cost: ${duration(f.cost.ns)}, ${percent(f.cost.share)} of the time${step}` +
+        (f.cost.doubt_ns ? ` (± ${duration(f.cost.doubt_ns)})` : "") + "."));
+    }
+    if (f.evidence.length) parts.push(make("ul", {}, ...f.evidence.map((e) => make("li", {}, e))));
+    if (f.next) parts.push(make("p", {}, "→ " + f.next));
+    section("findings").append(make("div", { class: "finding " + f.severity }, ...parts));
+  }
+}
+
+function showStep() {
+  const { step } = data;
+  if (!step.steps) return say("step", `No steps are known: ${step.why}. Mark them: TPROF_STEP, or NVTX ranges.`);
+  const figure = (name, value) => make("div", {}, make("b", {}, value), name);
+  section("step").append(make("div", { class: "figures" },
+    figure("a typical step", duration(step.typical_ns)),
+    figure("the slowest", duration(step.most_ns)),
+    figure("the fastest", duration(step.least_ns)),
+    figure("steps", count(step.steps)),
+    ...(step.exposed_share === null ? [] : [figure("exposed communication", percent(step.exposed_share))])));
+  if (step.parts) {
+    const p = step.parts;
+    const shares = [["compute", p.compute_ns - p.hidden_ns, "computation alone"],
+      ["hidden", p.hidden_ns, "communication hidden behind it"], ["exposed", p.exposed_ns, "exposed communication"],
+      ["idle", p.idle_ns, "neither: waiting for the host"]];
+    const bar = make("div", { class: "parts", role: "img" });
+    bar.setAttribute("aria-label", shares.map(([, ns, text]) => `${text} ${duration(ns)}`).join(", "));
+    for (const [name, ns] of shares) {
+      const part = make("span");
+      part.style.flex = Math.max(0, ns) + " 0 0";
+      part.style.background = PARTS[name];
+      bar.append(part);
+    }
+    section("step").append(bar, legend(shares.map(([name, ns, text]) =>
+      [`${text}: ${duration(ns)} (${percent(ns / p.length_ns)})`, PARTS[name]])));
+  } else {
+    say("step", `Computation, hidden and exposed communication and waiting: ${step.parts_why}`);
+  }
+  if (step.steps < 2) return;
+  chart(section("step"), "Length of each step, of its slowest rank", () => ({
+    type: step.steps > 60 ? "line" : "bar",
+    data: { labels: step.bins.map((b) => (b[0] === b[1] ? b[0] : `${b[0]}–${b[1]}`)),
+      datasets: [{ label: "the slowest rank", data: step.longest_ns, backgroundColor: "#0072b2",
+        borderColor: "#0072b2", borderWidth: step.steps > 60 ? 1.5 : 0, pointRadius: 0, maxBarThickness: 48 }] },
+    options: { plugins: { legend: { display: false },
+        tooltip: { callbacks: { title: (t) => "step " + t[0].label, label: (t) => duration(t.parsed.y) } } },
+      scales: { x: { title: { display: true, text: "step" }, grid: { display: false } },
+        y: { beginAtZero: true, ticks: { callback: (v) => duration(v) } } } },
+  }));
+  note("step", "The length of each step, of the rank for which it took longest. The first is left out of the figures. " +
+    step.found);
+}
+
+function showHeat() {
+  const { heat } = data;
+  if (heat.why) return say("heat", heat.why);
+  let metric = heat.metrics[0];
+  const [left, top, bottom] = [64, 6, 34];
+  const [columns, rows] = [heat.columns.length, heat.rows.length];
+  let most = 1;
+  let least = 0;
+  let wide = 600;
+  const tall = () => Math.max(60, Math.min(rows * 22, Math.max(rows * 2, 420)));
+  const scale = () => {
+    const known = metric.most.filter((v) => v !== null);
+    most = known.reduce((a, b) => Math.max(a, b), 0);
+    // Lengths of steps are alike: their colours begin at the shortest.
+    least = metric.key === "length_ns" ? known.reduce((a, b) => Math.min(a, b), most) : 0;
+  };
+  const lines = make("div", { class: "legend" });
+  const describe = () => {
+    scale();
+    lines.replaceChildren(...(most > least ? [0, 0.25, 0.5, 0.75, 1] : [0]).map((x) => {
+      const dot = make("i");
+      dot.style.background = heatColour(x);
+      return make("span", {}, dot, duration(least + x * (most - least)));
+    }));
+  };
+  const cellAt = (x, y) => {
+    const column = Math.floor((x - left) / ((wide - left) / columns));
+    const row = Math.floor((y - top) / (tall() / rows));
+    return column >= 0 && column < columns && row >= 0 && row < rows ? [column, row] : null;
+  };
+  const paint = () => {
+    describe();
+    repaint();
+  };
+  const controls = make("div", { class: "controls" });
+  if (heat.metrics.length > 1) {
+    controls.append(choice("Colour:", heat.metrics.map((m) => m.title), (i) => { metric = heat.metrics[i]; paint(); }));
+  } else {
+    controls.append(metric.title);
+  }
+  section("heat").append(controls, lines);
+  const repaint = canvas(section("heat"), `Heat map of ${rows} rows of ranks and ${columns} columns of steps; walk with the arrow keys`,
+    () => tall() + top + bottom, (c, w) => {
+      describe();
+      wide = w;
+      const [cw, ch] = [(w - left) / columns, tall() / rows];
+      for (let r = 0; r < rows; ++r) {
+        for (let k = 0; k < columns; ++k) {
+          const value = metric.most[r * columns + k];
+          if (value === null) continue;
+          c.fillStyle = heatColour(most > least ? (value - least) / (most - least) : 0);
+          const gap = Math.min(cw, ch) > 6 ? 1 : 0;
+          c.fillRect(left + k * cw, top + r * ch, cw - gap + (gap ? 0 : 0.5), ch - gap + (gap ? 0 : 0.5));
+        }
+      }
+      c.fillStyle = ink("--ink");
+      c.textBaseline = "middle";
+      c.textAlign = "right";
+      const every = Math.ceil(rows / Math.max(1, Math.floor(tall() / 18)));
+      for (let r = 0; r < rows; r += every) c.fillText(heat.rows[r][0], left - 6, top + (r + 0.5) * ch);
+      c.textBaseline = "top";
+      const step = Math.ceil(columns / Math.max(1, Math.floor((w - left) / 56)));
+      c.textAlign = "center";
+      for (let k = 0; k < columns; k += step) {
+        c.fillText(heat.columns[k][0], left + (k + 0.5) * cw, top + tall() + 4);
+      }
+      c.textAlign = "left";
+      c.fillText("rank", 0, top + tall() + 4);
+      c.textAlign = "center";
+      c.fillText("step", left + (w - left) / 2, top + tall() + 18);
+    }, {
+      cells: () => [columns, rows],
+      place: (k, r) => [left + (k + 0.5) * (wide - left) / columns, top + (r + 0.5) * tall() / rows],
+      at: (x, y) => {
+        const cell = cellAt(x, y);
+        if (!cell) return "";
+        const at = cell[1] * columns + cell[0];
+        const where = `${range(heat.rows[cell[1]], "rank")}, ${range(heat.columns[cell[0]], "step")}`;
+        if (metric.most[at] === null) return where + "\nnot known";
+        const one = metric.least[at] === metric.most[at];
+        return `${where}\n${metric.title}: ${duration(metric.most[at])}` +
+          (one ? "" : ` at most (rank ${metric.worst[at]}), ${duration(metric.least[at])} at least`);
+      },
+    });
+  const width = heat.rows[0][1] - heat.rows[0][0] + 1;
+  note("heat", (width > 1 ? `Each row is about ${width} ranks: the worst of them is shown. ` : "") +
+    "Point at a cell, or walk with the arrow keys, for its ranks and steps.");
+}
+
+function showLate() {
+  const { late } = data;
+  if (!late.compared) {
+    return say("late", "Not known: no collective has event lines of several ranks whose clocks can be compared" +
+      " (TPROF_EVENTS=on for lines, TPROF_TIMING=events across hosts).");
+  }
+  if (!late.ranks.length) {
+    return say("late", `In ${count(late.compared)} collectives nobody came later than the rest by more than the clocks tell.`);
+  }
+  section("late").append(table("Ranks that came last",
+    [["rank", "rank"], ["host", "host"], ["waited for", "sum_ns", duration, true], ["of the time", "share", percent, true],
+      ["came last to", "last", count, true], ["of", "of", count, true], ["median", "median_ns", duration, true],
+      ["at most", "max_ns", duration, true]], late.ranks, 10),
+  make("h3", {}, "By communicator and step"),
+  table("Waiting by rank, communicator and step",
+    [["rank", "rank"], ["host", "host"], ["communicator", "communicator"], ["role", "role"], ["step", "step", words, true],
+      ["times", "times", count, true], ["waited for", "ns", duration, true]], late.where, 10));
+  note("late", `How long nobody else was waited for, by ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
+    `${count(late.compared)} of ${count(late.collectives)} collectives were compared. The step is the one in which the rank came.`);
+}
+
+function showTimeline() {
+  if (!data.timelines.length) return say("timeline", "No steps are known, so that none can be shown.");
+  let t = data.timelines[0];
+  const [left, top] = [90, 4];
+  const row = t.ranks.length > 32 ? 14 : 20;
+  let wide = 600;
+  let [from, to] = [0, t.length_ns];
+  const x = (ns) => left + (ns - from) / (to - from) * (wide - left - 6);
+  const lines = make("div");
+  const describe = () => {
+    const buckets = [...new Set(t.names.map((n) => n.bucket))];
+    lines.replaceChildren(legend(buckets.map((b) => [b, colourOf(b)])), make("p", { class: "quiet" },
+      `Step ${t.step}, by the times of the ${t.on === "device" ? "devices" : "hosts' calls"}; ${t.ranks.length} of ` +
+      `${count(data.run.ranks)} ranks${t.left_out ? `; ${count(t.left_out)} shorter or untimed calls are left out` : ""}.` +
+      (t.one_axis ? "" : " The hosts' clocks can't be compared: the step begins at 0 on each of them.")));
+  };
+  const set = (a, b) => { [from, to] = [Math.max(0, a), Math.min(t.length_ns, b)]; repaint(); };
+  const zoom = (by) => { const [mid, half] = [(from + to) / 2, (to - from) / 2 * by]; set(mid - half, mid + half); };
+  const shift = (by) => {
+    const far = Math.max(-from, Math.min(t.length_ns - to, (to - from) * by));
+    set(from + far, to + far);
+  };
+  const button = (text, label, act) => make("button", { type: "button", "aria-label": label, onclick: act }, text);
+  section("timeline").append(make("div", { class: "controls" },
+    choice("Step:", data.timelines.map((l) => `${l.which}: ${l.step} (${duration(l.length_ns)})`), (i) => {
+      t = data.timelines[i];
+      describe();
+      set(0, t.length_ns);
+    }),
+    button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)),
+    button("←", "earlier", () => shift(-0.25)), button("→", "later", () => shift(0.25)),
+    button("whole step", "whole step", () => set(0, t.length_ns))), lines);
+  const barAt = (px, py) => {
+    const rank = t.ranks[Math.floor((py - top) / row)];
+    if (!rank || px < left) return null;
+    return [rank, rank.bars.findLast(([, at, dur]) => px >= x(at) - 1 && px <= Math.max(x(at + dur), x(at) + 2))];
+  };
+  describe();
+  const repaint = canvas(section("timeline"), "Timeline of one step, a row for each rank; walk with the arrow keys",
+    () => t.ranks.length * row + top + 22, (c, w, h) => {
+      wide = w;
+      const every = Math.max(1, Math.floor((w - left) / 110));
+      c.textBaseline = "top";
+      c.textAlign = "center";
+      for (let i = 0; i <= every; ++i) {
+        const ns = from + (to - from) * i / every;
+        c.fillStyle = ink("--line");
+        c.fillRect(x(ns), top, 1, h - 22 - top);
+        c.fillStyle = ink("--quiet");
+        c.textAlign = i === every ? "right" : i === 0 ? "left" : "center";
+        c.fillText(duration(ns), x(ns), h - 16);
+      }
+      t.ranks.forEach((r, i) => {
+        const y = top + i * row;
+        c.fillStyle = ink("--panel");
+        const [a, b] = [Math.max(left, x(r.from)), Math.min(w, x(r.to))];
+        if (b > a) c.fillRect(a, y + 1, b - a, row - 2);
+        for (const [name, at, dur] of r.bars) {
+          const [begin, end] = [Math.max(left, x(at)), Math.min(w, x(at + dur))];
+          if (end < left || begin > w || end < begin) continue;
+          c.fillStyle = colourOf(t.names[name].bucket);
+          c.fillRect(begin, y + 2, Math.max(1, end - begin - (end - begin > 3 ? 0.5 : 0)), row - 4);
+        }
+        c.fillStyle = ink("--ink");
+        c.textAlign = "right";
+        c.textBaseline = "middle";
+        c.fillText(r.rank.length > 12 ? r.rank.slice(0, 11) + "…" : r.rank, left - 8, y + row / 2);
+      });
+    }, {
+      cells: () => [60, t.ranks.length],
+      place: (k, r) => [left + (k + 0.5) * (wide - left) / 60, top + (r + 0.5) * row],
+      at: (px, py) => {
+        const found = barAt(px, py);
+        if (!found) return "";
+        const [rank, bar] = found;
+        if (!bar) return rank.rank;
+        const [name, at, dur, size] = bar;
+        const n = t.names[name];
+        return `${rank.rank}: ${n.name}, ${bytes(size)}\n${duration(dur)} from ${duration(at)} on` +
+          (n.communicator ? `\ncommunicator ${n.communicator}` : "");
+      },
+    });
+}
