@@ -83,7 +83,8 @@ class Looker {
     for (std::uint32_t i = 0; i < places; ++i) note_begun(cupti_calls::call(i));
     for (std::uint32_t i = 0; i < places; ++i) settle(cupti_calls::call(i), ending || closing);
     const std::uint64_t until_ns = now - (ending || closing ? 0 : kToldNs);
-    compute_->settle(until_ns, session::mapping().head());
+    compute_->settle(until_ns, session::mapping().head(), to_.add_busy);
+    tell_known(until_ns, ending, closing);
     if (closed_ns_ == 0) count_window(until_ns);
     if (closing) close();
     if (cupti::state() != cupti::State::in) counted_until_ns_ = 0;
@@ -102,7 +103,10 @@ class Looker {
     }
     if (cupti::recording() && closed_ns_ == 0) return;
     closed_ns_ = 0;
-    if (cupti::recording() || cupti::start_records()) counted_until_ns_ = now;
+    if (!cupti::recording() && !cupti::start_records()) return;
+    counted_until_ns_ = now;
+    compute_->begins(now, recorded_);
+    recorded_ = true;
   }
   void close() {
     closed_ns_ = 0;
@@ -115,6 +119,12 @@ class Looker {
     session::mapping().head().compute_window_ns.fetch_add(until_ns - counted_until_ns_,
                                                           std::memory_order_relaxed);
     counted_until_ns_ = until_ns;
+  }
+
+  // At the end CUPTI may not have handed over the last kernels.
+  void tell_known(std::uint64_t until_ns, bool ending, bool closing) {
+    const std::uint64_t known_ns = closed_ns_ == 0 ? until_ns : std::min(until_ns, closed_ns_);
+    compute_->known(known_ns, ending && closed_ns_ == 0, ending || closing, to_.add_busy);
   }
 
   // CUPTI has one clock for all devices.
@@ -241,6 +251,7 @@ class Looker {
   Results to_;
   std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
   std::uint64_t closed_ns_;  // when the window closed, while records still come; 0: otherwise
+  bool recorded_;            // records have come before
   std::uint32_t devices_;    // devices that had records, a bit each
   std::uint32_t told_;       // devices whose clock was written
   std::uint64_t tell_again_ns_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "interpose/exposure/intervals.h"
 #include "interpose/thread/timed_call.h"
 
 namespace tprof::timing::cupti_look {
@@ -15,6 +16,7 @@ struct Results {
   void (*lose)(TimingLost why, const Calls& of);
   void (*add_clock)(int device, std::uint64_t at_ns, std::uint64_t error_ns,
                     std::int64_t drift_ppb);
+  bool (*add_busy)(int device, const Interval& interval, std::uint64_t idle_from_ns);
 };
 
 // Makes us CUPTI's client. Returns what keeps us from it, or null.

@@ -8,18 +8,29 @@
 namespace tprof::timing {
 namespace {
 
+// Puts pieces in order, and joins those that overlap or touch.
+template <typename Pieces>
+void join(Pieces& pieces) {
+  std::sort(pieces.begin(), pieces.end(),
+            [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+  std::size_t joined = 0;
+  for (const auto& p : pieces) {
+    auto* last = joined == 0 ? nullptr : pieces.data() + joined - 1;
+    if (last != nullptr && p.from_ns <= last->to_ns) {
+      last->to_ns = std::max(last->to_ns, p.to_ns);
+    } else {
+      pieces.data()[joined++] = p;
+    }
+  }
+  pieces.cut(joined);
+}
+
 // Returns the length of all `pieces` together, counting overlaps once.
 template <typename Pieces>
 std::uint64_t union_of(Pieces& pieces) {
-  std::sort(pieces.begin(), pieces.end(),
-            [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+  join(pieces);
   std::uint64_t sum = 0;
-  std::uint64_t until = 0;
-  for (const auto& p : pieces) {
-    if (p.to_ns <= until) continue;
-    sum += p.to_ns - std::max(p.from_ns, until);
-    until = p.to_ns;
-  }
+  for (const auto& p : pieces) sum += p.to_ns - p.from_ns;
   return sum;
 }
 
@@ -110,12 +121,11 @@ void Exposure::call(const CallSpan& span) {
   calls_.push_back(span);
 }
 
-// Returns the time until which all is known of what a device computed.
-std::uint64_t Exposure::known_until(std::uint32_t device) const {
+std::uint64_t Exposure::known_until(std::uint32_t devices) const {
   std::uint64_t until = UINT64_MAX;
   for (std::uint32_t i = 0; i < streams_; ++i) {
     const Stream& s = stream_[i];
-    if (s.device != device) continue;
+    if ((devices & bit_of(s.device)) == 0) continue;
     std::uint64_t own = looked_ns_;
     if (s.open || s.missed) own = s.last_ns;
     if (!s.open && !s.missed && s.standing) own = std::max(s.last_ns, s.enqueued_ns);
@@ -123,6 +133,55 @@ std::uint64_t Exposure::known_until(std::uint32_t device) const {
   }
   // Nothing was launched on the device yet: only the first launch will tell that none came before.
   return until == UINT64_MAX ? 0 : until;
+}
+
+// Returns the first segment that ends behind `ns`.
+const Exposure::Segment* Exposure::segment_at(const Stream& s, std::uint64_t ns) {
+  return std::lower_bound(
+      s.segments->begin(), s.segments->end(), ns,
+      [](const Segment& segment, std::uint64_t at) { return segment.to_ns <= at; });
+}
+
+void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint64_t to_ns,
+                        Pages<Interval>& found) {
+  found.clear();
+  certain_.clear();
+  possible_.clear();
+  const auto may_have = [&](std::uint64_t from, std::uint64_t to) {
+    if (from < to) possible_.push_back({from, to});
+  };
+  for (std::uint32_t i = 0; i < streams_; ++i) {
+    const Stream& s = stream_[i];
+    if ((devices & bit_of(s.device)) == 0) continue;
+    const Segment* at = segment_at(s, from_ns);
+    for (; at != s.segments->end() && at->from_ns < to_ns; ++at) {
+      (at->certain ? certain_ : possible_)
+          .push_back({std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)});
+    }
+    if (s.open || s.missed) {
+      may_have(std::max(s.last_ns, from_ns), to_ns);
+    } else if (s.standing) {
+      may_have(std::max({s.last_ns, s.enqueued_ns, from_ns}), to_ns);
+    }
+  }
+  if (no_room_) may_have(from_ns, to_ns);
+  may_have(from_ns, std::min(forgotten_ns_, to_ns));
+  if (certain_.failed() || possible_.failed()) return found.push_back({from_ns, to_ns, true});
+  join(certain_);
+  join(possible_);
+  for (const Piece& p : certain_) found.push_back({p.from_ns, p.to_ns, false});
+  const Piece* sure = certain_.begin();
+  for (const Piece& p : possible_) {
+    std::uint64_t from = p.from_ns;
+    while (sure != certain_.end() && sure->to_ns <= from) ++sure;
+    for (const Piece* s = sure; s != certain_.end() && s->from_ns < p.to_ns; ++s) {
+      if (from < s->from_ns) found.push_back({from, s->from_ns, true});
+      from = std::max(from, s->to_ns);
+    }
+    if (from < p.to_ns) found.push_back({from, p.to_ns, true});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Interval& a, const Interval& b) { return a.from_ns < b.from_ns; });
 }
 
 Exposed Exposure::judge(const CallSpan& c) {
@@ -138,9 +197,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     any = true;
     // Work on the call's own stream does not run beside the call.
     if (s.stream == c.stream) continue;
-    const Segment* from = std::lower_bound(
-        s.segments->begin(), s.segments->end(), c.start_ns,
-        [](const Segment& segment, std::uint64_t ns) { return segment.to_ns <= ns; });
+    const Segment* from = segment_at(s, c.start_ns);
     for (; from != s.segments->end() && from->from_ns < c.end_ns; ++from) {
       const Piece piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
       possible_.push_back(piece);

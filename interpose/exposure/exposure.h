@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "interpose/base/pages.h"
+#include "interpose/exposure/intervals.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/ring_file.h"
 
@@ -87,13 +88,20 @@ class Exposure {
   void no_room() { no_room_ = true; }               // for another stream
   void call(const CallSpan& span);
 
+  // Returns the time until which all is known of what devices computed: a bit for each.
+  std::uint64_t known_until(std::uint32_t devices) const;
+  // Finds when any of these devices computed in a time, in order: intervals that don't overlap.
+  // Behind known_until() streams that may be busy are unsure.
+  void computed(std::uint32_t devices, std::uint64_t from_ns, std::uint64_t to_ns,
+                Pages<Interval>& found);
+
   // Calls f(Exposed) for each call about which all is known now. It leaves out copies on a stream
   // that has turned out to compute, since they are computation. `last`: nothing more will come.
   template <typename F>
   void settle(bool last, F&& f) {
     std::size_t kept = 0;
     for (const CallSpan& call : calls_) {
-      if (last || call.end_ns <= known_until(call.device)) {
+      if (last || call.end_ns <= known_until(bit_of(call.device))) {
         if (!call.copies || known(call.stream, call.device) == nullptr) f(judge(call));
       } else {
         calls_.data()[kept++] = call;
@@ -133,9 +141,9 @@ class Exposure {
   Stream* known(std::uint64_t stream, std::uint32_t device);  // null: no mark of it was seen
   Stream* find(std::uint64_t stream, std::uint32_t device);   // or a new one; null: no room
   void add(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, bool certain, ExposureLost why);
-  std::uint64_t known_until(std::uint32_t device) const;
+  static constexpr std::uint32_t bit_of(std::uint32_t device) { return 1U << device; }
+  static const Segment* segment_at(const Stream& s, std::uint64_t ns);
   Exposed judge(const CallSpan& call);
-  std::uint64_t covered(std::uint64_t from_ns, std::uint64_t to_ns);
   void forget_before(std::uint64_t ns);
 
   Stream stream_[kStreams] = {};
@@ -145,6 +153,7 @@ class Exposure {
   std::uint64_t keep_ns_ = UINT64_MAX;
   std::uint64_t forgotten_ns_ = 0;  // segments before this are missing
   Pages<CallSpan> calls_;
+  // Of judge() and computed().
   Pages<Piece> certain_;
   Pages<Piece> possible_;
 };

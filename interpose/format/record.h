@@ -34,6 +34,7 @@ constexpr bool accepted(Bucket bucket, std::uint64_t result) {
 // kMaxDataFunctions.
 enum MetaFunction : std::uint8_t {
   kMetaVoid = 0,            // the call moved nothing (simulated group): no line
+  kMetaBusy = 242,          // a device computed: see set_busy
   kMetaScope = 243,         // ledger rows only: see scopes.h
   kMetaCounter = 244,       // a counter's values from here on: see counters.h
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
@@ -108,6 +109,12 @@ inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls
   r.group = static_cast<std::uint32_t>(calls);  // that share this time
   r.count = host_ns;                            // when the first of them began
   r.peer = static_cast<std::int32_t>(tid);      // the thread that made them
+}
+
+// kMetaBusy: `comm` is the device + 1, and start and duration are on the host's clock.
+inline void set_busy(Record& r, std::uint64_t idle_from_ns, bool unsure) {
+  r.count = idle_from_ns;  // the device was idle from there to the start
+  r.captured = unsure ? 1 : 0;
 }
 
 static_assert(sizeof(Record) == 64 && std::is_trivially_copyable_v<Record>);

@@ -178,6 +178,7 @@ struct TableLines {
   std::uint32_t streams;  // kMaxStreams + 1: there were more
   std::int32_t world;     // of the largest communicator named by a tprof_identity line
   std::uint64_t device_lane[kMaxStreams / 64 + 1];  // bits: streams whose lane has its name
+  std::uint64_t busy_lane;                          // the same of devices
 };
 
 // A window's file (TPROF_WINDOW_FILES) that is not complete. Besides the file of the open window,

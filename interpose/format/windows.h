@@ -97,4 +97,17 @@ inline std::uint32_t window_at(const Windows& w, std::uint64_t ns) {
   return 0;
 }
 
+// The same for an interval: the first window that has a part of it.
+inline std::uint32_t window_in(const Windows& w, std::uint64_t from_ns, std::uint64_t to_ns) {
+  std::uint32_t first = window_at(w, from_ns);
+  if (first != 0) return first;
+  const std::uint32_t opened = w.opened.load(std::memory_order_acquire);
+  for (std::uint32_t n = opened; n != 0 && opened - n < kMaxWindows; --n) {
+    const std::uint64_t begins = w.window[(n - 1) % kMaxWindows].from_ns.load();
+    if (begins < from_ns) break;
+    if (begins < to_ns) first = n;
+  }
+  return first;
+}
+
 }  // namespace tprof

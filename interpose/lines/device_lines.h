@@ -40,6 +40,21 @@ inline void device_line(Text& out, const View& view, const Record& r, std::uint3
   out << "}},\n";
 }
 
+inline void busy_lane_line(Text& out, const View& view, std::uint32_t device) {
+  open_line(out, view, LineKind::thread_name, kBusyLane + device)
+      << ",\"args\":{\"name\":\"compute, device " << device << "\"}},\n";
+}
+
+inline void busy_line(Text& out, const View& view, std::uint32_t device, std::uint64_t from_ns,
+                      std::uint64_t to_ns, bool unsure) {
+  out << "{\"cat\":\"" << kBusyCategory
+      << "\",\"name\":\"compute\",\"ph\":\"X\",\"pid\":" << view.head().line_pid
+      << ",\"tid\":" << kBusyLane + device << ",\"ts\":";
+  timestamp(out, view, from_ns) << ",\"dur\":";
+  out.micros(to_ns - from_ns) << ",\"args\":{\"device\":" << device
+                              << (unsure ? ",\"unsure\":true}},\n" : "}},\n");
+}
+
 inline void device_clock_line(Text& out, const View& view, const Record& r) {
   open_line(out, view, LineKind::device_clock, 0)
       << ",\"args\":{\"device\":" << r.comm - 1 << ",\"ts\":";

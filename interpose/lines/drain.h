@@ -156,6 +156,8 @@ class Drain {
       case kMetaRangeMore:
       case kMetaDeviceClock:
         return 0;
+      case kMetaBusy:
+        return no_lines() ? 0 : window_in(view_.head().windows, r.start_ns, r.start_ns + r.dur_ns);
       default:
         // A device time is in the window of its call.
         return no_lines() ? 0
@@ -266,6 +268,7 @@ class Drain {
     }
     if (r.function == kMetaRangeMore) return;  // of a damaged file
     if (r.function == kMetaDevice || r.function == kMetaDeviceClock) return device(out, p, r);
+    if (r.function == kMetaBusy) return busy(out, p, r);
     const std::uint32_t window = window_of_record(r);
     if (window == 0) {
       if (r.function != kMetaGroup) ++p.dropped[static_cast<std::size_t>(Dropped::window)];
@@ -312,6 +315,46 @@ class Drain {
     const std::size_t before = at.out.size();
     device_line(at.out, view_, r, number);
     within_quota(at.out, before, at.lines_bytes, 1);
+  }
+
+  // When a device computed, cut to the window. If it was idle before up to a window's end, that
+  // gets a line of length 0.
+  void busy(Text& out, Progress& p, const Record& r) {
+    if (no_lines() || r.comm == 0) return;
+    const Windows& windows = view_.head().windows;
+    const std::uint32_t idle = window_at(windows, r.count);
+    if (idle != 0 && idle != kAlways) {
+      const std::uint64_t to_ns = window_of(view_, idle).to_ns.load(std::memory_order_acquire);
+      if (to_ns <= r.start_ns) busy(out, p, idle, {to_ns, to_ns, r.comm - 1U, true});
+    }
+    const std::uint32_t window = window_of_record(r);
+    Busy busy_in{r.start_ns, r.start_ns + r.dur_ns, r.comm - 1U, r.captured != 0};
+    if (window == 0) return;
+    if (window != kAlways) {
+      const Window& w = window_of(view_, window);
+      busy_in.from_ns = std::max(busy_in.from_ns, w.from_ns.load(std::memory_order_acquire));
+      busy_in.to_ns = std::min(busy_in.to_ns, w.to_ns.load(std::memory_order_acquire));
+    }
+    busy(out, p, window, busy_in);
+  }
+  struct Busy {
+    std::uint64_t from_ns;
+    std::uint64_t to_ns;
+    std::uint32_t device;
+    bool unsure;
+  };
+  void busy(Text& out, Progress& p, std::uint32_t window, const Busy& b) {
+    // The device was idle where no line is: behind one that had no room none comes any more,
+    // however short it is.
+    constexpr std::uint64_t kMostBytes = 256;
+    const Place at = place(out, p, window);
+    const std::uint64_t quota = view_.head().quota;
+    if (b.to_ns < b.from_ns || (quota != 0 && at.lines_bytes + kMostBytes > quota)) return;
+    if (at.file != nullptr) table_lines(at.out, view_, sums_, at.tables, false);
+    name_busy_lane(at.out, view_, at.tables, b.device);
+    const std::size_t before = at.out.size();
+    busy_line(at.out, view_, b.device, b.from_ns, b.to_ns, b.unsure);
+    at.lines_bytes += at.out.size() - before;
   }
 
   std::size_t size_of(const Text& out) const {

@@ -78,6 +78,13 @@ inline void name_device_lane(Text& out, const View& view, TableLines& tables,
   named |= std::uint64_t{1} << lane % 64;
 }
 
+// Names the lane of what a device computed.
+inline void name_busy_lane(Text& out, const View& view, TableLines& tables, std::uint32_t device) {
+  if (device >= 64 || (tables.busy_lane >> device & 1) != 0) return;
+  busy_lane_line(out, view, device);
+  tables.busy_lane |= std::uint64_t{1} << device;
+}
+
 // Names the lane of thread `i`, or of its ranges, in a window's file that does not have it yet.
 // (The rank file gets it from the thread's own record.)
 inline void name_thread_lane(Text& out, const View& view, const Progress& p, WindowFile& file,

@@ -24,8 +24,8 @@ void at_exit() {
 }
 
 void enter() {
-  if (const char* why =
-          cupti_look::enter({results::add, lose, results::add_clock}, window_open())) {
+  if (const char* why = cupti_look::enter(
+          {results::add, lose, results::add_clock, results::add_busy}, window_open())) {
     g_on.store(false, std::memory_order_relaxed);
     complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
              ". Calls have the host's times only");

@@ -38,6 +38,13 @@ struct Mode {
 // For the modes' own files.
 const Mode& mode();  // the one in force
 bool window_open();
+// When timing last began, was switched on again or got an open window; and until when it lasted,
+// UINT64_MAX: it does.
+struct Followed {
+  std::uint64_t since_ns;
+  std::uint64_t until_ns;
+};
+Followed when_followed();
 std::uint64_t next_number();                 // of calls and marks, from 1
 void lose(TimingLost why, const Calls& of);  // except launches, which no row counts
 // Ends timing because the device is gone or was reset: times that it was to tell are lost. Nothing

@@ -11,6 +11,7 @@
 #include "interpose/base/pages.h"
 #include "interpose/driver/events.h"
 #include "interpose/exposure/busy.h"
+#include "interpose/timing/computed.h"
 #include "interpose/timing/device_clock.h"
 #include "interpose/timing/mode.h"
 #include "interpose/timing/pairs.h"
@@ -162,6 +163,7 @@ class Reading {
 struct Reader {
   Exposure exposure;
   Reading reading{exposure};
+  Computed computed;
   bool first = true;
 };
 
@@ -175,8 +177,7 @@ Reader* g_reader = nullptr;
 
 // A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
 // known only as far as they were.
-void begin_look(Exposure& exposure) {
-  const std::uint64_t now = now_ns();
+void begin_look(Exposure& exposure, std::uint64_t now) {
   if (busy::no_room()) exposure.no_room();
   exposure.begin_look(busy::at_rest() ? now : 0);
 }
@@ -189,7 +190,8 @@ std::uint32_t look(bool ending) {
   if (g_reader == nullptr) g_reader = make_reader();
   if (g_reader == nullptr) return kLaterMs;
   std::size_t left = 0;
-  begin_look(g_reader->exposure);
+  const std::uint64_t now = now_ns();
+  begin_look(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
     if (pool.context() == nullptr || !event_driver::enter(pool.context())) continue;
     if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
@@ -197,6 +199,7 @@ std::uint32_t look(bool ending) {
     left += g_reader->reading.read(pool);
     if (ending) g_reader->reading.lose_rest(pool);
   }
+  g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
   g_reader->exposure.settle(ending, [](const Exposed& found) {
     found.known ? results::add(found) : results::lose(found.why, found.calls);
   });

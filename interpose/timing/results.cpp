@@ -13,14 +13,15 @@ constinit Thread g_own{};  // its own part of the ledger, and its records
 
 // Commits what was read to the ledger, together with `fill`'s record if the ring has room for it.
 template <typename Fill>
-void close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
+bool close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
   bool in_ring = false;
   Record& r = next_record(g_own, true, in_ring);
-  if (!in_ring) return;
+  if (!in_ring) return false;
   r = {};
   fill(r);
   publish(g_own, r, function, true);
   transaction.close(r);
+  return true;
 }
 
 }  // namespace
@@ -57,6 +58,24 @@ void add_clock(int device, std::uint64_t at_ns, std::uint64_t error_ns, std::int
     r.count = static_cast<std::uint64_t>(drift_ppb);
     set_comm(r, static_cast<std::uint32_t>(device) + 1);
   });
+}
+
+bool add_busy(int device, const Interval& interval, std::uint64_t idle_from_ns) {
+  constexpr std::uint64_t kMostNs = (std::uint64_t{1} << 48) - 1;  // 78 hours
+  Interval rest = interval;
+  do {
+    Transaction transaction(g_own);
+    const std::uint64_t to_ns = std::min(rest.to_ns, rest.from_ns + kMostNs);
+    const bool written = close_record(transaction, kMetaBusy, [&](Record& r) {
+      r.start_ns = rest.from_ns;
+      set_outcome(r, to_ns - rest.from_ns, 0);
+      set_comm(r, static_cast<std::uint32_t>(device) + 1);
+      set_busy(r, std::min(idle_from_ns, rest.from_ns), rest.unsure);
+    });
+    if (!written) return false;
+    rest.from_ns = idle_from_ns = to_ns;
+  } while (rest.from_ns < rest.to_ns);
+  return true;
 }
 
 void add(const Exposed& found) {

@@ -20,4 +20,7 @@ void lose(ExposureLost why, std::uint64_t calls);
 // Writes where a device's clock is on the host's, and how wrong that may be.
 void add_clock(int device, std::uint64_t at_ns, std::uint64_t error_ns, std::int64_t drift_ppb);
 
+// Writes when a device computed, and since when it had been idle before. False: no room for it.
+bool add_busy(int device, const Interval& interval, std::uint64_t idle_from_ns);
+
 }  // namespace tprof::timing::results

@@ -3,6 +3,7 @@
 #include <bit>
 #include <iterator>
 
+#include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/hash.h"
 #include "interpose/session/session.h"
@@ -30,7 +31,18 @@ constinit std::atomic<const Mode*> g_mode{&host_mode};
 std::atomic<std::uint32_t> g_every{1};
 std::atomic<std::uint64_t> g_number{0};
 std::atomic<bool> g_window{true};
-std::atomic<bool> g_switched_off{false};  // by `tprof ctl`; calls that have begun are still read
+// When streams began to be followed, or did so again, and until when they were.
+std::atomic<std::uint64_t> g_since_ns{0};
+std::atomic<std::uint64_t> g_until_ns{0};  // UINT64_MAX: they still are
+std::atomic<bool> g_switched_off{false};   // by `tprof ctl`; calls that have begun are still read
+
+// Call this after a change of g_on or g_window, with a time before it.
+void note_followed(std::uint64_t before_ns) {
+  const bool follows = g_on.load() && g_window.load();
+  if (follows == (g_until_ns.load() == UINT64_MAX)) return;
+  if (follows) g_since_ns.store(now_ns());
+  g_until_ns.store(follows ? UINT64_MAX : before_ns);
+}
 
 void start_mode(const Mode& wanted, std::uint32_t every) {
   if (wanted.look == nullptr || !results::begin() || !own_thread::begin(wanted.look)) return;
@@ -38,6 +50,7 @@ void start_mode(const Mode& wanted, std::uint32_t every) {
   g_every.store(every, std::memory_order_relaxed);
   g_mode.store(&wanted, std::memory_order_relaxed);
   g_on.store(true, std::memory_order_relaxed);
+  note_followed(now_ns());
 }
 
 }  // namespace
@@ -48,6 +61,11 @@ const Mode& mode() {
 
 bool window_open() {
   return g_window.load(std::memory_order_relaxed);
+}
+
+Followed when_followed() {
+  const std::uint64_t until_ns = g_until_ns.load();
+  return {g_since_ns.load(), until_ns};
 }
 
 bool in_streams() {
@@ -61,7 +79,9 @@ void lose(TimingLost why, const Calls& of) {
 }
 
 void give_up() {
+  const std::uint64_t before_ns = now_ns();
   if (!g_on.exchange(false)) return;
+  note_followed(before_ns);
   complain(Trouble::timing, "calls are not timed any more: the CUDA driver refuses our events");
 }
 
@@ -88,8 +108,10 @@ void drop(const TimedCall& timed) {
 }
 
 void set_window(bool open) {
+  const std::uint64_t before_ns = now_ns();
   if (g_window.exchange(open) == open) return;
   for (const Mode* m : kModes) m->set_window(open);
+  note_followed(before_ns);
 }
 
 void begin(const Timing& timing) {
@@ -104,6 +126,7 @@ void begin(const Timing& timing) {
 }
 
 Obeyed change(const Timing& timing) {
+  const std::uint64_t before_ns = now_ns();
   const Mode& now = mode();
   const Mode& wanted = *kModes[static_cast<std::size_t>(timing.by)];
   if (!wanted.switches || !now.switches) {
@@ -111,6 +134,7 @@ Obeyed change(const Timing& timing) {
   }
   if (&wanted == &host_mode) {
     if (!g_on.exchange(false)) return Obeyed::already;
+    note_followed(before_ns);
     g_switched_off.store(true, std::memory_order_relaxed);
     return Obeyed::done;
   }
@@ -123,6 +147,7 @@ Obeyed change(const Timing& timing) {
     return on() ? Obeyed::done : Obeyed::failed;
   }
   const bool was_on = g_on.exchange(true);
+  note_followed(before_ns);
   g_switched_off.store(false, std::memory_order_relaxed);
   return was_on && !new_share ? Obeyed::already : Obeyed::done;
 }
@@ -132,7 +157,10 @@ void settle_in() {
 }
 
 void end(std::uint32_t timeout_ms) {
-  if (g_on.exchange(false) || g_switched_off.load(std::memory_order_relaxed)) {
+  const std::uint64_t before_ns = now_ns();
+  const bool was_on = g_on.exchange(false);
+  note_followed(before_ns);
+  if (was_on || g_switched_off.load(std::memory_order_relaxed)) {
     own_thread::last_look(timeout_ms);
   }
 }
@@ -141,10 +169,13 @@ void go_on() {
   const bool asked_for = &mode() != &host_mode;
   g_on.store(asked_for && !g_switched_off.load(std::memory_order_relaxed),
              std::memory_order_relaxed);
+  note_followed(now_ns());
 }
 
 void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
+  g_since_ns.store(0, std::memory_order_relaxed);
+  g_until_ns.store(0, std::memory_order_relaxed);
   g_mode.store(&host_mode, std::memory_order_relaxed);
   g_window.store(true, std::memory_order_relaxed);
   g_switched_off.store(false, std::memory_order_relaxed);

@@ -33,7 +33,7 @@ def is_event(line):
 
 
 def calls(lines):
-    return [line for line in lines if line["ph"] == "X" and line["cat"] not in ("NVTX", "DEVICE", "GRAPH")]
+    return [line for line in lines if line["ph"] == "X" and line["cat"] not in ("NVTX", "DEVICE", "BUSY", "GRAPH")]
 
 
 def trained(folder, **settings):

@@ -19,7 +19,7 @@ class RankFile:
     lines: list[dict]  # all of them, as they are
     header: dict
     comms: list[dict]  # in order of creation
-    events: list[dict]  # the X lines
+    events: list[dict]  # the X lines of calls, ranges and device times
     ledgers: list[dict]
     footer: dict | None
 
@@ -95,7 +95,7 @@ def read(path: pathlib.Path) -> RankFile:
         lines=body,
         header=headers[0],
         comms=[comms[number] for number in sorted(comms)],
-        events=[line for line in body if line["ph"] == "X" and line["cat"] != "GRAPH"],
+        events=[line for line in body if line["ph"] == "X" and line["cat"] not in ("GRAPH", "BUSY")],
         ledgers=named(body, "tprof_ledger"),
         footer=footers[0] if footers else None,
     )

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "catch2.h"
 
@@ -228,4 +229,140 @@ TEST_CASE("hours of computation take no more room than what calls still need") {
     CHECK(found.known == 1);
     CHECK(found.exposed_ns == kMs);
   }
+}
+
+namespace {
+
+// What a job computed on its first device from one ms to another: "0-10 10-20?" where ? is unsure.
+std::string computed(Job& job, std::uint64_t from, std::uint64_t to, std::uint32_t devices = 1) {
+  Pages<Interval> found;
+  job.exposure().computed(devices, from * kMs, to * kMs, found);
+  std::string words;
+  for (const Interval& i : found) {
+    words += (words.empty() ? "" : " ") + std::to_string(i.from_ns / kMs) + "-" +
+             std::to_string(i.to_ns / kMs) + (i.unsure ? "?" : "");
+  }
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("a device computes while any of its streams does") {
+  Job job;
+  job.computes(kCompute, 0, 20);
+  job.computes(kOther, 15, 25);
+  job.computes(kCompute, 40, 45);
+  job.computes(kOther, 45, 50);
+  job.mark(kGather, Mark::Kind::opens, 60).device = 1;
+  job.mark(kGather, Mark::Kind::closes, 70).device = 1;
+  CHECK(computed(job, 0, 100) == "0-25 40-50");
+  CHECK(computed(job, 10, 42) == "10-25 40-42");
+  CHECK(computed(job, 0, 100, 2) == "60-70");
+  CHECK(computed(job, 0, 100, 3) == "0-25 40-50 60-70");  // contexts of one device
+}
+
+TEST_CASE("what a stream may have computed is unsure where no other one certainly did") {
+  Job job;
+  job.mark(kCompute, Mark::Kind::opens, 0);
+  Mark& again = job.mark(kCompute, Mark::Kind::opens, 40);
+  again.dry_from_ns = 5 * kMs;
+  again.dry_to_ns = again.idle_to_ns = 30 * kMs;
+  again.empty = true;
+  job.mark(kCompute, Mark::Kind::closes, 50);
+  CHECK(computed(job, 0, 60) == "0-5 5-30? 40-50");
+  job.computes(kOther, 10, 20);
+  CHECK(computed(job, 0, 60) == "0-5 5-10? 10-20 20-30? 40-50");
+  CHECK(computed(job, 12, 25) == "12-20 20-25?");
+}
+
+TEST_CASE("what is not known of a stream is unsure, and never idle") {
+  Job job;
+  job.computes(kCompute, 0, 5);
+  Mark& later = job.mark(kCompute, Mark::Kind::opens, 35);
+  later.unseen_before = true;
+  CHECK(computed(job, 0, 50) == "0-5 5-50?");  // and what follows the last mark
+  job.mark(kCompute, Mark::Kind::closes, 50);
+  CHECK(computed(job, 0, 60) == "0-5 5-35? 35-50");
+  job.exposure().begin_look(100 * kMs);
+  CHECK(job.exposure().known_until(1) == 100 * kMs);
+  job.exposure().standing({.stream = kCompute, .enqueued_ns = 70 * kMs});
+  CHECK(job.exposure().known_until(1) == 70 * kMs);
+  CHECK(computed(job, 0, 100) == "0-5 5-35? 35-50 70-100?");
+  job.exposure().no_room();
+  CHECK(computed(job, 0, 100) == "0-5 5-35? 35-50 50-100?");
+}
+
+namespace {
+
+// Keeps what intervals become: "0-10 15-20?", with "<12" where the device was idle from 12 on.
+struct Lines {
+  Intervals intervals;
+  std::string words;
+  bool full = false;  // there is no room
+
+  auto put() {
+    return [this](const Interval& i, std::uint64_t idle_from_ns) {
+      if (full) return false;
+      const auto us = [](std::uint64_t ns) { return std::to_string(ns / 1000); };
+      words += (words.empty() ? "" : " ") + us(i.from_ns) + "-" + us(i.to_ns);
+      if (i.unsure) words += "?";
+      if (idle_from_ns != i.from_ns) words += "<" + us(idle_from_ns);
+      return true;
+    };
+  }
+  void add(std::uint64_t from_us, std::uint64_t to_us, bool unsure = false) {
+    intervals.add({from_us * 1000, to_us * 1000, unsure}, put());
+  }
+  void known(std::uint64_t us) { intervals.known(us * 1000, put()); }
+  void end(std::uint64_t us) { intervals.end(us * 1000, put()); }
+};
+
+}  // namespace
+
+TEST_CASE("computation has one line until the device was idle, and no line before that is known") {
+  Lines lines;
+  lines.add(100, 200);
+  lines.known(200);
+  CHECK(lines.words.empty());
+  lines.add(200, 300);
+  lines.add(305, 400);  // kernels that follow each other
+  lines.known(405);
+  CHECK(lines.words.empty());
+  lines.known(450);
+  CHECK(lines.words == "100-400");
+  lines.add(450, 500);
+  lines.add(500, 600, true);
+  lines.add(602, 603);  // too short for a line
+  lines.add(603, 700);
+  lines.end(900);
+  CHECK(lines.words == "100-400 450-500<400 500-603? 603-700 900-900?<700");
+  lines.add(1000, 1100);  // of what was between nothing is known
+  lines.end(1100);
+  CHECK(lines.words.ends_with("900-900?<700 1000-1100"));
+}
+
+TEST_CASE("computation that goes on is told in pieces that touch") {
+  Lines lines;
+  for (std::uint64_t ms = 0; ms < 500; ms += 10) {
+    lines.add(ms * 1000, (ms + 10) * 1000);
+    lines.known((ms + 10) * 1000);
+  }
+  lines.end(500'000);
+  CHECK(lines.words == "0-200000 200000-400000 400000-500000");
+}
+
+TEST_CASE("where there was no room for a line the next one is unsure of all that was lost") {
+  Lines lines;
+  lines.add(100, 200);
+  lines.known(300);
+  lines.full = true;
+  lines.add(300, 400);
+  lines.add(500, 600);
+  lines.known(700);
+  lines.full = false;
+  lines.add(800, 900);
+  lines.known(1000);
+  lines.add(1100, 1200);
+  lines.end(1200);
+  CHECK(lines.words == "100-200 300-1000?<200 1100-1200<1000");
 }
