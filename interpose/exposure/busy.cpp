@@ -168,7 +168,7 @@ bool is_empty(Stream& s, std::uint64_t now, bool launches = false) {
     s.dry_from_ns = gap < kGapNs ? std::min(s.asked_ns, s.launched_ns) : s.launched_ns;
     s.dry_since_mark = s.idle_since_mark;
     s.dry_to_ns = now;
-  } else if (s.launched_ns > s.idle_to_ns) {
+  } else if (s.launched_ns >= s.idle_to_ns) {  // equal: a slow launch, whose work came behind it
     s.dry_since_mark = false;
     s.dry_to_ns = now;
   }

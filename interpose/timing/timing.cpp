@@ -40,17 +40,18 @@ std::atomic<bool> g_switched_off{false};   // by `tprof ctl`; calls that have be
 void note_followed(std::uint64_t before_ns) {
   const bool follows = g_on.load() && g_window.load();
   if (follows == (g_until_ns.load() == UINT64_MAX)) return;
-  if (follows) g_since_ns.store(now_ns());
+  if (follows) g_since_ns.store(before_ns);
   g_until_ns.store(follows ? UINT64_MAX : before_ns);
 }
 
 void start_mode(const Mode& wanted, std::uint32_t every) {
+  const std::uint64_t before_ns = now_ns();
   if (wanted.look == nullptr || !results::begin() || !own_thread::begin(wanted.look)) return;
   wanted.begins();
   g_every.store(every, std::memory_order_relaxed);
   g_mode.store(&wanted, std::memory_order_relaxed);
   g_on.store(true, std::memory_order_relaxed);
-  note_followed(now_ns());
+  note_followed(before_ns);
 }
 
 }  // namespace
@@ -166,10 +167,11 @@ void end(std::uint32_t timeout_ms) {
 }
 
 void go_on() {
+  const std::uint64_t before_ns = now_ns();
   const bool asked_for = &mode() != &host_mode;
   g_on.store(asked_for && !g_switched_off.load(std::memory_order_relaxed),
              std::memory_order_relaxed);
-  note_followed(now_ns());
+  note_followed(before_ns);
 }
 
 void after_fork() {
