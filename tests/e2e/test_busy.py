@@ -1,0 +1,179 @@
+"""Compares the lines of when devices computed (BUSY) with the stand-in's own schedule of its kernels
+(lib/device_truth.py)."""
+
+import signal
+
+import pytest
+from lib import device_truth
+from lib.build import BUILD
+from lib.launch import start
+from lib.rankfile import RankFile
+from lib.tool import tprof
+
+# A kernel takes a microsecond for each block, a call or copy one for each byte.
+DEVICE = {"STANDIN_BLOCK_US": "1", "STANDIN_GBPS": "0.001"}
+# Shapes in which the host is far ahead of the device, on one stream or several, on one device or two.
+SHAPES = (
+    "partly_hidden", "many_waits", "fsdp2", "two_devices", "graphs", "short_kernels", "tensor_parallel_beside",
+    "driver_launches", "per_thread", "default_stream", "streams_remade",
+)  # fmt: skip
+# Gaps up to this count as computation. An event is at most as late.
+GAP_NS = 10_000
+
+Spans = list[tuple[int, int]]  # ns, in order
+
+
+def play(folder, shape, ending, timing="events", code=0, steps=20, **settings):
+    schedule = folder / "schedule"
+    schedule.mkdir(parents=True)
+    run = start(
+        [BUILD / "exposed", shape, ending, steps], folder, TPROF_TIMING=timing,
+        STANDIN_SCHEDULE=str(schedule), **DEVICE, **settings,
+    )  # fmt: skip
+    assert run.code == code, run.stderr
+    return run
+
+
+def told(file: RankFile) -> dict[int, list[tuple[int, int, bool]]]:
+    """Returns device -> (begin, end, whether it is unsure) of its lines, on CLOCK_MONOTONIC."""
+    found: dict[int, list] = {}
+    base = file.header["monotonic_ns"]
+    for line in file.lines:
+        if line.get("cat") != "BUSY":
+            continue
+        device = line["args"]["device"]
+        assert line["tid"] == 3 * 2**22 + device
+        begin = base + round(line["ts"] * 1000)
+        found.setdefault(device, []).append((begin, begin + round(line["dur"] * 1000), "unsure" in line["args"]))
+    return found
+
+
+def truth_of(folder, file: RankFile) -> dict[int, Spans]:
+    ran = device_truth.work_of(folder / "schedule" / f"schedule-{file.header['pid']}")
+    found = {device: device_truth.computation(ran, device) for device in {work.device for work in ran}}
+    return {device: spans for device, spans in found.items() if spans}
+
+
+def length(spans: Spans) -> int:
+    return sum(end - begin for begin, end in spans)
+
+
+def common(some: Spans, others: Spans) -> int:
+    return sum(device_truth.covered(a, b, device_truth.overlapping(others, a, b)) for a, b in some)
+
+
+def cut(spans: Spans, begin: int, end: int) -> Spans:
+    return [(max(a, begin), min(b, end)) for a, b in spans if a < end and b > begin]
+
+
+def compared(lines, truth: Spans) -> tuple[int, int, int]:
+    """Returns how long a device computed, as its lines say, wrongly; did so while they say that it was idle; and
+    may have done so. That is within the time that they tell of, from the first one on to the end of the last."""
+    assert all(one[1] <= other[0] for one, other in zip(lines, lines[1:]))  # in order, without an overlap
+    truth = cut(truth, lines[0][0], lines[-1][1])
+    sure = [(a, b) for a, b, unsure in lines if not unsure]
+    every = device_truth.union([(a, b) for a, b, _ in lines])
+    unsure_ns = sum(b - a for a, b, unsure in lines if unsure)
+    return length(sure) - common(sure, truth), length(truth) - common(truth, every), unsure_ns
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lines_say_when_kernels_ran(shape, tmp_path):
+    for file in play(tmp_path, shape, "device_synchronize").ranks():
+        lines, truth = told(file), truth_of(tmp_path, file)
+        assert lines.keys() == truth.keys()
+        for device, spans in truth.items():
+            wrong, missed, unsure = compared(lines[device], spans)
+            busy = length(spans)
+            # The page promises a twentieth of a call's time, and 0.2 ms.
+            assert wrong <= busy / 20 + 200_000 + GAP_NS * len(spans)
+            assert missed <= busy / 20 + GAP_NS * len(spans)
+            # A host without a core comes late.
+            assert unsure <= busy / 3 + 1_000_000
+            # Nothing but a copy before the first kernel of its stream, and what is behind the last one, is left out.
+            begin, end = lines[device][0][0], lines[device][-1][1]
+            assert busy - length(cut(spans, begin, end)) <= busy / 20 + 200_000
+
+
+@pytest.mark.parametrize("ending", ["nothing", "item", "idle_host"])
+def test_where_nobody_knows_no_line_says_anything_else(ending, tmp_path):
+    """The host is late with some launches and away between steps: a stream runs dry at unknown times."""
+    for file in play(tmp_path, "partly_hidden", ending, STANDIN_SLOW_LAUNCH="2000:7").ranks():
+        (lines,), (truth,) = told(file).values(), truth_of(tmp_path, file).values()
+        wrong, missed, unsure = compared(lines, truth)
+        assert unsure > 0
+        assert wrong <= length(truth) / 20 + 200_000 + GAP_NS * len(truth)
+        assert missed <= length(truth) / 20 + GAP_NS * len(truth)
+
+
+@pytest.mark.parametrize("shape", ["light_second_stream", "short_kernels", "two_devices", "graphs"])
+def test_by_cupti_lines_are_exactly_the_kernels(shape, tmp_path):
+    """But for gaps that are too short, pieces of what goes on, and the last second, which CUPTI may not have told."""
+    for file in play(tmp_path, shape, "device_synchronize", "cupti").ranks():
+        truth = truth_of(tmp_path, file)
+        ran = device_truth.work_of(tmp_path / "schedule" / f"schedule-{file.header['pid']}")
+        assert told(file).keys() == truth.keys()
+        for device, lines in told(file).items():
+            kernels = [w for w in ran if w.device == device and w.what in ("kernel", "graph")]
+            expected = joined(device_truth.union([(w.began, w.ended) for w in kernels]), GAP_NS)
+            found = joined([(a, b) for a, b, unsure in lines if not unsure], GAP_NS)
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected):
+                assert one == pytest.approx(other, abs=3000)  # the error of CUPTI's clock
+            assert all(begin >= expected[-1][1] - 3000 for begin, _, unsure in lines if unsure)
+
+
+def joined(spans: Spans, gap: int) -> Spans:
+    found: Spans = []
+    for begin, end in spans:
+        if found and begin - found[-1][1] <= gap:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+@pytest.mark.parametrize("timing", ["host", "events", "cupti"])
+def test_a_job_without_kernels_has_no_line(timing, tmp_path):
+    run = start([BUILD / "native_trainer", "--ranks", 2, "--steps", 3], tmp_path, TPROF_TIMING=timing)
+    assert run.code == 0, run.stderr
+    assert [told(file) for file in run.ranks()] == [{}, {}]
+
+
+def test_lines_are_in_windows_only_and_true_there(tmp_path):
+    run = play(
+        tmp_path, "partly_hidden", "device_synchronize", TPROF_STEP="call:ncclAllGather",
+        TPROF_SCHEDULE="wait=2,warmup=1,active=4,repeat=2",
+    )  # fmt: skip
+    (file,) = run.ranks()
+    (lines,), (truth,) = told(file).values(), truth_of(tmp_path, file).values()
+    base = file.header["monotonic_ns"]
+    windows = [line["args"] for line in file.lines if line["name"] == "tprof_window"]
+    assert len(windows) == 2
+    inside = 0
+    for window in windows:
+        begin = base + round(window["ts"] * 1000)
+        end = begin + round(window["dur"] * 1000)
+        here = [line for line in lines if begin <= line[0] and line[1] <= end]
+        inside += len(here)
+        if not here:  # the writer saw the steps of a short window too late
+            continue
+        wrong, missed, _ = compared(here, truth)
+        busy = length(cut(truth, begin, end))
+        assert wrong <= busy / 20 + 200_000 + GAP_NS * len(here)
+        assert missed <= busy / 20 + GAP_NS * len(here)
+    assert 0 < inside == len(lines)
+
+
+def test_a_kill_loses_no_line_that_was_known(tmp_path):
+    run = play(
+        tmp_path, "many_waits", "item", code=-signal.SIGKILL, steps=100, STANDIN_DIE="0:ncclAllGather:1500"
+    )  # fmt: skip
+    assert tprof("recover", run.traces).returncode == 0
+    (file,) = run.ranks()
+    (lines,), (truth,) = told(file).values(), truth_of(tmp_path, file).values()
+    wrong, missed, _ = compared(lines, truth)
+    assert wrong <= length(truth) / 20 + 200_000 + GAP_NS * len(truth)
+    assert missed <= length(truth) / 20 + GAP_NS * len(truth)
+    # What the timing thread had not read yet, a fifth of a second and the interval that went on, is lost.
+    assert lines[-1][1] >= truth[-1][1] - 1_000_000_000
