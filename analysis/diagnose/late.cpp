@@ -1,6 +1,5 @@
 // Finds ranks that the others waited for, repeatedly or once for long.
 #include <algorithm>
-#include <cmath>
 
 #include "diagnose/calls.h"
 #include "diagnose/diagnosis.h"
@@ -73,10 +72,9 @@ void late(const Case& c, Findings& found) {
                       {"latest_at", Time{worst->realtime_ns}}});
     f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};
     f.steps = steps_in(*r.rank, *f.time, c.traces);
-    f.cost = {.ns = r.sum_ns,
-              .doubt_ns = std::llround(static_cast<double>(r.last) * l.at_most_ns),
-              .share = share};
-    if (f.steps) f.cost->ns_per_step = r.sum_ns / (f.steps->last - f.steps->first + 1);
+    // No cost: ranks that wait may compute meanwhile, and one that lags more and more is late to each
+    // collective by all that it lags (tried: twice the truth). why/ tells it, where devices were
+    // followed.
     f.communicator = worst->communicator;
     f.seq = worst->seq;
     f.between = {{worst->seq, worst->seq + 1}};
