@@ -317,6 +317,12 @@ class Drain {
     within_quota(at.out, before, at.lines_bytes, 1);
   }
 
+  struct Busy {
+    std::uint64_t from_ns;
+    std::uint64_t to_ns;
+    std::uint32_t device;
+    bool unsure;
+  };
   // When a device computed, cut to the window. If it was idle before up to a window's end, that
   // gets a line of length 0.
   void busy(Text& out, Progress& p, const Record& r) {
@@ -337,12 +343,6 @@ class Drain {
     }
     busy(out, p, window, busy_in);
   }
-  struct Busy {
-    std::uint64_t from_ns;
-    std::uint64_t to_ns;
-    std::uint32_t device;
-    bool unsure;
-  };
   void busy(Text& out, Progress& p, std::uint32_t window, const Busy& b) {
     // The device was idle where no line is: behind one that had no room none comes any more,
     // however short it is.
