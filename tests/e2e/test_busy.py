@@ -1,13 +1,15 @@
 """Compares the lines of when devices computed (BUSY) with the stand-in's own schedule of its kernels
 (lib/device_truth.py)."""
 
+import json
 import signal
 
 import pytest
 from lib import device_truth
 from lib.build import BUILD
+from lib.contract import SCHEMA
 from lib.launch import start
-from lib.rankfile import RankFile
+from lib.rankfile import RankFile, parsed
 from lib.tool import tprof
 
 # A kernel takes a microsecond for each block, a call or copy one for each byte.
@@ -177,3 +179,24 @@ def test_a_kill_loses_no_line_that_was_known(tmp_path):
     assert missed <= length(truth) / 20 + GAP_NS * len(truth)
     # What the timing thread had not read yet, a fifth of a second and the interval that went on, is lost.
     assert lines[-1][1] >= truth[-1][1] - 1_000_000_000
+
+
+def test_merge_and_anonymize_keep_the_lines_and_their_lane(tmp_path):
+    run = play(tmp_path, "two_devices", "device_synchronize")
+    (file,) = run.ranks()
+    expected = {device: len(lines) for device, lines in told(file).items()}
+    assert expected.keys() == {0, 1}
+    merged, public = tmp_path / "merged.json", tmp_path / "public"
+    assert tprof("merge", "--positions", run.traces, "-o", merged).returncode == 0
+    assert tprof("anonymize", run.traces, "-o", public).returncode == 0
+    for lines in (json.loads(merged.read_text()), *map(parsed, public.glob("*.json"))):
+        found = [line for line in lines if line.get("cat") == "BUSY"]
+        assert [error.message for line in found for error in SCHEMA.iter_errors(line)] == []
+        for device, count in expected.items():
+            lane = 3 * 2**22 + device
+            assert [line["tid"] for line in found].count(lane) == count
+            names = [line for line in lines if line["name"] == "thread_name" and line["tid"] == lane]
+            assert len(names) == 1
+    assert {line["args"]["name"] for line in json.loads(merged.read_text()) if line["name"] == "thread_name"} >= {
+        "compute, device 0", "compute, device 1",
+    }  # fmt: skip
