@@ -81,12 +81,12 @@ Json operations_of(const Gathered& g) {
 
 Json histograms_of(const Gathered& g) {
   struct Row {
-    const OperationSize* key;
-    const Spectrum* of;
+    const stats::OperationSize* key;
+    const stats::Spectrum* of;
     bool on_device;
   };
   std::vector<Row> rows;
-  for (const auto& [key, spectra] : g.durations) {
+  for (const auto& [key, spectra] : g.spectra) {
     const bool on_device = spectra.device.calls != 0;
     rows.push_back({&key, on_device ? &spectra.device : &spectra.host, on_device});
   }
@@ -98,10 +98,11 @@ Json histograms_of(const Gathered& g) {
     const auto& counts = r.of->counts;
     const auto any = [](std::uint64_t n) { return n != 0; };
     const auto first = static_cast<std::size_t>(std::ranges::find_if(counts, any) - counts.begin());
-    std::size_t last = Spectrum::kBins;
+    std::size_t last = stats::Spectrum::kBins;
     while (last > first && counts[last - 1] == 0) --last;
     Json edges = Json::array();
-    for (std::size_t bin = first; bin <= last; ++bin) edges.push_back(Spectrum::edge_ns(bin));
+    for (std::size_t bin = first; bin <= last; ++bin)
+      edges.push_back(stats::Spectrum::edge_ns(bin));
     all.push_back({{"bucket", bucket_name(r.key->bucket)},
                    {"name", r.key->name},
                    {"size", diagnose::size_class(r.key->bytes_class)},
@@ -126,10 +127,10 @@ Json timelines_of(const Gathered& g) {
     return g.clocks ? g.clocks->hosts()[host].group : host;
   };
   Json all = Json::array();
-  for (const Timeline& t : g.timelines) {
+  for (const stats::Timeline& t : g.timelines) {
     // Where clocks can't be compared, each host's step begins at 0.
     std::map<std::size_t, std::int64_t> zeros;
-    for (const TimelineRank& r : t.ranks) {
+    for (const stats::TimelineRank& r : t.ranks) {
       const std::int64_t from = on_axis(*r.rank, r.from_ns);
       const auto [zero, is_new] = zeros.try_emplace(group_of(*r.rank), from);
       zero->second = std::min(zero->second, from);
@@ -142,9 +143,9 @@ Json timelines_of(const Gathered& g) {
     std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;
     Json ranks = Json::array();
     std::uint64_t left_out = 0;
-    for (const TimelineRank& r : t.ranks) {
+    for (const stats::TimelineRank& r : t.ranks) {
       Json bars = Json::array();
-      for (const Bar& b : r.bars) {
+      for (const stats::Bar& b : r.bars) {
         const auto [number, is_new] =
             numbers.try_emplace({b.bucket, b.name, b.communicator}, numbers.size());
         if (is_new) {

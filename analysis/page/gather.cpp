@@ -39,21 +39,21 @@ std::vector<const read::Process*> to_show(const stats::Summary& s, const StepLen
   for (const read::Process* p : s.job->processes) {
     if (p->header.rank && s.found.ranks.contains(p)) all.push_back(p);
   }
-  if (all.size() <= Timeline::kMostRanks) return all;
+  if (all.size() <= stats::Timeline::kMostRanks) return all;
   std::set<const read::Process*> chosen{length.longest};
   for (const diagnose::LateRank& r : s.lateness->ranks) {
     if (chosen.size() >= kLateShown || r.sum_ns == 0) break;
     chosen.insert(r.rank);
   }
-  const std::size_t others = Timeline::kMostRanks - chosen.size();
+  const std::size_t others = stats::Timeline::kMostRanks - chosen.size();
   for (std::size_t i = 0; i < others; ++i) chosen.insert(all[i * all.size() / others]);
   std::erase_if(all, [&](const read::Process* p) { return !chosen.contains(p); });
   return all;
 }
 
-Timeline timeline_of(const stats::Summary& s, const StepLength& length, std::string which,
-                     std::int64_t step) {
-  Timeline t{.which = std::move(which), .step = step, .on_device = s.lateness->on_device};
+stats::Timeline timeline_of(const stats::Summary& s, const StepLength& length, std::string which,
+                            std::int64_t step) {
+  stats::Timeline t{.which = std::move(which), .step = step, .on_device = s.lateness->on_device};
   for (const read::Process* rank : to_show(s, length)) {
     const auto& intervals = s.found.ranks.at(rank);
     const auto in = std::ranges::find(intervals, t.step, &steps::Interval::step);
@@ -116,13 +116,13 @@ void gather(const job::Job& job, const read::Traces& traces,
     show("slowest", warm.back());
     const std::size_t typical = warm[(warm.size() - 1) / 2];
     if (typical != warm.back()) show("typical", typical);
-    want_timelines(passes, g.timelines);
+    stats::want_timelines(passes, g.timelines);
   };
   g.summary = stats::summarise(
       job, traces,
       {.lateness = true,
        .with_lines = [&](collect::Passes& passes,
-                         const stats::Summary&) { want_durations(passes, g.durations); },
+                         const stats::Summary&) { stats::want_spectra(passes, g.spectra); },
        .with_steps = choose_steps,
        .arrivals = arrivals,
        .progress = progress});

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "page/durations.h"
-#include "page/timeline.h"
 #include "report/verdict.h"
+#include "stats/spectra.h"
+#include "stats/timeline.h"
 #include "summary/summary.h"
 
 namespace tprof::page {
@@ -41,10 +41,10 @@ struct Gathered {
   stats::Summary summary;
   diagnose::Diagnosed said;
   std::optional<align::Clocks> clocks;
-  Durations durations;
+  stats::Spectra spectra;
   std::vector<LateCall> late;
   std::vector<StepLength> lengths;  // of each of summary.found.steps
-  std::vector<Timeline> timelines;
+  std::vector<stats::Timeline> timelines;
   // Of each interval of Found::ranks. Empty: not known.
   std::map<const read::Process*, std::vector<report::StepParts>> parts;
 

@@ -69,7 +69,8 @@ function showStep() {
         borderColor: "#0072b2", borderWidth: step.steps > 60 ? 1.5 : 0, pointRadius: 0, maxBarThickness: 48 }] },
     options: { plugins: { legend: { display: false },
         tooltip: { callbacks: { title: (t) => "step " + t[0].label, label: (t) => duration(t.parsed.y) } } },
-      scales: { x: { title: { display: true, text: "step" }, grid: { display: false } },
+      scales: { x: { title: { display: true, text: "step" }, grid: { display: false },
+        ticks: { maxRotation: 0, callback: (v) => step.bins[v][0] } },
         y: { beginAtZero: true, ticks: { callback: (v) => duration(v) } } } },
   }));
   note("step", "The length of each step, of the rank for which it took longest. The first is left out of the figures. " +

@@ -18,12 +18,19 @@ constexpr std::size_t kBar = 30;
 constexpr std::size_t kMostBuckets = 6;
 constexpr std::size_t kMostLines = 4;
 
+// The length of the longest beginning of at most `most` bytes that cuts no character in two.
+std::size_t whole(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text.size();
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return most;
+}
+
 // Breaks text at blanks, and ends it behind the last line that there is room for.
 std::string wrapped(const std::string& text, std::size_t most_lines) {
   std::string out;
   std::size_t at = 0;
   for (std::size_t line = 0; line < most_lines && at < text.size(); ++line) {
-    std::size_t n = std::min(kWidth, text.size() - at);
+    std::size_t n = whole(std::string_view(text).substr(at), kWidth);
     if (at + n < text.size()) {
       const std::size_t blank = text.rfind(' ', at + n);
       if (blank != std::string::npos && blank > at) n = blank - at;
@@ -49,7 +56,7 @@ std::string bar(double share, std::size_t width = kBar) {
 
 std::string cut(const std::string& text, std::size_t most) {
   const std::string shown = text::printable(text);
-  return shown.size() <= most ? shown : shown.substr(0, most - 1) + "~";
+  return shown.size() <= most ? shown : shown.substr(0, whole(shown, most - 1)) + "~";
 }
 
 std::string ns(const Json& j) {
@@ -181,7 +188,7 @@ std::string to_text(const Gathered& g, const std::string& next) {
   return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding) + "\n" +
          step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
          operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +
-         unseen_lines(unseen_by(g)) + "\nNext: " + next + "\n";
+         unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";
 }
 
 std::string to_json(const Gathered& g) {

@@ -66,7 +66,7 @@ def to(stdout, traces, *arguments, **options):
 
 
 COMMANDS = (
-    ["summary"], ["summary", "--json"], ["check"], ["check", "--json"], ["doctor"], ["recover"],
+    ["summary"], ["summary", "--json"], ["check"], ["check", "--json"], ["report"], ["doctor"], ["recover"],
     ["merge", "-o", "-"],
 )  # fmt: skip
 

@@ -1,24 +1,24 @@
-#include "page/timeline.h"
+#include "stats/timeline.h"
 
 #include <algorithm>
 #include <functional>
 
 #include "stats/timed_calls.h"
 
-namespace tprof::page {
+namespace tprof::stats {
 namespace {
 
-struct Wanted {
+struct WantedBars {
   TimelineRank* of = nullptr;
   bool on_device = false;
 };
 
 struct StepCalls : collect::Collector {
-  StepCalls(const read::Process& rank, std::vector<Wanted> what)
+  StepCalls(const read::Process& rank, std::vector<WantedBars> what)
       : Collector(rank), wanted(std::move(what)) {}
 
   bool wants_times() const override {
-    return std::ranges::any_of(wanted, [](const Wanted& w) { return w.on_device; });
+    return std::ranges::any_of(wanted, [](const WantedBars& w) { return w.on_device; });
   }
   void call(const read::Event& e) override {
     if (!e.captured && !e.failed) calls.call(e);
@@ -26,7 +26,7 @@ struct StepCalls : collect::Collector {
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override {
     calls.finish();
-    for (const Wanted& w : wanted) keep_longest(*w.of);
+    for (const WantedBars& w : wanted) keep_longest(*w.of);
   }
 
   static void keep_longest(TimelineRank& of) {
@@ -38,7 +38,7 @@ struct StepCalls : collect::Collector {
   }
 
   void take(const read::Event& e, const read::DeviceTime* t) {
-    for (const Wanted& w : wanted) {
+    for (const WantedBars& w : wanted) {
       if (e.ts_ns < w.of->from_ns || e.ts_ns >= w.of->to_ns) continue;
       if (w.on_device && t == nullptr) {
         ++w.of->left_out;
@@ -55,14 +55,14 @@ struct StepCalls : collect::Collector {
     }
   }
 
-  std::vector<Wanted> wanted;
-  stats::TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
+  std::vector<WantedBars> wanted;
+  TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
 };
 
 }  // namespace
 
 void want_timelines(collect::Passes& passes, std::vector<Timeline>& to) {
-  std::map<const read::Process*, std::vector<Wanted>> by_rank;
+  std::map<const read::Process*, std::vector<WantedBars>> by_rank;
   for (Timeline& t : to) {
     for (TimelineRank& r : t.ranks) by_rank[r.rank].push_back({&r, t.on_device});
   }
@@ -75,4 +75,4 @@ void want_timelines(collect::Passes& passes, std::vector<Timeline>& to) {
       [](const collect::Lines&) {});
 }
 
-}  // namespace tprof::page
+}  // namespace tprof::stats

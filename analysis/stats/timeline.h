@@ -9,7 +9,7 @@
 #include "collect/passes.h"
 #include "steps/found.h"
 
-namespace tprof::page {
+namespace tprof::stats {
 
 struct Bar {
   std::string name;
@@ -42,4 +42,4 @@ struct Timeline {
 // to `to` until then.
 void want_timelines(collect::Passes& passes, std::vector<Timeline>& to);
 
-}  // namespace tprof::page
+}  // namespace tprof::stats

@@ -11,7 +11,7 @@
 #include "collect/passes.h"
 #include "interpose/format/buckets.h"
 
-namespace tprof::page {
+namespace tprof::stats {
 
 // Four bins for each doubling, from 64 ns to 19 minutes; the first and the last have the rest.
 struct Spectrum {
@@ -37,13 +37,13 @@ struct OperationSize {
   auto operator<=>(const OperationSize&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-struct Spectra {
+struct CallSpectra {
   Spectrum host;
   Spectrum device;  // calls that were timed together have a share each
 };
-using Durations = std::map<OperationSize, Spectra>;
+using Spectra = std::map<OperationSize, CallSpectra>;
 
 // Covers calls that were executed when called and have a line. Reads the lines of the next pass.
-void want_durations(collect::Passes& passes, Durations& to);
+void want_spectra(collect::Passes& passes, Spectra& to);
 
-}  // namespace tprof::page
+}  // namespace tprof::stats

@@ -1,11 +1,11 @@
-#include "page/durations.h"
+#include "stats/spectra.h"
 
 #include <algorithm>
 
 #include "stats/spread.h"
 #include "stats/timed_calls.h"
 
-namespace tprof::page {
+namespace tprof::stats {
 namespace {
 
 OperationSize operation_of(const read::Event& e) {
@@ -17,14 +17,14 @@ bool any_timed(const read::Process& rank) {
                              [](const read::Row& row) { return row.amounts.device_timed != 0; });
 }
 
-struct RankDurations : collect::Collector {
-  RankDurations(const read::Process& rank, Durations& to)
+struct RankSpectra : collect::Collector {
+  RankSpectra(const read::Process& rank, Spectra& to)
       : Collector(rank), all(to), timed(any_timed(rank)) {}
 
   bool wants_times() const override { return timed; }
   void call(const read::Event& e) override {
     if (e.unfinished || e.captured || e.failed) return;
-    mine[operation_of(e)].host.add(stats::not_below_0(e.dur_ns), 1);
+    mine[operation_of(e)].host.add(not_below_0(e.dur_ns), 1);
     if (timed) calls.call(e);
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
@@ -37,12 +37,12 @@ struct RankDurations : collect::Collector {
     mine.clear();
   }
 
-  Durations& all;
+  Spectra& all;
   bool timed;
-  Durations mine;
-  stats::TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
+  Spectra mine;
+  TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) {
     if (t == nullptr || t->calls == 0) return;
-    mine[operation_of(e)].device.add(stats::not_below_0(t->dur_ns) / t->calls, t->calls);
+    mine[operation_of(e)].device.add(not_below_0(t->dur_ns) / t->calls, t->calls);
   }};
 };
 
@@ -75,10 +75,10 @@ void Spectrum::add(const Spectrum& more) {
   total_ns = read::saturated_sum(total_ns, more.total_ns);
 }
 
-void want_durations(collect::Passes& passes, Durations& to) {
+void want_spectra(collect::Passes& passes, Spectra& to) {
   passes.want([&to](const read::Process& rank,
-                    collect::Collectors& all) { collect::want<RankDurations>(rank, all, to); },
+                    collect::Collectors& all) { collect::want<RankSpectra>(rank, all, to); },
               [](const collect::Lines& /*handed_over*/) {});
 }
 
-}  // namespace tprof::page
+}  // namespace tprof::stats
