@@ -47,7 +47,7 @@ function showStep() {
     const p = step.parts;
     const shares = [["compute", p.compute_ns - p.hidden_ns, "computation alone"],
       ["hidden", p.hidden_ns, "communication hidden behind it"], ["exposed", p.exposed_ns, "exposed communication"],
-      ["idle", p.idle_ns, "neither: waiting for the host"]];
+      ["idle", p.idle_ns, "neither"]];
     const bar = make("div", { class: "parts", role: "img" });
     bar.setAttribute("aria-label", shares.map(([, ns, text]) => `${text} ${duration(ns)}`).join(", "));
     for (const [name, ns] of shares) {

@@ -84,6 +84,37 @@ def test_names_do_not_run(page):
     job, dom, _ = page
     assert "<title>owned" not in dom
     assert "<img" not in dom
-    assert len(re.findall("<script", re.sub(r'<script type="application/json".*?</script>', "", dom, flags=re.DOTALL))) == 2
+    scripts = re.sub(r'<script type="application/json".*?</script>', "", dom, flags=re.DOTALL)
+    assert scripts.count("<script") == 2
     if job == "evil":
         assert "&lt;/script&gt;&lt;script&gt;document.title" in dom
+
+
+WALK = """
+for (const canvas of document.querySelectorAll("canvas.own")) {
+  canvas.focus();
+  for (const key of ["ArrowRight", "ArrowDown"]) canvas.dispatchEvent(new KeyboardEvent("keydown", { key }));
+  canvas.insertAdjacentElement("afterend", Object.assign(document.createElement("output"),
+    { textContent: document.getElementById("tip").textContent }));
+}
+const title = document.querySelectorAll("#ops th button")[6];
+title.click();
+title.click();
+"""
+
+
+def test_keys_walk_over_cells_and_titles_sort(tmp_path):
+    slow(tmp_path / "job")
+    tprof("report", tmp_path / "job", "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    nonce = re.search(r'<script nonce="(\w+)"', text)[1]
+    (tmp_path / "r.html").write_text(text.replace("</body>", f'<script nonce="{nonce}">{WALK}</script></body>'))
+    dom, said = shown(tmp_path / "r.html")
+    assert "CONSOLE" not in said
+    told = {s: re.findall(r"<output>(.*?)</output>", body_of(dom, s), re.DOTALL)[0] for s in ("heat", "timeline", "comms")}
+    assert told["heat"].startswith("rank 1, step 1")
+    assert told["timeline"].startswith("rank 1")
+    assert "communicator 1 of 1" in told["comms"]
+    cells = re.findall(r"<tr>(?:<td[^>]*>[^<]*</td>){6}<td[^>]*>([\d,]+)<", body_of(dom, "ops"))
+    calls = [int(n.replace(",", "")) for n in cells]
+    assert len(calls) == 4 and calls == sorted(calls)
