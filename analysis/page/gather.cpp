@@ -75,7 +75,8 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
 }
 
 report::Known known_of(const Gathered& g) {
-  report::Known known{.late = g.summary.lateness ? &*g.summary.lateness : nullptr};
+  report::Known known{.whole_steps = g.summary.found.whole_steps,
+                      .late = g.summary.lateness ? &*g.summary.lateness : nullptr};
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
   known.step_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;

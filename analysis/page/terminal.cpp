@@ -77,8 +77,7 @@ std::string step_lines(const Json& step) {
   out += "\n";
   const Json& parts = step["parts"];
   if (parts.is_null()) {
-    return out +
-           wrapped("  compute, hidden, exposed, idle: " + step["parts_why"].get<std::string>(), 2);
+    return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
   const auto length = parts["length_ns"].get<double>();
   for (const char* part : {"compute", "hidden", "exposed", "idle"}) {

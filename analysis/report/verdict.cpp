@@ -51,7 +51,10 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
                                      : fmt::format("Nothing is wrong: {} did the same {}{}", who,
                                                    diagnose::counted(collectives, "collective"),
                                                    all_seen ? "" : ", as far as they were seen");
-  if (known.step_ns) out += "; a step takes " + diagnose::duration(*known.step_ns);
+  if (known.step_ns) {
+    out += fmt::format("; a step{} takes {}", known.whole_steps ? "" : ", or a micro-batch of one,",
+                       diagnose::duration(*known.step_ns));
+  }
   if (known.step_ns && known.exposed_share) {
     out += fmt::format(", of which {:.0f}% is exposed communication", 100 * *known.exposed_share);
   }

@@ -30,6 +30,7 @@ struct JobVerdict {
 // What is known beside the findings.
 struct Known {
   std::optional<std::int64_t> step_ns{};     // of a typical step
+  bool whole_steps = true;                   // else it may be a micro-batch of one
   std::optional<double> exposed_share{};     // of the steps
   const diagnose::Lateness* late = nullptr;  // null: not known
 };

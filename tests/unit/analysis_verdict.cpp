@@ -1,0 +1,98 @@
+// What the report leads with, and the bins of its histograms.
+#include "catch2.h"
+#include "report/verdict.h"
+#include "stats/spectra.h"
+
+using namespace tprof;
+using diagnose::Kind;
+using diagnose::Severity;
+
+namespace {
+
+diagnose::Finding finding(Kind kind, Severity severity, double share = 0) {
+  diagnose::Finding f{.kind = kind, .severity = severity};
+  f.text = {diagnose::Say::arrivals_are, {{"on_device", true}}};
+  if (share != 0) f.cost = diagnose::Cost{.ns = 1, .share = share, .ns_per_step = 3'000'000};
+  return f;
+}
+
+struct Ranks {
+  explicit Ranks(std::vector<std::int64_t> late_ns) : processes(late_ns.size()) {
+    for (std::size_t i = 0; i < late_ns.size(); ++i) {
+      processes[i].header.rank = static_cast<std::int64_t>(i);
+      lateness.ranks.push_back({.rank = &processes[i], .last = 3, .sum_ns = late_ns[i]});
+      job.ranks.push_back(static_cast<std::int64_t>(i));
+    }
+    lateness.span_ns = 1000;
+    said.job = &job;
+  }
+  report::JobVerdict verdict(const diagnose::Findings& findings, report::Known known = {}) {
+    said.findings = findings;
+    known.late = &lateness;
+    return report::verdict_of(said, known);
+  }
+
+  std::vector<read::Process> processes;
+  diagnose::Lateness lateness;
+  job::Job job;
+  diagnose::Diagnosed said;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an error leads, then what costs most, then a rank that was late, then a warning") {
+  Ranks on_time({0, 0, 0, 0});
+  const auto warning = finding(Kind::failed, Severity::warning);
+  const auto cheap = finding(Kind::late, Severity::note, 0.03);
+  const auto costly = finding(Kind::late, Severity::note, 0.2);
+  const auto error = finding(Kind::hang, Severity::error);
+  CHECK(on_time.verdict({warning, cheap, costly, error}).finding == 3U);
+  const report::JobVerdict most = on_time.verdict({warning, cheap, costly});
+  CHECK(most.finding == 2U);
+  CHECK(most.severity == "note");
+  CHECK(has(most.text, "costs 3.00 ms of a step (20.0% of the time)."));
+  CHECK(on_time.verdict({warning}).finding == 0U);
+  CHECK(on_time.verdict({finding(Kind::late, Severity::note, 0.001)}).severity == "ok");
+
+  Ranks late({400, 90, 80, 0});
+  const report::JobVerdict waited = late.verdict({warning});
+  CHECK(!waited.finding);
+  CHECK(has(waited.text, "waited for rank 0"));
+  CHECK(has(waited.text, "40% of the time"));
+  CHECK(late.verdict({warning, costly}).finding == 1U);
+  // All come late alike: nobody is to blame.
+  CHECK(Ranks({400, 390, 380, 370}).verdict({warning}).finding == 0U);
+  CHECK(Ranks({40, 0, 0, 0}).verdict({warning}).finding == 0U);
+}
+
+TEST_CASE("a healthy job's verdict says what is known, and no more") {
+  Ranks ranks({0, 0});
+  CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks made no collectives.");
+  ranks.said.communicators.emplace_back().collectives = 1234;
+  CHECK(ranks.verdict({}).text == "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
+  CHECK(ranks.verdict({}, {.exposed_share = 0.5}).text ==
+        "Nothing is wrong: 2 ranks did the same 1,234 collectives.");
+  CHECK(ranks.verdict({}, {.step_ns = 5'000'000, .exposed_share = 0.125}).text ==
+        "Nothing is wrong: 2 ranks did the same 1,234 collectives; a step takes 5.00 ms, of which "
+        "12% is exposed communication.");
+  CHECK(has(ranks.verdict({}, {.step_ns = 5'000'000, .whole_steps = false}).text,
+            "a step, or a micro-batch of one, takes 5.00 ms."));
+  ranks.said.communicators[0].verdict = diagnose::Verdict::same_of_those_seen;
+  CHECK(has(ranks.verdict({}).text, "as far as they were seen"));
+}
+
+TEST_CASE("bins of durations hold what is between their edges") {
+  using stats::Spectrum;
+  CHECK(Spectrum::bin_of(0) == 0);
+  CHECK(Spectrum::edge_ns(0) == 64);
+  CHECK(Spectrum::edge_ns(5) == 160);  // 128 and a quarter of it
+  CHECK(Spectrum::bin_of(UINT64_MAX) == Spectrum::kBins - 1);
+  for (std::size_t bin = 0; bin + 1 < Spectrum::kBins; ++bin) {
+    CHECK(Spectrum::bin_of(Spectrum::edge_ns(bin)) == bin);
+    CHECK(Spectrum::bin_of(Spectrum::edge_ns(bin + 1) - 1) == bin);
+  }
+}
