@@ -18,36 +18,15 @@ constexpr std::size_t kMostColumns = 120;  // of it
 constexpr std::size_t kMostSteps = 400;    // beside each other
 constexpr std::size_t kMostLate = 200;     // rows of a table
 
-Json parts_json(const report::StepParts& p) {
-  return {{"length_ns", p.length_ns},
-          {"compute_ns", p.compute_ns},
-          {"hidden_ns", p.hidden_ns},
-          {"exposed_ns", p.exposed_ns},
-          {"idle_ns", p.idle_ns}};
-}
-
-// The means over all ranks and steps.
-Json typical_parts(const Gathered& g) {
-  report::StepParts sum;
-  std::int64_t n = 0;
-  for (const auto& [rank, parts] : g.parts) {
-    for (const report::StepParts& p : parts) {
-      sum.length_ns += p.length_ns;
-      sum.compute_ns += p.compute_ns;
-      sum.hidden_ns += p.hidden_ns;
-      sum.exposed_ns += p.exposed_ns;
-      sum.idle_ns += p.idle_ns;
-      ++n;
-    }
-  }
-  if (n == 0) return {};
-  return parts_json({sum.length_ns / n, sum.compute_ns / n, sum.hidden_ns / n, sum.exposed_ns / n,
-                     sum.idle_ns / n});
-}
-
-const char* why_no_parts(const Gathered& g) {
-  if (g.summary.found.steps.empty()) return "no steps are known.";
-  return "not known: no lines say when devices computed (TPROF_TIMING=events).";
+// The means over all ranks and the steps that count.
+Json parts_of(const why::Cell& c) {
+  return {{"length_ns", std::llround(c.length)},
+          {"compute_ns", std::llround(c.compute + c.unsure / 2)},
+          {"unsure_ns", std::llround(c.unsure)},
+          {"hidden_ns", std::llround(c.hidden)},
+          {"exposed_ns", std::llround(c.exposed)},
+          {"waiting_ns", std::llround(c.wait)},
+          {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
 }
 
 Json metric(const char* key, const char* title, const Grid& grid,
@@ -119,7 +98,7 @@ Json step_of(const Gathered& g) {
   const auto of_warm = [&](std::size_t at) {
     return warm.empty() ? Json() : Json(g.lengths[warm[at]].longest_ns);
   };
-  Json parts = typical_parts(g);
+  Json parts = g.why.known() ? parts_of(why::mean_of(*g.why.times)) : Json();
   return {{"steps", g.lengths.size()},
           {"found", found.steps.empty() ? "" : report::how_found(found)},
           {"why", found.steps.empty() ? Json(found.why) : Json()},
@@ -128,7 +107,7 @@ Json step_of(const Gathered& g) {
           {"least_ns", of_warm(0)},
           {"most_ns", of_warm(warm.empty() ? 0 : warm.size() - 1)},
           {"exposed_share", time.exposed_share ? Json(*time.exposed_share) : Json()},
-          {"parts_why", parts.is_null() ? Json(why_no_parts(g)) : Json()},
+          {"parts_why", parts.is_null() ? Json("not known: " + g.why.why_not() + ".") : Json()},
           {"parts", std::move(parts)},
           {"bins", steps},
           {"longest_ns", longest}};
@@ -156,6 +135,7 @@ Json heat_of(const Gathered& g) {
   };
   Grid length(rows, columns);
   Grid late(rows, columns);
+  Grid own(rows, columns);
   Grid exposed(rows, columns);
   Grid idle(rows, columns);
   // A rank is late to several collectives of a step.
@@ -167,22 +147,30 @@ Json heat_of(const Gathered& g) {
   for (const auto& [rank, intervals] : found.ranks) {
     const std::size_t row = row_of(rank);
     if (row == ranks.size()) continue;
-    const auto parts = g.parts.find(rank);
-    for (std::size_t i = 0; i < intervals.size(); ++i) {
-      const steps::Interval& in = intervals[i];
+    for (const steps::Interval& in : intervals) {
       const std::size_t column = place_of(found.steps, in.step);
       if (column == found.steps.size()) continue;
       length.add(row, column, in.to_ns - in.from_ns);
       const auto sum = sums.find({rank, in.step});
       if (compared) late.add(row, column, sum == sums.end() ? 0 : sum->second);
-      if (parts == g.parts.end() || i >= parts->second.size()) continue;
-      exposed.add(row, column, parts->second[i].exposed_ns);
-      idle.add(row, column, parts->second[i].idle_ns);
     }
   }
   if (compared) j["metrics"].push_back(metric("late_ns", "the others waited for it", late, ranks));
   j["metrics"].push_back(metric("length_ns", "length of the step", length, ranks));
-  if (!g.parts.empty()) {
+  if (g.why.known()) {
+    const why::Times& times = *g.why.times;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      const std::size_t row = row_of(times.ranks[r]);
+      for (std::size_t s = 0; s < times.steps.size() && row != ranks.size(); ++s) {
+        const why::Cell& cell = times.of(r)[s];
+        const std::size_t column = place_of(found.steps, times.steps[s]);
+        if (!cell.known() || column == found.steps.size()) continue;
+        own.add(row, column, std::llround(times.own(r, s)));
+        exposed.add(row, column, std::llround(cell.exposed));
+        idle.add(row, column, std::llround(cell.idle()));
+      }
+    }
+    j["metrics"].push_back(metric("own_ns", "time in which it waited for nobody", own, ranks));
     j["metrics"].push_back(metric("exposed_ns", "exposed communication", exposed, ranks));
     j["metrics"].push_back(metric("idle_ns", "neither computed nor communicated", idle, ranks));
   }

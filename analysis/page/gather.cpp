@@ -13,7 +13,6 @@ namespace tprof::page {
 namespace {
 
 constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
-constexpr double kNearlyAll = 0.95;     // of the calls, so that a sum of theirs tells of all
 
 std::vector<StepLength> lengths_of(const steps::Found& found) {
   std::vector<StepLength> all(found.steps.size());
@@ -63,6 +62,18 @@ stats::Timeline timeline_of(const stats::Summary& s, const StepLength& length, s
   return t;
 }
 
+// Of a rank that is late there is one finding: the one that knows the cost, if there is one.
+void add_causes(Gathered& g) {
+  diagnose::Findings& all = g.said.findings;
+  if (g.why.known()) {
+    std::erase_if(all, [](const diagnose::Finding& f) { return f.kind == diagnose::Kind::late; });
+  }
+  all.insert(all.end(), g.why.findings.begin(), g.why.findings.end());
+  std::ranges::stable_sort(all, std::ranges::greater(), [](const diagnose::Finding& f) {
+    return std::pair(f.severity, f.cost ? f.cost->ns : 0);
+  });
+}
+
 }  // namespace
 
 std::vector<std::size_t> warm_steps(const Gathered& g) {
@@ -75,21 +86,16 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
 }
 
 report::Known known_of(const Gathered& g) {
-  report::Known known{.whole_steps = g.summary.found.whole_steps,
-                      .late = g.summary.lateness ? &*g.summary.lateness : nullptr};
+  report::Known known{.whole_steps = g.summary.found.whole_steps};
+  // Where devices were followed, it is known what lateness costs.
+  if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
   known.step_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
-  read::Amounts all;
-  for (std::size_t b = 0; b < kBucketCount; ++b) {
-    if (!is_copy(static_cast<Bucket>(b))) all += g.summary.buckets[b];
+  if (g.why.known()) {
+    const why::Cell all = why::mean_of(*g.why.times);
+    known.exposed_share = all.exposed / all.length;
   }
-  double steps_ns = 0;
-  for (const StepLength& length : g.lengths) steps_ns += static_cast<double>(length.sum_ns);
-  const double share = static_cast<double>(all.exposed_ns) / steps_ns;
-  const bool all_known = all.calls != 0 && static_cast<double>(all.exposure_known) >=
-                                               kNearlyAll * static_cast<double>(all.calls);
-  if (all_known && share <= 1) known.exposed_share = share;
   return known;
 }
 
@@ -119,14 +125,17 @@ void gather(const job::Job& job, const read::Traces& traces,
     if (typical != warm.back()) show("typical", typical);
     stats::want_timelines(passes, g.timelines);
   };
-  g.summary = stats::summarise(
-      job, traces,
-      {.lateness = true,
-       .with_lines = [&](collect::Passes& passes,
-                         const stats::Summary&) { stats::want_spectra(passes, g.spectra); },
-       .with_steps = choose_steps,
-       .arrivals = arrivals,
-       .progress = progress});
+  g.summary = stats::summarise(job, traces,
+                               {.lateness = true,
+                                .with_lines =
+                                    [&](collect::Passes& passes, const stats::Summary& s) {
+                                      stats::want_spectra(passes, g.spectra);
+                                      why::want(passes, s.found, g.why);
+                                    },
+                                .with_steps = choose_steps,
+                                .arrivals = arrivals,
+                                .progress = progress});
+  add_causes(g);
   for (LateCall& call : g.late) call.step = steps::step_at(g.summary.found, call.rank, call.ts_ns);
 }
 

@@ -13,6 +13,7 @@
 #include "stats/spectra.h"
 #include "stats/timeline.h"
 #include "summary/summary.h"
+#include "why/why.h"
 
 namespace tprof::page {
 
@@ -45,8 +46,7 @@ struct Gathered {
   std::vector<LateCall> late;
   std::vector<StepLength> lengths;  // of each of summary.found.steps
   std::vector<stats::Timeline> timelines;
-  // Of each interval of Found::ranks. Empty: not known.
-  std::map<const read::Process*, std::vector<report::StepParts>> parts;
+  why::Why why;
 
   bool on_device() const { return summary.lateness && summary.lateness->on_device; }
 };

@@ -46,7 +46,9 @@ function showStep() {
   if (step.parts) {
     const p = step.parts;
     const shares = [["compute", p.compute_ns - p.hidden_ns, "computation alone"],
-      ["hidden", p.hidden_ns, "communication hidden behind it"], ["exposed", p.exposed_ns, "exposed communication"],
+      ["hidden", p.hidden_ns, "communication hidden behind it"],
+      ["exposed", p.exposed_ns - p.waiting_ns, "exposed transfers"],
+      ["waiting", p.waiting_ns, "waiting for other ranks"],
       ["idle", p.idle_ns, "neither"]];
     const bar = make("div", { class: "parts", role: "img" });
     bar.setAttribute("aria-label", shares.map(([, ns, text]) => `${text} ${duration(ns)}`).join(", "));

@@ -80,7 +80,7 @@ std::string step_lines(const Json& step) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
   const auto length = parts["length_ns"].get<double>();
-  for (const char* part : {"compute", "hidden", "exposed", "idle"}) {
+  for (const char* part : {"compute", "hidden", "exposed", "waiting", "idle"}) {
     const Json& value = parts[std::string(part) + "_ns"];
     out += fmt::format("  {:<8} {:>10} {}\n", part, ns(value), bar(value.get<double>() / length));
   }

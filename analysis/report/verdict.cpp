@@ -29,14 +29,6 @@ double share_of(const Finding& f) {
   return f.cost ? f.cost->share : 0;
 }
 
-std::string cost_of(const Finding& f) {
-  if (!f.cost || f.cost->share < kLeastShare) return "";
-  const double percent = 100 * f.cost->share;
-  return f.cost->ns_per_step ? fmt::format(" It costs {} of a step ({:.1f}% of the time).",
-                                           diagnose::duration(*f.cost->ns_per_step), percent)
-                             : fmt::format(" It costs {:.1f}% of the time.", percent);
-}
-
 std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
   std::uint64_t collectives = 0;
   bool all_seen = true;
@@ -71,9 +63,10 @@ std::string waited_for(const Known& known) {
       static_cast<double>(all[0].sum_ns) / static_cast<double>(known.late->span_ns);
   if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
   return fmt::format(
-      "the others waited for {}: {} in all, {:.0f}% of the time, in {} of {} collectives",
-      diagnose::name_of_rank(*all[0].rank), diagnose::duration(all[0].sum_ns), 100 * share,
-      text::thousands(all[0].last), text::thousands(all[0].collectives));
+      "{} came last to {} of {} collectives, {} behind the last but one in all; what that costs is "
+      "known with TPROF_TIMING=events",
+      diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
+      text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns));
 }
 
 }  // namespace
@@ -89,7 +82,7 @@ JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   if (!late.empty()) return {.text = as_sentence(late), .severity = "note"};
   if (about == all.end()) about = std::ranges::find(all, Severity::warning, &Finding::severity);
   if (about == all.end()) return {.text = all_well(said, known)};
-  return {.text = as_sentence(text::printable(sentence(about->text))) + cost_of(*about),
+  return {.text = as_sentence(text::printable(sentence(about->text))),
           .severity = about->severity_name(),
           .finding = static_cast<std::size_t>(about - all.begin())};
 }

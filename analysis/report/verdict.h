@@ -11,15 +11,6 @@
 
 namespace tprof::report {
 
-// What the time of a rank's step went into, ns.
-struct StepParts {
-  std::int64_t length_ns = 0;
-  std::int64_t compute_ns = 0;  // the device computed, whatever else it did
-  std::int64_t hidden_ns = 0;   // of that: it communicated, too
-  std::int64_t exposed_ns = 0;  // it communicated only
-  std::int64_t idle_ns = 0;     // neither
-};
-
 struct JobVerdict {
   std::string text;
   // "ok" if nothing is worse than a note, or the severity of the finding that it is about.

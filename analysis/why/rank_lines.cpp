@@ -67,6 +67,10 @@ void RankLines::device_time(const read::DeviceTime& t) {
 }
 
 void RankLines::busy(const read::Busy& b) {
+  // Between the first line and the end of the last one a gap says that the device did not compute;
+  // what is not between them is not known.
+  followed_.from_ns = std::min(followed_.from_ns, b.ts_ns);
+  followed_.to_ns = std::max(followed_.to_ns, b.ts_ns + b.dur_ns);
   if (room()) (b.unsure ? unsure_ : computes_).push_back({b.ts_ns, b.ts_ns + b.dur_ns});
 }
 
@@ -129,7 +133,8 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   join(surely_not_alone);
   for (const Step& s : steps_) {
     const auto [from, to] = s.on_device;
-    if (to <= from) continue;
+    const std::int64_t followed = std::min(to, followed_.to_ns) - std::max(from, followed_.from_ns);
+    if (to <= from || followed * 10 < (to - from) * 9) continue;
     const auto in = [&](const Spans& spans) { return covered(spans, from, to); };
     const std::int64_t together = in(hidden);
     Cell& cell = *s.cell;

@@ -70,6 +70,7 @@ class RankLines : public collect::Collector {
   std::vector<Copy> copies_;
   Spans computes_;
   Spans unsure_;
+  Span followed_{INT64_MAX, INT64_MIN};
   std::set<std::int64_t> backward_;  // autograd's threads
   bool too_many_ = false;
 };

@@ -79,6 +79,21 @@ std::vector<std::size_t> Times::counted() const {
   return all;
 }
 
+Cell mean_of(const Times& times) {
+  constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,  &Cell::hidden,
+                                     &Cell::exposed, &Cell::wait,    &Cell::missing, &Cell::lead};
+  const std::vector<std::size_t> steps = times.counted();
+  Cell all;
+  for (const auto part : kParts) {
+    double sum = 0;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      for (const std::size_t s : steps) sum += times.of(r)[s].*part;
+    }
+    all.*part = static_cast<float>(sum / static_cast<double>(times.ranks.size() * steps.size()));
+  }
+  return all;
+}
+
 void want_times(collect::Passes& passes, const steps::Found& found, const LastCame* last_came,
                 std::optional<Times>& to) {
   Times& times = to.emplace();

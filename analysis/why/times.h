@@ -101,6 +101,9 @@ struct Times {
   std::vector<std::size_t> counted() const;
 };
 
+// The means over ranks and over the steps that count, of which there is one at least.
+Cell mean_of(const Times& times);
+
 // Where there are more than this, neighbouring steps are left out of them: every second, and so on.
 inline constexpr std::size_t kMostCells = std::size_t{1} << 22;
 

@@ -16,6 +16,9 @@ struct Why {
   std::optional<Times> times{};
   Transfers transfers{};
   diagnose::Findings findings{};  // the costliest first
+
+  bool known() const { return times && times->known(); }
+  std::string why_not() const { return times ? times->why : "the lines were not read"; }
 };
 
 // Takes the lines of the next two passes; `found`, which the first of them has to fill, and `to`
