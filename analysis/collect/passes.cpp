@@ -5,6 +5,7 @@ namespace tprof::collect {
 bool Passes::read() {
   const std::vector<Reader> readers = std::exchange(wanted_, {});
   if (readers.empty()) return false;
+  shared_.clear();  // what was made for this pass; a reader that needs it longer has it
   const auto make = [&](const read::Process& rank, Collectors& all) {
     for (const Reader& reader : readers) reader.make(rank, all);
   };

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -18,11 +21,22 @@ class Passes {
       : job_(job), traces_(traces), progress_(std::move(progress)) {}
 
   const job::Job& job() const { return job_; }
+  const read::Traces& traces() const { return traces_; }
 
   // Takes part in the next pass. `make` puts the collectors of a rank into its map. `take` gets
   // what they found, and may want more from the pass after it.
   void want(Make make, std::function<void(const Lines&)> take) {
     wanted_.push_back({std::move(make), std::move(take)});
+  }
+
+  // What several readers of the next pass share; make() makes it for the first that asks.
+  template <typename T, typename M>
+  std::shared_ptr<T> shared(const M& make) {
+    const auto place = shared_.find(typeid(T));
+    if (place != shared_.end()) return std::static_pointer_cast<T>(place->second);
+    std::shared_ptr<T> made = make();
+    shared_.emplace(typeid(T), made);
+    return made;
   }
 
   // Makes one pass for all that is wanted. Returns false if nothing is.
@@ -38,6 +52,7 @@ class Passes {
   const read::Traces& traces_;
   std::function<void(std::size_t)> progress_;
   std::vector<Reader> wanted_;
+  std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 
 }  // namespace tprof::collect

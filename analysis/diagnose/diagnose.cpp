@@ -27,24 +27,8 @@ std::vector<const Diagnosis*> rows_for(const Options& options) {
   return all;
 }
 
-Case case_of(const job::Job& job, const read::Traces& traces, const Options& options,
-             const std::vector<const Diagnosis*>& made) {
-  Case c{.job = job, .traces = traces, .options = options, .skipped = traces.skipped};
-  if (options.read_lines) {
-    c.meetings = std::make_unique<Meetings>(job);
-    const auto make = [&](const read::Process& rank, collect::Collectors& all) {
-      collect::want<collect::DecreasedLedgers, collect::LastCalls>(
-          rank, all);  // used by this file and by explain()
-      for (const Diagnosis* d : made) {
-        if (d->collect != nullptr) d->collect(rank, all);
-      }
-      c.meetings->collect(rank, all);
-    };
-    c.lines = collect::Lines::of_job(job, traces, make, options.progress);
-    const auto& unreadable = c.lines.unreadable();
-    c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
-  }
-  c.communicators = communicators(job);
+void compare(Case& c) {
+  c.communicators = communicators(c.job);
   for (Communicator& comm : c.communicators) {
     // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
@@ -53,7 +37,6 @@ Case case_of(const job::Job& job, const read::Traces& traces, const Options& opt
     }
     c.agreements.push_back(agreement_of(comm));
   }
-  return c;
 }
 
 Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& findings) {
@@ -63,12 +46,9 @@ Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& fi
                                : Verdict::same_of_those_seen;
 }
 
-}  // namespace
-
-Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options) {
-  const std::vector<const Diagnosis*> made = rows_for(options);
-  const Case c = case_of(job, traces, options, made);
-  Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
+Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
+  compare(c);
+  Diagnosed said{.job = &c.job, .communicators = {}, .findings = {}};
   for (const Diagnosis* d : made) d->reduce(c, said.findings);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
@@ -78,6 +58,46 @@ Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Option
   explain(c, said.findings);
   order_and_cap(said.findings);
   return said;
+}
+
+}  // namespace
+
+Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options) {
+  Diagnosed said;
+  if (options.read_lines) {
+    collect::Passes passes(job, traces, options.progress);
+    want(passes, options, said);
+    passes.read();
+  } else {
+    const collect::Lines none;
+    Case c{
+        .job = job, .traces = traces, .options = options, .lines = none, .skipped = traces.skipped};
+    said = said_of(c, rows_for(options));
+  }
+  return said;
+}
+
+void want(collect::Passes& passes, const Options& options, Diagnosed& to) {
+  const std::vector<const Diagnosis*> made = rows_for(options);
+  const auto make = [made](const read::Process& rank, collect::Collectors& all) {
+    collect::want<collect::DecreasedLedgers, collect::LastCalls>(
+        rank, all);  // used by this file and by explain()
+    for (const Diagnosis* d : made) {
+      if (d->collect != nullptr) d->collect(rank, all);
+    }
+  };
+  passes.want(make, [made, options, &passes, &to,
+                     meetings = want_meetings(passes)](const collect::Lines& lines) {
+    Case c{.job = passes.job(),
+           .traces = passes.traces(),
+           .options = options,
+           .lines = lines,
+           .meetings = meetings,
+           .skipped = passes.traces().skipped};
+    const auto& unreadable = lines.unreadable();
+    c.skipped.insert(c.skipped.end(), unreadable.begin(), unreadable.end());
+    to = said_of(c, made);
+  });
 }
 
 bool complete(const job::Job& job, const Findings& findings) {

@@ -24,6 +24,9 @@ struct Diagnosed {
   Findings findings;  // the worst first
 };
 
+// Takes the lines of the next pass, whatever the options say; `to` has to stay until then.
+void want(collect::Passes& passes, const Options& options, Diagnosed& to);
+// Reads them, if the options say so.
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
 // True if every process closed or was recovered, and no finding is an error (mismatches aside) or

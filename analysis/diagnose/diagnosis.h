@@ -32,9 +32,9 @@ struct Case {
   const job::Job& job;
   const read::Traces& traces;
   const Options& options;
-  collect::Lines lines{};                // empty if lines are not read
-  std::unique_ptr<Meetings> meetings{};  // null if lines are not read
-  std::vector<read::Skipped> skipped;    // files that are not looked at
+  const collect::Lines& lines;                 // empty if lines are not read
+  std::shared_ptr<const Meetings> meetings{};  // null if lines are not read
+  std::vector<read::Skipped> skipped{};        // files that are not looked at
   std::vector<Communicator> communicators{};
   std::vector<Agreement> agreements{};  // one per communicator
 };

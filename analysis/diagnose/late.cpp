@@ -72,9 +72,9 @@ void late(const Case& c, Findings& found) {
                       {"latest_at", Time{worst->realtime_ns}}});
     f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};
     f.steps = steps_in(*r.rank, *f.time, c.traces);
-    // No cost: ranks that wait may compute meanwhile, and one that lags more and more is late to each
-    // collective by all that it lags (tried: twice the truth). why/ tells it, where devices were
-    // followed.
+    // No cost: ranks that wait may compute meanwhile, and one that lags more and more is late to
+    // each collective by all that it lags (tried: twice the truth). why/ tells it, where devices
+    // were followed.
     f.communicator = worst->communicator;
     f.seq = worst->seq;
     f.between = {{worst->seq, worst->seq + 1}};

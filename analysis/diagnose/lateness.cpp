@@ -200,12 +200,10 @@ Lateness lateness_of(const Meetings& meetings, const HostClocks& clocks,
 
 void want_lateness(collect::Passes& passes, std::optional<Lateness>& to,
                    const ArrivalReader& reader) {
-  const auto meetings = std::make_shared<Meetings>(passes.job());
-  passes.want([meetings](const read::Process& rank,
-                         collect::Collectors& all) { meetings->collect(rank, all); },
-              [meetings, reader, &to](const collect::Lines&) {
-                to = lateness_of(*meetings, host_clocks(*meetings), reader);
-              });
+  const auto nothing = [](const read::Process&, collect::Collectors&) {};
+  passes.want(nothing, [meetings = want_meetings(passes), reader, &to](const collect::Lines&) {
+    to = lateness_of(*meetings, host_clocks(*meetings), reader);
+  });
 }
 
 }  // namespace tprof::diagnose

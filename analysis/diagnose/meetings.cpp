@@ -265,6 +265,16 @@ void Meetings::each(const std::function<void(const Meeting&)>& see) const {
   }
 }
 
+std::shared_ptr<const Meetings> want_meetings(collect::Passes& passes) {
+  return passes.shared<Meetings>([&] {
+    auto meetings = std::make_shared<Meetings>(passes.job());
+    passes.want([meetings](const read::Process& rank,
+                           collect::Collectors& all) { meetings->collect(rank, all); },
+                [](const collect::Lines&) {});
+    return meetings;
+  });
+}
+
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings) {
   collect::Lines::of_job(job, traces, [&](const read::Process& rank, collect::Collectors& all) {
     meetings.collect(rank, all);

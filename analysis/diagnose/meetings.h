@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "align/clocks.h"
-#include "collect/lines.h"
+#include "collect/passes.h"
 #include "job/hosts.h"
 
 namespace tprof::diagnose {
@@ -118,6 +118,9 @@ class Meetings {
   std::map<std::string, Table> tables_;
   std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;
 };
+
+// The meetings of the lines of the next pass, shared by all who want them.
+std::shared_ptr<const Meetings> want_meetings(collect::Passes& passes);
 
 // Fills `meetings` from the lines of all ranks. Files that can't be read are left out.
 void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& meetings);

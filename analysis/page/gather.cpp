@@ -101,7 +101,6 @@ report::Known known_of(const Gathered& g) {
 
 void gather(const job::Job& job, const read::Traces& traces,
             const std::function<void(std::size_t)>& progress, Gathered& g) {
-  g.said = diagnose::diagnose(job, traces, {.progress = progress});
   const job::Hosts hosts(job);
   const diagnose::ArrivalReader arrivals = {
       .clocks = [&](const diagnose::HostClocks& c) { g.clocks = c.clocks; },
@@ -130,6 +129,7 @@ void gather(const job::Job& job, const read::Traces& traces,
                                 .with_lines =
                                     [&](collect::Passes& passes, const stats::Summary& s) {
                                       stats::want_spectra(passes, g.spectra);
+                                      diagnose::want(passes, {}, g.said);
                                       why::want(passes, s.found, g.why);
                                     },
                                 .with_steps = choose_steps,

@@ -51,7 +51,7 @@ struct Gathered {
   bool on_device() const { return summary.lateness && summary.lateness->on_device; }
 };
 
-// Reads the lines twice: for the findings, and for the rest.
+// Reads the lines twice: for what needs no steps, and for the rest.
 void gather(const job::Job& job, const read::Traces& traces,
             const std::function<void(std::size_t)>& progress, Gathered& to);
 

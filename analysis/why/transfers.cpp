@@ -139,10 +139,10 @@ std::optional<std::int64_t> LastCame::at(const read::Process& rank, std::int64_t
 }
 
 void want_transfers(collect::Passes& passes, Transfers& to) {
-  const auto meetings = std::make_shared<Meetings>(passes.job());
-  passes.want([meetings](const read::Process& rank,
-                         collect::Collectors& all) { meetings->collect(rank, all); },
-              [meetings, &to](const collect::Lines&) { to = transfers_of(meetings); });
+  passes.want([](const read::Process&, collect::Collectors&) {},
+              [meetings = diagnose::want_meetings(passes), &to](const collect::Lines&) {
+                to = transfers_of(meetings);
+              });
 }
 
 }  // namespace tprof::why
