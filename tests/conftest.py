@@ -8,6 +8,7 @@ from lib import faults, needs
 from lib.build import LIBTPROF, STANDIN, TPROF
 from lib.cases import CASES, COMPARED, Pair, make_pair
 from lib.once import once
+from lib.real_loops import LOOPS, loop
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -77,6 +78,17 @@ def torch():
 def pair_of(torch, once_a_run):
     """name of a case -> its Pair; made when a test first asks for it."""
     return lambda name: once_a_run(name, lambda folder: make_pair(name, folder))
+
+
+@pytest.fixture(scope="session")
+def loop_of(torch, once_a_run):
+    """name of a training loop, or its arguments -> its Run"""
+
+    def run(*name):
+        arguments = LOOPS[name[0]][0] if len(name) == 1 and name[0] in LOOPS else name
+        return once_a_run(f"loop-{'-'.join(name)}", lambda folder: loop(folder, *arguments))
+
+    return run
 
 
 @pytest.fixture(scope="session", params=sorted(CASES))

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/budget_options.h"
 #include "cli/input.h"
 #include "export/time_axis.h"
 #include "live/rank_lines.h"
@@ -69,6 +70,7 @@ struct Options {
   bool kineto = false;
   bool inspector = false;
   bool mpi = false;
+  BudgetOptions budget;
 };
 
 // Converts the seconds of an option.
@@ -83,6 +85,7 @@ int replay(const Options& o);
 int summary(const Options& o);
 int check(const Options& o);
 int report_of(const Options& o);
+int budget(const Options& o);
 int doctor(const Options& o);
 int coverage(const Options& o);
 int recover(const Options& o);

@@ -61,8 +61,7 @@ std::vector<CommandRow> commands(Options& o) {
   const Option clock = {
       "--clock",
       &o.clock,
-      "several hosts on one axis by what their collectives prove (collective, the default: "
-      "where "
+      "several hosts on one axis by what their collectives prove (collective, the default: where "
       "these were timed on the device), or as their wall clocks were (realtime)",
       "WHAT",
       false,
@@ -142,8 +141,7 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         {"--with", &o.with,
          "a trace of another tool in Chrome's format, such as PyTorch's profiler's: a file, "
          "folder or pattern, beside the lanes of the rank that it says it is of, or RANK=FILE; may "
-         "be "
-         "repeated",
+         "be repeated",
          "FILE"},
         clock,
         run_id,
@@ -253,6 +251,7 @@ The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreada
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
         run_id,
         attempt}},
+      budget_row(o, run_id, attempt),
       {"top",
        "A running job's ranks, live in the terminal",
        R"(

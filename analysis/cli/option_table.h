@@ -39,4 +39,7 @@ struct CommandRow {
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.
 std::vector<CommandRow> commands(Options& o);
 
+// That of `tprof budget`.
+CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt);
+
 }  // namespace tprof::cli

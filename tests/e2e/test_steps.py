@@ -5,27 +5,10 @@ import collections
 import math
 
 import pytest
-from lib import formulas, launch
-from lib.build import LIBTPROF
+from lib import formulas
 from lib.layers import OPS, layers_of, rows_of
+from lib.real_loops import ACCUMULATED, LOOPS, STEPS, loop
 from lib.tool import told
-
-STEPS = 6
-ACCUMULATED = ("--accumulate", "4")
-LAST_ONLY = (*ACCUMULATED, "--no-sync")
-
-# case -> (arguments of loops.py, steps found per step of the loop, whether they are said to be whole)
-LOOPS = {
-    "fsdp2": (("fsdp2", "--clip"), 1, False),
-    "fsdp2-every-micro-batch": (("fsdp2", *ACCUMULATED, "--clip"), 4, False),
-    "fsdp2-last-only": (("fsdp2", *LAST_ONLY, "--eval-every", "2"), 1, True),
-    "fsdp1-evaluated": (("fsdp1", "--eval-every", "2", "--clip"), 1, False),
-    "ddp": (("ddp", "--eval-every", "2"), 1, False),
-    "ddp-every-micro-batch": (("ddp", *ACCUMULATED), 4, False),
-    "zero1": (("zero1", *ACCUMULATED), 1, True),
-    "zero3": (("zero3",), 1, True),
-    "zero3-every-micro-batch": (("zero3", *ACCUMULATED), 4, False),
-}
 
 
 def ranges_of(file, name):
@@ -41,19 +24,10 @@ def ranges_of(file, name):
     }
 
 
-def loop(folder, *arguments, ranges="pass "):
-    # The ranges have no name that is known for steps: they are the truth here, and no mark.
-    command = launch.without_agent("loops.py", 2, (*arguments, "--ranges", ranges))
-    run = launch.start(command, folder, NVTX_INJECTION64_PATH=str(LIBTPROF))
-    assert run.code == 0, run.stderr
-    assert run.lines() == [f"[rank {rank}] steps {STEPS}" for rank in range(2)]
-    return run
-
-
 @pytest.mark.parametrize("name", LOOPS)
-def test_steps_are_those_that_the_loop_made(name, torch, tmp_path):
-    arguments, of_each, whole = LOOPS[name]
-    run = loop(tmp_path, *arguments)
+def test_steps_are_those_that_the_loop_made(name, loop_of):
+    of_each, whole = LOOPS[name][1:]
+    run = loop_of(name)
     report = told("summary", run.traces, "--by", "step")[1]
     assert report["steps_found"] == "period", report["steps_unknown"]
     assert report["steps_whole"] is whole

@@ -1,0 +1,60 @@
+// What a job moved, against what it may move.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "budget/measured.h"
+#include "budget/model.h"
+
+namespace tprof::budget {
+
+// Of one rank and step.
+struct Limit {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string function{};  // empty: any
+  std::string dtype{};     // empty: any
+  Range calls{};
+  Range bytes{};
+};
+
+struct Budget {
+  std::vector<Limit> limits{};
+  bool others_fail = true;       // NCCL calls that no limit is of
+  std::optional<Model> model{};  // that the limits are of
+  std::int64_t nranks = 0;       // of the job that it was made from; 0: not known
+};
+
+Budget of_model(const Model& model);
+bool has_copies(const Budget& budget);
+
+// Takes what is there now for a budget, as it is on all ranks, with bytes up or down by a share.
+Budget of_run(const Measured& measured, double tolerance, std::int64_t nranks);
+
+struct Row {
+  std::vector<std::int64_t> ranks;
+  Limit limit;
+  bool has_limit = true;
+  Moved moved{};
+  std::vector<std::string> dtypes{};  // that were moved
+  bool within = true;
+};
+
+struct Small {
+  std::vector<std::int64_t> ranks;
+  Bucket bucket = Bucket::ALLREDUCE;
+  Moved moved;
+};
+
+struct Compared {
+  bool within = true;
+  std::vector<Row> rows;
+  std::vector<Small> small;            // norms, losses, barriers: no limit is of them
+  std::vector<std::string> sentences;  // what differences are made of, without full stop
+  std::vector<std::string> notes;
+};
+
+Compared compare(const Measured& measured, const Budget& budget);
+
+}  // namespace tprof::budget

@@ -1,0 +1,253 @@
+#include "budget/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "text/text.h"
+
+namespace tprof::budget {
+namespace {
+
+// All rows of a bucket on the same ranks.
+struct Whole {
+  Bucket bucket = Bucket::ALLGATHER;
+  bool within = true;
+  Range calls{0, 0};
+  Range bytes{0, 0};
+  Moved moved;
+  std::set<std::string> dtypes;    // that were moved
+  std::set<std::string> budgeted;  // that there are limits for
+  // On the same ranks, elements: in ALLREDUCE, and of gradients, in RESHARDING if there is any.
+  double all_reduced = 0;
+  double gradients = 0;
+};
+
+// Returns how many times as much it is, if that is a number of 2 to 64.
+std::optional<double> times(double more, const Range& of) {
+  const double k = of.least > 0 ? std::floor(more / of.least) : 0;
+  return k >= 2 && k <= 64 ? std::optional(k) : std::nullopt;
+}
+
+std::string more_or_less(const Whole& w) {
+  if (!w.bytes.holds(w.moved.bytes)) {
+    const bool more = w.moved.bytes > w.bytes.most;
+    const double by = more ? w.moved.bytes - w.bytes.most : w.bytes.least - w.moved.bytes;
+    return fmt::format("{} a step {} than expected",
+                       text::bytes(static_cast<std::uint64_t>(std::llround(by))),
+                       more ? "more" : "less");
+  }
+  const bool more = w.moved.calls > w.calls.most;
+  const double by = more ? w.moved.calls - w.calls.most : w.calls.least - w.moved.calls;
+  return fmt::format("{:.6g} calls a step {} than expected", by, more ? "more" : "fewer");
+}
+
+std::string wide(Bucket bucket, const std::string& is, const std::string& expected) {
+  const double ratio = size_of(is) / size_of(expected);
+  return fmt::format("{} moves {} where {} was expected: {:g} times the bytes", bucket_name(bucket),
+                     text::printable(is), text::printable(expected), ratio);
+}
+
+std::string elements(double n) {
+  return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
+}
+
+// A mistake that people make, as a change to the model. `apply` returns false if there is nothing
+// to change.
+struct Mistake {
+  bool (*apply)(Model& m, const Whole& w);
+  std::string (*say)(const Model& is, const Model& expected, Bucket bucket);
+};
+
+bool is_gradients(Bucket bucket) {
+  return bucket == Bucket::RESHARDING || bucket == Bucket::ALLREDUCE;
+}
+
+constexpr Mistake kMistakes[] = {
+    {[](Model& m, const Whole& w) {
+       if (w.bucket != Bucket::ALLGATHER && w.bucket != Bucket::H2D) return false;
+       m.reshard = !m.reshard;
+       return true;
+     },
+     [](const Model& is, const Model&, Bucket) -> std::string {
+       return is.reshard
+                  ? "each parameter is gathered twice in a step, for the forward and for the "
+                    "backward pass: reshard_after_forward is on"
+                  : "each parameter is gathered once in a step and kept for the backward pass: "
+                    "reshard_after_forward is off";
+     }},
+    {[](Model& m, const Whole& w) {
+       if (w.dtypes.size() != 1) return false;
+       const std::string& is = *w.dtypes.begin();
+       const double size = size_of(is_gradients(w.bucket) ? m.reduce_dtype : m.dtype);
+       if (size_of(is) == size || size_of(is) == 0) return false;
+       if (w.bucket != Bucket::RESHARDING) m.dtype = is;  // tensor parallelism's in ALLREDUCE
+       if (is_gradients(w.bucket)) m.reduce_dtype = is;
+       return true;
+     },
+     [](const Model& is, const Model& e, Bucket bucket) {
+       return is_gradients(bucket) ? wide(bucket, is.reduce_dtype, e.reduce_dtype)
+                                   : wide(bucket, is.dtype, e.dtype);
+     }},
+    {[](Model& m, const Whole& w) {
+       if (!is_gradients(w.bucket)) return false;
+       const double expected = reductions(m);
+       const auto k = times(w.moved.bytes, w.bytes);
+       if (m.micro_batches == 1 && !k) return false;
+       m.reductions = m.micro_batches == 1 ? *k : expected == m.micro_batches ? 1 : m.micro_batches;
+       return true;
+     },
+     [](const Model& is, const Model& e, Bucket) {
+       if (is.reductions < reductions(e)) {
+         return std::string("gradients are reduced once in a step, not in each micro-batch");
+       }
+       return fmt::format(
+           "gradients are reduced {:g} times in a step{} instead of {}: no_sync(), or "
+           "set_requires_gradient_sync(False), is missing",
+           is.reductions, is.reductions == is.micro_batches ? ", in each micro-batch," : "",
+           reductions(e) == 1 ? "once" : fmt::format("{:g} times", reductions(e)));
+     }},
+    {[](Model& m, const Whole& w) {
+       if (w.bucket != Bucket::ALLGATHER) return false;
+       const auto k = times(w.moved.calls, w.calls);
+       if (!k || *k * w.calls.least != w.moved.calls || m.micro_batches != 1) return false;
+       m.micro_batches = *k;
+       return true;
+     },
+     [](const Model& is, const Model&, Bucket) {
+       return fmt::format(
+           "parameters are gathered for {:g} micro-batches in a step, where one was "
+           "expected (--micro-batches)",
+           is.micro_batches);
+     }},
+    {[](Model& m, const Whole& w) {
+       const bool gathers = std::ranges::any_of(m.ways, [](Way way) {
+         return way == Way::fsdp || way == Way::hsdp || way == Way::zero3;
+       });
+       const bool instead = w.bucket == Bucket::ALLREDUCE || w.moved.calls == 0;
+       if (!gathers || !instead || w.all_reduced < m.params) return false;
+       m.all_reduced = true;
+       return true;
+     },
+     [](const Model&, const Model&, Bucket) -> std::string {
+       return "gradients are reduced whole on every rank (ALLREDUCE), where each rank should get "
+              "its shard (RESHARDING): NO_SHARD, DDP, or reduce_scatter: false";
+     }},
+    {[](Model& m, const Whole& w) {
+       const double params = w.gradients / reductions(m);
+       if (params == m.params || params <= m.params / 2 || params >= m.params * 2) return false;
+       m.params = params;
+       return true;
+     },
+     [](const Model& is, const Model& e, Bucket) {
+       return fmt::format(
+           "gradients of {} elements are reduced, where --params says {}: there are "
+           "others, or frozen ones, or FSDP2's shards are padded by rows (--tolerance)",
+           elements(is.params), elements(e.params));
+     }},
+};
+
+bool fits(const Whole& w, const Model& model) {
+  for (const Expected& e : expected(model)) {
+    if (e.bucket == w.bucket) return e.calls.holds(w.moved.calls) && e.bytes.holds(w.moved.bytes);
+  }
+  return false;
+}
+
+// Returns the smallest set of mistakes that makes exactly what was moved; empty if there is none.
+std::vector<std::string> mistakes(const Whole& w, const Model& model) {
+  constexpr unsigned kAll = 1U << std::size(kMistakes);
+  for (int size = 1; size <= 3; ++size) {
+    for (unsigned set = 1; set < kAll; ++set) {
+      if (std::popcount(set) != size) continue;
+      Model changed = model;
+      std::vector<std::string> said;
+      bool all = true;
+      for (std::size_t i = 0; i < std::size(kMistakes) && all; ++i) {
+        if ((set >> i & 1U) == 0) continue;
+        const Model before = changed;
+        all = kMistakes[i].apply(changed, w);
+        if (all) said.push_back(kMistakes[i].say(changed, before, w.bucket));
+      }
+      if (all && fits(w, changed)) return said;
+    }
+  }
+  return {};
+}
+
+// What the numbers alone say, where no model is known.
+std::vector<std::string> from_ratios(const Whole& w) {
+  if (w.dtypes.size() == 1 && w.budgeted.size() == 1 && w.calls.holds(w.moved.calls)) {
+    const std::string& is = *w.dtypes.begin();
+    const std::string& expected = *w.budgeted.begin();
+    const double ratio = size_of(is) / size_of(expected);
+    if (ratio != 1 && (w.bytes * ratio).holds(w.moved.bytes)) {
+      return {wide(w.bucket, is, expected)};
+    }
+  }
+  const double calls = w.moved.calls;
+  const bool twice = calls == 2 * w.calls.most || calls == 2 * w.calls.most - 1;
+  if (w.bucket == Bucket::ALLGATHER && twice && w.moved.bytes <= 2 * w.bytes.most) {
+    return {
+        calls == 2 * w.calls.most
+            ? "each unit is gathered twice as often as in the budget: reshard_after_forward?"
+            : "each unit but one (the root) is gathered twice as often as in the budget, for the "
+              "backward pass too: reshard_after_forward is on"};
+  }
+  const auto k = times(calls, w.calls);
+  if (k && (w.calls * *k).holds(calls) && (w.bytes * *k).holds(w.moved.bytes)) {
+    return {fmt::format(
+        "{} makes the same calls {:g} times{}", bucket_name(w.bucket), *k,
+        is_gradients(w.bucket) ? ": in each micro-batch, where no_sync() is missing?" : "")};
+  }
+  return {};
+}
+
+std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
+  std::vector<std::string> said = budget.model ? mistakes(w, *budget.model) : from_ratios(w);
+  if (!said.empty()) return said;
+  const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
+  if (w.bucket == Bucket::BROADCAST) {
+    return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
+  }
+  return {how + ", and no known mistake explains it"};
+}
+
+}  // namespace
+
+std::vector<std::string> explain(const std::vector<Row>& rows, const Budget& budget) {
+  std::map<std::pair<std::vector<std::int64_t>, Bucket>, Whole> wholes;
+  for (const Row& row : rows) {
+    Whole& w = wholes[{row.ranks, row.limit.bucket}];
+    w.bucket = row.limit.bucket;
+    w.within = w.within && row.within;
+    w.moved += row.moved;
+    w.dtypes.insert(row.dtypes.begin(), row.dtypes.end());
+    if (!row.has_limit) continue;
+    w.calls = w.calls + row.limit.calls;
+    w.bytes = w.bytes + row.limit.bytes;
+    if (!row.limit.dtype.empty()) w.budgeted.insert(row.limit.dtype);
+  }
+  std::vector<std::string> all;
+  for (auto& [key, whole] : wholes) {
+    if (whole.within) continue;
+    const auto in = [&wholes, &ranks = key.first](Bucket bucket) {
+      const auto found = wholes.find({ranks, bucket});
+      return found == wholes.end() ? 0 : found->second.moved.elements;
+    };
+    whole.all_reduced = in(Bucket::ALLREDUCE);
+    whole.gradients = in(Bucket::RESHARDING);
+    if (whole.gradients == 0) whole.gradients = whole.all_reduced;
+    for (std::string& said : what_is(whole, budget)) {
+      if (std::ranges::find(all, said) == all.end()) all.push_back(std::move(said));
+    }
+  }
+  return all;
+}
+
+}  // namespace tprof::budget

@@ -1,0 +1,123 @@
+#include "budget/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "read/error.h"
+#include "report/json.h"
+
+namespace tprof::budget {
+namespace {
+
+using report::Json;
+
+// A misspelt key must not be a limit that is never looked at.
+void only_keys(const Json& o, const std::set<std::string>& known, const std::string& where) {
+  if (!o.is_object()) throw std::invalid_argument(where + ": expected an object");
+  for (const auto& [key, value] : o.items()) {
+    if (!known.contains(key))
+      throw std::invalid_argument(fmt::format("{}: unknown key '{}'", where, key));
+  }
+}
+
+Range range_of(const Json& row, const char* key, const std::string& where) {
+  Range range;
+  if (!row.contains(key)) return range;
+  only_keys(row[key], {"min", "max"}, where + "." + key);
+  for (const auto& [name, to] : {std::pair("min", &range.least), std::pair("max", &range.most)}) {
+    if (!row[key].contains(name)) continue;
+    const Json& n = row[key][name];
+    if (!n.is_number() || n < 0) {
+      throw std::invalid_argument(
+          fmt::format("{}.{}.{}: expected a number of 0 or more", where, key, name));
+    }
+    *to = n.get<double>();
+  }
+  return range;
+}
+
+std::string text_of(const Json& o, const char* key, const std::string& where) {
+  if (!o.contains(key)) return "";
+  if (o[key].is_string()) return o[key].get<std::string>();
+  throw std::invalid_argument(where + "." + key + ": expected a string");
+}
+
+Limit limit_of(const Json& row, const std::string& where) {
+  only_keys(row, {"bucket", "function", "dtype", "calls_per_step", "bytes_per_step"}, where);
+  const std::string name = text_of(row, "bucket", where);
+  const auto* bucket = std::ranges::find(kBuckets, name, &BucketInfo::name);
+  if (bucket == std::end(kBuckets)) {
+    throw std::invalid_argument(where + ".bucket: expected a bucket such as ALLGATHER");
+  }
+  return {static_cast<Bucket>(bucket - kBuckets), text_of(row, "function", where),
+          text_of(row, "dtype", where), range_of(row, "calls_per_step", where),
+          range_of(row, "bytes_per_step", where)};
+}
+
+Json json_of(const Range& range) {
+  const auto whole = [](double n) { return n == std::floor(n) ? Json(std::llround(n)) : Json(n); };
+  Json json = Json::object();
+  if (range.least != 0) json["min"] = whole(range.least);
+  if (!std::isinf(range.most)) json["max"] = whole(range.most);
+  return json;
+}
+
+}  // namespace
+
+Budget read_file(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) throw read::BadInput(file, std::strerror(errno));
+  try {
+    const Json all = Json::parse(in);
+    only_keys(all, {"schema", "nranks", "others", "rows"}, "budget");
+    if (text_of(all, "schema", "budget") != kFileSchema) {
+      throw std::invalid_argument(fmt::format("expected schema {}", kFileSchema));
+    }
+    const std::string others = text_of(all, "others", "budget");
+    if (!others.empty() && others != "allow" && others != "fail") {
+      throw std::invalid_argument("budget.others: expected allow or fail");
+    }
+    Budget budget{.others_fail = others == "fail"};
+    if (all.contains("nranks")) {
+      if (!all["nranks"].is_number_unsigned()) {
+        throw std::invalid_argument("budget.nranks: expected a whole number of ranks");
+      }
+      budget.nranks = all["nranks"].get<std::int64_t>();
+    }
+    const Json rows = all.value("rows", Json());
+    if (!rows.is_array() || rows.empty()) throw std::invalid_argument("budget.rows: expected rows");
+    for (const Json& row : rows) {
+      budget.limits.push_back(limit_of(row, fmt::format("rows[{}]", budget.limits.size())));
+    }
+    return budget;
+  } catch (const std::exception& e) {
+    throw read::BadInput(file, e.what());
+  }
+}
+
+void write_file(const Budget& budget, const std::filesystem::path& file) {
+  Json rows = Json::array();
+  for (const Limit& limit : budget.limits) {
+    rows.push_back({{"bucket", bucket_name(limit.bucket)},
+                    {"function", limit.function},
+                    {"dtype", limit.dtype},
+                    {"calls_per_step", json_of(limit.calls)},
+                    {"bytes_per_step", json_of(limit.bytes)}});
+  }
+  const Json all = {
+      {"schema", kFileSchema}, {"nranks", budget.nranks}, {"others", "fail"}, {"rows", rows}};
+  std::FILE* out = std::fopen(file.c_str(), "wxe");
+  if (out == nullptr) throw read::BadInput(file, std::strerror(errno));
+  const std::string text = all.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  if (std::fclose(out) != 0 || !written) throw read::BadInput(file, std::strerror(errno));
+}
+
+}  // namespace tprof::budget

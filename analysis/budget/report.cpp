@@ -1,0 +1,159 @@
+#include "budget/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/section.h"
+#include "text/text.h"
+
+namespace tprof::budget {
+namespace {
+
+using report::Column;
+using report::Json;
+using report::Unit;
+
+constexpr std::size_t kMostRows = 100;
+
+std::string number(double n) {
+  return n == std::floor(n) ? text::thousands(static_cast<std::uint64_t>(n))
+                            : fmt::format("{:.2f}", n);
+}
+
+std::string size(double n) {
+  return text::bytes(static_cast<std::uint64_t>(std::llround(n)));
+}
+
+std::string range(const Range& r, std::string (*show)(double)) {
+  if (std::isinf(r.most)) return r.least == 0 ? "any" : show(r.least) + " or more";
+  if (r.least == r.most || show(r.least) == show(r.most)) return show(r.most);
+  return r.least == 0 ? "at most " + show(r.most) : show(r.least) + " to " + show(r.most);
+}
+
+std::string difference(const Row& row) {
+  const Range& r = row.limit.bytes;
+  if (!row.has_limit && row.within) return "";
+  if (r.holds(row.moved.bytes)) return "";
+  return row.moved.bytes > r.most ? "+" + size(row.moved.bytes - r.most)
+                                  : "-" + size(r.least - row.moved.bytes);
+}
+
+Json exact(double n) {
+  if (std::isinf(n)) return {};
+  return n == std::floor(n) ? Json(std::llround(n)) : Json(n);
+}
+
+Json exact(const Row& row, const Range& r) {
+  if (!row.has_limit && row.within) return {};
+  return {{"min", exact(r.least)}, {"max", exact(r.most)}};
+}
+
+std::string verdict(const Row& row) {
+  if (row.within) return "";
+  const bool more =
+      row.moved.bytes > row.limit.bytes.most ||
+      (row.limit.bytes.holds(row.moved.bytes) && row.moved.calls > row.limit.calls.most);
+  return more ? "over" : "under";
+}
+
+template <typename R>
+Column<R> ranks_column(bool show) {
+  return {show ? "ranks" : nullptr, nullptr, Unit::text,
+          [](const R& r) { return text::ranges(r.ranks); }, report::Show::label};
+}
+
+std::vector<Column<Row>> columns(bool several) {
+  const auto named = [](const std::string& text) { return report::or_unknown(text); };
+  const auto expected = [](const Row& r, const Range& limit, std::string (*show)(double)) {
+    return !r.has_limit && r.within ? std::string("-") : range(limit, show);
+  };
+  return {
+      ranks_column<Row>(several),
+      {nullptr, "ranks", Unit::text, [](const Row& r) { return Json(r.ranks); }},
+      {"bucket", "bucket", Unit::text,
+       [](const Row& r) { return std::string(bucket_name(r.limit.bucket)); }},
+      {"function", "function", Unit::name, [=](const Row& r) { return named(r.limit.function); },
+       report::Show::if_any},
+      {"dtype", nullptr, Unit::text,
+       [](const Row& r) { return fmt::format("{}", fmt::join(r.dtypes, " ")); }},
+      {nullptr, "dtypes", Unit::text, [](const Row& r) { return Json(r.dtypes); }},
+      {"calls", nullptr, Unit::right_text, [](const Row& r) { return number(r.moved.calls); }},
+      {"expected", nullptr, Unit::right_text,
+       [=](const Row& r) { return expected(r, r.limit.calls, number); }},
+      {"bytes", nullptr, Unit::right_text, [](const Row& r) { return size(r.moved.bytes); }},
+      {"expected", nullptr, Unit::right_text,
+       [=](const Row& r) { return expected(r, r.limit.bytes, size); }},
+      {"difference", nullptr, Unit::right_text, [](const Row& r) { return difference(r); }},
+      {"", nullptr, Unit::text, [](const Row& r) { return verdict(r); }, report::Show::if_any},
+      {nullptr, "calls", Unit::number, [](const Row& r) { return exact(r.moved.calls); }},
+      {nullptr, "bytes", Unit::number, [](const Row& r) { return exact(r.moved.bytes); }},
+      {nullptr, "elements", Unit::number, [](const Row& r) { return exact(r.moved.elements); }},
+      {nullptr, "calls_per_step", Unit::text, [](const Row& r) { return exact(r, r.limit.calls); }},
+      {nullptr, "bytes_per_step", Unit::text, [](const Row& r) { return exact(r, r.limit.bytes); }},
+      {nullptr, "within", Unit::text, [](const Row& r) { return Json(r.within); }},
+  };
+}
+
+const char* from(const Measured& m) {
+  return m.from == Measured::From::step_lines ? "step lines"
+         : m.from == Measured::From::lines    ? "event lines"
+                                              : "ledgers";
+}
+
+std::string apart(const std::vector<std::int64_t>& ranks, bool several,
+                  const std::vector<Small>& small) {
+  std::string list;
+  for (const Small& s : small) {
+    if (s.ranks != ranks) continue;
+    list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", number(s.moved.calls),
+                        bucket_name(s.bucket));
+  }
+  if (list.empty()) return "";
+  return fmt::format("Small calls (norms, losses, barriers) are apart{}: {}.\n",
+                     several ? ", on " + text::ranges(ranks) : "", list);
+}
+
+std::string sentence(const std::string& text) {
+  std::string s = text::printable(text);
+  if (s[0] >= 'a' && s[0] <= 'z') s[0] = static_cast<char>(s[0] - 'a' + 'A');
+  return s.ends_with('?') ? s + "\n" : s + ".\n";
+}
+
+}  // namespace
+
+std::string to_text(const job::Job& job, const Measured& m, const Compared& c) {
+  const bool several = m.groups.size() > 1;
+  std::string out = fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
+                                job.ranks.size() == 1 ? "rank" : "ranks", text::ranges(job.ranks),
+                                text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
+  out += report::table_text(columns(several), c.rows, kMostRows, " rows") + "\n";
+  for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
+  for (const std::string& note : c.notes) out += sentence(note);
+  for (const std::string& said : c.sentences) out += sentence(said);
+  return out + (c.within ? "Within the budget.\n" : "Not within the budget.\n");
+}
+
+std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
+  Json small = Json::array();
+  for (const Small& s : c.small) {
+    small.push_back({{"ranks", s.ranks},
+                     {"bucket", bucket_name(s.bucket)},
+                     {"calls", s.moved.calls},
+                     {"bytes", s.moved.bytes}});
+  }
+  const Json all = {{"schema", "tprof-budget-report/1"},
+                    {"run_id", job.run_id.empty() ? Json() : Json(job.run_id)},
+                    {"ranks", job.ranks},
+                    {"within", c.within},
+                    {"from", from(m)},
+                    {"steps", m.steps},
+                    {"rows", report::table_json(columns(false), c.rows)},
+                    {"small", small},
+                    {"explained_by", c.sentences},
+                    {"notes", c.notes}};
+  return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tprof::budget

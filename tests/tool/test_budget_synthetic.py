@@ -1,0 +1,122 @@
+"""`tprof budget` on synthetic jobs with and without a mistake, on files without lines, and on bad usage."""
+
+import json
+
+import pytest
+from generator import causes, rank_files
+from lib.tool import told, tprof
+
+RANKS = 8
+
+
+def job(folder, layout, cause=None, seed=1, steps=4, ranks=RANKS):
+    """Writes a job, and returns what its program does when it makes no mistake."""
+    made = causes.case(layout, ranks, cause, seed, steps)
+    rank_files.write(made, folder, seed)
+    model = causes.healthy(layout, ranks, seed, steps).model
+    return model.__class__(**(vars(model) | causes.WITHOUT.get(cause, {})))
+
+
+def options_of(model, kind, params=None):
+    """Here no unit is the root of the others: it is as large as a layer."""
+    more = [] if model.reshard_after_forward else ["--no-reshard-after-forward"]
+    accumulate = "every" if model.reduce_each_micro_batch else "no_sync"
+    return ["--model", kind, "--params", model.layers * model.params, "--layers", model.layers - 1, "--micro-batches",
+            model.micro_batches, "--accumulate", accumulate, *more]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("layout", "kind"), [("fsdp", "fsdp"), ("hsdp", "hsdp"), ("zero3_offload", "zero3")])
+def test_a_healthy_job_is_within(layout, kind, seed, tmp_path):
+    ranks = 16 if layout == "hsdp" else RANKS
+    model = job(tmp_path / "job", layout, None, seed, ranks=ranks)
+    more = ["--offload"] if layout.endswith("offload") else []
+    code, report = told("budget", tmp_path / "job", *options_of(model, kind), *more)
+    assert code == 0, report
+    assert report["from"] in ("event lines", "step lines") and report["steps"] == 4
+    gathers = next(row for row in report["rows"] if row["bucket"] == "ALLGATHER")
+    passes = (2 if model.reshard_after_forward else 1) * model.micro_batches
+    assert gathers["calls"] == passes * model.layers
+
+
+def test_tensor_parallelism_and_fsdp_together(tmp_path):
+    model = job(tmp_path / "job", "fsdp_tp")
+    options = [*options_of(model, "fsdp+tp"), "--tokens", 4_000_000, "--hidden", 1]
+    # The formula has all-reduces of as many layers as there are units beside the root.
+    options[options.index("--layers") + 1] = model.layers
+    code, report = told("budget", tmp_path / "job", *options)
+    reduced = next(row for row in report["rows"] if row["bucket"] == "ALLREDUCE")
+    assert reduced["within"] and reduced["calls"] == 4 * model.layers * model.micro_batches
+    assert code == 1  # the root's calls are not made
+
+
+@pytest.mark.parametrize(
+    ("cause", "part"),
+    [
+        ("gather_twice", "each parameter is gathered twice in a step"),
+        ("reduce_each_micro_batch", "gradients are reduced 4 times in a step, in each micro-batch, instead of once"),
+        ("fp32", "ALLGATHER moves float32 where bfloat16 was expected: 2 times the bytes"),
+    ],
+)
+def test_what_is_planted_is_named_and_nothing_else(cause, part, tmp_path):
+    model = job(tmp_path / "job", "fsdp", cause)
+    code, report = told("budget", tmp_path / "job", *options_of(model, "fsdp"))
+    assert code == 1
+    (said,) = report["explained_by"]
+    assert said.startswith(part)
+
+
+def without_lines(folder):
+    """Leaves what is there if nobody wants event lines, nor steps."""
+    for file in folder.iterdir():
+        lines = [json.loads(line.rstrip(",")) for line in file.read_text().splitlines()[1:-1]]
+        kept = [line for line in lines if line["ph"] == "M" and line["name"] != "tprof_step"]
+        for line in kept:
+            if line["name"] == "tprof_header":
+                line["args"]["config"] = {"TPROF_EVENTS": "off"}
+        file.write_text("[\n" + ",\n".join(json.dumps(line, separators=(",", ":")) for line in kept) + "\n]\n")
+
+
+def test_steps_by_hand_where_the_ledger_is_all_there_is(tmp_path):
+    folder = tmp_path / "job"
+    model = job(folder, "fsdp")
+    without_lines(folder)
+    options = options_of(model, "fsdp")
+    done = tprof("budget", folder, *options)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tprof: no steps are known: ") and line.endswith("--steps N says how many the job made")
+    code, report = told("budget", folder, *options, "--steps", 4)
+    assert (code, report["from"], report["steps"]) == (0, "ledgers", 4)
+    assert any("whole run divided by 4 steps" in note for note in report["notes"])
+    assert told("budget", folder, *options, "--steps", 2)[0] == 1
+
+
+def test_the_sizes_of_other_numbers_of_steps_compare(tmp_path):
+    job(tmp_path / "short", "fsdp", steps=3)
+    job(tmp_path / "long", "fsdp", steps=6)
+    file = tmp_path / "budget.json"
+    assert tprof("budget", tmp_path / "short", "--write", file).returncode == 0
+    done = tprof("budget", tmp_path / "long", "--budget", file)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ((), "expected one of --model, --budget FILE and --write FILE"),
+        (("--model", "fsdp", "--budget", "x"), "expected one of"),
+        (("--model", "fsdp3", "--params", "1e9"), "--model: expected ddp, zero1"),
+        (("--model", "fsdp"), "--params: --model fsdp needs it"),
+        (("--model", "tp", "--layers", "4", "--hidden", "8"), "--tokens: --model tp needs it"),
+        (("--model", "ddp", "--params", "1e9", "--dtype", "bf17"), "--dtype: expected a type"),
+        (("--model", "ddp", "--params", "1e9", "--accumulate", "once"), "--accumulate: once not in"),
+        (("--model", "fsdp", "--params", "5", "--root-params", "6"), "--root-params: more than --params"),
+        (("--budget", "/nowhere/budget.json"), "/nowhere/budget.json: No such file"),
+    ],
+)
+def test_bad_usage_is_one_line(options, part, tmp_path):
+    done = tprof("budget", tmp_path, *options)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert part in line

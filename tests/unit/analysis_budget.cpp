@@ -1,0 +1,331 @@
+// What models should move, by numbers that were computed by hand or counted by PyTorch's own tests,
+// and what differences are said to be made of.
+#include <algorithm>
+#include <sstream>
+
+#include "analysis_traces.h"
+#include "budget/compare.h"
+#include "budget/file.h"
+#include "catch2.h"
+#include "read/error.h"
+
+using namespace tprof;
+using namespace tprof::budget;
+
+namespace {
+
+// The transformer of PyTorch's tests: 2 layers of 3,216 parameters, and 416 outside of them.
+Model toy(Way way) {
+  return {.ways = {way},
+          .params = 6848,
+          .root_params = 416,
+          .layers = 2,
+          .dtype = "float32",
+          .reduce_dtype = "float32",
+          .shards = 2};
+}
+
+Expected of(const Model& model, Bucket bucket) {
+  for (const Expected& e : expected(model)) {
+    if (e.bucket == bucket) return e;
+  }
+  return {bucket, {0, 0}, {0, 0}};
+}
+
+Key key(Bucket bucket, const std::string& dtype = "float32", bool small = false) {
+  return {bucket, "nccl", dtype, 2, small ? 2 : 20};
+}
+
+Compared compared(const Model& model, const Figures& figures) {
+  const Measured measured{.from = Measured::From::lines, .steps = 4, .groups = {{{0, 1}, figures}}};
+  return compare(measured, of_model(model));
+}
+
+// The only sentence about figures that are not within.
+std::string why(const Model& model, const Figures& figures) {
+  const Compared c = compared(model, figures);
+  REQUIRE_FALSE(c.within);
+  std::string all;
+  for (const std::string& s : c.sentences) all += s + "\n";
+  CAPTURE(all);
+  REQUIRE(c.sentences.size() == 1);
+  return c.sentences[0];
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// What FSDP moves for toy(): 5 gathers of 2 x 3,216 twice and 416 once, 3 reduce-scatters.
+Figures fsdp_figures() {
+  return {{key(Bucket::ALLGATHER), {5, 13280 * 4, 13280}},
+          {key(Bucket::RESHARDING), {3, 6848 * 4, 6848}}};
+}
+
+}  // namespace
+
+TEST_CASE("FSDP gathers each layer twice and its root once", "[budget]") {
+  const Expected gathers = of(toy(Way::fsdp), Bucket::ALLGATHER);
+  CHECK(gathers.calls.least == 5);
+  CHECK(gathers.calls.most == 6);  // the root again
+  CHECK(gathers.bytes.least == 13280 * 4);
+  CHECK(gathers.bytes.most >= 2 * 6848 * 4);
+  CHECK(gathers.bytes.most <= (2 * 6848 + 96) * 4);  // 16 parameters in each of 3 units, twice
+  const Expected scatters = of(toy(Way::fsdp), Bucket::RESHARDING);
+  CHECK(scatters.calls.least == 3);
+  CHECK(scatters.calls.most == 3);
+  CHECK(scatters.bytes.least == 6848 * 4);
+
+  Model kept = toy(Way::fsdp);
+  kept.reshard = false;
+  kept.dtype = "bfloat16";
+  CHECK(of(kept, Bucket::ALLGATHER).calls.least == 3);
+  CHECK(of(kept, Bucket::ALLGATHER).calls.most == 3);
+  CHECK(of(kept, Bucket::ALLGATHER).bytes.least == 6848 * 2);
+  CHECK(of(kept, Bucket::RESHARDING).bytes.least == 6848 * 4);
+}
+
+TEST_CASE("FSDP2's shards of GPT-2 are padded by rows, which a tolerance allows for", "[budget]") {
+  // 50,257 x 768 tokens in 8 shards: 7 rows more.
+  Model model = toy(Way::fsdp);
+  model.params = 124439808;
+  model.root_params = 39385344;
+  model.layers = 12;
+  model.shards = 8;
+  const double gathered = 26187456.0 * 8 * 4;
+  const double scattered = 15555648.0 * 8 * 4;
+  CHECK(of(model, Bucket::ALLGATHER).calls.holds(25));
+  CHECK(of(model, Bucket::ALLGATHER).bytes.holds(gathered));
+  CHECK_FALSE(of(model, Bucket::RESHARDING).bytes.holds(scattered));
+  model.tolerance = 0.0001;
+  CHECK(of(model, Bucket::RESHARDING).bytes.holds(scattered));
+}
+
+TEST_CASE("micro-batches gather each, and reduce once or each", "[budget]") {
+  Model model = toy(Way::fsdp);
+  model.micro_batches = 4;
+  CHECK(of(model, Bucket::ALLGATHER).calls.least == 20);
+  CHECK(of(model, Bucket::ALLGATHER).bytes.least == 4 * 13280 * 4);
+  CHECK(of(model, Bucket::RESHARDING).calls.most == 3);
+  model.accumulate = Accumulate::every;
+  CHECK(of(model, Bucket::RESHARDING).calls.least == 12);
+  CHECK(of(model, Bucket::RESHARDING).bytes.least == 4 * 6848 * 4);
+  // DeepSpeed reduces after each micro-batch but with ZeRO-1.
+  for (const auto& [way, times] : {std::pair(Way::zero1, 1), {Way::zero2, 4}}) {
+    model.ways = {way};
+    model.accumulate = Accumulate::by_way;
+    CHECK(of(model, Bucket::ALLREDUCE).bytes.least == times * 6848 * 4);
+    CHECK(of(model, Bucket::ALLGATHER).bytes.least == 6848 * 4);
+  }
+  model.ways = {Way::zero3};
+  CHECK(of(model, Bucket::RESHARDING).bytes.least == 4 * 6848 * 4);
+  CHECK(of(model, Bucket::ALLGATHER).bytes.holds(4 * 2 * 6848 * 4));
+  CHECK(of(model, Bucket::ALLGATHER).bytes.holds(6848 * 4));
+}
+
+TEST_CASE("replicas, offloaded shards and tensor parallelism", "[budget]") {
+  const Expected replicas = of(toy(Way::hsdp), Bucket::ALLREDUCE);
+  CHECK(replicas.calls.least == 3);
+  CHECK(replicas.calls.most == 3);
+  CHECK(replicas.bytes.least == 6848 / 2 * 4);
+
+  Model offloaded = toy(Way::fsdp);
+  offloaded.offload = true;
+  CHECK(of(offloaded, Bucket::H2D).bytes.least == 13280 / 2 * 4);
+  CHECK(of(offloaded, Bucket::D2H).bytes.least == 6848 / 2 * 4);
+  CHECK(of(offloaded, Bucket::D2H).bytes.most < 6848 / 2 * 4 + 200);
+
+  // Megatron: 2 all-reduces of 2 x 1,024 tokens of 3,072 in each of 72 layers and both passes.
+  Model megatron{.ways = {Way::tp},
+                 .layers = 72,
+                 .dtype = "float16",
+                 .reduce_dtype = "float16",
+                 .tokens = 2048,
+                 .hidden = 3072};
+  CHECK(of(megatron, Bucket::ALLREDUCE).calls.least == 288);
+  CHECK(of(megatron, Bucket::ALLREDUCE).calls.most == 288);
+  CHECK(of(megatron, Bucket::ALLREDUCE).bytes.most == 3623878656.0);
+
+  Model ddp = toy(Way::ddp);
+  CHECK(of(ddp, Bucket::ALLREDUCE).bytes.most == 6848 * 4);
+  ddp.ways.push_back(Way::tp);
+  ddp.tokens = 16;
+  ddp.hidden = 64;
+  CHECK(of(ddp, Bucket::ALLREDUCE).bytes.most == 6848 * 4 + 8 * 1024 * 4);
+}
+
+TEST_CASE("what a model should move is within, and a norm is apart", "[budget]") {
+  Figures figures = fsdp_figures();
+  figures[key(Bucket::ALLREDUCE, "float32", true)] = {1, 4, 1};
+  figures[key(Bucket::H2D, "byte")] = {1, 4096, 4096};
+  const Compared c = compared(toy(Way::fsdp), figures);
+  CHECK(c.within);
+  CHECK(c.sentences.empty());
+  REQUIRE(c.small.size() == 1);
+  CHECK(c.small[0].bucket == Bucket::ALLREDUCE);
+  figures[key(Bucket::ALLTOALL)] = {1, 4096, 1024};
+  CHECK(has(why(toy(Way::fsdp), figures), "no known mistake explains it"));
+}
+
+TEST_CASE("setup in a ledger is no difference, and ncclReduce is as good for ZeRO-2", "[budget]") {
+  Figures figures = fsdp_figures();
+  figures[key(Bucket::BROADCAST)] = {2, 6848 * 4, 6848};
+  const Measured ledgers{.from = Measured::From::ledger, .steps = 4, .groups = {{{0}, figures}}};
+  CHECK(compare(ledgers, of_model(toy(Way::fsdp))).within);
+  CHECK_FALSE(compared(toy(Way::fsdp), figures).within);
+
+  Figures owners = {{key(Bucket::REDUCE), {2, 6848 * 4, 6848}},
+                    {key(Bucket::ALLGATHER), {1, 6848 * 4, 6848}}};
+  CHECK(compared(toy(Way::zero2), owners).within);
+  CHECK_FALSE(compared(toy(Way::zero3), owners).within);
+}
+
+TEST_CASE("known mistakes are named where they account for all of it", "[budget]") {
+  Model model = toy(Way::fsdp);
+  model.reshard = false;
+  CHECK(has(why(model, fsdp_figures()), "gathered twice"));
+
+  Figures kept = fsdp_figures();
+  kept[key(Bucket::ALLGATHER)] = {3, 6848 * 4, 6848};
+  CHECK(has(why(toy(Way::fsdp), kept), "gathered once"));
+
+  Figures more = fsdp_figures();
+  more[key(Bucket::ALLGATHER)] = {20, 4 * 13280 * 4, 4 * 13280};
+  more[key(Bucket::RESHARDING)] = {12, 4 * 6848 * 4, 4 * 6848};
+  model = toy(Way::fsdp);
+  model.micro_batches = 4;
+  CHECK(has(why(model, more), "reduced 4 times in a step, in each micro-batch, instead of once"));
+
+  model = toy(Way::fsdp);
+  model.reduce_dtype = "bfloat16";
+  CHECK(why(model, fsdp_figures()) ==
+        "RESHARDING moves float32 where bfloat16 was expected: 2 times the bytes");
+
+  const Figures reduced = {{key(Bucket::ALLREDUCE), {3, 6848 * 4, 6848}}};
+  CHECK(has(why(toy(Way::fsdp), reduced), "NO_SHARD"));
+
+  model = toy(Way::fsdp);
+  model.params = 7000;
+  CHECK(
+      has(why(model, fsdp_figures()), "of 6,848 elements are reduced, where --params says 7,000"));
+
+  Figures buffers = fsdp_figures();
+  buffers[key(Bucket::BROADCAST)] = {2, 4096, 1024};
+  CHECK(has(why(toy(Way::fsdp), buffers), "broadcast_buffers"));
+
+  Figures odd = fsdp_figures();
+  odd[key(Bucket::RESHARDING)] = {4, 6848 * 4 + 4000, 7848};
+  CHECK(has(why(toy(Way::fsdp), odd), "no known mistake explains it"));
+}
+
+TEST_CASE("two mistakes in one bucket are both named", "[budget]") {
+  Model model = toy(Way::fsdp);
+  model.reshard = false;
+  model.dtype = "bfloat16";
+  const Compared c = compared(model, fsdp_figures());
+  REQUIRE(c.sentences.size() == 2);
+  CHECK(has(c.sentences[0], "gathered twice"));
+  CHECK(has(c.sentences[1], "ALLGATHER moves float32 where bfloat16"));
+}
+
+TEST_CASE("ranks that moved something else are named", "[budget]") {
+  Figures odd = fsdp_figures();
+  odd[key(Bucket::ALLGATHER)] = {10, 2 * 13280 * 4, 2 * 13280};
+  const Measured measured{.from = Measured::From::lines,
+                          .steps = 4,
+                          .groups = {{{0, 1, 3}, fsdp_figures()}, {{2}, odd}}};
+  const Compared c = compare(measured, of_model(toy(Way::fsdp)));
+  CHECK_FALSE(c.within);
+  CHECK(c.notes == std::vector<std::string>{"rank 2 moved something else than ranks 0,1,3"});
+  for (const Row& row : c.rows) {
+    CHECK(row.within == (row.ranks.size() == 3 || row.limit.bucket == Bucket::RESHARDING));
+  }
+}
+
+TEST_CASE("setup ends with the last of three steps that does not come again", "[budget]") {
+  CHECK(setup_steps({}) == 0);
+  CHECK(setup_steps({1}) == 0);
+  CHECK(setup_steps({1, 1, 1, 1}) == 0);
+  CHECK(setup_steps({2, 1, 1, 1, 1}) == 1);
+  CHECK(setup_steps({1, 2, 1, 1, 1}) == 2);
+  CHECK(setup_steps({5, 6, 7, 1, 1}) == 3);
+  CHECK(setup_steps({1, 2, 1, 2, 1, 2}) == 0);  // an evaluation every two steps
+  CHECK(setup_steps({1, 1, 1, 1, 2, 1}) == 0);  // not at the beginning
+  CHECK(setup_steps({5, 6, 7, 8, 1, 1}) == 3);
+}
+
+TEST_CASE("the usual step is what more than half of them are", "[budget]") {
+  CHECK(usual_step({}) == std::nullopt);
+  CHECK(usual_step({7}) == 7);
+  CHECK(usual_step({1, 2}) == std::nullopt);
+  CHECK(usual_step({1, 2, 1, 2, 1, 2}) == std::nullopt);
+  CHECK(usual_step({5, 6, 1, 2, 1, 1, 1}) == 1);
+}
+
+TEST_CASE("steps are made of the found ones", "[budget]") {
+  steps::Found found{.how = steps::How::period, .whole_steps = false, .steps = {1, 2, 3, 4, 5, 6}};
+  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 1}) == 1);
+  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 3);
+  CHECK(found_in_step(found, {.steps = 3, .micro_batches = 1}) == 2);
+  CHECK(found_in_step(found, {.steps = 4, .micro_batches = 1}) == 0);
+  CHECK(found_in_step(found, {.steps = 12, .micro_batches = 1}) == 0);
+  found.whole_steps = true;
+  CHECK(found_in_step(found, {.steps = 0, .micro_batches = 3}) == 1);
+}
+
+TEST_CASE("a budget that was written says the same when it is read", "[budget]") {
+  const test::Folder folder;
+  Figures more = fsdp_figures();
+  more[key(Bucket::ALLGATHER)].bytes += 400;
+  const Measured good{
+      .from = Measured::From::lines, .steps = 4, .groups = {{{0}, fsdp_figures()}, {{1}, more}}};
+  write_file(of_run(good, 0.1, 2), folder.path() / "b.json");
+  const Budget budget = read_file(folder.path() / "b.json");
+  CHECK(budget.nranks == 2);
+  CHECK(budget.others_fail);
+  REQUIRE(budget.limits.size() == 2);
+  CHECK(budget.limits[0].bucket == Bucket::ALLGATHER);
+  CHECK(budget.limits[0].dtype == "float32");
+  CHECK(budget.limits[0].calls.least == 5);
+  CHECK(budget.limits[0].bytes.least == Approx(0.9 * 13280 * 4));
+  CHECK(budget.limits[0].bytes.most == Approx(1.1 * (13280 * 4 + 400)));
+  CHECK(compare(good, budget).within);
+  CHECK_THROWS_AS(write_file(budget, folder.path() / "b.json"), read::BadInput);
+
+  Figures wide;
+  for (auto [of, moved] : fsdp_figures()) {
+    Key as = of;
+    as.dtype = "float64";
+    wide[as] = {moved.calls, 2 * moved.bytes, moved.elements};
+  }
+  const Compared c = compare({.steps = 1, .groups = {{{0}, wide}}}, budget);
+  CHECK(c.sentences ==
+        std::vector<std::string>{
+            "ALLGATHER moves float64 where float32 was expected: 2 times the bytes",
+            "RESHARDING moves float64 where float32 was expected: 2 times the bytes"});
+}
+
+TEST_CASE("a budget by hand may have few limits, and no misspelt ones", "[budget]") {
+  const test::Folder folder;
+  const auto read = [&](std::string_view text) { return read_file(folder.write("b.json", text)); };
+  const Budget one = read(R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER",
+      "bytes_per_step":{"max":53120}}]})");
+  CHECK_FALSE(one.others_fail);
+  const Measured measured{.steps = 4, .groups = {{{0}, fsdp_figures()}}};
+  CHECK(compare(measured, one).within);
+  const Budget less = read(R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER",
+      "bytes_per_step":{"max":53119}}]})");
+  CHECK_FALSE(compare(measured, less).within);
+  for (
+      const char* text :
+      {"[]", "{", R"({"schema":"tprof-budget/2","rows":[{"bucket":"ALLGATHER"}]})",
+       R"({"schema":"tprof-budget/1","rows":[]})",
+       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHERS"}]})",
+       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes":{"max":1}}]})",
+       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes_per_step":{"max":-1}}]})",
+       R"({"schema":"tprof-budget/1","rows":[{"bucket":"ALLGATHER","bytes_per_step":{"most":1}}]})",
+       R"({"schema":"tprof-budget/1","others":"all","rows":[{"bucket":"ALLGATHER"}]})"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(read(text), read::BadInput);
+  }
+}
