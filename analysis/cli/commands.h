@@ -71,6 +71,9 @@ struct Options {
   bool inspector = false;
   bool mpi = false;
   BudgetOptions budget;
+  fs::path run_a;
+  fs::path run_b;
+  std::vector<std::string> fail_on;
 };
 
 // Converts the seconds of an option.
@@ -86,6 +89,7 @@ int summary(const Options& o);
 int check(const Options& o);
 int report_of(const Options& o);
 int budget(const Options& o);
+int diff_runs(const Options& o);
 int doctor(const Options& o);
 int coverage(const Options& o);
 int recover(const Options& o);

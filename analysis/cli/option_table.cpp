@@ -1,35 +1,15 @@
 #include "cli/option_table.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+
+#include "cli/by_option.h"
 
 namespace tprof::cli {
 namespace {
 
 constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
-
-// "size (the default), op, comm, ..."
-std::string tables_of_by() {
-  std::string all;
-  for (const report::ByRow& row : report::by_rows()) {
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", row.name);
-    if (*row.about != '\0') all += fmt::format(" ({})", row.about);
-  }
-  return all;
-}
-
-// Replaces the name of a table by its number, as CLI11 reads an enum. Returns what is wrong.
-std::string to_by(std::string& name) {
-  for (const report::ByRow& row : report::by_rows()) {
-    if (name != row.name) continue;
-    name = std::to_string(static_cast<int>(row.by));
-    return "";
-  }
-  return fmt::format("expected one of {}; found {}", tables_of_by(), name);
-}
 
 }  // namespace
 
@@ -252,6 +232,23 @@ The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreada
         run_id,
         attempt}},
       budget_row(o, run_id, attempt),
+      {"diff",
+       "Differences between two runs: counts, times, settings",
+       R"(
+Examples:
+  tprof diff last-week today
+  tprof diff A B --fail-on calls,bytes,time:5%,busbw:10%
+  tprof diff A B --no-lines --fail-on calls,versions       # thousands of ranks: counts only
+--fail-on takes calls, elements, bytes (in either direction), time (of a step), long_steps,
+exposed, host, device, algbw, busbw (worse, beyond the noise), each with a share of A's that is let pass, and
+settings, versions, hosts, size (ranks, steps, number of hosts).
+Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable input, or it can't be said.)",
+       diff_runs,
+       {{"A", &o.run_a, "folder of rank files, or a merged trace", nullptr, true},
+        {"B", &o.run_b, "the same, of another run", nullptr, true},
+        {"--fail-on", &o.fail_on, "exit with 1 if these changed, such as calls,time:5%", "LIST"},
+        {"--no-lines", &o.no_lines, "read ledgers only: counts, and no times"},
+        {"--json", &o.json, "for programs (schema tprof-diff/1)"}}},
       {"top",
        "A running job's ranks, live in the terminal",
        R"(

@@ -73,6 +73,9 @@ void identity(const object& args, Header& h) {
 Header header(const object& args) {
   check_schema(args);
   Header h;
+  std::string_view version;
+  const auto told = find(args, "tprof_version");
+  if (told && told->get(version) == simdjson::SUCCESS) h.version = version;
   h.run_id = text_or_empty(args, "run_id");
   identity(args, h);
   h.restart = optional_integer_in(args, "restart", 0, kMaxNumber).value_or(0);

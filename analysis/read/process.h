@@ -51,7 +51,8 @@ class KeptVariables {
 };
 
 struct Header {
-  text::Kept run_id;  // empty: none
+  text::Kept version{};  // of libtprof.so; empty: not known
+  text::Kept run_id;     // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   bool identified = false;  // rank and world size come from a tprof_identity line

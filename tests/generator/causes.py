@@ -218,11 +218,21 @@ def healthy(layout: str, ranks: int, seed: int, steps: int = 6) -> Plan:
 
 
 def case(
-    layout: str, ranks: int, cause: str | None, seed: int, steps: int = 6, changed: dict | None = None
+    layout: str,
+    ranks: int,
+    cause: str | None,
+    seed: int,
+    steps: int = 6,
+    changed: dict | None = None,
+    again: int | None = None,
 ) -> Case:
-    """Simulates one job. `changed`: fields of its model that are to be otherwise, whatever its cause
-    is. Raises KeyError for an unknown cause or layout."""
+    """Simulates one job. Raises KeyError for an unknown cause or layout.
+
+    `changed`: fields of its model that are to be otherwise, whatever its cause is. With `again` it
+    is the job of `seed` on another day: all durations are drawn anew."""
     plan = healthy(layout, ranks, seed, steps)
+    if again is not None:
+        plan.seed = again
     plan.model = dataclasses.replace(plan.model, **WITHOUT.get(cause, {}))
     without = copy.deepcopy(plan)
     truth = Truth(None)

@@ -1,0 +1,27 @@
+#include "cli/by_option.h"
+
+#include <fmt/format.h>
+
+#include "report/by.h"
+
+namespace tprof::cli {
+
+std::string tables_of_by() {
+  std::string all;
+  for (const report::ByRow& row : report::by_rows()) {
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", row.name);
+    if (*row.about != '\0') all += fmt::format(" ({})", row.about);
+  }
+  return all;
+}
+
+std::string to_by(std::string& name) {
+  for (const report::ByRow& row : report::by_rows()) {
+    if (name != row.name) continue;
+    name = std::to_string(static_cast<int>(row.by));
+    return "";
+  }
+  return fmt::format("expected one of {}; found {}", tables_of_by(), name);
+}
+
+}  // namespace tprof::cli

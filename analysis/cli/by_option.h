@@ -1,0 +1,14 @@
+// The names of the tables of `summary --by`, as an option takes them.
+#pragma once
+
+#include <string>
+
+namespace tprof::cli {
+
+// "size (the default), op, comm, ..."
+std::string tables_of_by();
+
+// Replaces the name of a table by its number, as CLI11 reads an enum. Returns what is wrong.
+std::string to_by(std::string& name);
+
+}  // namespace tprof::cli

@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "read/error.h"
+#include "report/diff.h"
+
+namespace tprof::cli {
+
+int diff_runs(const Options& o) {
+  std::vector<diff::Rule> rules;
+  for (const std::string& list : o.fail_on) {
+    for (const diff::Rule& rule : diff::rules_of(list)) rules.push_back(rule);
+  }
+  const read::Traces traces_a = load(read::trace_files({o.run_a}));
+  const read::Traces traces_b = load(read::trace_files({o.run_b}));
+  const job::Job job_a = job::one_job(traces_a, {});
+  const job::Job job_b = job::one_job(traces_b, {});
+  const auto look_at = [&](const job::Job& job, const read::Traces& traces, const fs::path& path) {
+    Progress progress("reading lines", traces.traces.size());
+    return diff::look_at(job, traces, path.string(), !o.no_lines,
+                         [&](std::size_t done) { progress(done); });
+  };
+  const diff::Run a = look_at(job_a, traces_a, o.run_a);
+  const diff::Run b = look_at(job_b, traces_b, o.run_b);
+  const diff::Diff found = diff::compare(a, b);
+  const diff::Judgement judgement = diff::judge(rules, found);
+  fmt::print("{}", o.json ? report::to_json(a, b, found, judgement)
+                          : report::to_text(a, b, found, judgement));
+  if (!judgement.failed.empty()) return kFinding;
+  if (judgement.unknown.empty()) return kOk;
+  throw read::BadInput(
+      fmt::format("--fail-on: nothing can be said of {}: {}", fmt::join(judgement.unknown, ", "),
+                  found.no_times.empty() ? "no such time is known of both runs" : found.no_times));
+}
+
+}  // namespace tprof::cli

@@ -1,0 +1,78 @@
+// What differs between two runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diff/run.h"
+#include "stats/difference.h"
+
+namespace tprof::diff {
+
+// Per rank, and per step where both runs have steps: of the usual step, the median of all.
+struct Count {
+  long double calls = 0;
+  long double elements = 0;
+  long double bytes = 0;
+};
+
+// Calls of one kind whose counts differ.
+struct CountChange {
+  OpKind kind;                  // B's; A's if only that has it
+  std::optional<OpKind> was{};  // A's, if it is another
+  std::string only_in{};        // "A" or "B"; empty: both have it
+  bool per_step = false;        // false: of the whole run
+  Count a{};
+  Count b{};
+  std::optional<double> cost_ns{};  // more time lost per rank and step
+
+  bool differs() const;
+};
+
+// A time or bandwidth, per rank and step.
+struct TimeChange {
+  enum class Of { step, long_steps, exposed, host, device, algbw, busbw };
+  Of of = Of::step;
+  OpKind kind{};  // the bucket alone, and of bandwidths all but the data type
+  double a = 0;   // ns, or GB/s
+  double b = 0;
+  double low = 0;  // of b - a, 95 %
+  double high = 0;
+  double noise = 0;  // what b - a may be by chance
+
+  bool changed() const;
+  bool worse() const { return of < Of::algbw ? b > a : b < a; }
+  bool lost() const { return of < Of::device; }  // it holds up the step: of others a part may
+};
+
+struct Setting {
+  enum class About { setting, version, host, size };
+  About about = About::setting;
+  std::string what;
+  std::string a;  // empty: not set
+  std::string b;
+};
+
+struct Diff {
+  bool per_step = false;            // counts are those of the usual step
+  long double longer = 1;           // otherwise B is taken for a run so many times as long
+  std::vector<CountChange> counts;  // those that differ, by cost, else by bytes
+  std::vector<TimeChange> times;    // all that were compared, the step first
+  std::string no_times;             // why they were not; empty: they were
+  std::vector<Setting> settings;    // those that differ
+  std::vector<std::string> notes;   // sentences without their full stop
+};
+
+Diff compare(const Run& a, const Run& b);
+
+// Parts of it.
+void compare_counts(const Run& a, const Run& b, Diff& to);
+void compare_times(const Run& a, const Run& b, Diff& to);
+void compare_settings(const Run& a, const Run& b, Diff& to);
+
+// The time that calls of a kind take from the usual step of a rank, as far as the ledgers tell:
+// exposed time, of copies that of the host. Nullopt: not known.
+std::optional<double> lost_ns(const Run& run, const OpKind& kind);
+
+}  // namespace tprof::diff

@@ -1,0 +1,180 @@
+// Pairs the calls of two runs by what they have in common, and compares how many there are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "diff/compare.h"
+
+namespace tprof::diff {
+namespace {
+
+bool same(long double a, long double b) {
+  const long double doubt = 8 * std::numeric_limits<long double>::epsilon();  // of the divisions
+  return std::abs(a - b) <= doubt * std::max(std::abs(a), std::abs(b));
+}
+
+template <typename Sums>
+Count per(std::uint64_t ranks, const Sums& s) {
+  const auto n = static_cast<long double>(std::max<std::uint64_t>(ranks, 1));
+  return {static_cast<long double>(s.calls) / n, static_cast<long double>(s.elements) / n,
+          static_cast<long double>(s.bytes) / n};
+}
+
+// Per rank.
+Count usual(const Run& run, const OpKind& kind) {
+  std::vector<stats::CallSums> all;
+  for (const stats::StepCalls& step : run.steps) {
+    const auto found = step.kinds.find(kind);
+    all.push_back(found == step.kinds.end() ? stats::CallSums{} : found->second);
+  }
+  if (all.empty()) return {};
+  stats::CallSums median;
+  for (const auto of :
+       {&stats::CallSums::calls, &stats::CallSums::elements, &stats::CallSums::bytes}) {
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+    std::ranges::nth_element(all, middle, {}, of);
+    median.*of = (*middle).*of;
+  }
+  return per(run.steps[0].calling, median);
+}
+
+struct Counted {
+  OpKind kind{};
+  Count step{};   // the usual one
+  Count total{};  // of the whole run
+};
+using Side = std::vector<Counted>;
+
+Side counted(const Run& run) {
+  Side all;
+  for (const auto& [kind, amounts] : run.totals) {
+    all.push_back({kind, usual(run, kind), per(run.ranks, amounts)});
+  }
+  return all;
+}
+
+struct Pair {
+  std::optional<Counted> a;
+  std::optional<Counted> b;
+};
+
+// Moves to `pairs` what fits, and is the only one on each side after `project`.
+template <typename Project, typename Fit>
+void pair_up(Side& a, Side& b, std::vector<Pair>& pairs, const Project& project, const Fit& fit) {
+  std::map<OpKind, std::pair<Side, Side>> groups;
+  const auto projected = [&](OpKind kind) {
+    project(kind);
+    return kind;
+  };
+  for (const Counted& c : a) groups[projected(c.kind)].first.push_back(c);
+  for (const Counted& c : b) groups[projected(c.kind)].second.push_back(c);
+  a.clear();
+  b.clear();
+  for (const auto& [kind, group] : groups) {
+    const auto& [of_a, of_b] = group;
+    if (of_a.size() == 1 && of_b.size() == 1 && fit(of_a[0], of_b[0])) {
+      pairs.push_back({of_a[0], of_b[0]});
+      continue;
+    }
+    a.insert(a.end(), of_a.begin(), of_a.end());
+    b.insert(b.end(), of_b.begin(), of_b.end());
+  }
+}
+
+std::vector<Pair> pairs_of(Side a, Side b) {
+  std::vector<Pair> all;
+  const auto any = [](const Counted&, const Counted&) { return true; };
+  const auto as_often = [](const Counted& x, const Counted& y) {
+    return x.step.calls != 0 ? same(x.step.calls, y.step.calls)
+                             : same(x.total.calls, y.total.calls);
+  };
+  const auto as_many_elements = [&](const Counted& x, const Counted& y) {
+    return as_often(x, y) &&
+           same(x.total.elements / x.total.calls, y.total.elements / y.total.calls);
+  };
+  const auto elsewhere = [](OpKind& k) {  // on communicators of another size or another role
+    k.size.clear();
+    if (!is_copy(k.bucket)) k.role.clear();
+  };
+  pair_up(
+      a, b, all, [](OpKind&) {}, any);
+  pair_up(a, b, all, elsewhere, any);
+  pair_up(
+      a, b, all, [&](OpKind& k) { elsewhere(k), k.dtype.clear(), k.bytes_class = 0; },
+      as_many_elements);
+  pair_up(
+      a, b, all, [&](OpKind& k) { elsewhere(k), k.bytes_class = 0; }, as_often);
+  for (const Counted& c : a) all.push_back({c, std::nullopt});
+  for (const Counted& c : b) all.push_back({std::nullopt, c});
+  return all;
+}
+
+// How many times as long B is: what holds for most kinds of calls.
+long double longer(const std::vector<Pair>& pairs) {
+  std::map<long double, std::size_t> votes{{1, 0}};
+  for (const Pair& p : pairs) {
+    if (p.a && p.b) ++votes[p.b->total.calls / p.a->total.calls];
+  }
+  return std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; })->first;
+}
+
+}  // namespace
+
+std::optional<double> lost_ns(const Run& run, const OpKind& kind) {
+  const auto found = run.totals.find(kind);
+  if (found == run.totals.end()) return 0;
+  const read::Amounts& a = found->second;
+  const bool copy = is_copy(kind.bucket);
+  const std::uint64_t known = copy ? a.calls - a.replayed : a.exposure_known;
+  if (known == 0) return copy ? std::optional(0.0) : std::nullopt;
+  return static_cast<double>(usual(run, kind).calls) *
+         static_cast<double>(copy ? a.host_ns : a.exposed_ns) / static_cast<double>(known);
+}
+
+bool CountChange::differs() const {
+  return !same(a.calls, b.calls) || !same(a.elements, b.elements) || !same(a.bytes, b.bytes);
+}
+
+void compare_counts(const Run& a, const Run& b, Diff& to) {
+  const std::vector<Pair> pairs = pairs_of(counted(a), counted(b));
+  to.per_step = !a.steps.empty() && !b.steps.empty();
+  if (!to.per_step) to.longer = longer(pairs);
+  // What is beside the usual steps is the same in runs of one length only.
+  const bool whole = a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen);
+  std::size_t not_compared = 0;
+  for (const Pair& p : pairs) {
+    const Counted x = p.a.value_or(Counted{});
+    const Counted y = p.b.value_or(Counted{});
+    CountChange c{.kind = p.b ? y.kind : x.kind, .per_step = to.per_step, .a = x.step, .b = y.step};
+    if (!p.a || !p.b) c.only_in = p.a ? "A" : "B";
+    if (p.a && p.b && x.kind != y.kind) c.was = x.kind;
+    if (c.per_step && !c.differs()) {
+      if (x.step.calls == 0 && !whole && p.a && p.b) ++not_compared;
+      c.per_step = false;
+    }
+    if (!c.per_step) {
+      if (!whole && c.only_in.empty()) continue;
+      const long double n = c.only_in.empty() ? to.longer : 1;
+      c.a = {x.total.calls * n, x.total.elements * n, x.total.bytes * n};
+      c.b = y.total;
+    }
+    if (!c.differs()) continue;
+    const auto lost_a = lost_ns(a, x.kind);
+    const auto lost_b = lost_ns(b, y.kind);
+    if (c.per_step && lost_a && lost_b) c.cost_ns = *lost_b - *lost_a;
+    to.counts.push_back(std::move(c));
+  }
+  std::ranges::stable_sort(to.counts, std::ranges::greater(), [](const CountChange& c) {
+    return std::pair(std::abs(c.cost_ns.value_or(0)), std::abs(c.b.bytes - c.a.bytes));
+  });
+  if (not_compared == 0) return;
+  to.notes.push_back(fmt::format(
+      "calls beside the usual steps, or without lines, are not compared, since the runs are not of "
+      "one length, or did not end ({} of kinds that both have)",
+      not_compared));
+}
+
+}  // namespace tprof::diff

@@ -1,0 +1,97 @@
+#include "diff/fail_on.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <variant>
+
+#include "read/error.h"
+
+namespace tprof::diff {
+namespace {
+
+using Of = TimeChange::Of;
+using About = Setting::About;
+
+struct Name {
+  const char* name;
+  std::variant<long double Count::*, Of, About> of;
+};
+const Name kNames[] = {
+    {"calls", &Count::calls}, {"elements", &Count::elements}, {"bytes", &Count::bytes},
+    {"time", Of::step},       {"long_steps", Of::long_steps}, {"exposed", Of::exposed},
+    {"host", Of::host},       {"device", Of::device},         {"algbw", Of::algbw},
+    {"busbw", Of::busbw},     {"settings", About::setting},   {"versions", About::version},
+    {"hosts", About::host},   {"size", About::size},
+};
+
+[[noreturn]] void refuse(std::string_view item, const std::string& expected) {
+  throw read::BadInput(fmt::format("--fail-on: expected {}, found '{}'", expected, item));
+}
+
+Rule rule_of(std::string_view item) {
+  const auto colon = item.find(':');
+  const auto* known = std::ranges::find(kNames, item.substr(0, colon), &Name::name);
+  if (known == std::end(kNames)) {
+    std::string all;
+    for (const Name& n : kNames) all += fmt::format("{}{}", all.empty() ? "" : ", ", n.name);
+    refuse(item, "some of " + all + ", with commas between");
+  }
+  Rule rule{static_cast<std::size_t>(known - kNames)};
+  if (colon == std::string_view::npos) return rule;
+  if (std::holds_alternative<About>(known->of)) {
+    refuse(item, fmt::format("{} without a share", known->name));
+  }
+  const char* end = item.data() + item.size();
+  double percent = -1;
+  const auto [rest, error] = std::from_chars(item.data() + colon + 1, end, percent);
+  const bool whole = error == std::errc() && rest + 1 == end && *rest == '%';
+  if (!whole || !(percent >= 0 && percent < 1e6)) {
+    refuse(item, fmt::format("a share such as {}:5%", known->name));
+  }
+  rule.share = percent / 100;
+  return rule;
+}
+
+}  // namespace
+
+std::vector<Rule> rules_of(std::string_view text) {
+  std::vector<Rule> rules;
+  for (std::size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
+    comma = text.find(',');
+    rules.push_back(rule_of(text.substr(0, comma)));
+    if (comma == std::string_view::npos) break;
+  }
+  return rules;
+}
+
+Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
+  Judgement all;
+  for (const Rule& rule : rules) {
+    const Name& name = kNames[rule.name];
+    bool failed = false;
+    if (const auto* count = std::get_if<long double Count::*>(&name.of)) {
+      failed = std::ranges::any_of(diff.counts, [&](const CountChange& c) {
+        const long double a = c.a.**count;
+        // What differs by the last digits of a division is the same.
+        return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
+      });
+    } else if (const auto* of = std::get_if<Of>(&name.of)) {
+      bool known = false;
+      for (const TimeChange& t : diff.times) {
+        if (t.of != *of) continue;
+        known = true;
+        failed |= t.changed() && t.worse() && std::abs(t.b - t.a) > rule.share * t.a;
+      }
+      if (!known) all.unknown.emplace_back(name.name);
+    } else {
+      failed = std::ranges::count(diff.settings, std::get<About>(name.of), &Setting::about) != 0;
+    }
+    if (failed) all.failed.emplace_back(name.name);
+  }
+  return all;
+}
+
+}  // namespace tprof::diff

@@ -1,0 +1,34 @@
+// What makes `tprof diff` exit with 1:
+//
+//   LIST = ITEM {"," ITEM}      ITEM = NAME [":" NUMBER "%"]
+//
+// calls, elements, bytes: a count that differs, in either direction, by more than that share of
+// A's. time (of a step), long_steps, exposed, host, device, algbw, busbw: one that is worse, beyond
+// its noise, by more than the share. settings, versions, hosts, size (ranks, steps, number of
+// hosts): they differ; no share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diff/compare.h"
+
+namespace tprof::diff {
+
+struct Rule {
+  std::size_t name = 0;  // its row in the table of names
+  double share = 0;
+};
+
+// Throws BadInput that says what was expected.
+std::vector<Rule> rules_of(std::string_view text);
+
+struct Judgement {
+  std::vector<std::string> failed;   // names
+  std::vector<std::string> unknown;  // of what is not known of both runs
+};
+
+Judgement judge(const std::vector<Rule>& rules, const Diff& diff);
+
+}  // namespace tprof::diff

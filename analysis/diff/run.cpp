@@ -1,0 +1,61 @@
+#include "diff/run.h"
+
+#include <algorithm>
+
+#include "summary/summary.h"
+
+namespace tprof::diff {
+namespace {
+
+// Those that are the same on all ranks, without the first.
+std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t first) {
+  std::uint64_t ranks = 0;
+  std::uint64_t calling = 0;
+  for (const auto& [number, step] : all) {
+    ranks = std::max(ranks, step.ranks);
+    calling = std::max(calling, step.calling);
+  }
+  std::vector<stats::StepCalls> steps;
+  for (auto& [number, step] : all) {
+    if (number == first || step.ranks != ranks || step.calling != calling) continue;
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace
+
+Run look_at(const job::Job& job, const read::Traces& traces, const std::string& path, bool lines,
+            const std::function<void(std::size_t)>& progress) {
+  const stats::Summary summary = stats::summarise(job, traces, {});
+  Run run{.path = path, .job = &job, .ranks = job.ranks.size(), .ended = summary.complete};
+  run.world = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
+  const stats::OpKinds kinds(run.world, summary.comms);
+  for (const read::Process* p : job.processes) {
+    run.ended = run.ended && p->end == read::End::closed;
+    stats::each_row(*p, [&](const read::Row& row) {
+      if (row.amounts.calls != 0) run.totals[kinds.of(row, *p)] += row.amounts;
+    });
+  }
+  if (!lines) {
+    run.no_steps = "lines were not read";
+    return run;
+  }
+  collect::Passes passes(job, traces, progress);
+  steps::Found found;
+  steps::want(passes, found);
+  passes.want([](const read::Process&, collect::Collectors&) {},
+              [&](const collect::Lines& all) { run.unreadable = all.unreadable(); });
+  passes.read();
+  run.no_steps = found.why;
+  if (found.how == steps::How::none) return run;
+  run.steps_seen = found.steps.size();
+  run.whole_steps = found.whole_steps;
+  stats::CallsBySteps by_number;
+  want_step_calls(passes, found, kinds, by_number);
+  passes.read();
+  run.steps = comparable(std::move(by_number), found.steps.front());
+  return run;
+}
+
+}  // namespace tprof::diff

@@ -1,0 +1,39 @@
+// What is compared of a run: its counts, from the ends of the files, and its steps, from the lines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "job/jobs.h"
+#include "read/folder.h"
+#include "stats/step_calls.h"
+
+namespace tprof::diff {
+
+using stats::OpKind;
+
+struct Run {
+  std::string path{};
+  const job::Job* job = nullptr;
+  std::map<OpKind, read::Amounts> totals{};  // of the whole run, sums over ranks
+  std::uint64_t ranks = 0;
+  std::int64_t world = 0;  // what the size "world" is
+  bool ended = true;       // no process was killed, and all ranks are here
+  // Steps that all ranks made and have lines of, without the first: memory and connections are made
+  // in it. Empty: none are known, or nobody looked.
+  std::vector<stats::StepCalls> steps{};
+  std::uint64_t steps_seen = 0;             // with the others; 0: not known
+  bool whole_steps = true;                  // false: each may be a micro-batch
+  std::string no_steps{};                   // why none are known: a sentence without its full stop
+  std::vector<read::Skipped> unreadable{};  // files whose lines are left out
+};
+
+// Looks at the steps only if `lines`. `progress` gets the number of files done of a pass over the
+// lines, of which there are two, from any thread.
+Run look_at(const job::Job& job, const read::Traces& traces, const std::string& path, bool lines,
+            const std::function<void(std::size_t)>& progress);
+
+}  // namespace tprof::diff

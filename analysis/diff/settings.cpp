@@ -1,0 +1,83 @@
+// What two runs were started with, and all that differs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "diff/compare.h"
+
+namespace tprof::diff {
+namespace {
+
+using About = Setting::About;
+using Values = std::map<std::pair<About, std::string>, std::set<std::string>>;
+
+// All values that the processes have.
+Values values_of(const Run& run) {
+  Values all;
+  const auto add = [&](About about, const char* what, const std::string& value) {
+    if (!value.empty()) all[{about, what}].insert(value);
+  };
+  const auto number = [](const auto& n) { return n ? std::to_string(*n) : std::string(); };
+  for (const read::Process* p : run.job->processes) {
+    const read::Header& h = p->header;
+    for (const auto* variables : {&*h.config, &*h.env}) {
+      for (const auto& [name, value] : *variables) {
+        const bool the_runs_own = name == "TPROF_OUTPUT_DIR" || name == "TPROF_RUN_ID";
+        if (!the_runs_own) add(About::setting, name.c_str(), value);
+      }
+    }
+    add(About::setting, "command", h.command);
+    add(About::version, "tprof", h.version);
+    add(About::version, "NCCL", number(h.nccl_version));
+    add(About::version, "NCCL's file", h.nccl_path);
+    add(About::version, "CUDA runtime", number(h.cudart_version));
+    add(About::version, "CUDA runtime's file", h.cudart_path);
+    add(About::host, "hosts", h.host);
+  }
+  const auto hosts = all[{About::host, "hosts"}].size();
+  add(About::size, "number of hosts", std::to_string(hosts));
+  add(About::size, "ranks", std::to_string(run.ranks));
+  if (run.steps_seen != 0) add(About::size, "steps", std::to_string(run.steps_seen));
+  return all;
+}
+
+std::string joined(const std::set<std::string>& values) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> some(values.begin(), values.end());
+  if (some.size() <= kMost) return fmt::format("{}", fmt::join(some, ", "));
+  some.resize(kMost);
+  return fmt::format("{} and {} more", fmt::join(some, ", "), values.size() - kMost);
+}
+
+}  // namespace
+
+void compare_settings(const Run& a, const Run& b, Diff& to) {
+  Values of_a = values_of(a);
+  Values of_b = values_of(b);
+  for (const auto& [key, values] : of_a) of_b[key];
+  for (const auto& [key, values] : of_b) {
+    if (of_a[key] == values) continue;
+    to.settings.push_back({key.first, key.second, joined(of_a[key]), joined(values)});
+  }
+}
+
+Diff compare(const Run& a, const Run& b) {
+  Diff d;
+  for (const auto& [run, name] : {std::pair(&a, "A"), std::pair(&b, "B")}) {
+    if (!run->job->beside.empty()) {
+      d.notes.push_back(fmt::format("{}: {}", name, run->job->beside));
+    }
+    for (const read::Skipped& s : run->unreadable) {
+      d.notes.push_back(fmt::format("{}: {}", name, s.reason));
+    }
+    if (run->ended) continue;
+    d.notes.push_back(fmt::format("{} did not end, or is not all here: see tprof check", name));
+  }
+  compare_counts(a, b, d);
+  compare_times(a, b, d);
+  compare_settings(a, b, d);
+  return d;
+}
+
+}  // namespace tprof::diff

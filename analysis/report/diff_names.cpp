@@ -1,0 +1,143 @@
+#include "report/diff_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/names.h"
+
+namespace tprof::report {
+namespace {
+
+using Of = diff::TimeChange::Of;
+
+constexpr double kMuch = 0.1;  // of a step, of which so little can be told
+constexpr double kPart = 0.2;  // of a longer step, that is worth a word
+
+constexpr OfText kOf[] = {
+    {Of::step, "time", "step"},
+    {Of::long_steps, "long_steps", "steps that take far longer than most"},
+    {Of::exposed, "exposed", "exposed time of "},
+    {Of::host, "host", "host time of "},
+    {Of::device, "device", "device time of "},
+    {Of::algbw, "algbw", "algbw of "},
+    {Of::busbw, "busbw", "busbw of "},
+};
+
+std::string number(long double n) {
+  const auto whole = static_cast<std::uint64_t>(std::llround(n));
+  return static_cast<long double>(whole) == n ? text::thousands(whole)
+                                              : fmt::format("{:.4g}", static_cast<double>(n));
+}
+
+// What of a longer or shorter step is most of it, as far as it is known.
+std::string mostly(const diff::Diff& d) {
+  const double all = d.times[0].b - d.times[0].a;
+  double most = kPart * std::abs(all);
+  std::string out;
+  for (const diff::TimeChange& t : d.times) {
+    const double part = all > 0 ? t.b - t.a : t.a - t.b;
+    if (t.of < Of::exposed || !t.lost() || !t.changed() || part < most) continue;
+    most = part;
+    out =
+        fmt::format(": the {} {} by {}", name_of(t), all > 0 ? "grew" : "shrank", length_of(part));
+  }
+  return out;
+}
+
+std::string of_usual_step(const diff::Diff& d) {
+  const diff::TimeChange& step = d.times[0];
+  if (!step.changed() && step.noise > kMuch * step.a) {
+    return fmt::format(
+        "Whether the step changed can't be told: it takes {} and {}, and {} may be chance.",
+        length_of(step.a), length_of(step.b), length_of(step.noise));
+  }
+  if (!step.changed()) {
+    return fmt::format("B's step takes as long as A's, {}, within {:.1f}%.", length_of(step.a),
+                       100 * step.noise / step.a);
+  }
+  const auto percent = [&](double ns) { return std::abs(100 * ns / step.a); };
+  const auto [from, to] = std::minmax({percent(step.low), percent(step.high)});
+  return fmt::format("B's step takes {}, {:.1f}% {} than A's ({:.1f} to {:.1f}%){}.",
+                     length_of(step.b), percent(step.b - step.a),
+                     step.b > step.a ? "longer" : "shorter", from, to, mostly(d));
+}
+
+std::string of_step(const diff::Diff& d) {
+  if (d.times.empty()) return "Times are not compared: " + d.no_times + ".";
+  const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
+  if (rare == d.times.end() || !rare->changed()) return of_usual_step(d);
+  return of_usual_step(d) +
+         fmt::format(" Steps that take far longer than most add {} {} to a step on average.",
+                     length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less");
+}
+
+}  // namespace
+
+const OfText& of_text(Of of) {
+  return *std::ranges::find(kOf, of, &OfText::of);
+}
+
+std::string length_of(double ns) {
+  return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
+}
+
+std::string share(long double change, long double of) {
+  return of == 0 ? "" : fmt::format("{:+.1f}%", static_cast<double>(100 * change / of));
+}
+
+std::string name_of(const stats::OpKind& k) {
+  if (k.function.empty()) return std::string(bucket_name(k.bucket));
+  std::string name = k.function;
+  if (!k.dtype.empty() && !is_copy(k.bucket)) name += " " + k.dtype;
+  name += " " + diagnose::size_class(k.bytes_class);
+  if (is_copy(k.bucket)) {
+    return name + fmt::format(", {}{}{}", bucket_name(k.bucket), k.role.empty() ? "" : " ", k.role);
+  }
+  return name + fmt::format(", {}{}{}", k.role, k.role.empty() ? "" : " of ",
+                            k.size == "world" ? "all ranks" : k.size + " ranks");
+}
+
+std::string name_of(const diff::TimeChange& t) {
+  return of_text(t.of).text + (t.of < Of::exposed ? "" : name_of(t.kind));
+}
+
+std::string cell(const diff::TimeChange& t, double value) {
+  return t.of < Of::algbw ? length_of(value) : fmt::format("{:.2f} GB/s", value);
+}
+
+std::string cell(const diff::Count& c) {
+  if (c.calls == 0) return "-";
+  return fmt::format("{} call{}, {}", number(c.calls), c.calls == 1 ? "" : "s",
+                     text::bytes(static_cast<std::uint64_t>(std::llround(c.bytes))));
+}
+
+std::string change_of(const diff::CountChange& c) {
+  if (!c.only_in.empty()) return "only in " + c.only_in;
+  if (c.a.calls != c.b.calls) return share(c.b.calls - c.a.calls, c.a.calls) + " calls";
+  if (c.a.bytes != c.b.bytes) return share(c.b.bytes - c.a.bytes, c.a.bytes) + " bytes";
+  return share(c.b.elements - c.a.elements, c.a.elements) + " elements";
+}
+
+bool same(const diff::Diff& d) {
+  return d.counts.empty() && std::ranges::none_of(d.times, &diff::TimeChange::changed);
+}
+
+std::string verdict(const diff::Diff& d) {
+  const double noise = d.times.empty() ? 0 : d.times[0].noise / d.times[0].a;
+  if (same(d) && noise <= kMuch) {
+    return "Nothing changed: counts are the same, " +
+           (d.times.empty() ? "and times are not compared (" + d.no_times + ")."
+                            : fmt::format("times within {:.1f}%.", 100 * noise));
+  }
+  if (d.counts.empty()) return of_step(d) + " Counts are the same.";
+  const diff::CountChange& first = d.counts[0];
+  return of_step(d) + fmt::format(" {} of calls {}: {}{}, {}.",
+                                  diagnose::counted(d.counts.size(), "kind"),
+                                  d.counts.size() == 1 ? "differs" : "differ",
+                                  d.counts.size() == 1 ? "" : "first of all ", name_of(first.kind),
+                                  change_of(first));
+}
+
+}  // namespace tprof::report

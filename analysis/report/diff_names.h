@@ -1,0 +1,30 @@
+// Names and figures of a comparison for people.
+#pragma once
+
+#include <string>
+
+#include "diff/compare.h"
+
+namespace tprof::report {
+
+struct OfText {
+  diff::TimeChange::Of of;
+  const char* key;   // for programs, and as --fail-on has it
+  const char* text;  // before the name of what it is of
+};
+const OfText& of_text(diff::TimeChange::Of of);
+
+std::string name_of(const stats::OpKind& kind);
+std::string name_of(const diff::TimeChange& change);
+
+std::string cell(const diff::Count& count);                      // "8 calls, 2.00 MiB"
+std::string cell(const diff::TimeChange& change, double value);  // "1.00 ms", "2.00 GB/s"
+std::string length_of(double ns);                                // without its sign
+std::string share(long double change, long double of);           // "+9.0%"
+std::string change_of(const diff::CountChange& change);          // "only in B", "+100.0% calls"
+
+// One or two sentences: what it comes to.
+std::string verdict(const diff::Diff& diff);
+bool same(const diff::Diff& diff);
+
+}  // namespace tprof::report

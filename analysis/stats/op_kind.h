@@ -1,0 +1,44 @@
+// Calls by what they have in common in any run: without ids of communicators.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stats/comms.h"
+#include "stats/totals.h"
+
+namespace tprof::stats {
+
+struct OpKind {
+  Bucket bucket = Bucket::ALLGATHER;
+  std::string function{};
+  std::string dtype{};
+  std::int64_t bytes_class = -1;
+  // Of the communicator; of a copy between host and device the host's memory. Empty: not known.
+  std::string role{};
+  std::string size{};  // of the communicator: "world", or a number; empty: a copy
+
+  auto operator<=>(const OpKind&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+class OpKinds {
+ public:
+  OpKinds(std::int64_t world, const std::vector<CommSummary>& comms);
+
+  template <typename Call>  // an event, or a row of a ledger or of a step
+  OpKind of(const Call& call, const read::Process& process) const {
+    return of(op_of(call, process), call.host_memory);
+  }
+
+ private:
+  OpKind of(const OpKey& op, HostMemory memory) const;
+
+  std::int64_t world_;
+  std::map<std::pair<std::string, std::int64_t>, std::string> roles_;
+};
+
+}  // namespace tprof::stats

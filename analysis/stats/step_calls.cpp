@@ -1,0 +1,102 @@
+#include "stats/step_calls.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "stats/spread.h"
+#include "stats/timed_calls.h"
+
+namespace tprof::stats {
+namespace {
+
+CallSums sums_of(const read::Amounts& a) {
+  return {.calls = a.calls, .elements = a.elements, .bytes = a.bytes, .host_ns = a.host_ns};
+}
+
+struct InSteps : collect::Collector {
+  InSteps(const read::Process& rank, const steps::Found& found, const OpKinds& all_kinds,
+          CallsBySteps& to)
+      : Collector(rank),
+        intervals(found.ranks.at(&rank)),
+        counted(found.exact),
+        first(found.steps[found.steps.size() - std::min(found.steps.size(), kMostStepsKept)]),
+        kinds(all_kinds),
+        all(to) {
+    for (std::size_t k = 0; counted && k < intervals.size(); ++k) {
+      for (const read::Row& row : found.lines.at(&rank)[k].rows) {
+        at(kinds.of(row, rank), k) += sums_of(row.amounts);
+      }
+    }
+  }
+
+  bool wants_times() const override { return true; }
+  void call(const read::Event& e) override { calls.call(e); }
+  void device_time(const read::DeviceTime& t) override { calls.time(t); }
+  void end() override { calls.finish(); }
+
+  void hand_over() override {
+    std::vector<bool> known(intervals.size());
+    for (const auto& [kind, steps] : sums) {
+      for (std::size_t k = 0; k < steps.size(); ++k) {
+        if (steps[k].calls == 0 || intervals[k].step < first) continue;
+        all[intervals[k].step].kinds[kind] += steps[k];
+        known[k] = true;
+      }
+    }
+    for (std::size_t k = 0; k < intervals.size(); ++k) {
+      if (intervals[k].step < first) continue;
+      StepCalls& step = all[intervals[k].step];
+      step.length_ns += static_cast<double>(intervals[k].to_ns - intervals[k].from_ns);
+      ++step.ranks;
+      if (known[k]) ++step.calling;
+    }
+    sums.clear();
+  }
+
+  void take(const read::Event& e, const read::DeviceTime* t) {
+    if (e.unfinished || e.captured || e.failed) return;
+    const steps::Interval* in = steps::interval_at(intervals, e.ts_ns);
+    if (in == nullptr) return;
+    CallSums& s = at(kinds.of(e, rank_), static_cast<std::size_t>(in - intervals.data()));
+    if (!counted) s += sums_of(amounts_of(e));
+    if (t == nullptr) return;
+    s.device_timed += t->calls;  // those of a group are alike
+    s.device_ns += not_below_0(t->dur_ns);
+    s.device_bytes += t->calls * e.bytes;
+  }
+
+  CallSums& at(const OpKind& kind, std::size_t k) {
+    std::vector<CallSums>& of = sums[kind];
+    of.resize(intervals.size());
+    return of[k];
+  }
+
+  const std::vector<steps::Interval>& intervals;
+  bool counted;
+  std::int64_t first;
+  const OpKinds& kinds;
+  CallsBySteps& all;
+  std::map<OpKind, std::vector<CallSums>> sums;
+  TimedCalls calls{[this](const read::Event& e, const read::DeviceTime* t) { take(e, t); }};
+};
+
+}  // namespace
+
+CallSums& CallSums::operator+=(const CallSums& more) {
+  for (const auto of : {&CallSums::calls, &CallSums::elements, &CallSums::bytes, &CallSums::host_ns,
+                        &CallSums::device_timed, &CallSums::device_ns, &CallSums::device_bytes}) {
+    this->*of += more.*of;
+  }
+  return *this;
+}
+
+void want_step_calls(collect::Passes& passes, const steps::Found& found, const OpKinds& kinds,
+                     CallsBySteps& to) {
+  passes.want(
+      [&](const read::Process& rank, collect::Collectors& all) {
+        if (found.ranks.contains(&rank)) collect::want<InSteps>(rank, all, found, kinds, to);
+      },
+      [](const collect::Lines& /*handed_over*/) {});
+}
+
+}  // namespace tprof::stats

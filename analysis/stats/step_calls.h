@@ -1,0 +1,42 @@
+// The calls of each kind in each step of a job, with their times.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "collect/passes.h"
+#include "stats/op_kind.h"
+#include "steps/found.h"
+
+namespace tprof::stats {
+
+// Sums over ranks.
+struct CallSums {
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t host_ns = 0;
+  std::uint64_t device_timed = 0;
+  std::uint64_t device_ns = 0;
+  std::uint64_t device_bytes = 0;  // of the timed calls
+
+  CallSums& operator+=(const CallSums& more);
+};
+
+struct StepCalls {
+  double length_ns = 0;       // sum over the ranks that made it, each by its own clock
+  std::uint64_t ranks = 0;    // these
+  std::uint64_t calling = 0;  // those of them whose calls in it are known
+  std::map<OpKind, CallSums> kinds;
+};
+
+// By the number of the step: the last ones of a long run, which bounds what is kept.
+using CallsBySteps = std::map<std::int64_t, StepCalls>;
+inline constexpr std::size_t kMostStepsKept = 4096;
+
+// Counts calls that were executed directly: as the ranks' writers counted them, else as their lines
+// tell. Reads the lines of the next pass, and refers to all of these until then.
+void want_step_calls(collect::Passes& passes, const steps::Found& found, const OpKinds& kinds,
+                     CallsBySteps& to);
+
+}  // namespace tprof::stats

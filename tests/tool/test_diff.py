@@ -1,0 +1,319 @@
+"""`tprof diff` names what was changed between two runs, and nothing where they are one job on two days."""
+
+import json
+import pathlib
+
+import pytest
+from generator import causes, rank_files
+from lib.cases import CASES, FSDP
+from lib.launch import start
+from lib.tally import read_all, returned
+from lib.tool import told, tprof
+
+RANKS = 8
+AGAIN = 1000  # seeds of the other day
+EVERYTHING = (
+    "calls,elements,bytes,time,long_steps,exposed,host,device,busbw,settings,versions,hosts,size"
+)
+
+
+def made(folder, layout, cause=None, seed=1, ranks=RANKS, steps=6, again=None, like=None):
+    """Writes a job; with `like` a healthy one of that cause's kind. Returns its folder and the case."""
+    model = causes.WITHOUT.get(like, {})
+    with pytest.MonkeyPatch.context() as patch:
+        if like is not None:
+            patch.setitem(causes.CAUSES, "nothing", lambda plan, rng: causes.Truth(None))
+            patch.setitem(causes.WITHOUT, "nothing", model)
+            cause = "nothing"
+        case = causes.case(layout, ranks, cause, seed, steps, again)
+    rank_files.write(case, folder, seed)
+    return folder, case
+
+
+def days(tmp_path, layout, cause, seed=1, **more):
+    """Returns a healthy job, the same with the cause on another day, and the truth about the latter."""
+    a, _ = made(tmp_path / "a", layout, seed=seed, like=cause, **more)
+    b, case = made(tmp_path / "b", layout, cause, seed, again=AGAIN + seed, **more)
+    return a, b, case
+
+
+def diff(a, b, *options):
+    code, found = told("diff", a, b, *options)
+    assert code == (1 if found["failed"] else 0)
+    return found
+
+
+def changed(found, of):
+    return [t for t in found["times"] if t["changed"] and t["of"] == of]
+
+
+def counts(found, function):
+    return [c for c in found["counts"] if c["kind"]["name"] == function]
+
+
+def model_of(layout, seed, cause=None, steps=6):
+    plan = causes.healthy(layout, RANKS, seed, steps)
+    fields = causes.WITHOUT.get(cause, {})
+    return causes.dataclasses.replace(plan.model, **fields)
+
+
+@pytest.mark.parametrize("layout", causes.LAYOUTS)
+def test_the_same_job_on_another_day_has_not_changed(layout, tmp_path):
+    for seed in range(5):
+        a, _ = made(tmp_path / f"{seed}a", layout, seed=seed)
+        b, _ = made(tmp_path / f"{seed}b", layout, seed=seed, again=AGAIN + seed)
+        found = diff(a, b, "--fail-on", EVERYTHING)
+        assert found["times"][0]["of"] == "time"  # there was a verdict on times
+        wrong = [t for t in found["times"] if t["changed"]]
+        assert (found["counts"], wrong, found["failed"], found["same"]) == ([], [], [], True)
+        assert "ounts are the same" in found["verdict"] and "longer than A" not in found["verdict"]
+
+
+def test_a_run_and_itself_is_nothing(tmp_path):
+    folder, _ = made(tmp_path / "job", "moe", seed=4)
+    done = tprof("diff", folder, folder, "--fail-on", EVERYTHING)
+    first, blank, *sides = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert first == "Nothing changed: counts are the same, times within 1.0%."
+    assert blank == "" and [side[0] for side in sides[:2]] == ["A", "B"]
+    assert all(line.startswith("note: ") for line in sides[2:])
+
+
+# Causes that make every step longer, and what a table of their changes has to have.
+STEADY = ["slow_gpu", "slow_loader", "late_prefetch", "pageable_copies", "item_each_layer", "fp32"]
+
+
+@pytest.mark.parametrize("cause", STEADY)
+def test_the_interval_of_a_longer_step_has_the_truth_and_the_change_is_named(cause, tmp_path):
+    layouts = ["fsdp", "zero3_offload" if cause in causes.ONLY_IN else "moe"]
+    covered = []
+    for layout in layouts:
+        for seed in range(2):
+            a, b, case = days(tmp_path / f"{layout}{seed}", layout, cause, seed)
+            found = diff(a, b)
+            step, truth = found["times"][0], case.truth.cost_ns_per_step
+            covered.append(step["low"] <= truth <= step["high"])
+            if truth > 1.2 * step["noise"]:
+                assert step["changed"] and "longer than A's" in found["verdict"], (layout, seed)
+            assert not found["same"]
+    assert sum(covered) >= len(covered) - 1, covered
+
+
+def test_a_slow_gpu_is_time_that_the_others_are_exposed(tmp_path):
+    a, b, case = days(tmp_path, "fsdp", "slow_gpu", seed=3)
+    found = diff(a, b, "--fail-on", "calls,time:5%")
+    assert (found["counts"], found["failed"]) == ([], ["time"])
+    (step,) = changed(found, "time")
+    assert step["b"] - step["a"] == pytest.approx(case.truth.cost_ns_per_step, rel=0.02)
+    # The others wait for it in the backward pass's reduce-scatters.
+    assert [t["kind"]["bucket"] for t in changed(found, "exposed")] == ["RESHARDING"]
+    assert ": the exposed time of RESHARDING grew by " in found["verdict"]
+    assert diff(b, a, "--fail-on", "time,exposed,busbw")["failed"] == []  # it got faster
+    assert "shorter than A's" in diff(b, a)["verdict"]
+
+
+def test_gathering_twice_is_twice_the_calls(tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", "gather_twice", seed=3)
+    (change,) = diff(a, b)["counts"]
+    model = model_of("fsdp", 3, "gather_twice")
+    once = model.layers * model.micro_batches
+    assert (change["a"]["calls"], change["b"]["calls"]) == (once, 2 * once)
+    assert (change["a"]["bytes"], change["b"]["bytes"]) == (
+        once * model.params * 2,
+        2 * once * model.params * 2,
+    )
+    assert (change["kind"]["name"], change["per"], change["only_in"]) == (
+        "ncclAllGather", "step", None,
+    )  # fmt: skip
+    assert diff(a, b, "--fail-on", "calls:99%")["failed"] == ["calls"]
+    assert diff(a, b, "--fail-on", "calls:100%,elements:100%")["failed"] == []
+
+
+def test_a_wider_type_is_the_same_elements_and_twice_the_bytes(tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", "fp32", seed=3)
+    (change,) = diff(a, b, "--fail-on", "calls,elements,bytes")["counts"]
+    assert (change["was"]["dtype"], change["kind"]["dtype"]) == ("bfloat16", "float32")
+    assert change["a"]["elements"] == change["b"]["elements"]
+    assert change["b"]["bytes"] == 2 * change["a"]["bytes"]
+    assert diff(a, b, "--fail-on", "calls,elements,bytes")["failed"] == ["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "bucket", "size"),
+    [("pageable_copies", "H2D", 1_000_000), ("item_each_layer", "D2H", 4)],
+)
+def test_copies_that_only_one_run_makes_are_named(cause, bucket, size, tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", cause, seed=2)
+    found = diff(a, b)
+    (change,) = found["counts"]
+    model = model_of("fsdp", 2)
+    calls = 2 * model.layers * model.micro_batches  # in each layer, forward and backward
+    kind = change["kind"]
+    assert (kind["bucket"], kind["role"], change["only_in"]) == (bucket, "pageable", "B")
+    assert change["a"] == {"calls": 0, "elements": 0, "bytes": 0}
+    assert change["b"] == {"calls": calls, "elements": calls * size, "bytes": calls * size}
+    (host,) = changed(found, "host")  # whose thread waits
+    assert host["kind"]["bucket"] == bucket
+    assert counts(diff(b, a), "cudaMemcpyAsync")[0]["only_in"] == "A"
+
+
+def test_reducing_in_each_micro_batch_is_as_many_times_the_calls(tmp_path):
+    a, b, _ = days(tmp_path, "hsdp", "reduce_each_micro_batch", seed=1)
+    found = diff(a, b)["counts"]
+    model = model_of("hsdp", 1, "reduce_each_micro_batch")
+    assert {c["kind"]["name"] for c in found} == {"ncclReduceScatter", "ncclAllReduce"}
+    for change in found:
+        assert change["a"]["calls"] == model.layers
+        assert change["b"]["calls"] == model.layers * model.micro_batches
+
+
+def test_steps_that_are_long_now_and_then_are_told_from_usual_ones(tmp_path):
+    a, b, case = days(tmp_path, "fsdp", "slow_sometimes", seed=3, ranks=2, steps=48)
+    found = diff(a, b, "--fail-on", "time,long_steps")
+    assert found["failed"] == ["long_steps"]
+    (more,) = changed(found, "long_steps")
+    assert more["low"] <= case.truth.cost_ns_per_step <= more["high"]
+    assert "Steps that take far longer than most add " in found["verdict"]
+    assert any(f"{len(case.truth.steps)} of 47 steps of B" in note for note in found["notes"])
+
+
+def test_other_numbers_of_ranks_are_compared_per_rank(tmp_path):
+    a, _ = made(tmp_path / "a", "fsdp", seed=3, ranks=8)
+    # The same model on twice as many ranks: sizes are drawn by the number of ranks, too.
+    with pytest.MonkeyPatch.context() as patch:
+        plan = causes.healthy("fsdp", 8, 3)
+        patch.setattr(causes, "healthy", lambda *_: causes.dataclasses.replace(plan, ranks=16))
+        b, _ = made(tmp_path / "b", "fsdp", seed=3, ranks=16, again=AGAIN)
+    found = diff(a, b, "--fail-on", "calls,elements,bytes,size")
+    assert found["counts"] == [] and found["failed"] == ["size"]
+    assert {"what": "ranks", "a": "8", "b": "16"} in found["settings"]
+    assert (found["a"]["ranks"], found["b"]["ranks"]) == (8, 16)
+
+
+@pytest.mark.parametrize("options", [[], ["--no-lines"]])
+def test_other_numbers_of_steps_are_compared_per_step(options, tmp_path):
+    a, _ = made(tmp_path / "a", "hsdp", seed=1, steps=4)
+    b, _ = made(tmp_path / "b", "hsdp", seed=1, steps=9, again=AGAIN)
+    found = diff(a, b, *options)
+    assert (found["counts"], found["same"]) == ([], True)
+    assert found["longer"] == pytest.approx(9 / 4 if options else 1)
+    assert ({"what": "steps", "a": "4", "b": "9"} in found["settings"]) == (not options)
+
+
+def test_a_mistake_is_found_from_the_ledgers_alone(tmp_path):
+    a, b, _ = days(tmp_path, "hsdp", "reduce_each_micro_batch", seed=1)
+    found = diff(a, b, "--no-lines")
+    assert {c["kind"]["name"] for c in found["counts"]} == {"ncclReduceScatter", "ncclAllReduce"}
+    assert found["times"] is None and "lines were not read" in found["no_times"]
+
+
+def test_of_few_steps_no_verdict_on_time_is_given(tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", "slow_gpu", seed=3, steps=3)
+    found = diff(a, b, "--fail-on", "calls")
+    assert found["times"] is None and "3 usual steps" in found["no_times"]
+    assert found["verdict"].startswith("Nothing changed: counts are the same, and times are not compared")
+    done = tprof("diff", a, b, "--fail-on", "time:5%")
+    assert done.returncode == 2 and "nothing can be said of time" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_killed_run_is_compared_by_its_whole_steps(tmp_path):
+    a, _ = made(tmp_path / "a", "fsdp", seed=5, steps=9)
+    b, _ = made(tmp_path / "b", "fsdp", "killed", seed=5, steps=9, again=AGAIN)
+    found = diff(a, b)
+    assert found["b"]["ended"] is False and any("B did not end" in n for n in found["notes"])
+    assert found["counts"] == [] and [t for t in found["times"] if t["changed"]] == []
+    assert found["b"]["steps"] < 9
+
+
+def test_settings_versions_and_hosts_that_differ_are_listed(tmp_path):
+    a, _ = made(tmp_path / "a", "fsdp", seed=1, steps=4)
+    b, _ = made(tmp_path / "b", "fsdp", seed=1, steps=4)
+    for file in b.iterdir():
+        text = file.read_text().replace('"nccl_version":22809', '"nccl_version":22903', 1)
+        text = text.replace('"config":{', '"config":{"TPROF_OUTPUT_DIR":"/b","TPROF_CALLSITE":"native",', 1)
+        text = text.replace('"env":{}', '"env":{"NCCL_ALGO":"Ring"}', 1)
+        text = text.replace('"host":"node000"', '"host":"node7"', 1)
+        text = text.replace("python train.py", "python x.py", 1)
+        file.write_text(text)
+    found = diff(a, b, "--fail-on", EVERYTHING)
+    assert found["same"] and found["failed"] == ["settings", "versions", "hosts"]
+    assert sorted((s["what"], s["a"], s["b"]) for s in found["settings"]) == [
+        ("NCCL", "22809", "22903"),
+        ("NCCL_ALGO", None, "Ring"),
+        ("TPROF_CALLSITE", None, "native"),
+        ("command", "python train.py", "python x.py"),
+        ("hosts", "node000", "node7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", "some of calls, elements"),
+        ("call", "some of calls, elements"),
+        ("calls,", "some of calls, elements"),
+        ("calls bytes", "some of calls, elements"),
+        ("time:5", "a share such as time:5%"),
+        ("time:", "a share such as time:5%"),
+        ("time:x%", "a share such as time:5%"),
+        ("time:-5%", "a share such as time:5%"),
+        ("time:nan%", "a share such as time:5%"),
+        ("time:5%%", "a share such as time:5%"),
+        ("versions:5%", "versions without a share"),
+    ],
+)
+def test_a_list_that_is_none_is_refused_with_what_was_expected(given, expected, tmp_path):
+    done = tprof("diff", tmp_path, tmp_path, "--fail-on", given)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert expected in done.stderr and f"found '{given.split(',')[-1]}'" in done.stderr
+
+
+def test_what_is_no_trace_is_refused_and_damaged_lines_are_named(tmp_path):
+    a, _ = made(tmp_path / "a", "moe", seed=1)
+    for other in (tmp_path / "missing", tmp_path):
+        done = tprof("diff", a, other)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    b, _ = made(tmp_path / "b", "moe", seed=1)
+    file = b / "rank-00003.json"
+    file.write_text(file.read_text().replace('"ph":"X"', '"ph":X', 1))
+    found = diff(a, b)
+    assert any("rank-00003.json" in note for note in found["notes"]), found["notes"]
+    assert found["counts"] == []
+
+
+def test_a_merged_trace_stands_for_its_run(tmp_path):
+    a, b, _ = days(tmp_path, "fsdp", "gather_twice", seed=3)
+    merged = tmp_path / "b.json.gz"
+    assert tprof("merge", b, "-o", merged).returncode == 0
+    whole, of_merged = diff(a, b), diff(a, merged)
+    assert of_merged["counts"] == whole["counts"] and len(whole["counts"]) == 1
+
+
+def per_rank(run, function):
+    """Returns how many calls of a function the stand-in counted, per rank and step."""
+    tallies = read_all(run.tally)
+    steps = int(FSDP[1])
+    (calls,) = {returned(t)[function] for t in tallies if returned(t)[function]}
+    return calls / steps
+
+
+def test_fsdp_in_bfloat16_that_keeps_its_parameters_against_fsdp_in_float32(pair_of):
+    a, b = pair_of("fsdp2-2").traced, pair_of("fsdp2-2-kept").traced
+    found = diff(a.traces, b.traces, "--fail-on", "calls,settings")
+    gathers = counts(found, "ncclAllGather")
+    calls = {side: sum(c[side]["calls"] for c in gathers) for side in ("a", "b")}
+    assert calls["a"] - calls["b"] == per_rank(a, "ncclAllGather") - per_rank(b, "ncclAllGather") > 0
+    types = {side: {c["kind"]["dtype"] for c in gathers if c[side]["calls"]} for side in ("a", "b")}
+    assert "bfloat16" in types["b"]
+    assert "calls" in found["failed"]
+    assert "command" in {s["what"] for s in found["settings"]}
+
+
+def test_fsdp_on_two_days_makes_the_same_calls(pair_of, once_a_run):
+    case = CASES["fsdp2-2"]
+    command = case.launcher(case.script, case.ranks, case.args)
+    again = once_a_run("fsdp2-2-again", lambda folder: start(command, folder))
+    found = diff(pair_of("fsdp2-2").traced.traces, again.traces, "--fail-on", "calls,elements,bytes,size")
+    assert (found["counts"], found["failed"]) == ([], [])
+    assert found["a"]["steps"] == found["b"]["steps"] == int(FSDP[1])
