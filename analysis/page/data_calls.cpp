@@ -137,7 +137,7 @@ Json timelines_of(const Gathered& g) {
     }
     std::int64_t length = 0;
     const auto in_step = [&](const read::Process& p, std::int64_t ts_ns) {
-      return on_axis(p, ts_ns) - zeros.at(group_of(p));
+      return std::max<std::int64_t>(between(zeros.at(group_of(p)), on_axis(p, ts_ns)), 0);
     };
     Json names = Json::array();
     std::map<std::tuple<Bucket, std::string, std::string>, std::size_t> numbers;

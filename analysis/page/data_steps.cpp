@@ -150,7 +150,8 @@ Json heat_of(const Gathered& g) {
     for (const steps::Interval& in : intervals) {
       const std::size_t column = place_of(found.steps, in.step);
       if (column == found.steps.size()) continue;
-      length.add(row, column, in.to_ns - in.from_ns);
+      const std::int64_t ns = between(in.from_ns, in.to_ns);
+      if (ns >= 0) length.add(row, column, ns);
       const auto sum = sums.find({rank, in.step});
       if (compared) late.add(row, column, sum == sums.end() ? 0 : sum->second);
     }

@@ -19,7 +19,7 @@ std::vector<StepLength> lengths_of(const steps::Found& found) {
   for (const auto& [rank, intervals] : found.ranks) {
     for (const steps::Interval& i : intervals) {
       const std::size_t at = place_of(found.steps, i.step);
-      const std::int64_t ns = i.to_ns - i.from_ns;
+      const std::int64_t ns = between(i.from_ns, i.to_ns);
       if (at == all.size() || ns < 0) continue;
       StepLength& length = all[at];
       length.sum_ns += ns;

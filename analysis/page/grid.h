@@ -56,6 +56,14 @@ class Grid {
   std::vector<Cell> cells_;
 };
 
+// The difference of two times; below 0 where a file says what can't be.
+inline std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
+  constexpr std::int64_t kLongest = 1'000'000'000'000'000;  // 11 days
+  const auto ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(to_ns) -
+                                            static_cast<std::uint64_t>(from_ns));
+  return ns > kLongest || to_ns < from_ns ? -1 : ns;
+}
+
 // The place of a number in an ascending row; its size if it is not there.
 inline std::size_t place_of(const std::vector<std::int64_t>& ascending, std::int64_t number) {
   const auto at = std::ranges::lower_bound(ascending, number);

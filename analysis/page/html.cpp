@@ -1,11 +1,15 @@
 // The report as one HTML file: the page's own files, the library of charts and the data.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "page/data.h"
 #include "page/page.h"
+#include "text/text.h"
 
 namespace tprof::page {
 

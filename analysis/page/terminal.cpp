@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "diagnose/names.h"
@@ -47,7 +48,7 @@ std::string wrapped(const std::string& text, std::size_t most_lines) {
 std::string bar(double share, std::size_t width = kBar) {
   static constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double whole = std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(width);
-  const auto eighths = static_cast<std::size_t>(whole + 0.5);
+  const auto eighths = static_cast<std::size_t>(std::llround(whole));
   std::string out;
   for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
   out += kParts[eighths % 8];
