@@ -16,8 +16,11 @@ namespace {
 
 constexpr std::size_t kWidth = 98;
 constexpr std::size_t kBar = 30;
-constexpr std::size_t kMostBuckets = 6;
-constexpr std::size_t kMostLines = 4;
+constexpr std::size_t kMostBuckets = 5;
+constexpr std::size_t kMostLines = 4;  // of operations
+constexpr std::size_t kMostUnseen = 3;
+constexpr std::size_t kMostLateShown = 2;
+constexpr std::size_t kMostFindings = 1;  // beside the verdict
 
 // The length of the longest beginning of at most `most` bytes that cuts no character in two.
 std::size_t whole(std::string_view text, std::size_t most) {
@@ -80,10 +83,18 @@ std::string step_lines(const Json& step) {
   if (parts.is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
-  const auto length = parts["length_ns"].get<double>();
-  for (const char* part : {"compute", "hidden", "exposed", "waiting", "idle"}) {
-    const Json& value = parts[std::string(part) + "_ns"];
-    out += fmt::format("  {:<8} {:>10} {}\n", part, ns(value), bar(value.get<double>() / length));
+  const auto of = [&](const char* key) { return parts[key].get<std::int64_t>(); };
+  const std::pair<const char*, std::int64_t> rows[] = {
+      {"computation alone", of("compute_ns") - of("hidden_ns")},
+      {"communication behind it", of("hidden_ns")},
+      {"exposed transfers", of("exposed_ns") - of("waiting_ns")},
+      {"waiting for other ranks", of("waiting_ns")},
+      {"neither", of("idle_ns")}};
+  for (const auto& [what, part] : rows) {
+    const std::int64_t shown = std::max<std::int64_t>(part, 0);
+    const double share = static_cast<double>(shown) / static_cast<double>(of("length_ns"));
+    out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", what, diagnose::duration(shown),
+                       100 * share, bar(share));
   }
   return out;
 }
@@ -134,7 +145,7 @@ std::string late_lines(const Json& late) {
   }
   if (late["ranks"].empty()) return "Who came late: nobody, beyond what the clocks prove\n";
   std::string out = "Who the others waited for\n";
-  for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLines - 1); ++i) {
+  for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLateShown); ++i) {
     const Json& r = late["ranks"][i];
     out += fmt::format("  {:<10} on {:<20} {:>9} in all ({:.1f}% of the time), last to {} of {}\n",
                        cut(r["rank"].get<std::string>(), 20), cut(r["host"].get<std::string>(), 20),
@@ -148,13 +159,13 @@ std::string late_lines(const Json& late) {
 std::string unseen_lines(const std::vector<Unseen>& all) {
   if (all.empty()) return "Not seen: nothing that the files tell\n";
   std::string out = "Not seen\n";
-  for (std::size_t i = 0; i < std::min(all.size(), kMostLines); ++i) {
+  for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
     const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
     out += fmt::format("  {:>13} {}\n", all[i].n == 0 ? "" : text::thousands(all[i].n),
                        cut(all[i].what + ranks, 80));
   }
-  if (all.size() > kMostLines)
-    out += fmt::format("  and {} more reasons\n", all.size() - kMostLines);
+  if (all.size() > kMostUnseen)
+    out += fmt::format("  and {} more reasons\n", all.size() - kMostUnseen);
   return out;
 }
 
@@ -170,8 +181,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
       }
       continue;
     }
-    ++(shown < 2 ? shown : left);
-    if (shown + left > 2) continue;
+    ++(shown < kMostFindings ? shown : left);
+    if (left != 0) continue;
     const Json f = report::to_json({g.said.findings[i]}, report::Detail::brief)[0];
     out += wrapped(fmt::format("{}: {}", f["severity"].get<std::string>(),
                                text::printable(f["text"].get<std::string>())),
