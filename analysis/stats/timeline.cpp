@@ -13,8 +13,8 @@ struct WantedBars {
   bool on_device = false;
 };
 
-struct StepCalls : collect::Collector {
-  StepCalls(const read::Process& rank, std::vector<WantedBars> what)
+struct CallsOfStep : collect::Collector {
+  CallsOfStep(const read::Process& rank, std::vector<WantedBars> what)
       : Collector(rank), wanted(std::move(what)) {}
 
   bool wants_times() const override {
@@ -70,7 +70,7 @@ void want_timelines(collect::Passes& passes, std::vector<Timeline>& to) {
   passes.want(
       [by_rank = std::move(by_rank)](const read::Process& rank, collect::Collectors& all) {
         const auto wanted = by_rank.find(&rank);
-        if (wanted != by_rank.end()) collect::want<StepCalls>(rank, all, wanted->second);
+        if (wanted != by_rank.end()) collect::want<CallsOfStep>(rank, all, wanted->second);
       },
       [](const collect::Lines&) {});
 }
