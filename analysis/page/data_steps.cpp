@@ -156,8 +156,6 @@ Json heat_of(const Gathered& g) {
       if (compared) late.add(row, column, sum == sums.end() ? 0 : sum->second);
     }
   }
-  if (compared) j["metrics"].push_back(metric("late_ns", "the others waited for it", late, ranks));
-  j["metrics"].push_back(metric("length_ns", "length of the step", length, ranks));
   if (g.why.known()) {
     const why::Times& times = *g.why.times;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
@@ -175,6 +173,8 @@ Json heat_of(const Gathered& g) {
     j["metrics"].push_back(metric("exposed_ns", "exposed communication", exposed, ranks));
     j["metrics"].push_back(metric("idle_ns", "neither computed nor communicated", idle, ranks));
   }
+  if (compared) j["metrics"].push_back(metric("late_ns", "behind the last but one", late, ranks));
+  j["metrics"].push_back(metric("length_ns", "length of the step", length, ranks));
   return j;
 }
 

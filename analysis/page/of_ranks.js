@@ -178,14 +178,14 @@ function showLate() {
     return say("late", `In ${count(late.compared)} collectives nobody came later than the rest by more than the clocks tell.`);
   }
   section("late").append(table("Ranks that came last",
-    [["rank", "rank"], ["host", "host"], ["waited for", "sum_ns", duration, true], ["of the time", "share", percent, true],
+    [["rank", "rank"], ["host", "host"], ["behind in all", "sum_ns", duration, true],
       ["came last to", "last", count, true], ["of", "of", count, true], ["median", "median_ns", duration, true],
       ["at most", "max_ns", duration, true]], late.ranks, 10),
   make("h3", {}, "By communicator and step"),
   table("Waiting by rank, communicator and step",
     [["rank", "rank"], ["host", "host"], ["communicator", "communicator"], ["role", "role"], ["step", "step", words, true],
-      ["times", "times", count, true], ["waited for", "ns", duration, true]], late.where, 10));
-  note("late", `How long nobody else was waited for, by ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
+      ["times", "times", count, true], ["behind", "ns", duration, true]], late.where, 10));
+  note("late", `How far the rank was behind the last but one. That costs less where the others computed meanwhile: the findings tell it. By ${late.from === "device" ? "the devices' times" : "the hosts' calls"}; ` +
     `${count(late.compared)} of ${count(late.collectives)} collectives were compared. The step is the one in which the rank came.`);
 }
 

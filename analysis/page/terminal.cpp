@@ -144,14 +144,13 @@ std::string late_lines(const Json& late) {
     return "Who came late: not known, no collective has lines of several ranks to compare\n";
   }
   if (late["ranks"].empty()) return "Who came late: nobody, beyond what the clocks prove\n";
-  std::string out = "Who the others waited for\n";
+  std::string out = "Who came last\n";
   for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLateShown); ++i) {
     const Json& r = late["ranks"][i];
-    out += fmt::format("  {:<10} on {:<20} {:>9} in all ({:.1f}% of the time), last to {} of {}\n",
+    out += fmt::format("  {:<10} on {:<20} last to {} of {}, {} behind the last but one in all\n",
                        cut(r["rank"].get<std::string>(), 20), cut(r["host"].get<std::string>(), 20),
-                       ns(r["sum_ns"]), r["share"].is_null() ? 0.0 : 100 * r["share"].get<double>(),
                        text::thousands(r["last"].get<std::uint64_t>()),
-                       text::thousands(r["of"].get<std::uint64_t>()));
+                       text::thousands(r["of"].get<std::uint64_t>()), ns(r["sum_ns"]));
   }
   return out;
 }

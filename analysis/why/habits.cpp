@@ -20,8 +20,11 @@ using diagnose::Percent;
 template <typename Of>
 double of_a_step(const Evidence& e, Of&& of) {
   std::vector<double> each;
-  for (const RankFacts& facts : e.times.facts) each.push_back(static_cast<double>(of(facts)));
-  return quantile(each, 0.05) / static_cast<double>(e.steps.size());
+  for (const RankFacts& facts : e.times.facts) {
+    if (facts.steps == 0) continue;
+    each.push_back(static_cast<double>(of(facts)) / static_cast<double>(facts.steps));
+  }
+  return quantile(each, 0.05);
 }
 
 Finding* tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {

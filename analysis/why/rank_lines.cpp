@@ -89,6 +89,10 @@ void RankLines::end() {
     }
     for (Spans* s : {&communicates, &waits, &computes_, &unsure_}) join(*s);
     fill_cells(communicates, waits);
+    for (Step& s : steps_) {
+      s.counts = s.counts && s.cell->known();
+      facts_.steps += s.counts ? 1 : 0;
+    }
     Spans hiding = computes_;
     hiding.insert(hiding.end(), waits.begin(), waits.end());
     join(hiding);

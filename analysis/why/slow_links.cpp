@@ -39,11 +39,14 @@ double cost_ns(const Evidence& e, const Transfer& t, double usual_ns) {
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
     const auto& rank = e.times.ranks[r]->header.rank;
     if (!rank || !t.ranks.contains(*rank)) continue;
-    exposed += static_cast<double>(e.times.facts[r].exposed[static_cast<std::size_t>(t.bucket)].ns);
+    const RankFacts& facts = e.times.facts[r];
+    if (facts.steps == 0) continue;
+    exposed += static_cast<double>(facts.exposed[static_cast<std::size_t>(t.bucket)].ns) /
+               static_cast<double>(facts.steps);
     ++ranks;
   }
   if (ranks == 0) return 0;
-  return std::min(of_a_step, exposed / ranks / static_cast<double>(e.steps.size()));
+  return std::min(of_a_step, exposed / ranks);
 }
 
 // A communicator with the kind of call that shows it most.

@@ -54,6 +54,7 @@ struct Exposed {
 
 // What else is kept of a rank, over the steps that count.
 struct RankFacts {
+  std::uint64_t steps = 0;  // that count: their cells are known
   std::array<Exposed, kBucketCount> exposed{};  // by bucket
   Blocking to_device;
   Blocking to_host;

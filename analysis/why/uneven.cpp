@@ -27,7 +27,8 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     ++slowest[static_cast<std::size_t>(most - own.begin())];
     lost.push_back(*most - mean(own));
   }
-  const double ns = mean(lost);
+  // A pause in some steps is no unevenness.
+  const double ns = median(lost);
   for (const diagnose::Finding& f : found) {
     const bool explains = f.kind == Kind::slow_gpu || f.kind == Kind::slow_input ||
                           f.kind == Kind::slow_cpu || f.kind == Kind::slow_link;

@@ -150,7 +150,8 @@ class _File:
         )
 
     def busy_lines(self) -> list[tuple[int, int, str]]:
-        """Returns when the device computed: the union of its kernels."""
+        """Returns when the device computed: the union of its kernels. The last line says that it did
+        not since."""
         device = self.rank % self.case.machine.ranks_per_host
         args = json_of({"name": f"compute, device {device}"})
         lane = f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{(3 << 22) + device},"args":{args}}}'
@@ -162,6 +163,14 @@ class _File:
                 f'"dur":{micros(end - begin)},"args":{{"device":{device}}}}}'
             )
             found.append((end, 1, text if found else f"{lane},\n{text}"))
+        if found and not self.case.killed:
+            end = self.trace.end
+            text = (
+                f'{{"cat":"BUSY","name":"compute","ph":"X","pid":{self.rank},'
+                f'"tid":{(3 << 22) + device},"ts":{micros(self.ts(end))},"dur":0.000,'
+                f'"args":{{"device":{device},"unsure":true}}}}'
+            )
+            found.append((end, 3, text))
         return found
 
     def steps(self) -> list[tuple[int, str]]:
