@@ -86,7 +86,7 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
 }
 
 report::Known known_of(const Gathered& g) {
-  report::Known known{.whole_steps = g.summary.found.whole_steps};
+  report::Known known{.whole_steps = g.summary.found.whole_steps, .causes = g.why.known()};
   // Where devices were followed, it is known what lateness costs.
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);

@@ -16,6 +16,8 @@ using diagnose::Finding;
 using diagnose::Severity;
 
 constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why a job is slow
+constexpr const char* kNothing = "Nothing is wrong";
+constexpr const char* kNothingKnown = "Nothing is wrong with what the ranks did";
 constexpr double kLateShare = 0.05;
 constexpr std::int64_t kTimesTheOthers = 4;  // those of half of the other ranks
 
@@ -39,8 +41,9 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
   const std::size_t n = said.job->ranks.size();
   const std::string who = n == 0 ? diagnose::counted(said.job->processes.size(), "process")
                                  : diagnose::counted(n, "rank");
-  std::string out = collectives == 0 ? fmt::format("Nothing is wrong: {} made no collectives", who)
-                                     : fmt::format("Nothing is wrong: {} did the same {}{}", who,
+  std::string out = collectives == 0 ? fmt::format("{}: {} made no collectives", kNothing, who)
+                                     : fmt::format("{}: {} did the same {}{}",
+                                                   known.causes ? kNothing : kNothingKnown, who,
                                                    diagnose::counted(collectives, "collective"),
                                                    all_seen ? "" : ", as far as they were seen");
   if (known.step_ns) {
@@ -50,7 +53,11 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
   if (known.step_ns && known.exposed_share) {
     out += fmt::format(", of which {:.0f}% is exposed communication", 100 * *known.exposed_share);
   }
-  return out + ".";
+  out += ".";
+  if (known.step_ns && !known.causes) {
+    out += " What makes a step slow is known with TPROF_TIMING=events.";
+  }
+  return out;
 }
 
 // A rank that the others waited for, far longer than for the rest. Short runs have no finding of

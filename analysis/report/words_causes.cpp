@@ -8,23 +8,29 @@ using diagnose::Say;
 std::span<const Words> words_of_causes() {
   static constexpr Words kWords[] = {
       {Say::slow_gpu,
-       "{who}[, all of host {host},] {one?computes|compute} longer than the others[ in {in_steps} "
-       "of "
-       "{of_steps} steps]: without that a step would be {share} shorter ({least} to {most})",
+       "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
+       "longer "
+       "than the others[ in {in_steps} of {of_steps} steps][, every {period}th]: [leaving {after} "
+       "aside, ]without that a step would be {share} shorter ({least} "
+       "to {most})",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
-       "PERFORMANCE,CLOCK); if these are alike, the rank has more to compute"},
+       "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
       {Say::slow_input,
-       "{who}[, all of host {host},] {one?begins its|begin their} steps later than the others[ in "
-       "{in_steps} of {of_steps} steps]: without that a step would be {share} shorter ({least} to "
-       "{most})",
+       "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
+       "their} "
+       "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}th]: "
+       "[leaving {after} aside, ]without that a step would be {share} "
+       "shorter ({least} to {most})",
        "look at what the program does between two steps there: usually it loads data"},
       {Say::slow_cpu,
-       "the {one?device|devices} of {who}[, all of host {host},] {one?stands|stand} idle longer "
-       "than "
-       "the others'[ in {in_steps} of {of_steps} steps]: without that a step would be {share} "
-       "shorter ({least} to {most})",
-       "look at the host: other programs on its cores, their clock, swapping, Python's garbage "
-       "collector"},
+       "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
+       "pipeline,|} "
+       "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
+       "every "
+       "{period}th]: [leaving {after} aside, ]without that a step would be "
+       "{share} shorter ({least} to {most})",
+       "look at the host: loading of data, other programs on its cores, their clock, swapping, "
+       "Python's garbage collector"},
       {Say::slow_link,
        "{bucket} takes {takes} on the communicator of {who}, and {others} on the {alike:,} others "
        "that move as much: a step would be up to {share} shorter",
@@ -68,6 +74,10 @@ std::span<const Words> words_of_causes() {
        "every {period}th step, first step {first}, takes up to {longest} for {usual}: that is "
        "{share} on each step",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
+      {Say::jumping_steps,
+       "from step {step} on a step takes {after}, and {before} before that: {share} of the time",
+       "look at what changed there: the size of batches, clocks and temperature of the GPUs, other "
+       "jobs on the network"},
       {Say::drifting_steps,
        "steps get longer and longer: by {grown} ({share}) over {of_steps:,} steps"},
   };

@@ -19,7 +19,7 @@ struct Evidence {
   const Times& times;
   const std::vector<std::size_t>& steps;
   const Transfers& transfers;
-  double step_ns = 0;  // how long a step takes: the median
+  double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
 
 // Less than this share of a step is nobody's concern.

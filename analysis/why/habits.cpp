@@ -27,6 +27,17 @@ double of_a_step(const Evidence& e, Of&& of) {
   return quantile(each, 0.05);
 }
 
+// No communication less makes a step shorter than its slowest host needs for it.
+double within_hosts_lead(const Evidence& e, double ns) {
+  std::vector<double> of_ranks;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    std::vector<double> ahead;
+    for (const std::size_t s : e.steps) ahead.push_back(e.times.of(r)[s].ahead);
+    of_ranks.push_back(median(std::move(ahead)));
+  }
+  return std::min(ns, quantile(std::move(of_ranks), 0.05));
+}
+
 Finding* tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {
   if (ns < kLeastShare * e.step_ns) return nullptr;
   values.emplace_back("share", Percent{100 * ns / e.step_ns});
@@ -59,9 +70,9 @@ std::optional<Bucket> reduces_by(const read::Process& rank) {
 void late_prefetch(const Evidence& e, Findings& found) {
   const double gathers = of_a_step(e, [](const RankFacts& f) { return f.gathers; });
   const double late = of_a_step(e, [](const RankFacts& f) { return f.late_gathers; });
+  const double gain = of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns; });
   if (gathers < 2 || late * 2 < gathers) return;
-  tell(e, Kind::late_prefetch,
-       of_a_step(e, [](const RankFacts& f) { return f.late_gather_ns - f.host_late_gather_ns; }),
+  tell(e, Kind::late_prefetch, within_hosts_lead(e, gain),
        {{"late", Percent{100 * late / gathers}}}, found);
 }
 
@@ -88,7 +99,7 @@ namespace {
 // What a step gains without a part of the backward pass' calls of a bucket: their own exposed time,
 // and what of the others' is exposed because they stand in the same queue.
 double without(const Evidence& e, Bucket bucket, double part) {
-  return of_a_step(e, [&](const RankFacts& f) {
+  const double ns = of_a_step(e, [&](const RankFacts& f) {
     const Exposed& its = f.exposed[static_cast<std::size_t>(bucket)];
     double queued = 0;
     for (const Exposed& other : f.exposed) queued += static_cast<double>(other.queued_ns);
@@ -97,6 +108,7 @@ double without(const Evidence& e, Bucket bucket, double part) {
     const double hidden = static_cast<double>(its.backward_transfer_ns) - exposed;
     return part * exposed + std::min(part * hidden, std::max(queued, 0.0));
   });
+  return within_hosts_lead(e, ns);
 }
 
 }  // namespace
@@ -130,7 +142,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
     saved +=
         of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
   }
-  tell(e, Kind::wide_dtype, saved, {}, found);
+  tell(e, Kind::wide_dtype, within_hosts_lead(e, saved), {}, found);
 }
 
 }  // namespace tprof::why

@@ -36,4 +36,15 @@ inline double mean_error(std::span<const double> of) {
   return std::sqrt(squares / (n - 1) / n);
 }
 
+// The distance between places in ascending order, if they are all as far apart as the first two,
+// and more than one. Else 0.
+inline std::size_t period_of(const std::vector<std::size_t>& places) {
+  if (places.size() < 3) return 0;
+  const std::size_t n = places[1] - places[0];
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] - places[i - 1] != n) return 0;
+  }
+  return n > 1 ? n : 0;
+}
+
 }  // namespace tprof::why

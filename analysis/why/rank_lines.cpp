@@ -102,6 +102,7 @@ void RankLines::end() {
     for (const Spans* s : {&computes_, &unsure_}) works.insert(works.end(), s->begin(), s->end());
     join(works);
     count_blocking(works);
+    find_hosts_lead();
   }
   collectives_ = {};
   copies_ = {};
@@ -164,6 +165,16 @@ void RankLines::find_inputs() {
     if (c.step == SIZE_MAX || std::exchange(step, c.step) == c.step || !c.receives) continue;
     const Step& s = steps_[c.step];
     s.cell->received = static_cast<float>(c.on_device.to_ns - s.on_device.from_ns);
+  }
+}
+
+void RankLines::find_hosts_lead() {
+  const bool held_up = facts_.to_device.calls + facts_.to_host.calls > facts_.steps;
+  for (const Collective& c : collectives_) {
+    if (c.step == SIZE_MAX) continue;
+    Cell& cell = *steps_[c.step].cell;
+    const std::int64_t ahead = std::max<std::int64_t>(c.on_device.from_ns - c.called_ns, 0);
+    cell.ahead = held_up ? cell.length : static_cast<float>(ahead);
   }
 }
 
@@ -237,9 +248,12 @@ void RankLines::count_gathers() {
       const std::int64_t gain = std::min({exposed, usual, room});
       ++facts_.gathers;
       if (gain * 4 < to - from) continue;
+      if (from - c->called_ns < kAtOnceNs) {
+        facts_.host_late_gather_ns += gain;
+        continue;
+      }
       ++facts_.late_gathers;
       facts_.late_gather_ns += gain;
-      if (from - c->called_ns < kAtOnceNs) facts_.host_late_gather_ns += gain;
     }
   }
 }

@@ -58,6 +58,7 @@ class RankLines : public collect::Collector {
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
   void find_inputs();
+  void find_hosts_lead();
   void count_exposed(const Spans& hiding);
   void count_gathers();
   void count_blocking(const Spans& works);

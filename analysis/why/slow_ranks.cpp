@@ -27,9 +27,12 @@ constexpr double kUsualShare = 0.02;
 constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
 constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
 
+constexpr std::size_t kMostAtTimes = 2;
+
 struct Ranks {
-  std::vector<std::size_t> slow;     // indices, ascending
-  std::vector<std::size_t> steps{};  // in which they are; empty: in all
+  std::vector<std::size_t> slow;      // indices, ascending
+  std::vector<std::size_t> steps{};   // in which they are; empty: in all
+  std::vector<std::size_t> mended{};  // ranks that are slower, and told already
 };
 
 // What each rank takes in each step beyond the usual, by rank. The usual is what three quarters of
@@ -88,6 +91,11 @@ std::vector<Ranks> slow_at_times(const Evidence& e, const Beyond& beyond) {
   return all;
 }
 
+bool sends(const read::Process& rank) {
+  const read::Rows& rows = read::rows_of(rank);
+  return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
+}
+
 // What a step would be shorter by if these ranks were like the slowest of the others.
 struct Saving {
   double ns = 0;
@@ -100,6 +108,7 @@ Saving saving_of(const Evidence& e, const Ranks& ranks) {
     double slowest = 0;
     double other = 0;
     for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      if (std::ranges::binary_search(ranks.mended, r)) continue;
       const bool is_slow = std::ranges::binary_search(ranks.slow, r);
       double& most = is_slow ? slowest : other;
       most = std::max(most, e.times.own(r, s));
@@ -107,7 +116,12 @@ Saving saving_of(const Evidence& e, const Ranks& ranks) {
     each.push_back(slowest - other);
   }
   const double part = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
-  return {std::max(0.0, mean(each)) * part, 2 * mean_error(each) * part};
+  Saving saving{std::max(0.0, mean(each)) * part, 2 * mean_error(each) * part};
+  if (!sends(*e.times.ranks[ranks.slow[0]])) return saving;
+  // The stages of a pipeline wait for each other anyway, at the ends of a step: from a quarter to
+  // all of it is to be had, by where the stage stands and how its micro-batches follow each other
+  // (tried).
+  return {saving.ns * 5 / 8, saving.ns * 3 / 8 + saving.doubt};
 }
 
 // Where the time goes that these ranks take beyond the others.
@@ -121,6 +135,7 @@ Kind kind_of(const Evidence& e, const Ranks& ranks) {
       std::vector<double> theirs;
       std::vector<double> others;
       for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+        if (std::ranges::binary_search(ranks.mended, r)) continue;
         const bool is_slow = std::ranges::binary_search(ranks.slow, r);
         (is_slow ? theirs : others).push_back(part(r));
       }
@@ -145,25 +160,74 @@ std::string host_of(const Evidence& e, const Ranks& ranks) {
   return ranks.slow.size() > 1 ? host : "";
 }
 
+// Whether they are all ranks of one stage of a pipeline: those of a communicator.
+bool is_stage(const Processes& who) {
+  const read::Process& one = *who[0];
+  return sends(one) && std::ranges::any_of(one.comms, [&](const auto& numbered) {
+           const read::Comm& comm = numbered.second;
+           const auto is_in = [&](const read::Process* p) {
+             return std::ranges::any_of(p->comms,
+                                        [&](const auto& n) { return n.second.id == comm.id; });
+           };
+           return comm.nranks == static_cast<std::int64_t>(who.size()) &&
+                  std::ranges::all_of(who, is_in);
+         });
+}
+
 void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
   const Saving saving = saving_of(e, ranks);
-  if (saving.ns < kLeastShare * e.step_ns) return;
+  const bool few = ranks.steps.size() == 1 || ranks.steps.size() == 2;
+  if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
+  Processes slower;
+  for (const std::size_t r : ranks.mended) slower.push_back(e.times.ranks[r]);
   const std::string host = host_of(e, ranks);
+  const std::size_t period = period_of(ranks.steps);
   diagnose::Finding& f =
       add(found, kind_of(e, ranks), who,
           {{"one", who.size() == 1},
+           {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
            {"share", Percent{100 * saving.ns / e.step_ns}},
            {"saves", Ns{std::llround(saving.ns)}},
            {"least", Percent{100 * std::max(0.0, saving.ns - saving.doubt) / e.step_ns}},
            {"most", Percent{100 * (saving.ns + saving.doubt) / e.step_ns}},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
+           {"period", period == 0 ? std::optional<std::uint64_t>() : period},
+           {"stage", is_stage(who)},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
   if (!ranks.steps.empty()) {
     f.steps = {e.times.steps[ranks.steps.front()], e.times.steps[ranks.steps.back()]};
+  }
+}
+
+// The slowest kind first; the others are worth what they delay once that is mended.
+void tell_by_kind(const Evidence& e, const Ranks& always, Findings& found) {
+  struct Group {
+    Ranks ranks;
+    double most = 0;
+  };
+  std::map<Kind, Group> kinds;
+  for (const std::size_t r : always.slow) {
+    Ranks others{{r}, {}, always.slow};
+    std::erase(others.mended, r);
+    Group& group = kinds[kind_of(e, others)];
+    group.ranks.slow.push_back(r);
+    std::vector<double> own;
+    for (const std::size_t s : e.steps) own.push_back(e.times.own(r, s));
+    group.most = std::max(group.most, mean(own));
+  }
+  std::vector<Group> groups;
+  for (auto& [kind, group] : kinds) groups.push_back(std::move(group));
+  std::ranges::sort(groups, std::ranges::greater(), &Group::most);
+  std::vector<std::size_t> told;
+  for (Group& group : groups) {
+    group.ranks.mended = told;
+    tell(e, group.ranks, found);
+    told.insert(told.end(), group.ranks.slow.begin(), group.ranks.slow.end());
+    std::ranges::sort(told);
   }
 }
 
@@ -175,11 +239,14 @@ void slow_ranks(const Evidence& e, Findings& found) {
   const Ranks always = always_slow(e, beyond);
   // Most ranks can't be slower than the rest: then these have less to do.
   if (!always.slow.empty() && always.slow.size() * 4 <= e.times.ranks.size() * 3) {
-    tell(e, always, found);
+    tell_by_kind(e, always, found);
   }
-  for (const Ranks& r : slow_at_times(e, beyond)) {
-    if (!std::ranges::binary_search(always.slow, r.slow[0])) tell(e, r, found);
-  }
+  std::vector<Ranks> at_times = slow_at_times(e, beyond);
+  std::erase_if(at_times,
+                [&](const Ranks& r) { return std::ranges::binary_search(always.slow, r.slow[0]); });
+  // Where ranks take turns, none of them is to blame (uneven.cpp).
+  if (at_times.size() > kMostAtTimes) return;
+  for (const Ranks& r : at_times) tell(e, r, found);
 }
 
 }  // namespace tprof::why

@@ -17,6 +17,7 @@ using diagnose::Percent;
 constexpr double kLonger = 1.25;  // of the median
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 20;
+constexpr std::size_t kFewestOfLevel = 5;
 
 struct Series {
   std::vector<double> ns;
@@ -38,16 +39,6 @@ Series series_of(const Evidence& e) {
   for (const double x : all.ns) apart.push_back(std::abs(x - all.usual));
   all.width = 1.4826 * median(apart);
   return all;
-}
-
-// The distance between them, if they all are as far apart as the first two.
-std::size_t period_of(const std::vector<std::size_t>& steps) {
-  if (steps.size() < 3) return 0;
-  const std::size_t n = steps[1] - steps[0];
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (steps[i] - steps[i - 1] != n) return 0;
-  }
-  return n > 1 ? n : 0;
 }
 
 // The slope of Theil and Sen, and how far Kendall's count of pairs in order is from chance, in
@@ -72,6 +63,65 @@ Drift drift_of(const std::vector<double>& series) {
   return {median(std::move(slopes)), in_order / std::sqrt(n * (n - 1) * (2 * n + 5) / 18)};
 }
 
+// A rank that was slow in these steps is told already.
+bool explained(const Findings& found, double ns) {
+  return std::ranges::any_of(found, [&](const Finding& f) {
+    const bool of_ranks =
+        f.kind == Kind::slow_gpu || f.kind == Kind::slow_input || f.kind == Kind::slow_cpu;
+    return of_ranks && f.steps && static_cast<double>(*f.cost->ns_per_step) > 0.7 * ns;
+  });
+}
+
+// The place from which on steps take longer, if one place explains the series better than a steady
+// growth does; 0: none. The first to take the sum of squares for two levels were Fisher (1958) and
+// Bai (1994).
+std::size_t jump_of(const Series& all, double slope) {
+  const std::size_t n = all.ns.size();
+  const double limit = all.usual + 8 * all.width;
+  std::vector<double> x;  // pauses would decide it
+  for (const double ns : all.ns) x.push_back(std::min(ns, std::max(limit, kLonger * all.usual)));
+  std::vector<double> sums(n + 1);
+  std::vector<double> squares(n + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    sums[i + 1] = sums[i] + x[i];
+    squares[i + 1] = squares[i] + x[i] * x[i];
+  }
+  const auto rest = [&](std::size_t from, std::size_t to) {
+    const double sum = sums[to] - sums[from];
+    return squares[to] - squares[from] - sum * sum / static_cast<double>(to - from);
+  };
+  double steady = 0;
+  const double middle = sums[n] / static_cast<double>(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double line = middle + slope * (static_cast<double>(i) - static_cast<double>(n - 1) / 2);
+    steady += (x[i] - line) * (x[i] - line);
+  }
+  std::size_t at = 0;
+  double least = std::min(steady, rest(0, n) / 2);
+  for (std::size_t i = kFewestOfLevel; i + kFewestOfLevel <= n; ++i) {
+    const double apart = rest(0, i) + rest(i, n);
+    if (apart >= least) continue;
+    least = apart;
+    at = i;
+  }
+  return at;
+}
+
+void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& found) {
+  const double before = median({all.ns.begin(), all.ns.begin() + static_cast<std::ptrdiff_t>(at)});
+  const double after = median({all.ns.begin() + static_cast<std::ptrdiff_t>(at), all.ns.end()});
+  if (after - before < 0.05 * before) return;
+  const double part = static_cast<double>(all.ns.size() - at) / static_cast<double>(all.ns.size());
+  const double ns = (after - before) * part;
+  Finding& f = add(found, Kind::jumping_steps, {},
+                   {{"step", e.times.steps[e.steps[at]]},
+                    {"after", Ns{std::llround(after)}},
+                    {"before", Ns{std::llround(before)}},
+                    {"share", Percent{100 * ns / e.step_ns}}});
+  f.steps = {e.times.steps[e.steps[at]], e.times.steps[e.steps.back()]};
+  f.cost = cost_of(e, ns, ns / 4);
+}
+
 void long_steps(const Evidence& e, const Series& all, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
@@ -84,7 +134,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
   }
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
   ns /= static_cast<double>(all.ns.size());
-  if (ns < kLeastShare * e.step_ns) return;
+  if (ns < kLeastShare * e.step_ns || explained(found, ns)) return;
   const std::size_t period = period_of(steps);
   Finding& f = add(found, period != 0 ? Kind::periodic_steps : Kind::long_steps, {},
                    {{"share", Percent{100 * ns / e.step_ns}},
@@ -106,6 +156,9 @@ void step_series(const Evidence& e, Findings& found) {
   long_steps(e, all, found);
   if (all.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(all.ns);
+  if (const std::size_t at = jump_of(all, drift.slope); at != 0 && drift.certainty > 3) {
+    return tell_jump(e, all, at, found);
+  }
   const double grown = drift.slope * static_cast<double>(all.ns.size() - 1);
   if (drift.certainty < 5 || grown < 0.05 * all.usual) return;
   Finding& f = add(found, Kind::drifting_steps, {},

@@ -79,9 +79,27 @@ std::vector<std::size_t> Times::counted() const {
   return all;
 }
 
+namespace {
+
+// Where devices were not followed, the program's marks tell how long steps are.
+void take_lengths(const steps::Found& found, Times& times) {
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    for (const steps::Interval& i : found.ranks.at(times.ranks[r])) {
+      const auto kept = std::ranges::lower_bound(times.steps, i.step);
+      if (kept == times.steps.end() || *kept != i.step) continue;
+      const auto s = static_cast<std::size_t>(kept - times.steps.begin());
+      times.cells[r * times.steps.size() + s].length = static_cast<float>(i.to_ns - i.from_ns);
+    }
+  }
+  leave_out_unknown(times);
+}
+
+}  // namespace
+
 Cell mean_of(const Times& times) {
-  constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,  &Cell::hidden,
-                                     &Cell::exposed, &Cell::wait,    &Cell::missing, &Cell::lead};
+  constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,
+                                     &Cell::hidden,  &Cell::exposed, &Cell::wait,
+                                     &Cell::missing, &Cell::lead,    &Cell::ahead};
   const std::vector<std::size_t> steps = times.counted();
   Cell all;
   for (const auto part : kParts) {
@@ -98,7 +116,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
                 std::optional<Times>& to) {
   Times& times = to.emplace();
   times.why = why_not(passes.job(), found);
-  if (!times.known()) return;
+  if (found.how == steps::How::none) return;
   for (const auto& [rank, intervals] : found.ranks) times.ranks.push_back(rank);
   std::ranges::sort(times.ranks, {}, [](const read::Process* p) { return p->header.rank; });
   times.steps = kept_steps(found, times.ranks.size());
@@ -106,6 +124,7 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
   times.facts.resize(times.ranks.size());
   std::map<const read::Process*, std::size_t> places;
   for (std::size_t r = 0; r < times.ranks.size(); ++r) places[times.ranks[r]] = r;
+  if (!times.known()) return take_lengths(found, times);
   passes.want(
       [&found, &times, last_came, places = std::move(places)](const read::Process& rank,
                                                               collect::Collectors& all) {

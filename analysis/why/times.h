@@ -31,6 +31,10 @@ struct Cell {
   // From the step's begin until it had received what it needs from the stage of a pipeline that is
   // before it; 0: it needs nothing.
   float received = 0;
+  // By how much the host was ahead of the device at its last call of NCCL. It can't have been
+  // faster than the step less this, whatever the device waited for. The whole step, if copies hold
+  // it up.
+  float ahead = 0;
 
   bool known() const { return length > 0; }
   float idle() const { return length - compute - unsure - exposed; }
@@ -54,7 +58,7 @@ struct Exposed {
 
 // What else is kept of a rank, over the steps that count.
 struct RankFacts {
-  std::uint64_t steps = 0;  // that count: their cells are known
+  std::uint64_t steps = 0;                      // that count: their cells are known
   std::array<Exposed, kBucketCount> exposed{};  // by bucket
   Blocking to_device;
   Blocking to_host;
@@ -63,7 +67,7 @@ struct RankFacts {
   std::uint64_t gathers = 0;
   std::uint64_t late_gathers = 0;
   std::int64_t late_gather_ns = 0;
-  std::int64_t host_late_gather_ns = 0;  // of these, where the host had only just called
+  std::int64_t host_late_gather_ns = 0;  // where the host had only just called: not in these two
   std::uint64_t reducing_passes = 0;     // backward passes that reduce gradients
 };
 
@@ -73,7 +77,8 @@ struct Times {
   std::vector<Cell> cells{};          // by rank, then by step
   std::vector<RankFacts> facts{};     // by rank
   std::size_t left_out = 0;           // ranks of whose device too little is known
-  std::string why{};                  // a sentence without its full stop: why there are no cells
+  // A sentence without its full stop: why there are no cells, or but their lengths.
+  std::string why{};
 
   std::vector<float> least_exposed{};   // by step: of all ranks
   std::vector<float> usual_lead{};      // by step: the median
@@ -92,7 +97,7 @@ struct Times {
       const float unpunished = std::max(usual_received[step] - usual_lead[step], 0.0F);
       own -= std::clamp(c.lead - usual_lead[step], 0.0F, unpunished);
     }
-    return own;
+    return std::max(own, static_cast<double>(c.length - c.ahead));
   }
   std::span<const Cell> of(std::size_t rank) const {
     return std::span(cells).subspan(rank * steps.size(), steps.size());

@@ -27,12 +27,11 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
     ++slowest[static_cast<std::size_t>(most - own.begin())];
     lost.push_back(*most - mean(own));
   }
-  // A pause in some steps is no unevenness.
-  const double ns = median(lost);
+  double ns = mean(lost);
   for (const diagnose::Finding& f : found) {
     const bool explains = f.kind == Kind::slow_gpu || f.kind == Kind::slow_input ||
                           f.kind == Kind::slow_cpu || f.kind == Kind::slow_link;
-    if (explains && static_cast<double>(*f.cost->ns_per_step) > ns / 2) return;
+    if (explains) ns -= static_cast<double>(*f.cost->ns_per_step);
   }
   const auto often = static_cast<double>(*std::ranges::max_element(slowest));
   // A rank that is the slowest in half of the steps is a finding of its own.

@@ -3,33 +3,26 @@
 #include <algorithm>
 
 #include "why/causes.h"
-#include "why/numbers.h"
 
 namespace tprof::why {
 namespace {
 
-double step_ns(const Times& times, const std::vector<std::size_t>& steps) {
-  std::vector<double> all;
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    for (const std::size_t s : steps) all.push_back(times.of(r)[s].length);
-  }
-  return median(std::move(all));
-}
-
 void find_causes(const job::Job& job, Why& why) {
-  if (!why.times->known()) return;
   const std::vector<std::size_t> steps = why.times->counted();
+  if (steps.empty()) return;
   const Evidence e{.job = job,
                    .times = *why.times,
                    .steps = steps,
                    .transfers = why.transfers,
-                   .step_ns = step_ns(*why.times, steps)};
+                   .step_ns = mean_of(*why.times).length};
   constexpr Cause kAll[] = {
 #define X(name) name,
       TPROF_CAUSES(X)
 #undef X
   };
-  for (const Cause cause : kAll) cause(e, why.findings);
+  for (const Cause cause : kAll) {
+    if (why.times->known() || cause == step_series) cause(e, why.findings);
+  }
   std::ranges::stable_sort(why.findings, std::ranges::greater(),
                            [](const diagnose::Finding& f) { return f.cost ? f.cost->ns : 0; });
 }

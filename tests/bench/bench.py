@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 
+import causes
 import clocks
 import ctl
 import hot_path
@@ -39,6 +40,7 @@ PARTS = {
     "line_sizes": line_sizes,
     "tool": tool,
     "clocks": clocks,
+    "causes": causes,
     "size": size,
     "pytorch": pytorch,
 }

@@ -11,7 +11,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import shutil
 import statistics
+import subprocess
 
 from generator.causes import ONLY_IN, Case, case, healthy, steps_ns
 from generator.layouts import LAYOUTS
@@ -52,6 +54,7 @@ class Judged:
     counts: bool = False  # has to be found
     found: bool = False
     claimed_ns: float | None = None
+    doubt_ns: float = 0  # as claimed, too
     true_ns: float | None = None
     false: list[str] = dataclasses.field(default_factory=list)
 
@@ -75,7 +78,7 @@ def gain_without(job, fields: dict) -> float:
 
 
 def judge(job, made: Case, findings: list[dict]) -> Judged:
-    layout, cause, seed, _, _ = job
+    layout, cause, seed, _, steps = job
     truth = made.truth
     step = steps_ns(made.traces)
     out = Judged(cause, f"{layout} {cause} {seed}", true_ns=truth.cost_ns_per_step)
@@ -91,6 +94,7 @@ def judge(job, made: Case, findings: list[dict]) -> Judged:
         if right:
             out.found = True
             out.claimed_ns = (out.claimed_ns or 0) + claimed
+            out.doubt_ns += f["cost"].get("doubt_ns", 0) / steps
             if truth.cost_ns_per_step < claimed / 3:
                 out.false.append(f"{kind}: {claimed / 1e6:.2f} ms for {truth.cost_ns_per_step / 1e6:.2f}")
         elif kind in HABITS:
@@ -120,13 +124,30 @@ def table(judged: list[Judged]) -> list[str]:
     return lines
 
 
-def score(folder: pathlib.Path, look, wanted) -> list[Judged]:
-    """`look(folder)` returns the findings of a job's folder."""
+def ranks_of(text: str) -> list[int]:
+    """Returns the ranks of "0-3,7"."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def said_by(tprof: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+    """Returns the findings of `tprof report` that have a cost."""
+    out = subprocess.run([tprof, "report", "--json", folder], capture_output=True, text=True, check=False)
+    assert out.returncode in (0, 1) and out.stderr == "", out.stderr
+    found = [f for f in json.loads(out.stdout)["findings"] if f.get("cost")]
+    return [f | {"ranks": ranks_of(f["ranks"])} for f in found]
+
+
+def score(tprof: pathlib.Path, folder: pathlib.Path, wanted) -> list[Judged]:
     judged = []
     for job in wanted:
         layout, cause, seed, ranks, steps = job
         made = case(layout, ranks, cause, seed, steps)
         place = folder / f"{layout}-{cause}-{seed}"
         write(made, place, seed)
-        judged.append(judge(job, made, look(place)))
+        judged.append(judge(job, made, said_by(tprof, place)))
+        shutil.rmtree(place)
     return judged

@@ -1,0 +1,39 @@
+"""What `tprof report` says of 66 synthetic jobs is what was planted in them, at about the cost that it
+has, and nothing else. `make bench` does so with more than 500 (tests/bench/causes.py)."""
+
+import statistics
+
+import pytest
+from generator import score
+from generator.layouts import LAYOUTS
+from lib.build import TPROF
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_it_finds_what_was_planted_and_nothing_else(layout, tmp_path):
+    judged = score.score(TPROF, tmp_path, [job for job in score.jobs(1) if job[0] == layout])
+    assert [(j.name, j.false) for j in judged if j.false] == []
+    counting = [j for j in judged if j.counts]
+    missed = [j.name for j in counting if not j.found]
+    # Reading a value in each layer of a pipeline costs its launches one after the other: not seen.
+    assert missed in ([], ["pipeline item_each_layer 0"])
+    assert len(counting) >= 4
+    # How wrong a cost is beyond the doubt that it states.
+    errors = [(abs(j.claimed_ns - j.true_ns) - j.doubt_ns) / j.true_ns for j in counting if j.found]
+    assert statistics.median(errors) < 0.1 and max(errors) < 0.5, errors
+
+
+def test_a_score_sees_what_is_missed_and_what_is_false():
+    job = ("fsdp", "slow_gpu", 0, 16, 6)
+    made = score.case("fsdp", 16, "slow_gpu", 0)
+    [rank] = made.truth.ranks
+    right = {"kind": "slow_gpu", "ranks": [rank], "cost": {"ns_per_step": made.truth.cost_ns_per_step}}
+    assert score.judge(job, made, []).counts and not score.judge(job, made, []).found
+    assert score.judge(job, made, [right]).found and not score.judge(job, made, [right]).false
+    for wrong in (
+        right | {"ranks": [rank + 1]},
+        right | {"kind": "slow_input"},
+        right | {"cost": {"ns_per_step": 4 * made.truth.cost_ns_per_step}},
+        right | {"kind": "late_prefetch", "ranks": []},
+    ):
+        assert score.judge(job, made, [wrong]).false, wrong
