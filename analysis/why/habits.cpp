@@ -124,14 +124,18 @@ void done_again(const Evidence& e, Findings& found) {
        {{"passes", std::uint64_t(std::llround(passes))}}, found);
 }
 
+constexpr double kSmall = 1 << 20;  // bytes
+
 // Tensors that are sent as float32: as bfloat16 they were half.
 void wide_dtype(const Evidence& e, Findings& found) {
   std::array<double, kBucketCount> wide{};
   std::array<double, kBucketCount> all{};
+  std::array<double, kBucketCount> calls{};
   for (const read::Row& row : read::rows_of(*e.times.ranks.front())) {
     const auto b = static_cast<std::size_t>(row.bucket);
     const auto bytes = static_cast<double>(row.amounts.bytes);
     all[b] += bytes;
+    calls[b] += static_cast<double>(row.amounts.calls);
     if (std::string_view(row.dtype) == "float32") wide[b] += bytes;
   }
   double saved = 0;
@@ -139,6 +143,8 @@ void wide_dtype(const Evidence& e, Findings& found) {
     const auto bucket = static_cast<Bucket>(b);
     // How long a message waits for its receiver is not known.
     if (is_copy(bucket) || bucket == Bucket::P2P || wide[b] == 0) continue;
+    // The time of a small message is latency, which stays.
+    if (all[b] < kSmall * calls[b]) continue;
     saved +=
         of_a_step(e, [&](const RankFacts& f) { return f.exposed[b].ns; }) * wide[b] / all[b] / 2;
   }

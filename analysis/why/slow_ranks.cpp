@@ -86,7 +86,9 @@ std::vector<Ranks> slow_at_times(const Evidence& e, const Beyond& beyond) {
   }
   std::vector<Ranks> all;
   for (auto& [rank, steps] : of_ranks) {
-    if (steps.size() * 3 <= e.steps.size() * 2) all.push_back({{rank}, std::move(steps)});
+    // Once is chance; long_steps tells it.
+    if (steps.size() >= 2 && steps.size() * 3 <= e.steps.size() * 2)
+      all.push_back({{rank}, std::move(steps)});
   }
   return all;
 }
@@ -143,7 +145,8 @@ Kind kind_of(const Evidence& e, const Ranks& ranks) {
     };
     const auto cell = [&](std::size_t r) -> const Cell& { return e.times.of(r)[s]; };
     all += beyond([&](std::size_t r) { return e.times.own(r, s); });
-    computing += beyond([&](std::size_t r) { return cell(r).compute + cell(r).unsure / 2.0; });
+    // Where it is not sure that the device computed, its host came late.
+    computing += beyond([&](std::size_t r) { return static_cast<double>(cell(r).compute); });
     leading += beyond([&](std::size_t r) { return static_cast<double>(cell(r).lead); });
   }
   if (computing * 2 > all) return Kind::slow_gpu;

@@ -55,7 +55,7 @@ void find_usual(Times& times) {
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       const Cell& c = times.of(r)[s];
       if (!c.known()) continue;
-      least = std::min(least, c.exposed + c.unsure / 2);
+      least = std::min(least, c.exposed);
       leads.push_back(c.lead);
       if (c.received > 0) received.push_back(c.received);
     }

@@ -91,7 +91,7 @@ struct Times {
   // that time that would else have been hidden.
   double own(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
-    const float more = c.exposed + c.unsure / 2 - least_exposed[step];
+    const float more = c.exposed - least_exposed[step];
     double own = c.length - std::clamp(more, 0.0F, c.missing);
     if (c.received > 0) {
       const float unpunished = std::max(usual_received[step] - usual_lead[step], 0.0F);

@@ -20,7 +20,7 @@ def test_it_finds_what_was_planted_and_nothing_else(layout, tmp_path):
     assert len(counting) >= 4
     # How wrong a cost is beyond the doubt that it states.
     errors = [(abs(j.claimed_ns - j.true_ns) - j.doubt_ns) / j.true_ns for j in counting if j.found]
-    assert statistics.median(errors) < 0.1 and max(errors) < 0.5, errors
+    assert statistics.median(errors) < 0.1 and max(errors) < 0.6, errors
 
 
 def test_a_score_sees_what_is_missed_and_what_is_false():
