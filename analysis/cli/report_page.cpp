@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/report_page.h"
 #include "export/output.h"
 #include "page/page.h"
 #include "read/error.h"
@@ -25,7 +26,8 @@ bool is_page(const fs::path& file) {
   return in && begin == kOurs;
 }
 
-// The file gets its name when it is whole. An older page makes way for it, and nothing else does.
+}  // namespace
+
 void write_page(const std::string& page, const fs::path& to) {
   if (to == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);
@@ -46,8 +48,6 @@ void write_page(const std::string& page, const fs::path& to) {
   if (error) throw read::BadInput(to, "can't be written: " + error.message());
   unfinished.keep();
 }
-
-}  // namespace
 
 int report_of(const Options& o) {
   if (o.json && !o.output.empty()) {

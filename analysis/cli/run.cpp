@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/feeding.h"
 #include "cli/input.h"
+#include "cli/report_page.h"
 #include "launch/command.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
@@ -13,6 +14,7 @@
 #include "launch/stuck_watch.h"
 #include "launch/the_dead.h"
 #include "launch/torch_profiler.h"
+#include "page/page.h"
 #include "read/error.h"
 #include "report/report.h"
 #include "text/text.h"
@@ -50,6 +52,24 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
   }
 }
 
+// The verdict, and the page that shows why. Reads all lines: of more than this it is left to tprof
+// report, so that a job's end does not wait for it.
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
+
+void say_why(const launch::FilesOfRun& files, const fs::path& folder) {
+  std::uintmax_t bytes = 0;
+  for (const read::TraceFile& file : files.ours) bytes += fs::file_size(file.path);
+  if (files.others || bytes > kMostBytes) return;
+  const read::Traces traces = load(files.ours);
+  const job::Job job = job::one_job(traces, {});
+  page::Gathered g;
+  page::gather(
+      job, traces, [](std::size_t) {}, g);
+  const fs::path page = folder / "report.html";
+  write_page(page::to_html(g), page);
+  fmt::print(stderr, "\n{}\nWhy: {}\n", page::verdict(g), text::printable(page.string()));
+}
+
 // Only one of many parallel tasks calls this.
 void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
@@ -58,6 +78,7 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
     return;
   }
   print_summary(files, folder, run_id);
+  say_why(files, folder);
 }
 
 // Writes one timeline of the ranks of this host, with what PyTorch's profiler saw of them. Each of

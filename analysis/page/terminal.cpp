@@ -201,6 +201,10 @@ std::string to_text(const Gathered& g, const std::string& next) {
          unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";
 }
 
+std::string verdict(const Gathered& g) {
+  return report::verdict_of(g.said, known_of(g)).text;
+}
+
 std::string to_json(const Gathered& g) {
   return data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -13,11 +13,12 @@ import pathlib
 import random
 
 from generator.causes import Case
-from generator.simulate import Call, Collective, Copy, union
+from generator.simulate import Call, Collective, Copy, covered, union
 from lib.jobs import BASE_NS, BUCKETS, SIZES, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
 
 MAIN, AUTOGRAD = 7, 8  # thread ids
+FILLED_NS = 10_000  # shorter gaps between kernels are no gaps
 THREADS = {MAIN: "python", AUTOGRAD: "pt_autograd_0"}
 
 
@@ -44,6 +45,8 @@ class Clocks:
 @dataclasses.dataclass(frozen=True)
 class Settings:
     timing: bool = True  # TPROF_TIMING=events: calls of NCCL have device times
+    # Where a stream ran dry between two kernels, as the library's events can't tell when.
+    unsure: bool = False
     marks: bool = True  # steps are NVTX ranges; False: nobody marked them
 
 
@@ -149,6 +152,15 @@ class _File:
             f'"dur":{micros(call.device_end - call.device_begin)},"args":{json_of(more)}}}'
         )
 
+    def computing(self) -> list[tuple[int, int, bool]]:
+        """Returns intervals, and whether the device may have stood idle in them."""
+        busy = union(self.trace.busy)
+        found = [(begin, end, False) for begin, end in busy]
+        if self.settings.unsure:
+            dry = [(b, e) for b, e in self.trace.dry if e - b >= FILLED_NS and not covered(b, e, busy)]
+            found += [(b, e, True) for b, e in dry]
+        return sorted(found)
+
     def busy_lines(self) -> list[tuple[int, int, str]]:
         """Returns when the device computed: the union of its kernels. The last line says that it did
         not since."""
@@ -156,11 +168,12 @@ class _File:
         args = json_of({"name": f"compute, device {device}"})
         lane = f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{(3 << 22) + device},"args":{args}}}'
         found = []
-        for begin, end in union(self.trace.busy):
+        for begin, end, unsure in self.computing():
+            args = json_of({"device": device} | ({"unsure": True} if unsure else {}))
             text = (
                 f'{{"cat":"BUSY","name":"compute","ph":"X","pid":{self.rank},'
                 f'"tid":{(3 << 22) + device},"ts":{micros(self.ts(begin))},'
-                f'"dur":{micros(end - begin)},"args":{{"device":{device}}}}}'
+                f'"dur":{micros(end - begin)},"args":{args}}}'
             )
             found.append((end, 1, text if found else f"{lane},\n{text}"))
         if found and not self.case.killed:

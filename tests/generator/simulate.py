@@ -4,7 +4,8 @@ in order, and collectives at which ranks meet.
 It knows nothing of how tprof reads a trace. Its rules are CUDA's and NCCL's:
 
 - A host issues the operations of its rank in order. Each costs host time; none waits for the
-  device, except where the program synchronises.
+  device, except where the program synchronises or is far ahead.
+- A stream holds so many operations; a host that is further ahead waits for one to run.
 - A stream runs its operations in the order of issue, each no earlier than it was issued and than
   the one before it on that stream has ended.
 - A collective begins on a rank's device when its stream comes to it and the rank's previous
@@ -104,6 +105,7 @@ class Machine:
     pcie: float = 25.0  # pinned copies
     pageable: float = 6.0
     launch_ns: int = 5_000  # of the host, for a kernel or an asynchronous call
+    launches: int = 1024  # that a stream holds; behind them the host waits
     jitter: float = 0.01  # of each duration: relative standard deviation
     link_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC
     gpu_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: kernels' time
@@ -146,6 +148,7 @@ class RankTrace:
     calls: list[Call] = dataclasses.field(default_factory=list)
     steps: list[Step] = dataclasses.field(default_factory=list)
     busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # kernels, in order
+    dry: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # between kernels: the host was late
     end: int = 0  # when the host was through, or stuck
     finished: bool = False
 
@@ -173,6 +176,8 @@ class _Stream:
     free: int = 0  # when what it has run so far has ended
     # Operation, when it was issued, how long it takes (kernels and copies), and its call or event.
     queue: collections.deque = dataclasses.field(default_factory=collections.deque)
+    computed: bool = False  # what it ran last was a kernel
+    begun: list[int] = dataclasses.field(default_factory=list)  # when each that it has run began
 
 
 class _Rank:
@@ -217,6 +222,12 @@ class _Rank:
             self.trace.calls.append(Call(op, self.now, end, 0, begin, end))
             stream.free = self.now = end
         else:
+            stream = self.streams[op.stream]
+            behind = len(stream.begun) + len(stream.queue) - m.launches
+            if behind >= len(stream.begun):
+                return False
+            if behind >= 0:
+                self.now = max(self.now, stream.begun[behind])
             begin = self.now
             what: Call | tuple[str, int] | None = None
             if isinstance(op, Record | Wait):
@@ -248,6 +259,8 @@ class _Rank:
             if isinstance(op, Kernel):
                 end = begin + takes
                 self.trace.busy.append((begin, end))
+                if stream.computed and issued > stream.free:
+                    self.trace.dry.append((stream.free, issued))
             elif isinstance(op, Record):
                 end = stream.free
                 self.events[what] = end
@@ -273,7 +286,9 @@ class _Rank:
                 self.free[channel] = end
                 self.ended[channel] += 1
             stream.free = end
+            stream.computed = isinstance(op, Kernel)
             stream.queue.popleft()
+            stream.begun.append(min(end, max(begin, issued)))
             moved = True
         return moved
 

@@ -1,0 +1,242 @@
+"""Jobs of habits.py with what a report has to say of them, and the judgement of what it does say.
+
+    python -m generator.habit_jobs FOLDER [NAME…]
+
+prints for each job what is wrong with the report's findings about it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+
+from generator.causes import Case
+from generator.habits import MS, Loop, gain, run, seconds
+from generator.rank_files import Settings, write
+from lib.tool import told
+
+# What the job would be without what a finding of a kind is about, unless the job says so itself.
+WITHOUT = {
+    "uneven_ranks": {"uneven": 0, "pauses_ns": 0},
+    "late_prefetch": {"prefetch": True},
+    "blocking_h2d": {"pageable": 0},
+    "blocking_d2h": {"clip": False},
+    "gathered_again": {"reshard": False},
+    "reduced_again": {"reduce_each": False},
+    "wide_dtype": {"dtype": "bfloat16"},
+    "long_steps": {"eval_every": 0, "checkpoint_every": 0, "loader": {}, "pauses_ns": 0, "gpu": {}},
+    "periodic_steps": {"eval_every": 0, "checkpoint_every": 0, "loader": {}, "gpu": {}},
+    "drifting_steps": {"leak_ns": 0, "leak_gpu": 0.0},
+}
+# Fields of a loop that a kind is about, where more than one thing is planted.
+FAULTS = {"slow_gpu": ("gpu",), "slow_input": ("loader", "logs"), "slow_cpu": ("cpu",), "slow_link": ("links",)}
+BLAMING = ("slow_gpu", "slow_input", "slow_cpu", "slow_link")
+HAS_TO_BE_SAID = 0.03  # of a step
+MAY_BE_SAID = 0.02
+UP_TO = ("slow_link", "wide_dtype", "reduced_again", "gathered_again", "late_prefetch")  # estimates
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    loop: Loop
+    expected: tuple[str, ...] = ()  # one of these kinds has to be found
+    ranks: frozenset[int] = frozenset()  # and if it blames ranks, these
+    planted: dict = dataclasses.field(default_factory=dict)  # the fields of the loop without it
+    settings: Settings = Settings(unsure=True)
+
+
+def _job(loop: Loop, expected: str = "", ranks=(), settings: Settings = Settings(unsure=True), **planted):
+    blamed = frozenset(ranks)
+    return Job(loop, tuple(expected.split()), blamed, planted, settings)
+
+
+def _ranks(text: str) -> frozenset[int]:
+    ends = [part.split("-") for part in text.split(",") if part]
+    return frozenset(r for e in ends for r in range(int(e[0]), int(e[-1]) + 1))
+
+
+def blames_well(job: Job, kind: str, ranks: frozenset[int]) -> bool:
+    if kind == "slow_link":
+        return job.ranks <= ranks
+    if kind not in BLAMING:
+        return True
+    mine = [set(getattr(job.loop, field)) for field in FAULTS[kind]]
+    return ranks == (frozenset(set().union(*mine)) if any(mine) and len(job.planted) > 1 else job.ranks)
+
+
+def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
+    """Returns what is wrong with the findings, in sentences."""
+    total = seconds(case.traces)
+    step, wrong, found = total / job.loop.steps, [], False
+    truth = (total - seconds(run(job.loop.but(**job.planted)).traces)) / job.loop.steps if job.planted else 0.0
+    for f in findings:
+        if "cost" not in f:
+            continue
+        kind, claimed, ranks = f["kind"], f["cost"]["ns_per_step"], _ranks(f["ranks"])
+        says = f"{kind} {f['ranks']} says {claimed / MS:.2f} ms"
+        if abs(f["cost"]["share"] - claimed / step) > max(0.03, 0.1 * claimed / step):
+            wrong.append(f"{says}, which is {100 * claimed / step:.0f} % and not {100 * f['cost']['share']:.0f} %")
+        if kind in job.expected and blames_well(job, kind, ranks):
+            true, found = truth, True
+            of_kind = {field: none for field, none in job.planted.items() if field in FAULTS.get(kind, ())}
+            if of_kind and of_kind != job.planted:
+                true = gain(job.loop, **of_kind)
+        elif kind in BLAMING:
+            wrong.append(f"{says}, and nothing of the kind is there")
+            continue
+        elif kind in WITHOUT:
+            true = gain(job.loop, **WITHOUT[kind])
+        else:
+            continue
+        doubt = min(f["cost"]["doubt_ns"] / job.loop.steps, claimed)
+        slack = max(MAY_BE_SAID * step, (0.4 if kind in UP_TO else 0.25) * true, doubt + 0.05 * true)
+        if claimed - true > slack or (true - claimed > slack and kind not in UP_TO):
+            wrong.append(f"{says}, the truth is {true / MS:.2f} of {step / MS:.2f}")
+    if job.expected and truth > HAS_TO_BE_SAID * step and not found:
+        wrong.append(f"no {' or '.join(job.expected)} of {sorted(job.ranks)}, {truth / MS:.2f} of {step / MS:.2f} ms")
+    return wrong
+
+
+B = {"dtype": "bfloat16"}
+HOST_BOUND = Loop("fsdp", **B, kernels=20, layer_ns=100_000, python_ns=20_000, params=1_000_000, steps=6)
+PIPELINE = Loop("pipeline", **B, steps=6)
+TENSOR = Loop("tensor", 16, 4, **B, steps=6)
+LONG = Loop(**B, steps=26, layers=4)
+NO_TIMES, NO_MARKS = Settings(timing=False), Settings(marks=False, unsure=True)
+
+JOBS = {
+    # Nothing is wrong, or nobody is to blame.
+    "ddp": _job(Loop(**B)),
+    "ddp in float32": _job(Loop(ranks=16)),
+    "no item": _job(Loop(**B, item_every=0, kernels=20, steps=12)),
+    "item every 10th": _job(Loop(**B, item_every=10, kernels=20, steps=20)),
+    "accumulation": _job(Loop(**B, micro_batches=4, steps=6)),
+    "accumulation, reduced each time": _job(Loop(**B, micro_batches=4, reduce_each=True, steps=6)),
+    "fsdp, reduced each time": _job(Loop("fsdp", **B, micro_batches=4, reduce_each=True, params=80_000_000, steps=4)),
+    "clipping": _job(Loop(**B, clip=True)),
+    "clipping in fsdp": _job(Loop("fsdp", **B, clip=True)),
+    "evaluation": _job(LONG.but(eval_every=6), "periodic_steps", eval_every=0),
+    "checkpoint of all": _job(LONG.but(checkpoint_every=6), "periodic_steps", checkpoint_every=0),
+    "checkpoint of rank 0": _job(
+        LONG.but(checkpoint_every=6, checkpoint="first"), "periodic_steps slow_cpu", [0], checkpoint_every=0
+    ),
+    "checkpoint, others at a barrier": _job(
+        LONG.but(checkpoint_every=6, checkpoint="barrier"), "periodic_steps slow_cpu", [0], checkpoint_every=0
+    ),
+    "checkpoint of rank 0, every 2nd": _job(
+        LONG.but(checkpoint_every=2, checkpoint="first"), "periodic_steps slow_cpu", [0], checkpoint_every=0
+    ),
+    "compilation": _job(Loop(**B, compile_ns=5000 * MS)),
+    "lengths 20 %": _job(LONG.but(uneven=0.2), "uneven_ranks", uneven=0),
+    "lengths 40 %": _job(LONG.but(uneven=0.4), "uneven_ranks", uneven=0),
+    "lengths, tensor": _job(TENSOR.but(uneven=0.3, steps=12), "uneven_ranks", uneven=0),
+    "lengths, pipeline": _job(PIPELINE.but(uneven=0.2, steps=12), "uneven_ranks", uneven=0),
+    "pauses": _job(LONG.but(ranks=16, pauses_ns=80 * MS, pauses=0.05), "uneven_ranks", pauses_ns=0),
+    "pauses, often": _job(LONG.but(ranks=16, pauses_ns=60 * MS, pauses=0.3), "uneven_ranks", pauses_ns=0),
+    "host-bound": _job(HOST_BOUND),
+    "host-bound, no prefetch": _job(HOST_BOUND.but(prefetch=False)),
+    "host-bound, reduced each time": _job(HOST_BOUND.but(micro_batches=4, reduce_each=True)),
+    "small messages": _job(Loop("fsdp", 16, layer_ns=30_000, params=50_000)),
+    "tensor": _job(TENSOR),
+    "pipeline": _job(PIPELINE),
+    "200 short steps": _job(Loop(steps=200, layers=2, layer_ns=800_000, params=500_000)),
+    "2 ranks": _job(Loop(**B, ranks=2)),
+    "jitter 10 %": _job(Loop(**B, jitter=0.1, steps=12)),
+    "64 ranks": _job(Loop(**B, ranks=64, layers=4, steps=4)),
+    "loader, every 10th on all": _job(
+        LONG.but(loader=dict.fromkeys(range(8), 100 * MS), loader_every=6), "periodic_steps", loader={}
+    ),
+    "leak of the GPUs": _job(LONG.but(leak_gpu=0.02), "drifting_steps", leak_gpu=0.0),
+    "leak of the hosts": _job(LONG.but(leak_ns=MS), "drifting_steps", leak_ns=0),
+    "jump": _job(LONG.but(jump=(12, 1.3)), "jumping_steps", jump=(0, 1.0)),
+    # One thing is wrong.
+    **{
+        f"gpu x{factor}, {shape}": _job(Loop(shape, 16, 4, **B, steps=6, gpu={5: factor}), "slow_gpu", [5], gpu={})
+        for shape in ("ddp", "fsdp", "tensor")
+        for factor in (1.05, 1.2, 3)
+    },
+    "gpu x1.2, no item": _job(
+        Loop(**B, item_every=0, kernels=20, steps=12, gpu={5: 1.2}), "slow_gpu", [5], gpu={}
+    ),
+    "gpu x1.3, hidden by communication": _job(
+        Loop("fsdp", 16, **B, params=150_000_000, steps=4, gpu={5: 1.3}), "slow_gpu", [5], gpu={}
+    ),
+    "gpu x1.5, lengths 30 %": _job(LONG.but(uneven=0.3, gpu={3: 1.5}), "slow_gpu", [3], gpu={}),
+    "gpu x1.5, 2 of 24 steps": _job(
+        LONG.but(gpu={3: 2}, gpu_steps=(7, 16)), "slow_gpu", [3], gpu={}
+    ),
+    "gpu x1.3, second half": _job(
+        LONG.but(gpu={3: 1.3}, gpu_steps=tuple(range(12, 24))), "slow_gpu", [3], gpu={}
+    ),
+    "gpu x1.2 in 200 short steps": _job(
+        Loop(steps=200, layers=2, layer_ns=800_000, params=500_000, gpu={6: 1.2}), "slow_gpu", [6], gpu={}
+    ),
+    "two gpus": _job(Loop(**B, ranks=16, steps=6, gpu={3: 1.2, 12: 1.4}), "slow_gpu", [3, 12], gpu={}),
+    "all gpus of a host": _job(
+        Loop(**B, ranks=16, steps=6, gpu=dict.fromkeys(range(8, 16), 1.3)), "slow_gpu", range(8, 16), gpu={}
+    ),
+    **{
+        f"gpu x1.3, stage {r // 2}": _job(PIPELINE.but(gpu={r: 1.3}), "slow_gpu", [r], gpu={}) for r in (0, 3, 5, 7)
+    },
+    "gpu beside a stage with the head": _job(
+        PIPELINE.but(ranks=16, micro_batches=8, head=0.3, gpu={6: 1.1}), "slow_gpu", range(12, 16), head=0
+    ),
+    "gpu and loader of one rank": _job(
+        Loop(**B, gpu={3: 1.2}, loader={3: 10 * MS}), "slow_gpu slow_input", [3], gpu={}, loader={}
+    ),
+    "gpu, and loader of another rank": _job(
+        Loop(**B, gpu={3: 1.2}, loader={6: 10 * MS}), "slow_gpu slow_input", [3], gpu={}, loader={}
+    ),
+    "nobody waits for the gpu": _job(Loop(**B, aside={4: 30 * MS}), "slow_gpu", [4], aside={}),
+    "cpu x10": _job(Loop(**B, kernels=20, python_ns=20_000, cpu={4: 10}), "slow_cpu", [4], cpu={}),
+    "cpu x2, hidden": _job(Loop(**B, kernels=20, python_ns=20_000, cpu={4: 2}), "slow_cpu", [4], cpu={}),
+    **{
+        f"host-bound, cpu x{factor}": _job(HOST_BOUND.but(cpu={4: factor}), "slow_cpu", [4], cpu={})
+        for factor in (1.2, 2)
+    },
+    "host-bound, cpus of a host": _job(
+        HOST_BOUND.but(ranks=16, cpu=dict.fromkeys(range(8, 16), 2)), "slow_cpu", range(8, 16), cpu={}
+    ),
+    "host-bound, gpu x3": _job(
+        HOST_BOUND.but(shape="ddp", gpu={3: 3}), "slow_gpu", [3], gpu={}
+    ),
+    "logs of rank 0": _job(Loop(**B, logs={0: 15 * MS}), "slow_cpu slow_input", [0], logs={}),
+    "loader": _job(Loop(**B, loader={2: 20 * MS}), "slow_input", [2], loader={}),
+    "loader, every 6th": _job(
+        LONG.but(loader={2: 60 * MS}, loader_every=6), "slow_input", [2], loader={}
+    ),
+    "loader, lengths 30 %": _job(LONG.but(uneven=0.3, loader={3: 30 * MS}), "slow_input", [3], loader={}),
+    "loader, hidden": _job(
+        LONG.but(kernels=20, layers=8, item_every=12, loader={2: 60 * MS}, loader_every=12), "slow_input", [2], loader={}
+    ),
+    "nic x0.3": _job(TENSOR.but(params=50_000_000, links={5: 0.3}), "slow_link", [5], links={}),
+    "nic x0.1": _job(TENSOR.but(params=30_000_000, links={5: 0.1}), "slow_link", [5], links={}),
+    "pageable copies": _job(Loop(**B, pageable=4), "blocking_h2d", pageable=0),
+    "pageable copies, host-bound": _job(HOST_BOUND.but(pageable=4), "blocking_h2d", pageable=0),
+    "no prefetch": _job(
+        Loop("fsdp", 16, **B, prefetch=False, params=25_000_000, steps=4), "late_prefetch", prefetch=True
+    ),
+    # Less is known.
+    "ddp, not timed": _job(Loop(**B), settings=NO_TIMES),
+    "loader, not timed": _job(Loop(**B, loader={2: 20 * MS}), settings=NO_TIMES),
+    "evaluation, not timed": _job(LONG.but(eval_every=6), "periodic_steps", settings=NO_TIMES, eval_every=0),
+    "ddp, no marks": _job(Loop(**B), settings=NO_MARKS),
+    "fsdp, no marks": _job(Loop("fsdp", **B), settings=NO_MARKS),
+    "gpu x1.2, no marks": _job(Loop(**B, gpu={5: 1.2}), "slow_gpu", [5], NO_MARKS, gpu={}),
+    "loader, no marks": _job(Loop(**B, loader={2: 20 * MS}), "slow_input slow_cpu", [2], NO_MARKS, loader={}),
+}  # fmt: skip
+
+
+def wrong_with(name: str, folder: pathlib.Path) -> list[str]:
+    job = JOBS[name]
+    case = run(job.loop)
+    write(case, folder, job.loop.seed, job.settings)
+    return judge(job, case, told("report", folder)[1]["findings"])
+
+
+if __name__ == "__main__":
+    place = pathlib.Path(sys.argv[1])
+    for number, name in enumerate(sys.argv[2:] or JOBS):
+        wrong = wrong_with(name, place / str(number))
+        print(f"{'wrong' if wrong else 'right'}: {name}", *wrong, sep="\n    ", flush=True)

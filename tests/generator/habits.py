@@ -1,0 +1,327 @@
+"""Training jobs as people write them: loops with an `.item()` now and then, gradient accumulation,
+evaluations, checkpoints of one rank, a slow first step, batches of unlike length, hosts that launch
+slower than the device computes.
+
+A `Loop` says what a job does and what is wrong with it. What a fault or habit costs is the difference
+of two simulations, with and without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+
+from generator.causes import Case, Truth
+from generator.layouts import Layout
+from generator.simulate import (
+    Collective,
+    Copy,
+    Host,
+    Kernel,
+    Machine,
+    Operation,
+    RankTrace,
+    Record,
+    StepMark,
+    Synchronize,
+    Wait,
+    simulate,
+)
+
+MS = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    shape: str = "ddp"  # ddp, fsdp, tensor, pipeline
+    ranks: int = 8
+    per_host: int = 8
+    seed: int = 0
+    steps: int = 10
+    layers: int = 8
+    params: int = 6_000_000  # in a layer
+    layer_ns: int = 3 * MS  # of a layer's forward pass
+    kernels: int = 1  # of a layer
+    python_ns: int = 0  # of the host before each kernel
+    dtype: str = "float32"  # of what is communicated
+    jitter: float = 0.01
+    load_ns: int = 400_000
+    batch_bytes: int = 2_000_000
+    micro_batches: int = 1
+    reduce_each: bool = False  # False: no_sync() until the last micro-batch
+    reshard: bool = True
+    prefetch: bool = True
+    item_every: int = 1  # steps between two loss.item(); 0: never
+    clip: bool = False  # clip_grad_norm_ with an .item() of the norm
+    pageable: int = 0  # copies from pageable memory in the middle of each step
+    eval_every: int = 0
+    checkpoint_every: int = 0
+    checkpoint: str = "all"  # all, first (rank 0 alone, the others go on), barrier (they wait for it)
+    checkpoint_ns: int = 300 * MS
+    compile_ns: int = 0  # of the first step
+    uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
+    head: float = 0  # the last stage of a pipeline has so much more to compute
+    # Faults.
+    gpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its kernels
+    gpu_steps: tuple[int, ...] = ()  # only in these; (): in all
+    cpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its host's work
+    links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
+    loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
+    loader_every: int = 1  # steps
+    logs: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind its step
+    pauses_ns: int = 0  # garbage collection, at random
+    pauses: float = 0  # probability in a rank's step
+    leak_ns: int = 0  # each step's host work grows by this
+    leak_gpu: float = 0  # each step's kernels take so much longer, of the first
+    jump: tuple[int, float] = (0, 1.0)  # from this step on kernels take so many times as long
+    aside: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns on a stream nobody waits for
+
+    def but(self, **fields) -> Loop:
+        return dataclasses.replace(self, **fields)
+
+
+def _comms(loop: Loop) -> dict[str, list[int]]:
+    n = loop.ranks
+    comms = {"world": list(range(n))}
+    if loop.shape == "tensor":
+        for host in range(n // loop.per_host):
+            comms[f"tensor {host}"] = list(range(host * loop.per_host, (host + 1) * loop.per_host))
+        for place in range(loop.per_host):
+            comms[f"data {place}"] = list(range(place, n, loop.per_host))
+    if loop.shape == "pipeline":
+        width = n // 4
+        for column in range(width):
+            comms[f"pipe {column}"] = [stage * width + column for stage in range(4)]
+        for stage in range(4):
+            comms[f"data {stage}"] = list(range(stage * width, (stage + 1) * width))
+    return {name: ranks for name, ranks in comms.items() if len(ranks) > 1 or name == "world"}
+
+
+class _Program:
+    """The program of one rank."""
+
+    def __init__(self, loop: Loop, rank: int):
+        self.loop, self.rank = loop, rank
+        self.step = 0
+        self.scale = 1.0
+
+    def host(self, ns: float) -> Host:
+        return Host(round(ns * self.loop.cpu.get(self.rank, 1.0)))
+
+    def kernels(self, ns: float) -> Iterator[Operation]:
+        loop, each = self.loop, round(ns * self.scale / self.loop.kernels)
+        for _ in range(loop.kernels):
+            if loop.python_ns:
+                yield self.host(loop.python_ns)
+            yield Kernel(each)
+
+    def begin_step(self) -> Iterator[Operation]:
+        loop, rank, step = self.loop, self.rank, self.step
+        of_step = random.Random(f"{loop.seed} {rank} {step}")
+        self.scale = 1.0 + loop.leak_gpu * step
+        if loop.uneven:
+            batch = rank  # ranks that share a model's layers or are its stages have the same batch
+            if loop.shape == "tensor":
+                batch = rank // loop.per_host
+            elif loop.shape == "pipeline":
+                batch = rank % (loop.ranks // 4)
+            lengths = random.Random(f"lengths {loop.seed} {batch} {step}")
+            self.scale *= lengths.uniform(1 - loop.uneven, 1 + loop.uneven)
+        if not loop.gpu_steps or step in loop.gpu_steps:
+            self.scale *= loop.gpu.get(rank, 1.0)
+        if loop.jump[0] and step >= loop.jump[0]:
+            self.scale *= loop.jump[1]
+        yield StepMark(step)
+        if step == 0 and loop.compile_ns:
+            yield self.host(loop.compile_ns)
+        slow = loop.loader.get(rank, 0) if step % loop.loader_every == loop.loader_every - 1 else 0
+        yield Host(loop.load_ns + slow + loop.leak_ns * step)
+        yield Copy("H2D", loop.batch_bytes, "compute")
+        if loop.aside.get(rank):
+            yield Kernel(loop.aside[rank], "aside")
+        self.pause = loop.pauses_ns if of_step.random() < loop.pauses else 0
+
+    def end_step(self) -> Iterator[Operation]:
+        loop, rank, step = self.loop, self.rank, self.step
+        if loop.clip:
+            if loop.shape != "ddp":
+                yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
+            yield Copy("D2H", 4, "compute", "pageable")
+        yield from self.kernels(loop.layer_ns // 4)  # the optimizer
+        if loop.item_every and step % loop.item_every == loop.item_every - 1:
+            yield Copy("D2H", 4, "compute", "pageable")
+        if loop.checkpoint_every and step % loop.checkpoint_every == loop.checkpoint_every - 1:
+            if loop.checkpoint == "all" or rank == 0:
+                yield Copy("D2H", loop.params * loop.layers * 2, "compute", "pageable")
+                yield Host(loop.checkpoint_ns)
+            if loop.checkpoint == "barrier":
+                yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
+                yield Synchronize()
+        if loop.eval_every and step % loop.eval_every == loop.eval_every - 1:
+            for _ in range(10):
+                yield Host(loop.load_ns)
+                yield Copy("H2D", loop.batch_bytes, "compute")
+                for _ in range(loop.layers):
+                    yield from self.kernels(loop.layer_ns)
+            yield Collective("ncclAllReduce", "world", 2, "float32", "compute", reduce="sum")
+            yield Copy("D2H", 8, "compute", "pageable")
+        if loop.logs.get(rank):
+            yield Host(loop.logs[rank])
+        if step == loop.steps - 1:
+            for stream in ("compute", "reduce", "gather", "aside"):
+                yield Synchronize(stream)
+
+    def reduce(self, comm: str, function: str, count: int, name: str) -> Iterator[Operation]:
+        yield Record("compute", name)
+        yield Wait("reduce", name)
+        yield Collective(function, comm, count, self.loop.dtype, "reduce", reduce="avg", backward=True)
+
+    def maybe_pause(self, layer: int) -> Iterator[Operation]:
+        if layer == self.loop.layers // 2 and self.pause:
+            yield Host(self.pause)
+        if layer < self.loop.pageable:
+            yield Copy("H2D", 4_000_000, "compute", "pageable")
+
+    def ddp(self, comm: str, tensor: str | None = None) -> Iterator[Operation]:
+        """Buckets of 25 MB are reduced as soon as the backward pass has filled them."""
+        loop = self.loop
+        size = {"float32": 4, "bfloat16": 2}[loop.dtype]
+        bucket = 25 * 1024 * 1024 // size
+        for micro in range(loop.micro_batches):
+            reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            for layer in range(loop.layers):
+                yield from self.layer(layer, 1, tensor)
+                yield from self.maybe_pause(layer)
+            left = 0
+            for layer in reversed(range(loop.layers)):
+                yield from self.layer(layer, 2, tensor)
+                left += loop.params
+                while reduces and (left >= bucket or (layer == 0 and left)):
+                    full = min(left, bucket)
+                    yield from self.reduce(comm, "ncclAllReduce", full, f"bucket {layer}")
+                    left -= full
+        yield Record("reduce", "reduced")
+        yield Wait("compute", "reduced")
+
+    def layer(self, layer: int, times: int, tensor: str | None) -> Iterator[Operation]:
+        for half in range(2 if tensor else 1):
+            yield from self.kernels(self.loop.layer_ns * times // (2 if tensor else 1))
+            if tensor:
+                yield Collective(
+                    "ncclAllReduce", tensor, 4_000_000, "bfloat16", "compute",
+                    reduce="sum", backward=times == 2,
+                )  # fmt: skip
+
+    def fsdp(self, comm: str) -> Iterator[Operation]:
+        loop = self.loop
+        count = -(-loop.params // loop.ranks)
+
+        def gather(layer: int, backward: bool) -> Iterator[Operation]:
+            yield Collective("ncclAllGather", comm, count, loop.dtype, "gather", backward=backward)
+            yield Record("gather", f"gathered {layer} {backward}")
+
+        for micro in range(loop.micro_batches):
+            reduces = loop.reduce_each or micro == loop.micro_batches - 1
+            for backward in (False, True):
+                order = list(range(loop.layers))[:: -1 if backward else 1]
+                gathers = loop.reshard or not backward
+                if gathers:
+                    yield from gather(order[0], backward)
+                for i, layer in enumerate(order):
+                    following = order[i + 1 : i + 2] if gathers else []
+                    if loop.prefetch:
+                        for other in following:
+                            yield from gather(other, backward)
+                    if gathers:
+                        yield Wait("compute", f"gathered {layer} {backward}")
+                    yield from self.kernels(loop.layer_ns * (1 + backward))
+                    if not backward:
+                        yield from self.maybe_pause(layer)
+                    elif reduces:
+                        yield from self.reduce(comm, "ncclReduceScatter", count, f"done {layer}")
+                    if not loop.prefetch:
+                        yield Record("compute", f"late {layer}")
+                        yield Wait("gather", f"late {layer}")
+                        for other in following:
+                            yield from gather(other, backward)
+        yield Record("reduce", "reduced")
+        yield Wait("compute", "reduced")
+
+    def pipeline(self) -> Iterator[Operation]:
+        """1F1B over four stages."""
+        loop, width = self.loop, self.loop.ranks // 4
+        stage, column = divmod(self.rank, width)
+        pipe = f"pipe {column}"
+        micros = max(4, loop.micro_batches)
+        layers = max(1, loop.layers // 4) * (1 + (loop.head if stage == 3 else 0))
+
+        def receive(peer: int, what: str) -> Iterator[Operation]:
+            yield Collective("ncclRecv", pipe, 4_000_000, "bfloat16", f"get {what}", peer=peer)
+            yield Record(f"get {what}", f"got {what}")
+            yield Wait("compute", f"got {what}")
+
+        def send(peer: int, what: str) -> Iterator[Operation]:
+            yield Record("compute", f"made {what}")
+            yield Wait(f"put {what}", f"made {what}")
+            yield Collective("ncclSend", pipe, 4_000_000, "bfloat16", f"put {what}", peer=peer)
+
+        def forward() -> Iterator[Operation]:
+            if stage > 0:
+                yield from receive(stage - 1, "activations")
+            yield from self.kernels(loop.layer_ns * layers)
+            if stage < 3:
+                yield from send(stage + 1, "activations")
+
+        def backward() -> Iterator[Operation]:
+            if stage < 3:
+                yield from receive(stage + 1, "gradients")
+            yield from self.kernels(2 * loop.layer_ns * layers)
+            if stage > 0:
+                yield from send(stage - 1, "gradients")
+
+        ahead = min(micros, 3 - stage)
+        for _ in range(ahead):
+            yield from forward()
+        for _ in range(micros - ahead):
+            yield from forward()
+            yield from backward()
+        for _ in range(ahead):
+            yield from backward()
+        if width > 1:
+            count = loop.params * loop.layers // 4
+            yield from self.reduce(f"data {stage}", "ncclAllReduce", count, "done")
+            yield Record("reduce", "reduced")
+            yield Wait("compute", "reduced")
+
+    def middle(self) -> Iterator[Operation]:
+        loop, rank = self.loop, self.rank
+        if loop.shape == "ddp":
+            return self.ddp("world")
+        if loop.shape == "tensor":
+            return self.ddp(f"data {rank % loop.per_host}", f"tensor {rank // loop.per_host}")
+        return self.fsdp("world") if loop.shape == "fsdp" else self.pipeline()
+
+    def run(self) -> Iterator[Operation]:
+        for self.step in range(self.loop.steps):
+            yield from self.begin_step()
+            yield from self.middle()
+            yield from self.end_step()
+
+
+def run(loop: Loop) -> Case:
+    comms = _comms(loop)
+    machine = Machine(ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links))
+    programs = {rank: list(_Program(loop, rank).run()) for rank in range(loop.ranks)}
+    traces = simulate(programs, comms, machine, loop.seed)
+    return Case(Layout(loop.shape, comms, programs), machine, traces, Truth(None))
+
+
+def seconds(traces: dict[int, RankTrace]) -> float:
+    """Returns how long the job took, in ns, hosts and devices: the mean over ranks."""
+    return sum(trace.end - trace.steps[0].begin for trace in traces.values()) / len(traces)
+
+
+def gain(loop: Loop, **without) -> float:
+    """Returns by how many ns a step of the job would be shorter with these fields changed."""
+    return (seconds(run(loop).traces) - seconds(run(loop.but(**without)).traces)) / loop.steps
