@@ -61,6 +61,7 @@ class Loop:
     checkpoint_ns: int = 300 * MS
     compile_ns: int = 0  # of the first step
     uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
+    even: bool = False  # the same work, alike on all ranks
     head: float = 0  # the last stage of a pipeline has so much more to compute
     # Faults.
     gpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its kernels
@@ -116,18 +117,24 @@ class _Program:
                 yield self.host(loop.python_ns)
             yield Kernel(each)
 
+    def length_of_batch(self) -> float:
+        loop = self.loop
+        # Ranks that share a model's layers, or are its stages, have the same batch.
+        batches, mine = loop.ranks, self.rank
+        if loop.shape == "tensor":
+            batches, mine = loop.ranks // loop.per_host, self.rank // loop.per_host
+        elif loop.shape == "pipeline":
+            batches, mine = loop.ranks // 4, self.rank % (loop.ranks // 4)
+        lengths = random.Random(f"lengths {loop.seed} {self.step}")
+        drawn = [lengths.uniform(1 - loop.uneven, 1 + loop.uneven) for _ in range(batches)]
+        return sum(drawn) / batches if loop.even else drawn[mine]
+
     def begin_step(self) -> Iterator[Operation]:
         loop, rank, step = self.loop, self.rank, self.step
         of_step = random.Random(f"{loop.seed} {rank} {step}")
         self.scale = 1.0 + loop.leak_gpu * step
         if loop.uneven:
-            batch = rank  # ranks that share a model's layers or are its stages have the same batch
-            if loop.shape == "tensor":
-                batch = rank // loop.per_host
-            elif loop.shape == "pipeline":
-                batch = rank % (loop.ranks // 4)
-            lengths = random.Random(f"lengths {loop.seed} {batch} {step}")
-            self.scale *= lengths.uniform(1 - loop.uneven, 1 + loop.uneven)
+            self.scale *= self.length_of_batch()
         if not loop.gpu_steps or step in loop.gpu_steps:
             self.scale *= loop.gpu.get(rank, 1.0)
         if loop.jump[0] and step >= loop.jump[0]:

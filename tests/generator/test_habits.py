@@ -4,14 +4,18 @@ import pytest
 from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, judge, wrong_with
 from generator.habits import Loop, gain, run, seconds
 
-# What the report says of these is not true yet: of several things on one rank it names one; where a
-# stage has more to compute, ranks of others are seen badly; a stall that comes often counts too little.
+# What the report says of these is not true yet.
 TO_MEND = {
     "lengths, pipeline",
+    "pauses",
     "pauses, often",
+    "small messages",
     "gpu beside a stage with the head",
     "gpu and loader of one rank",
-    "gpu, and loader of another rank",  # right, but for the order in which they are mended
+    "cpu x10",
+    "host-bound, cpu x1.2",
+    "host-bound, cpu x2",
+    "host-bound, cpus of a host",
     "host-bound, gpu x3",
 }
 

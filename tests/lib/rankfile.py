@@ -105,6 +105,8 @@ def read_folder(folder: pathlib.Path) -> list[RankFile]:
     """Returns all rank files of a run, in order of rank. Any other file in the folder is an error,
     unless it is a window's file or a node's."""
     files = [file for file in sorted(folder.iterdir()) if not is_node(file)] if folder.exists() else []
+    # The page of `tprof run` is for people.
+    files = [file for file in files if file.name != "report.html"]
     foreign = [file.name for file in files if file.suffix != ".json"]
     assert not foreign, f"{folder}: not rank files: {foreign}"
     found = [read(file) for file in files if not is_window(file)]

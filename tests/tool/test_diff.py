@@ -25,7 +25,7 @@ def made(folder, layout, cause=None, seed=1, ranks=RANKS, steps=6, again=None, l
             patch.setitem(causes.CAUSES, "nothing", lambda plan, rng: causes.Truth(None))
             patch.setitem(causes.WITHOUT, "nothing", model)
             cause = "nothing"
-        case = causes.case(layout, ranks, cause, seed, steps, again)
+        case = causes.case(layout, ranks, cause, seed, steps, again=again)
     rank_files.write(case, folder, seed)
     return folder, case
 

@@ -111,7 +111,7 @@ def test_a_late_rank_has_its_time_and_steps(tmp_path):
     times = [header["base_time_ns"] + 1000 * called[seq] for seq in (last[0], last[-1])]
     (note,) = notes(tmp_path / "run")
     assert note["time"] == [pytest.approx(ns, abs=2000) for ns in times]
-    assert note["steps"] is None and note["cost"]["ns_per_step"] is None
+    assert note["steps"] is None and "cost" not in note  # the others may have computed meanwhile
     text = file.read_text()
     for step in range(40):
         begin, end = called[10 * step], called.get(10 * step + 10, called[399] + 1e6)
@@ -122,8 +122,6 @@ def test_a_late_rank_has_its_time_and_steps(tmp_path):
     file.write_text(text)
     (note,) = notes(tmp_path / "run")
     assert note["steps"] == [7 + last[0] // 10, 7 + last[-1] // 10]
-    steps = last[-1] // 10 - last[0] // 10 + 1
-    assert note["cost"]["ns_per_step"] == note["cost"]["ns"] // steps
 
 
 def test_two_ranks_that_slept_are_both_noted(tmp_path):

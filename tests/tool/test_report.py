@@ -92,7 +92,7 @@ def test_a_healthy_job_is_said_to_be_one(many):
     done = tprof("report", many)
     assert done.returncode == 0
     collectives = sum(c["collectives"] for c in summary_of(many)["comms"])
-    assert done.stdout.startswith(f"Nothing is wrong: 300 ranks did the same {collectives:,} collectives")
+    assert done.stdout.startswith(f"Nothing is wrong with what the ranks did: 300 ranks did the same {collectives:,} collectives")
 
 
 # ---- The data

@@ -69,7 +69,7 @@ def words_of_findings() -> Iterator[tuple[str, set[str], set[str]]]:
 def values_by_sentence() -> tuple[dict[str, set[str]], set[str]]:
     """Returns which values the files that say a sentence give, and all that are given."""
     files = []
-    for room in ("diagnose", "doctor"):
+    for room in ("diagnose", "doctor", "why"):
         for source in (ROOT / "analysis" / room).glob("*.cpp"):
             code = code_without_comments(source)
             names = {one or other for one, other in GIVEN.findall(code)}
