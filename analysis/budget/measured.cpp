@@ -202,6 +202,10 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   collect::Passes passes(job, traces, progress);
   steps::Found found;
   steps::want(passes, found);
+  // A file that can't be read has no steps, so the next pass does not look at it.
+  std::vector<read::Skipped> unreadable;
+  passes.want([](const Process&, collect::Collectors&) {},
+              [&](const collect::Lines& lines) { unreadable = lines.unreadable(); });
   passes.read();
   const bool known = found.how != steps::How::none;
   const std::size_t in_step = known ? found_in_step(found, asked) : 0;
@@ -211,6 +215,7 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
   }
   if (in_step == 0) {
     Measured m = of_ledgers(job, asked.steps, asked.copies);
+    m.unreadable = std::move(unreadable);
     if (known) {
       m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
                                     text::thousands(found.steps.size()),
@@ -219,7 +224,8 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
     return m;
   }
 
-  Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines};
+  Measured m{.from = found.exact ? Measured::From::step_lines : Measured::From::lines,
+             .unreadable = std::move(unreadable)};
   Grouper grouper;
   Means left_out;
   const auto take = [&](const Process& rank, const Means& means) {
@@ -250,7 +256,8 @@ Measured measure(const job::Job& job, const read::Traces& traces, const Asked& a
           for (const auto& [rank, intervals] : found.ranks) {
             if (const Lines* of = lines.of<Lines>(rank)) take(*rank, of->found);
           }
-          m.unreadable = lines.unreadable();
+          const auto& more = lines.unreadable();
+          m.unreadable.insert(m.unreadable.end(), more.begin(), more.end());
         });
     passes.read();
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "report/section.h"
 #include "text/text.h"
@@ -123,10 +124,14 @@ std::string sentence(const std::string& text) {
 
 }  // namespace
 
-std::string to_text(const job::Job& job, const Measured& m, const Compared& c) {
+std::string to_text(const Measured& m, const Compared& c) {
   const bool several = m.groups.size() > 1;
+  std::set<std::int64_t> of;  // a rank whose file can't be read, or has no step, is in no group
+  for (const Group& group : m.groups) of.insert(group.ranks.begin(), group.ranks.end());
+  of.erase(-1);
+  const std::vector<std::int64_t> ranks(of.begin(), of.end());
   std::string out = fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
-                                job.ranks.size() == 1 ? "rank" : "ranks", text::ranges(job.ranks),
+                                ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
                                 text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
   out += report::table_text(columns(several), c.rows, kMostRows, " rows") + "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);

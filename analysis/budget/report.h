@@ -7,7 +7,7 @@
 
 namespace tprof::budget {
 
-std::string to_text(const job::Job& job, const Measured& measured, const Compared& compared);
+std::string to_text(const Measured& measured, const Compared& compared);
 std::string to_json(const job::Job& job, const Measured& measured, const Compared& compared);
 
 }  // namespace tprof::budget

@@ -126,11 +126,12 @@ int budget(const Options& o) {
         text::thousands(static_cast<std::uint64_t>(nranks))));
   }
   fmt::print("{}", o.json ? budget::to_json(job, measured, compared)
-                          : budget::to_text(job, measured, compared));
+                          : budget::to_text(measured, compared));
   traces.skipped.insert(traces.skipped.end(), measured.unreadable.begin(),
                         measured.unreadable.end());
   say_findings(job, traces);
-  return compared.within ? kOk : kFinding;
+  const bool all_read = std::ranges::none_of(traces.skipped, &read::Skipped::unreadable);
+  return compared.within && all_read ? kOk : kFinding;
 }
 
 }  // namespace tprof::cli

@@ -34,7 +34,8 @@ last one reduces. For each rank and step, gathered and reduced tensors as a whol
 Bytes may be more by what shards are padded: N - 1 elements in each of 16 parameters of a layer (FSDP2
 pads whole rows, for which --tolerance allows), and by --tolerance. Norms and other small calls are
 apart: all-reduces of less than 16 KiB, others of less than 64 bytes.
-Exit code: 0 within the budget, 1 not, be it more or less, 2 wrong usage or unreadable input.)",
+Exit code: 0 within the budget, 1 not, be it more or less, or a file could not be read, 2 wrong usage
+or nothing could be read.)",
       budget,
       {{"PATH", &o.paths, "folder of rank files, rank files, or a merged trace", nullptr, true},
        {"--model", &b.model, "ddp, zero1, zero2, zero3, fsdp, hsdp or tp, or two such as fsdp+tp",

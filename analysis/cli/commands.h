@@ -33,6 +33,7 @@ struct Options {
   std::vector<std::string> with;
   fs::path sqlite;
   fs::path csv;
+  fs::path parquet;
   job::Choice choice;
   std::string run_id;
   std::string events;

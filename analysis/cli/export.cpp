@@ -12,6 +12,7 @@
 #include "export/kineto.h"
 #include "export/ledger_tables.h"
 #include "export/line_tables.h"
+#include "export/parquet_writer.h"
 #include "export/sqlite_writer.h"
 #include "export/time_axis.h"
 #include "read/error.h"
@@ -23,15 +24,25 @@ namespace tprof::cli {
 namespace {
 
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
-  if (o.csv.empty()) return std::make_unique<trace_export::SqliteWriter>(o.sqlite);
-  return std::make_unique<trace_export::CsvWriter>(o.csv);
+  if (!o.sqlite.empty()) return std::make_unique<trace_export::SqliteWriter>(o.sqlite);
+  if (!o.csv.empty()) return std::make_unique<trace_export::CsvWriter>(o.csv);
+  return std::make_unique<trace_export::ParquetWriter>(o.parquet);
+}
+
+const fs::path& output_of(const Options& o) {
+  for (const fs::path* name : {&o.sqlite, &o.csv, &o.parquet}) {
+    if (!name->empty()) return *name;
+  }
+  return o.output;
 }
 
 void require_one_format(const Options& o) {
-  const std::array formats = {!o.sqlite.empty(), !o.csv.empty(), o.kineto, o.inspector};
+  const std::array formats = {!o.sqlite.empty(), !o.csv.empty(), !o.parquet.empty(), o.kineto,
+                              o.inspector};
   if (std::ranges::count(formats, true) != 1) {
     throw read::BadInput(
-        "expected one of --sqlite FILE, --csv DIR, --kineto -o DIR and --inspector -o DIR");
+        "expected one of --sqlite FILE, --csv DIR, --parquet DIR, --kineto -o DIR and --inspector "
+        "-o DIR");
   }
   if ((o.kineto || o.inspector) != !o.output.empty()) {
     throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
@@ -135,9 +146,7 @@ int export_traces(const Options& o) {
   }
   say_findings(job, traces);
   if (!of.clocks.empty()) fmt::print(stderr, "tprof: note: {}\n", of.clocks);
-  fmt::print(stderr, "{}: {}\n",
-             text::printable((tables ? o.csv.empty() ? o.sqlite : o.csv : o.output).string()),
-             report::how_many(chosen));
+  fmt::print(stderr, "{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }
 

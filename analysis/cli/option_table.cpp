@@ -127,11 +127,12 @@ Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
         run_id,
         attempt}},
       {"export",
-       "Tables of all calls and counts (SQLite, CSV), and files for other tools",
+       "Tables of all calls and counts (SQLite, CSV, Parquet), and files for other tools",
        R"(
 Examples:
   tprof export tprof-traces/train-20260101-120000-0 --sqlite run.db
   tprof export DIR --csv tables --ranks 0-7
+  tprof export DIR --parquet lake            # pip install pyarrow; DuckDB, Spark, Dask read it
   tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
   tprof export DIR --inspector -o logs       # as NCCL's Inspector
 What is in the tables and files, with queries: analysis/export/README.md, tables.md where tprof is
@@ -140,6 +141,8 @@ installed. What has the name of the output already is not replaced.)",
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},
         {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
+        {"--parquet", &o.parquet,
+         "the same, for a data set of Parquet files; python3 in PATH needs pyarrow", "DIR"},
         {"--kineto", &o.kineto,
          "traces like PyTorch's profiler's, of what was timed on the device, a file per rank"},
         {"--inspector", &o.inspector,

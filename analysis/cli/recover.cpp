@@ -16,6 +16,9 @@ namespace {
 // One file's trouble does not keep the others from being recovered.
 int recover_one(const fs::path& file, bool force) {
   try {
+    if (const std::string why = read::why_no_file(file); !why.empty()) {
+      throw read::BadInput(file, why);
+    }
     const recover::Result result = recover::recover(file, force);
     fmt::print("{}\n", text::printable(file.string() + ": " + result.text));
     return result.closed ? kOk : kFinding;
@@ -30,6 +33,7 @@ int recover_one(const fs::path& file, bool force) {
 int recover(const Options& o) {
   int worst = kOk;
   for (const read::TraceFile& file : read::trace_files(o.paths)) {
+    if (!file.named && !read::why_no_file(file.path).empty()) continue;
     worst = std::max(worst, recover_one(file.path, o.force));
   }
   return worst;

@@ -50,6 +50,22 @@ void duplicate_ranks(const Case& c, Findings& found) {
   }
 }
 
+// The largest size counts, so that more ranks are missing than people would think.
+void world_sizes(const Case& c, Findings& found) {
+  std::map<std::int64_t, Processes> told;
+  for (const Process* p : c.job.processes) {
+    if (p->header.rank && p->header.world_size && !p->comms.empty()) {
+      told[*p->header.world_size].push_back(p);
+    }
+  }
+  if (told.size() < 2) return;
+  Facts list;
+  for (const auto& [size, processes] : told) {
+    list.push_back({Say::world_size_on, {{"size", size}, {"who", processes}}});
+  }
+  add(found, Kind::world_sizes_differ, {}, {{"sizes", list}, {"taken", c.job.world_size}});
+}
+
 void other_runs(const Case& c, Findings& found) {
   if (c.job.beside.empty()) return;
   add(found, Kind::other_run, {}, {{"beside", c.job.beside}});
@@ -71,6 +87,7 @@ void skipped_files(const Case& c, Findings& found) {
 extern const Diagnosis kMissingRanks{kCheck | kSummary, missing_ranks};
 extern const Diagnosis kMissingMembers{kCheck, missing_members};
 extern const Diagnosis kDuplicateRanks{kCheck | kSummary, duplicate_ranks};
+extern const Diagnosis kWorldSizes{kCheck | kSummary, world_sizes};
 extern const Diagnosis kOtherRuns{kCheck | kSummary | kDoctor, other_runs};
 extern const Diagnosis kAssumedJob{kCheck | kSummary, assumed_job};
 extern const Diagnosis kSkippedFiles{kCheck | kSummary | kDoctor, skipped_files};

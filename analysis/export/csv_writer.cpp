@@ -14,7 +14,9 @@ namespace {
   throw CantWrite(file, std::strerror(errno));
 }
 
-void append(std::string& line, const Value& value) {
+}  // namespace
+
+void append_value(std::string& line, const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value.held())) {
     fmt::format_to(std::back_inserter(line), "{}", *integer);
   } else if (const auto* real = std::get_if<double>(&value.held())) {
@@ -23,8 +25,6 @@ void append(std::string& line, const Value& value) {
     append_field(line, *text);
   }
 }
-
-}  // namespace
 
 void append_field(std::string& line, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
@@ -67,7 +67,7 @@ void CsvWriter::row(TableName table, std::initializer_list<Value> values) {
   line_.clear();
   for (const Value& value : values) {
     if (&value != values.begin()) line_ += ',';
-    append(line_, value);
+    append_value(line_, value);
   }
   line_ += "\r\n";
   put(files_[static_cast<std::size_t>(table)], line_);

@@ -38,5 +38,7 @@ class CsvWriter : public TableWriter {
 
 // Appends a field to a line, in quotes if it needs them.
 void append_field(std::string& line, std::string_view text);
+// The same of a value; nothing of one that is none.
+void append_value(std::string& line, const Value& value);
 
 }  // namespace tprof::trace_export

@@ -64,6 +64,15 @@ int NewOutput::file(const std::string& in_folder) {
   return unfinished_.add_made(path, [&] { return make_file(path); });
 }
 
+void NewOutput::folder(const std::string& in_folder) {
+  fs::path path = part_;
+  for (const fs::path& name : fs::path(in_folder)) {
+    path /= name;
+    const int made = unfinished_.add_made(path, [&] { return mkdir(path.c_str(), 0777); });
+    if (made < 0 && errno != EEXIST) throw read::BadInput(path, std::strerror(errno));
+  }
+}
+
 void NewOutput::publish() {
   if (!rename_to_new(part_, name_)) {
     throw read::BadInput(name_,

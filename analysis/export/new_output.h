@@ -18,6 +18,10 @@ class NewOutput {
   const std::filesystem::path& part() const { return part_; }
   // Makes a new file in the folder, and returns it open for writing, or -1 and errno.
   int file(const std::string& in_folder);
+  // Makes a folder in the folder, if it is not there, and those that it is in. Throws BadInput.
+  void folder(const std::string& in_folder);
+  // Says which file another program will make in the folder.
+  void expect(const std::string& in_folder) { unfinished_.add(part_ / in_folder); }
   // Gives it its name. Throws BadInput if something else got the name meanwhile.
   void publish();
 

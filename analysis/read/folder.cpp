@@ -17,10 +17,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool is_called_like_a_trace(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return !is_node_file(path) && (name.ends_with(".json") || name.ends_with(".json.gz"));
+}
+
 bool looks_like_trace(const fs::directory_entry& entry) {
-  const std::string name = entry.path().filename().string();
-  return entry.is_regular_file() && !is_node_file(entry.path()) &&
-         (name.ends_with(".json") || name.ends_with(".json.gz"));
+  std::error_code ignored;  // such as links that lead to each other: a folder's other files count
+  return is_called_like_a_trace(entry.path()) && entry.is_regular_file(ignored);
 }
 
 // Returns "rank-00003" for "rank-00003.json.gz".
@@ -50,6 +54,10 @@ struct Outcome {
 };
 
 Outcome load_one(const TraceFile& file, Wanted wanted) {
+  if (const std::string why = why_no_file(file.path); !why.empty()) {
+    return {.skipped = Skipped{file.path.string() + ": " + why + "; left out", true},
+            .error = std::make_exception_ptr(BadInput(file.path, why))};
+  }
   try {
     Trace trace = load(file.path, file.named ? Merged::read : Merged::leave, wanted);
     if (trace.merged && !file.named) {
@@ -89,6 +97,26 @@ void leave_out_windows(std::vector<Outcome>& outcomes) {
 
 }  // namespace
 
+// A pipe without a name (/dev/stdin, a shell's <(…)) has a writer, and leads to no real path.
+std::string why_no_file(const fs::path& path) {
+  std::error_code error;
+  switch (fs::status(path, error).type()) {
+    case fs::file_type::directory:
+      return "a folder, not a file";
+    case fs::file_type::socket:
+      return "a socket, not a file";
+    case fs::file_type::not_found:
+      return fs::is_symlink(fs::symlink_status(path, error)) ? "a link that leads to nothing" : "";
+    case fs::file_type::none:
+    case fs::file_type::unknown:
+      return error ? error.message() : "";
+    case fs::file_type::fifo:
+      return fs::canonical(path, error).empty() ? "" : "a pipe, not a file";
+    default:
+      return "";
+  }
+}
+
 std::vector<TraceFile> files_in(const fs::path& folder) {
   std::vector<TraceFile> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -106,15 +134,23 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
 
 std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
+  std::error_code error;
   for (const fs::path& path : paths) {
-    if (!fs::is_directory(path)) {
-      if (!fs::exists(path)) throw BadInput(path, "no such file or folder");
+    if (!fs::is_directory(path, error)) {
+      const auto type = fs::symlink_status(path, error).type();
+      if (type == fs::file_type::not_found) throw BadInput(path, "no such file or folder");
+      if (type == fs::file_type::none) throw BadInput(path, error.message());
       if (!is_node_file(path)) files.push_back({path, true});  // it comes with its rank files
       continue;
     }
     const std::vector<TraceFile> found = files_in(path);
     if (found.empty()) throw BadInput(path, no_traces(path));
     files.insert(files.end(), found.begin(), found.end());
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (is_called_like_a_trace(entry.path()) && !why_no_file(entry.path()).empty()) {
+        files.push_back({entry.path(), false});
+      }
+    }
   }
   if (files.empty() && !paths.empty()) {
     throw BadInput(paths[0], "lanes of a node: give the rank files beside it, which it belongs to");

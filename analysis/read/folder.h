@@ -19,9 +19,14 @@ struct TraceFile {
 // files whose rank file is there.
 std::vector<TraceFile> files_in(const std::filesystem::path& folder);
 
-// Returns the trace files that PATHs name: a file stands for itself, a folder for its files_in().
-// Throws BadInput for a path that does not exist, and for a folder without trace files.
+// Returns the trace files that PATHs name: a file stands for itself, a folder for its files_in(),
+// and for what is called like one and can't be read, such as a folder or a pipe. Throws BadInput
+// for a path that does not exist, and for a folder without trace files.
 std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths);
+
+// Returns why what is there is no file that can be read, such as a folder or a pipe that nobody may
+// ever write to; or nothing.
+std::string why_no_file(const std::filesystem::path& path);
 
 // A file that is left out, and why. `unreadable`: it may have been a rank file.
 struct Skipped {
