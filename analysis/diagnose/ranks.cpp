@@ -54,6 +54,7 @@ void duplicate_ranks(const Case& c, Findings& found) {
 void world_sizes(const Case& c, Findings& found) {
   std::map<std::int64_t, Processes> told;
   for (const Process* p : c.job.processes) {
+    if (p->lanes > 1) return;  // a launcher may have counted processes
     if (p->header.rank && p->header.world_size && !p->comms.empty()) {
       told[*p->header.world_size].push_back(p);
     }
