@@ -53,7 +53,7 @@ Beyond beyond_usual(const Evidence& e) {
 
 Ranks always_slow(const Evidence& e, const Beyond& beyond) {
   std::vector<double> means;
-  for (const std::vector<double>& of_rank : beyond) means.push_back(mean(of_rank));
+  for (const std::vector<double>& of_rank : beyond) means.push_back(median(of_rank));
   // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
   // is 1.8.
   const double usual = quantile(means, kUsual);
@@ -61,7 +61,7 @@ Ranks always_slow(const Evidence& e, const Beyond& beyond) {
   Ranks found;
   for (std::size_t r = 0; r < beyond.size(); ++r) {
     const double least = std::max(
-        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * mean_error(beyond[r])});
+        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * median_error(beyond[r])});
     if (means[r] - usual > least) found.slow.push_back(r);
   }
   return found;
@@ -126,12 +126,13 @@ Saving saving_of(const Evidence& e, const Ranks& ranks) {
   return {saving.ns * 5 / 8, saving.ns * 3 / 8 + saving.doubt};
 }
 
-// Where the time goes that these ranks take beyond the others.
-Kind kind_of(const Evidence& e, const Ranks& ranks) {
+// Where the time goes that these ranks take beyond the others. Nullopt: it is not theirs.
+std::optional<Kind> kind_of(const Evidence& e, const Ranks& ranks) {
   const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
   double all = 0;
   double computing = 0;
   double leading = 0;
+  double transferring = 0;
   for (const std::size_t s : steps) {
     const auto beyond = [&](auto part) {
       std::vector<double> theirs;
@@ -147,8 +148,12 @@ Kind kind_of(const Evidence& e, const Ranks& ranks) {
     all += beyond([&](std::size_t r) { return e.times.own(r, s); });
     // Where it is not sure that the device computed, its host came late.
     computing += beyond([&](std::size_t r) { return static_cast<double>(cell(r).compute); });
+    transferring +=
+        beyond([&](std::size_t r) { return static_cast<double>(cell(r).exposed - cell(r).wait); });
     leading += beyond([&](std::size_t r) { return static_cast<double>(cell(r).lead); });
   }
+  // Others wait for a slow transfer as for a rank that is late: slow_links.cpp.
+  if (transferring * 2 > all) return std::nullopt;
   if (computing * 2 > all) return Kind::slow_gpu;
   return leading * 2 > all ? Kind::slow_input : Kind::slow_cpu;
 }
@@ -181,6 +186,8 @@ void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
   const Saving saving = saving_of(e, ranks);
   const bool few = ranks.steps.size() == 1 || ranks.steps.size() == 2;
   if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
+  const std::optional<Kind> kind = kind_of(e, ranks);
+  if (!kind) return;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;
@@ -188,7 +195,7 @@ void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
   const std::string host = host_of(e, ranks);
   const std::size_t period = period_of(ranks.steps);
   diagnose::Finding& f =
-      add(found, kind_of(e, ranks), who,
+      add(found, *kind, who,
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
            {"share", Percent{100 * saving.ns / e.step_ns}},
@@ -216,7 +223,9 @@ void tell_by_kind(const Evidence& e, const Ranks& always, Findings& found) {
   for (const std::size_t r : always.slow) {
     Ranks others{{r}, {}, always.slow};
     std::erase(others.mended, r);
-    Group& group = kinds[kind_of(e, others)];
+    const std::optional<Kind> kind = kind_of(e, others);
+    if (!kind) continue;
+    Group& group = kinds[*kind];
     group.ranks.slow.push_back(r);
     std::vector<double> own;
     for (const std::size_t s : e.steps) own.push_back(e.times.own(r, s));
