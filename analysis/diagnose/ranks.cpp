@@ -50,7 +50,8 @@ void duplicate_ranks(const Case& c, Findings& found) {
   }
 }
 
-// The largest size counts, so that more ranks are missing than people would think.
+// The largest size counts, so that more ranks are missing than people would think. Ranks that grew
+// into one communicator (ncclCommGrow) were started with different sizes, and nothing is wrong.
 void world_sizes(const Case& c, Findings& found) {
   std::map<std::int64_t, Processes> told;
   for (const Process* p : c.job.processes) {
@@ -60,6 +61,13 @@ void world_sizes(const Case& c, Findings& found) {
     }
   }
   if (told.size() < 2) return;
+  for (const auto& [size, processes] : told) {
+    for (const Process* p : processes) {
+      for (const auto& [number, comm] : p->comms) {
+        if (comm.nranks > size) return;
+      }
+    }
+  }
   Facts list;
   for (const auto& [size, processes] : told) {
     list.push_back({Say::world_size_on, {{"size", size}, {"who", processes}}});

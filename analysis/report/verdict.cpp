@@ -71,7 +71,7 @@ std::string waited_for(const Known& known) {
   if (share < kLateShare || all[0].sum_ns / kTimesTheOthers < middle) return "";
   return fmt::format(
       "{} came last to {} of {} collectives, {} behind the last but one in all; what that costs is "
-      "known with TPROF_TIMING=events",
+      "known where steps are, with TPROF_TIMING=events",
       diagnose::name_of_rank(*all[0].rank), text::thousands(all[0].last),
       text::thousands(all[0].collectives), diagnose::duration(all[0].sum_ns));
 }

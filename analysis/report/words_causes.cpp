@@ -10,7 +10,7 @@ std::span<const Words> words_of_causes() {
       {Say::slow_gpu,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
        "longer "
-       "than the others[ in {in_steps} of {of_steps} steps][, every {period}th]: [leaving {after} "
+       "than the others[ in {in_steps} of {of_steps} steps][, every {period}]: [leaving {after} "
        "aside, ]without that a step would be {share} shorter ({least} "
        "to {most})",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
@@ -18,7 +18,7 @@ std::span<const Words> words_of_causes() {
       {Say::slow_input,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "
-       "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}th]: "
+       "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}]: "
        "[leaving {after} aside, ]without that a step would be {share} "
        "shorter ({least} to {most})",
        "look at what the program does between two steps there: usually it loads data"},
@@ -27,7 +27,7 @@ std::span<const Words> words_of_causes() {
        "pipeline,|} "
        "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
        "every "
-       "{period}th]: [leaving {after} aside, ]without that a step would be "
+       "{period}]: [leaving {after} aside, ]without that a step would be "
        "{share} shorter ({least} to {most})",
        "look at the host: loading of data, other programs on its cores, their clock, swapping, "
        "Python's garbage collector"},
@@ -71,7 +71,7 @@ std::span<const Words> words_of_causes() {
        "{usual}: "
        "that is {share} on each step"},
       {Say::periodic_steps,
-       "every {period}th step, first step {first}, takes up to {longest} for {usual}: that is "
+       "every {period} step, first step {first}, takes up to {longest} for {usual}: that is "
        "{share} on each step",
        "usually that is a checkpoint, an evaluation or Python's garbage collector"},
       {Say::jumping_steps,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tprof::why {
@@ -54,6 +55,13 @@ inline std::size_t period_of(const std::vector<std::size_t>& places) {
     if (places[i] - places[i - 1] != n) return 0;
   }
   return n > 1 ? n : 0;
+}
+
+// "2nd", "3rd", "11th"
+inline std::string ordinal(std::size_t n) {
+  constexpr const char* kEnds[] = {"th", "st", "nd", "rd"};
+  const std::size_t last = n % 100 / 10 == 1 ? 0 : n % 10;
+  return std::to_string(n) + kEnds[last < 4 ? last : 0];
 }
 
 }  // namespace tprof::why

@@ -168,12 +168,17 @@ void RankLines::find_inputs() {
   }
 }
 
+// Of a single call in a step nothing tells how far the host was ahead while it waited for other
+// ranks.
 void RankLines::find_hosts_lead() {
   const bool held_up = facts_.to_device.calls + facts_.to_host.calls > facts_.steps;
+  std::size_t step = SIZE_MAX;
   for (const Collective& c : collectives_) {
     if (c.step == SIZE_MAX) continue;
+    const bool first = std::exchange(step, c.step) != c.step;
     Cell& cell = *steps_[c.step].cell;
-    const std::int64_t ahead = std::max<std::int64_t>(c.on_device.from_ns - c.called_ns, 0);
+    const std::int64_t begins = first ? c.all_there_ns : c.on_device.from_ns;
+    const std::int64_t ahead = std::max<std::int64_t>(begins - c.called_ns, 0);
     cell.ahead = held_up ? cell.length : static_cast<float>(ahead);
   }
 }

@@ -52,17 +52,17 @@ Beyond beyond_usual(const Evidence& e) {
 }
 
 Ranks always_slow(const Evidence& e, const Beyond& beyond) {
-  std::vector<double> means;
-  for (const std::vector<double>& of_rank : beyond) means.push_back(median(of_rank));
+  std::vector<double> typical;
+  for (const std::vector<double>& of_rank : beyond) typical.push_back(median(of_rank));
   // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
   // is 1.8.
-  const double usual = quantile(means, kUsual);
-  const double among = (usual - quantile(means, 0)) / 1.1;
+  const double usual = quantile(typical, kUsual);
+  const double among = (usual - quantile(typical, 0)) / 1.1;
   Ranks found;
   for (std::size_t r = 0; r < beyond.size(); ++r) {
     const double least = std::max(
         {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * median_error(beyond[r])});
-    if (means[r] - usual > least) found.slow.push_back(r);
+    if (typical[r] - usual > least) found.slow.push_back(r);
   }
   return found;
 }
@@ -204,7 +204,7 @@ void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
            {"most", Percent{100 * (saving.ns + saving.doubt) / e.step_ns}},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
-           {"period", period == 0 ? std::optional<std::uint64_t>() : period},
+           {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
            {"stage", is_stage(who)},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
@@ -215,6 +215,9 @@ void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
 
 // The slowest kind first; the others are worth what they delay once that is mended.
 void tell_by_kind(const Evidence& e, const Ranks& always, Findings& found) {
+  // Looking at one takes a look at all others; so many are slow for one reason.
+  constexpr std::size_t kMostApart = 32;
+  if (always.slow.size() > kMostApart) return tell(e, always, found);
   struct Group {
     Ranks ranks;
     double most = 0;

@@ -16,7 +16,7 @@ using diagnose::Percent;
 
 constexpr double kLonger = 1.25;  // of the median
 constexpr std::size_t kFewest = 8;
-constexpr std::size_t kFewestForDrift = 20;
+constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
 
 struct Series {
@@ -140,7 +140,7 @@ void long_steps(const Evidence& e, const Series& all, Findings& found) {
                    {{"share", Percent{100 * ns / e.step_ns}},
                     {"steps", steps.size()},
                     {"of_steps", all.ns.size()},
-                    {"period", period},
+                    {"period", ordinal(period)},
                     {"first", e.times.steps[e.steps[steps.front()]]},
                     {"longest", Ns{std::llround(longest)}},
                     {"usual", Ns{std::llround(all.usual)}}});

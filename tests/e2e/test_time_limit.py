@@ -17,7 +17,7 @@ def test_sigterm_to_tprof_run_leaves_a_closed_file_of_every_rank(tmp_path):
         _, stderr = run.communicate(timeout=launch.TIME_LIMIT_S)
     assert run.returncode != 0
     assert "Totals over 2 processes" in stderr
-    assert rankfile.rings(traces) == {} and {file.suffix for file in traces.iterdir()} == {".json"}
+    assert rankfile.rings(traces) == {} and {file.suffix for file in traces.iterdir()} == {".json", ".html"}
 
     tallies = tally.by_pid(tmp_path / "tally")
     files = rankfile.read_folder(traces)

@@ -193,7 +193,8 @@ JOBS = {
         Loop(**B, gpu={3: 1.2}, loader={6: 10 * MS}), "slow_gpu slow_input", [3], gpu={}, loader={}
     ),
     "loader, and a slow nic": _job(
-        TENSOR.but(params=30_000_000, loader={2: 10 * MS}, links={5: 0.2}), "slow_link slow_input", [5], links={}, loader={}
+        TENSOR.but(params=30_000_000, loader={2: 10 * MS}, links={5: 0.2}),
+        "slow_link slow_input", [5], links={}, loader={},
     ),
     "gpu, and a slow nic": _job(
         TENSOR.but(params=30_000_000, gpu={2: 1.2}, links={5: 0.2}), "slow_link slow_gpu", [5], links={}, gpu={}
@@ -205,6 +206,23 @@ JOBS = {
     "three gpus": _job(Loop(**B, ranks=16, steps=6, gpu={1: 1.3, 9: 1.2, 13: 1.1}), "slow_gpu", [1, 9, 13], gpu={}),
     "host-bound, gpu x6 and cpu of others": _job(
         HOST_BOUND.but(ranks=16, gpu={2: 6}, cpu={9: 1.5}), "slow_gpu slow_cpu", [2], gpu={}, cpu={}
+    ),
+    "leak in 18 steps": _job(LONG.but(steps=18, leak_gpu=0.02), "drifting_steps", leak_gpu=0.0),
+    "jump in 18 steps": _job(LONG.but(steps=18, jump=(9, 1.3)), "jumping_steps", jump=(0, 1.0)),
+    "logs of rank 0 in a pipeline": _job(
+        PIPELINE.but(logs={0: 150 * MS}), "slow_cpu slow_input", [0], logs={}
+    ),
+    "loader of a tensor group, every 5th, no item": _job(
+        Loop("tensor", 8, 4, params=40_000_000, kernels=20, item_every=0, clip=True, micro_batches=2,
+             layers=4, steps=15, loader={5: 200 * MS}, loader_every=5),
+        "slow_cpu slow_input", [5], loader={},
+    ),
+    "host-bound, loader": _job(
+        HOST_BOUND.but(shape="ddp", loader={6: 3 * MS}), "slow_input", [6], loader={}
+    ),
+    "loader of one of 2 ranks, lengths 30 %": _job(
+        Loop(**B, ranks=2, steps=12, uneven=0.3, clip=True, kernels=20, loader={1: 25 * MS}),
+        "slow_input", [1], loader={},
     ),
     "nobody waits for the gpu": _job(Loop(**B, aside={4: 30 * MS}), "slow_gpu", [4], aside={}),
     "cpu x10": _job(Loop(**B, kernels=20, python_ns=20_000, cpu={4: 10}), "slow_cpu", [4], cpu={}),
@@ -226,7 +244,8 @@ JOBS = {
     ),
     "loader, lengths 30 %": _job(LONG.but(uneven=0.3, loader={3: 30 * MS}), "slow_input", [3], loader={}),
     "loader, hidden": _job(
-        LONG.but(kernels=20, layers=8, item_every=12, loader={2: 60 * MS}, loader_every=12), "slow_input", [2], loader={}
+        LONG.but(kernels=20, layers=8, item_every=12, loader={2: 60 * MS}, loader_every=12),
+        "slow_input", [2], loader={},
     ),
     "nic of one of two communicators": _job(
         TENSOR.but(per_host=2, params=20_000_000, links={9: 0.2}), "slow_link", [9], links={}
