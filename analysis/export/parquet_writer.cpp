@@ -186,7 +186,8 @@ void ParquetWriter::finish() {
   for (File& file : open_) close(file);
   std::vector<ParquetJob> jobs;
   for (const auto& [folder, table] : made_) {
-    ParquetJob& job = jobs.emplace_back(folder + "/part.csv", folder + "/part.parquet");
+    ParquetJob& job =
+        jobs.emplace_back(ParquetJob{folder + "/part.csv", folder + "/part.parquet", {}});
     output_.expect(job.parquet);
     for (const auto& [column, type] : info_of(table).columns) {
       job.columns.emplace_back(column, arrow_type(type));

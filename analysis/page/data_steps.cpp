@@ -180,10 +180,10 @@ Json heat_of(const Gathered& g) {
 
 Json late_of(const Gathered& g) {
   const diagnose::Lateness& l = *g.summary.lateness;
-  constexpr std::size_t kMostRanks = 30;
+  constexpr std::size_t kMostListed = 30;
   Json ranks = Json::array();
   for (const diagnose::LateRank& r : l.ranks) {
-    if (ranks.size() == kMostRanks || r.last == 0) break;
+    if (ranks.size() == kMostListed || r.last == 0) break;
     ranks.push_back({{"rank", diagnose::name_of_rank(*r.rank)},
                      {"host", std::string(r.rank->header.host)},
                      {"last", r.last},

@@ -137,7 +137,8 @@ void RankLines::fill_cells(const Spans& communicates, const Spans& waits) {
   surely_not_alone.insert(surely_not_alone.end(), communicates.begin(), communicates.end());
   join(surely_not_alone);
   for (const Step& s : steps_) {
-    const auto [from, to] = s.on_device;
+    const std::int64_t from = s.on_device.from_ns;
+    const std::int64_t to = s.on_device.to_ns;
     const std::int64_t followed = std::min(to, followed_.to_ns) - std::max(from, followed_.from_ns);
     if (to <= from || followed * 10 < (to - from) * 9) continue;
     const auto in = [&](const Spans& spans) { return covered(spans, from, to); };
