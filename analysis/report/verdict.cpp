@@ -55,7 +55,7 @@ std::string all_well(const diagnose::Diagnosed& said, const Known& known) {
   }
   out += ".";
   if (known.step_ns && !known.causes) {
-    out += " What makes a step slow is known with TPROF_TIMING=events.";
+    out += " What makes a step slow is known where devices are followed (TPROF_TIMING=events).";
   }
   return out;
 }
@@ -81,6 +81,13 @@ std::string waited_for(const Known& known) {
 JobVerdict verdict_of(const diagnose::Diagnosed& said, const Known& known) {
   const diagnose::Findings& all = said.findings;
   auto about = std::ranges::find(all, Severity::error, &Finding::severity);
+  // That a job was killed at work is more than that it was slow.
+  if (about == all.end()) {
+    about = std::ranges::find_if(all, [](const Finding& f) {
+      const bool ended = f.kind == diagnose::Kind::stopped || f.kind == diagnose::Kind::not_closed;
+      return ended && f.severity == Severity::warning;
+    });
+  }
   if (about == all.end()) {
     about = std::ranges::max_element(all, {}, share_of);
     if (about != all.end() && share_of(*about) < kLeastShare) about = all.end();

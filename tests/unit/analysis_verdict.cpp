@@ -54,6 +54,8 @@ TEST_CASE("an error leads, then what costs most, then a rank that was late, then
   const report::JobVerdict most = on_time.verdict({warning, cheap, costly});
   CHECK(most.finding == 2U);
   CHECK(most.severity == "note");
+  const auto stopped = finding(Kind::stopped, Severity::warning);
+  CHECK(on_time.verdict({warning, costly, stopped}).finding == 2U);
   CHECK(on_time.verdict({warning}).finding == 0U);
   CHECK(on_time.verdict({finding(Kind::late, Severity::note, 0.001)}).severity == "ok");
 
