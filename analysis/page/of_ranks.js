@@ -24,8 +24,8 @@ function showFindings() {
     const parts = [make("p", {}, make("span", { class: "tag" }, f.severity + ": "), f.text)];
     if (f.cost) {
       const step = f.cost.ns_per_step === null ? "" : `, ${duration(f.cost.ns_per_step)} of each step`;
-      parts.push(make("p", {}, `Cost: ${duration(f.cost.ns)}, ${percent(f.cost.share)} of the time${step}` +
-        (f.cost.doubt_ns ? ` (± ${duration(f.cost.doubt_ns)})` : "") + "."));
+      const doubt = f.cost.doubt_ns ? ` ± ${duration(f.cost.doubt_ns)}` : "";
+      parts.push(make("p", {}, `Cost: ${duration(f.cost.ns)}${doubt} in all, ${percent(f.cost.share)} of the time${step}.`));
     }
     if (f.evidence.length) parts.push(make("ul", {}, ...f.evidence.map((e) => make("li", {}, e))));
     if (f.next) parts.push(make("p", {}, "→ " + f.next));
