@@ -98,7 +98,7 @@ Json step_of(const Gathered& g) {
   const auto of_warm = [&](std::size_t at) {
     return warm.empty() ? Json() : Json(g.lengths[warm[at]].longest_ns);
   };
-  Json parts = g.why.known() ? parts_of(why::mean_of(*g.why.times)) : Json();
+  Json parts = g.why.known() ? parts_of(g.why.mean) : Json();
   return {{"steps", g.lengths.size()},
           {"found", found.steps.empty() ? "" : report::how_found(found)},
           {"why", found.steps.empty() ? Json(found.why) : Json()},

@@ -62,7 +62,7 @@ stats::Timeline timeline_of(const stats::Summary& s, const StepLength& length, s
   return t;
 }
 
-// Of a rank that is late there is one finding: the one that knows the cost, if there is one.
+// A rank that is late has one finding: the one that knows the cost, if there is one.
 void add_causes(Gathered& g) {
   diagnose::Findings& all = g.said.findings;
   if (g.why.known()) {
@@ -93,8 +93,7 @@ report::Known known_of(const Gathered& g) {
   if (warm.empty()) return known;
   known.step_ns = g.lengths[warm[(warm.size() - 1) / 2]].longest_ns;
   if (g.why.known()) {
-    const why::Cell all = why::mean_of(*g.why.times);
-    known.exposed_share = all.exposed / all.length;
+    known.exposed_share = g.why.mean.exposed / g.why.mean.length;
   }
   return known;
 }

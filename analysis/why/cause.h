@@ -12,8 +12,8 @@
 
 namespace tprof::why {
 
-// What is known of a job. All of it is of the steps that count (Times::counted), which are not
-// empty.
+// The facts that are known of a job. All of it is of the steps that count (Times::counted), which
+// are not empty.
 struct Evidence {
   const job::Job& job;
   const Times& times;
@@ -25,8 +25,14 @@ struct Evidence {
 // Less than this share of a step is nobody's concern.
 inline constexpr double kLeastShare = 0.01;
 
-// What `ns` of a step, which is known within `doubt_ns`, are in the whole run.
+// Returns the cost in the whole run of `ns` of a step, which are known within `doubt_ns`.
 diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
+
+// True for what slow_ranks.cpp tells.
+constexpr bool is_slow_rank(diagnose::Kind kind) {
+  using diagnose::Kind;
+  return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
+}
 
 using Cause = void (*)(const Evidence&, diagnose::Findings&);
 

@@ -1,4 +1,4 @@
-// What the program does alike on all ranks, and what a step would be shorter by without it: these
+// Habits of the program, alike on all ranks, and what a step would be shorter by without it: these
 // are choices, and may be wanted.
 #include <algorithm>
 
@@ -38,13 +38,12 @@ double within_hosts_lead(const Evidence& e, double ns) {
   return std::min(ns, quantile(std::move(of_ranks), 0.05));
 }
 
-Finding* tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {
-  if (ns < kLeastShare * e.step_ns) return nullptr;
+void tell(const Evidence& e, Kind kind, double ns, diagnose::Values values, Findings& found) {
+  if (ns < kLeastShare * e.step_ns) return;
   values.emplace_back("share", Percent{100 * ns / e.step_ns});
   values.emplace_back("saves", Ns{std::llround(ns)});
   Finding& f = add(found, kind, e.times.ranks, std::move(values));
   f.cost = cost_of(e, ns, ns / 4);
-  return &f;
 }
 
 // The operation with which gradients are reduced: all-reduce where nothing is reduce-scattered, and
@@ -96,8 +95,8 @@ void blocking_copies(const Evidence& e, Findings& found) {
 
 namespace {
 
-// What a step gains without a part of the backward pass' calls of a bucket: their own exposed time,
-// and what of the others' is exposed because they stand in the same queue.
+// Returns what a step gains without a part of the backward pass' calls of a bucket: their own
+// exposed time, and what of the others' is exposed because they stand in the same queue.
 double without(const Evidence& e, Bucket bucket, double part) {
   const double ns = of_a_step(e, [&](const RankFacts& f) {
     const Exposed& its = f.exposed[static_cast<std::size_t>(bucket)];

@@ -37,13 +37,17 @@ inline double mean_error(std::span<const double> of) {
   return std::sqrt(squares / (n - 1) / n);
 }
 
-// The standard error of their median, from what half of them differ by at most.
-inline double median_error(const std::vector<double>& of) {
-  if (of.size() < 2) return 0;
+// The standard deviation that half of them speak for, if they are normally distributed.
+inline double width(const std::vector<double>& of) {
   const double middle = median(of);
   std::vector<double> apart;
   for (const double x : of) apart.push_back(std::abs(x - middle));
-  return 1.2533 * 1.4826 * median(std::move(apart)) / std::sqrt(static_cast<double>(of.size()));
+  return 1.4826 * median(std::move(apart));
+}
+
+// The standard error of their median, from that.
+inline double median_error(const std::vector<double>& of) {
+  return of.size() < 2 ? 0 : 1.2533 * width(of) / std::sqrt(static_cast<double>(of.size()));
 }
 
 // The distance between places in ascending order, if they are all as far apart as the first two,

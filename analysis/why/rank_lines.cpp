@@ -169,8 +169,7 @@ void RankLines::find_inputs() {
   }
 }
 
-// Of a single call in a step nothing tells how far the host was ahead while it waited for other
-// ranks.
+// A single call in a step does not tell how far the host was ahead while it waited for other ranks.
 void RankLines::find_hosts_lead() {
   const bool held_up = facts_.to_device.calls + facts_.to_host.calls > facts_.steps;
   std::size_t step = SIZE_MAX;

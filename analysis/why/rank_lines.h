@@ -1,5 +1,4 @@
-// What the lines of one rank say of its device: when it computed, communicated and was made to
-// wait.
+// Reads from the lines of one rank when its device computed, communicated and was made to wait.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ class RankLines : public collect::Collector {
   void end() override;
 
  private:
-  // Of NCCL; also a message to one other rank.
+  // A call of NCCL; also a message to one other rank.
   struct Collective {
     Span on_device;
     // From here on no rank was missing; the end, if that is not known.

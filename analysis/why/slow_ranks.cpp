@@ -22,7 +22,7 @@ using diagnose::Ns;
 using diagnose::Percent;
 using diagnose::Processes;
 
-// What the ranks of real clusters differ by without anybody's fault.
+// The ranks of real clusters differ by so much without anybody's fault.
 constexpr double kUsualShare = 0.02;
 constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
 constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
@@ -35,7 +35,7 @@ struct Ranks {
   std::vector<std::size_t> mended{};  // ranks that are slower, and told already
 };
 
-// What each rank takes in each step beyond the usual, by rank. The usual is what three quarters of
+// The time of each rank in each step beyond the usual, by rank. The usual is what three quarters of
 // the ranks take at least: those of one host of two may be slow, which are half of them.
 using Beyond = std::vector<std::vector<double>>;
 constexpr double kUsual = 0.25;
@@ -98,7 +98,7 @@ bool sends(const read::Process& rank) {
   return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
 }
 
-// What a step would be shorter by if these ranks were like the slowest of the others.
+// Returns what a step would be shorter by if these ranks were like the slowest of the others.
 struct Saving {
   double ns = 0;
   double doubt = 0;
@@ -126,7 +126,7 @@ Saving saving_of(const Evidence& e, const Ranks& ranks) {
   return {saving.ns * 5 / 8, saving.ns * 3 / 8 + saving.doubt};
 }
 
-// Where the time goes that these ranks take beyond the others. Nullopt: it is not theirs.
+// Tells where the time goes that these ranks take beyond the others. Nullopt: it is not theirs.
 std::optional<Kind> kind_of(const Evidence& e, const Ranks& ranks) {
   const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
   double all = 0;
@@ -184,7 +184,7 @@ bool is_stage(const Processes& who) {
 
 void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
   const Saving saving = saving_of(e, ranks);
-  const bool few = ranks.steps.size() == 1 || ranks.steps.size() == 2;
+  const bool few = ranks.steps.size() == 2;  // too few for a doubt
   if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
   const std::optional<Kind> kind = kind_of(e, ranks);
   if (!kind) return;

@@ -35,9 +35,7 @@ Series series_of(const Evidence& e) {
     all.ns.push_back(median(std::move(of_ranks)));
   }
   all.usual = median(all.ns);
-  std::vector<double> apart;
-  for (const double x : all.ns) apart.push_back(std::abs(x - all.usual));
-  all.width = 1.4826 * median(apart);
+  all.width = width(all.ns);
   return all;
 }
 
@@ -66,9 +64,7 @@ Drift drift_of(const std::vector<double>& series) {
 // A rank that was slow in these steps is told already.
 bool explained(const Findings& found, double ns) {
   return std::ranges::any_of(found, [&](const Finding& f) {
-    const bool of_ranks =
-        f.kind == Kind::slow_gpu || f.kind == Kind::slow_input || f.kind == Kind::slow_cpu;
-    return of_ranks && f.steps && static_cast<double>(*f.cost->ns_per_step) > 0.7 * ns;
+    return is_slow_rank(f.kind) && f.steps && static_cast<double>(*f.cost->ns_per_step) > 0.7 * ns;
   });
 }
 

@@ -41,10 +41,29 @@ void leave_out_unknown(Times& times) {
     }
     ++kept;
   }
-  times.left_out = times.ranks.size() - kept;
   times.ranks.resize(kept);
   times.facts.resize(kept);
   times.cells.resize(kept * n);
+}
+
+// Calls f(interval, place of the step) for those steps of a rank that are kept.
+template <typename F>
+void each_kept(const steps::Found& found, const Times& times, const read::Process* rank, F&& f) {
+  for (const steps::Interval& i : found.ranks.at(rank)) {
+    const auto kept = std::ranges::lower_bound(times.steps, i.step);
+    if (kept == times.steps.end() || *kept != i.step) continue;
+    f(i, static_cast<std::size_t>(kept - times.steps.begin()));
+  }
+}
+
+// The program's marks tell how long steps are, also where devices were not followed.
+void take_lengths(const steps::Found& found, Times& times) {
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    each_kept(found, times, times.ranks[r], [&](const steps::Interval& i, std::size_t s) {
+      times.cells[r * times.steps.size() + s].length = static_cast<float>(i.to_ns - i.from_ns);
+    });
+  }
+  leave_out_unknown(times);
 }
 
 void find_usual(Times& times) {
@@ -78,23 +97,6 @@ std::vector<std::size_t> Times::counted() const {
   }
   return all;
 }
-
-namespace {
-
-// Where devices were not followed, the program's marks tell how long steps are.
-void take_lengths(const steps::Found& found, Times& times) {
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    for (const steps::Interval& i : found.ranks.at(times.ranks[r])) {
-      const auto kept = std::ranges::lower_bound(times.steps, i.step);
-      if (kept == times.steps.end() || *kept != i.step) continue;
-      const auto s = static_cast<std::size_t>(kept - times.steps.begin());
-      times.cells[r * times.steps.size() + s].length = static_cast<float>(i.to_ns - i.from_ns);
-    }
-  }
-  leave_out_unknown(times);
-}
-
-}  // namespace
 
 Cell mean_of(const Times& times) {
   constexpr float Cell::*kParts[] = {&Cell::length,  &Cell::compute, &Cell::unsure,
@@ -131,13 +133,10 @@ void want_times(collect::Passes& passes, const steps::Found& found, const LastCa
         const auto place = places.find(&rank);
         if (place == places.end()) return;
         std::vector<RankLines::Step> steps;
-        for (const steps::Interval& i : found.ranks.at(&rank)) {
-          const auto kept = std::ranges::lower_bound(times.steps, i.step);
-          if (kept == times.steps.end() || *kept != i.step) continue;
-          const auto s = static_cast<std::size_t>(kept - times.steps.begin());
+        each_kept(found, times, &rank, [&](const steps::Interval& i, std::size_t s) {
           steps.push_back({i.from_ns, i.to_ns, &times.cells[place->second * times.steps.size() + s],
                            s > 0 || times.steps.size() < 3});
-        }
+        });
         collect::want<RankLines>(rank, all, std::move(steps), times.facts[place->second],
                                  last_came);
       },

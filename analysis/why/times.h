@@ -1,5 +1,5 @@
-// Where the time of each rank went in each step: computing, communicating behind that, waiting for
-// communication, nothing at all.
+// The time of each rank in each step, and where it went: computing, communicating behind that,
+// waiting for communication, nothing at all.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct Exposed {
   std::int64_t backward_transfer_ns = 0;  // their whole time, exposed or not
 };
 
-// What else is kept of a rank, over the steps that count.
+// The rest that is kept of a rank, over the steps that count.
 struct RankFacts {
   std::uint64_t steps = 0;                      // that count: their cells are known
   std::array<Exposed, kBucketCount> exposed{};  // by bucket
@@ -76,7 +76,6 @@ struct Times {
   std::vector<std::int64_t> steps{};  // their numbers
   std::vector<Cell> cells{};          // by rank, then by step
   std::vector<RankFacts> facts{};     // by rank
-  std::size_t left_out = 0;           // ranks of whose device too little is known
   // A sentence without its full stop: why there are no cells, or but their lengths.
   std::string why{};
 
@@ -110,7 +109,7 @@ struct Times {
 // The means over ranks and over the steps that count, of which there is one at least.
 Cell mean_of(const Times& times);
 
-// Where there are more than this, neighbouring steps are left out of them: every second, and so on.
+// If there are more than this, neighbouring steps are left out: every second, and so on.
 inline constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
 // Takes the lines of the next pass; all but `passes` have to stay until then. `last_came` may be

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "diagnose/host_clocks.h"
 #include "diagnose/meetings.h"
@@ -20,17 +19,14 @@ using diagnose::Meetings;
 
 // On the axis of the first host.
 struct One {
-  std::int64_t first_ns;
-  std::int64_t last_ns;
+  std::int64_t last_ns;  // when the last rank came
   std::int64_t end_ns;
 
-  std::int64_t wait_ns() const { return last_ns - first_ns; }
   std::int64_t transfer_ns() const { return std::max<std::int64_t>(end_ns - last_ns, 0); }
 };
 
 // Nothing where a rank's time is missing, since it may have come later.
 std::optional<One> time_of(const Meeting& m, const HostClocks& clocks) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < m.parts.size(); ++i) {
@@ -38,11 +34,10 @@ std::optional<One> time_of(const Meeting& m, const HostClocks& clocks) {
     const std::size_t host = m.comm.hosts[i];
     if (part.rooted || part.left == 0 || part.came != m.comm.expected[i]) return std::nullopt;
     if (!clocks.clocks.comparable(m.comm.hosts[0], host)) return std::nullopt;
-    first = std::min(first, clocks.clocks.aligned(host, part.first_start));
     last = std::max(last, clocks.clocks.aligned(host, part.last_start));
     end = std::min(end, clocks.clocks.aligned(host, part.mean_end()));
   }
-  return One{first, last, end};
+  return One{last, end};
 }
 
 struct Sums {
@@ -53,8 +48,6 @@ struct Sums {
   void add(const One& one) {
     constexpr std::size_t kMostTimes = 4096;
     if (of.collectives++ % stride == 0) times.push_back(static_cast<double>(one.transfer_ns()));
-    of.transfer_ns += one.transfer_ns();
-    of.wait_ns += one.wait_ns();
     if (times.size() < kMostTimes) return;
     for (std::size_t i = 0; i < kMostTimes / 2; ++i) times[i] = times[2 * i];
     times.resize(kMostTimes / 2);
@@ -85,10 +78,12 @@ Transfers transfers_of(const std::shared_ptr<const Meetings>& shared) {
   const Meetings& meetings = *shared;
   if (!meetings.on_device()) return found;
   const HostClocks clocks = diagnose::host_clocks(meetings);
+  found.last_came = std::make_unique<LastCame>(shared, clocks);
   std::map<std::pair<const diagnose::MetComm*, Bucket>, Sums> sums;
   meetings.each([&](const Meeting& m) {
     const auto one = time_of(m, clocks);
     if (!one) return;
+    found.last_came->add(m, one->last_ns);
     const Bucket bucket = m.parts[0].bucket;
     const auto [at, fresh] = sums.try_emplace({&m.comm, bucket});
     if (fresh) at->second.of = named(m.comm, bucket, meetings);
@@ -100,22 +95,19 @@ Transfers transfers_of(const std::shared_ptr<const Meetings>& shared) {
   }
   // The map's keys are addresses.
   std::ranges::sort(found.all, {}, [](const Transfer& t) { return std::tuple(t.comm, t.bucket); });
-  found.last_came = std::make_unique<LastCame>(shared, clocks);
   return found;
 }
 
 }  // namespace
 
 LastCame::LastCame(std::shared_ptr<const Meetings> meetings, HostClocks clocks)
-    : meetings_(std::move(meetings)), clocks_(std::move(clocks)) {
-  meetings_->each([&](const Meeting& m) {
-    const auto one = time_of(m, clocks_);
-    if (!one) return;
-    std::vector<std::int64_t>& all = comms_[m.comm.id];
-    const std::size_t place = m.seq / meetings_->stride();
-    if (all.size() <= place) all.resize(place + 1);
-    all[place] = one->last_ns;
-  });
+    : meetings_(std::move(meetings)), clocks_(std::move(clocks)) {}
+
+void LastCame::add(const Meeting& m, std::int64_t at_ns) {
+  std::vector<std::int64_t>& all = comms_[m.comm.id];
+  const std::size_t place = m.seq / meetings_->stride();
+  if (all.size() <= place) all.resize(place + 1);
+  all[place] = at_ns;
 }
 
 std::int64_t LastCame::on_axis(const read::Process& rank, std::int64_t ts_ns) const {

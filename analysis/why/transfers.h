@@ -1,4 +1,4 @@
-// What the collectives of each communicator took: waiting for the last rank, and the transfer.
+// How long the transfers of each communicator took, and when the last rank came to them.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@
 namespace tprof::why {
 
 // The collectives of one kind on one communicator, of which all ranks' times on the device are
-// known. Sums, in nanoseconds.
+// known.
 struct Transfer {
   std::string comm{};  // id
   Bucket bucket = Bucket::ALLGATHER;
   text::Ranks ranks{};
   std::vector<std::string> hosts{};
   std::uint64_t collectives = 0;
-  std::uint64_t calls = 0;       // of one rank, as its ledger has them
-  std::uint64_t bytes = 0;       // likewise
-  std::int64_t transfer_ns = 0;  // from when the last rank came until it was over
-  std::int64_t wait_ns = 0;      // from when the first rank came until the last did
-  std::int64_t usual_ns = 0;     // the median transfer
+  std::uint64_t calls = 0;    // of one rank, as its ledger has them
+  std::uint64_t bytes = 0;    // likewise
+  std::int64_t usual_ns = 0;  // the median transfer
 };
 
 // When the last rank came to collectives, so that the others no longer waited for it.
 class LastCame {
  public:
   LastCame(std::shared_ptr<const diagnose::Meetings> meetings, diagnose::HostClocks clocks);
+
+  // Takes the moment on the axis of the communicator's first host.
+  void add(const diagnose::Meeting& m, std::int64_t at_ns);
 
   // On the clock of the rank that asks, relative to its base. Nullopt: not known.
   std::optional<std::int64_t> at(const read::Process& rank, std::int64_t comm,

@@ -29,9 +29,8 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   }
   double ns = mean(lost);
   for (const diagnose::Finding& f : found) {
-    const bool explains = f.kind == Kind::slow_gpu || f.kind == Kind::slow_input ||
-                          f.kind == Kind::slow_cpu || f.kind == Kind::slow_link;
-    if (explains) ns -= static_cast<double>(*f.cost->ns_per_step);
+    if (is_slow_rank(f.kind) || f.kind == Kind::slow_link)
+      ns -= static_cast<double>(*f.cost->ns_per_step);
   }
   const auto often = static_cast<double>(*std::ranges::max_element(slowest));
   // A rank that is the slowest in half of the steps is a finding of its own.

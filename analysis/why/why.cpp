@@ -1,7 +1,5 @@
 #include "why/why.h"
 
-#include <algorithm>
-
 #include "why/causes.h"
 
 namespace tprof::why {
@@ -10,11 +8,12 @@ namespace {
 void find_causes(const job::Job& job, Why& why) {
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
+  why.mean = mean_of(*why.times);
   const Evidence e{.job = job,
                    .times = *why.times,
                    .steps = steps,
                    .transfers = why.transfers,
-                   .step_ns = mean_of(*why.times).length};
+                   .step_ns = why.mean.length};
   constexpr Cause kAll[] = {
 #define X(name) name,
       TPROF_CAUSES(X)
@@ -23,8 +22,6 @@ void find_causes(const job::Job& job, Why& why) {
   for (const Cause cause : kAll) {
     if (why.times->known() || cause == step_series) cause(e, why.findings);
   }
-  std::ranges::stable_sort(why.findings, std::ranges::greater(),
-                           [](const diagnose::Finding& f) { return f.cost ? f.cost->ns : 0; });
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace tprof::why {
 struct Why {
   std::optional<Times> times{};
   Transfers transfers{};
-  diagnose::Findings findings{};  // the costliest first
+  Cell mean{};  // of the steps that count, over all ranks; if there are any
+  diagnose::Findings findings{};
 
   bool known() const { return times && times->known(); }
   std::string why_not() const { return times ? times->why : "the lines were not read"; }

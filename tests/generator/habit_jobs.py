@@ -14,6 +14,7 @@ import sys
 from generator.causes import Case
 from generator.habits import MS, Loop, gain, run, seconds
 from generator.rank_files import Settings, write
+from generator.score import ranks_of
 from lib.tool import told
 
 # What the job would be without what a finding of a kind is about, unless the job says so itself.
@@ -52,11 +53,6 @@ def _job(loop: Loop, expected: str = "", ranks=(), settings: Settings = Settings
     return Job(loop, tuple(expected.split()), blamed, planted, settings)
 
 
-def _ranks(text: str) -> frozenset[int]:
-    ends = [part.split("-") for part in text.split(",") if part]
-    return frozenset(r for e in ends for r in range(int(e[0]), int(e[-1]) + 1))
-
-
 def blames_well(job: Job, kind: str, ranks: frozenset[int]) -> bool:
     if kind == "slow_link":
         return job.ranks <= ranks
@@ -74,7 +70,7 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
     for f in findings:
         if "cost" not in f:
             continue
-        kind, claimed, ranks = f["kind"], f["cost"]["ns_per_step"], _ranks(f["ranks"])
+        kind, claimed, ranks = f["kind"], f["cost"]["ns_per_step"], frozenset(ranks_of(f["ranks"]))
         says = f"{kind} {f['ranks']} says {claimed / MS:.2f} ms"
         if abs(f["cost"]["share"] - claimed / step) > max(0.03, 0.1 * claimed / step):
             wrong.append(f"{says}, which is {100 * claimed / step:.0f} % and not {100 * f['cost']['share']:.0f} %")
