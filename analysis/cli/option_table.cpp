@@ -135,8 +135,7 @@ Examples:
   tprof export DIR --parquet lake            # pip install pyarrow; DuckDB, Spark, Dask read it
   tprof export DIR --kineto -o profile       # HTA, tensorboard --logdir profile
   tprof export DIR --inspector -o logs       # as NCCL's Inspector
-What is in the tables and files, with queries: analysis/export/README.md, tables.md where tprof is
-installed. What has the name of the output already is not replaced.)",
+What is in the tables and files, with queries: analysis/export/README.md. What has the name of the output already is not replaced.)",
        export_traces,
        {{"PATH", &o.paths, kTraces, nullptr, true},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},

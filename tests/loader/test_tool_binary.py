@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, TPROF
+from lib.pages import pages
 
 OLDEST_GLIBC = (2, 28)  # as of the library (test_binary.py)
 LIBC_FAMILY = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
@@ -47,9 +48,8 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
-    pages = ("README.md", "CHANGELOG.md", "format.md", "fields.md", "json.md", "live.md", "tables.md")
     ours = {"bin/tprof", "lib/libtprof.so", "lib/tprof-node", "include/tprof.h", "share/tprof/tprof.py"}
-    assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", *pages)}
+    assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", "analysis/page/picture.png", *pages())}
     for name in ("bin/tprof", "lib/libtprof.so", "lib/tprof-node"):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
