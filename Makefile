@@ -5,9 +5,9 @@ JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
 export TPROF_BUILD := $(BUILD)
 
-.PHONY: all install wheel test test-all test-matrix demo bench soak sanitize fuzz lint clean distclean
+.PHONY: all install wheel release test test-all test-matrix demo bench soak sanitize fuzz lint clean distclean
 all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof_node tprof
+	@cmake --build $(BUILD) -j $(JOBS) --target tprof_preload tprof_node tprof tprof_pages
 
 $(BUILD)/build.ninja: CMakeLists.txt
 	@cmake -S . -B $(BUILD) -G Ninja
@@ -19,6 +19,12 @@ wheel:
 	@scripts/bootstrap wheel
 	@$(MAKE) all
 	@scripts/wheel
+
+# Into dist/: the wheel, a Debian package, a tarball and their checksums.
+release:
+	@scripts/bootstrap wheel
+	@$(MAKE) all
+	@scripts/release
 
 test:
 	@scripts/test

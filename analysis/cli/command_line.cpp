@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/build.h"
 #include "cli/commands.h"
 #include "cli/option_table.h"
 #include "interpose/format/schema.h"
@@ -61,7 +62,8 @@ void add(const CommandRow& command, CLI::App& app) {
 
 int execute(int argc, char** argv) {
   CLI::App app("Counts and times the communication of a training job.", "tprof");
-  app.set_version_flag("--version", std::string("tprof ") + kVersion + " (" + kSchema + ")");
+  app.set_version_flag("--version", fmt::format("tprof {} ({}), commit {}, {}", kVersion, kSchema,
+                                                kCommit, kCompiler));
   app.require_subcommand(1);
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
     return fmt::format("tprof: {} (tprof --help tells more)\n", text::printable(e.what()));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/by_option.h"
+#include "cli/manual.h"
 
 namespace tprof::cli {
 namespace {
@@ -51,7 +52,7 @@ std::vector<CommandRow> commands(Options& o) {
             {"collective", trace_export::Clock::collective}};
         option->transform(CLI::CheckedTransformer(clocks).description(""));
       }};
-  return {
+  std::vector<CommandRow> rows = {
       {"run",
        "Runs a command and traces it",
        R"(
@@ -396,6 +397,8 @@ names of libraries stay. Look at the result before you publish it.)",
        {{"PATH", &o.paths, "folder of rank files, rank files, or merged traces", nullptr, true},
         {"-o,--output", &o.output, "a new folder for the copies", "DIR", true}}},
   };
+  for (CommandRow& row : rows_about_the_table(o)) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace tprof::cli

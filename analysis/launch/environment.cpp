@@ -78,7 +78,9 @@ Launch launch_of(const Env& env) {
 
 fs::path find_library() {
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-  const std::array candidates = {folder / "libtprof.so", folder.parent_path() / "lib/libtprof.so"};
+  const fs::path prefix = folder.parent_path();
+  const std::array candidates = {folder / "libtprof.so", prefix / "lib/libtprof.so",
+                                 prefix / "lib/tprof/libtprof.so"};  // a distribution's
   for (const fs::path& candidate : candidates) {
     if (!fs::exists(candidate)) continue;
     // The loader splits LD_PRELOAD at both, and has no way to quote them (ld.so(8)).
@@ -87,8 +89,9 @@ fs::path find_library() {
     }
     return candidate;
   }
-  throw read::BadInput(fmt::format("libtprof.so found neither as {} nor as {}",
-                                   candidates[0].string(), candidates[1].string()));
+  throw read::BadInput(fmt::format("libtprof.so found neither as {} nor as {} or {}",
+                                   candidates[0].string(), candidates[1].string(),
+                                   candidates[2].string()));
 }
 
 fs::path make_run_folder(const fs::path& parent, std::string_view command, const Launch& launch) {

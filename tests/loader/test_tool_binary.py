@@ -49,6 +49,10 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
     ours = {"bin/tprof", "lib/libtprof.so", "lib/tprof-node", "include/tprof.h", "share/tprof/tprof.py"}
+    ours |= {"share/pkgconfig/libtprof.pc", "share/bash-completion/completions/tprof", "share/zsh/site-functions/_tprof",
+             "share/fish/vendor_completions.d/tprof.fish", "share/cmake/tprof/tprof-config.cmake",
+             "share/cmake/tprof/tprof-config-version.cmake"}  # fmt: skip
+    files = {file for file in files if not file.startswith("share/man/man1/")}  # test_manual.py
     assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", "analysis/page/picture.png", *pages())}
     for name in ("bin/tprof", "lib/libtprof.so", "lib/tprof-node"):
         assert ".debug_info" not in readelf(moved / name, "--sections")
@@ -57,3 +61,24 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
         [*run, "printenv", "LD_PRELOAD"], capture_output=True, text=True, timeout=60, check=False
     )
     assert (seen.returncode, seen.stdout) == (0, f"{moved}/lib/libtprof.so\n"), seen.stderr
+    programs_find_the_header(moved, tmp_path)
+
+
+PROJECT = """cmake_minimum_required(VERSION 3.16)
+project(user C)
+find_package(tprof 0.1 REQUIRED)
+add_executable(user user.c)
+target_link_libraries(user tprof::tprof)
+"""
+
+
+def programs_find_the_header(prefix, folder):
+    source = folder / "user"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(PROJECT)
+    (source / "user.c").write_text('#include "tprof.h"\nint main(void) { return 0; }\n')
+    for words in (["-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={prefix}"], ["--build", source / "build"]):
+        done = subprocess.run(["cmake", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    pc = prefix / "share/pkgconfig/libtprof.pc"
+    assert re.search(r"^prefix=\$\{pcfiledir\}/\.\./\.\.$", pc.read_text(), re.MULTILINE)

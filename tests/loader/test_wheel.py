@@ -65,8 +65,12 @@ def test_the_header_is_where_the_compilers_of_an_environment_look(environment):
     assert (environment / "include/tprof.h").read_bytes() == (REPO / "interpose/user/tprof.h").read_bytes()
 
 
+def test_manual_pages_are_where_an_environment_has_them(environment):
+    assert (environment / "share/man/man1/tprof-summary.1").exists()
+
+
 def test_pip_takes_all_of_it_away_again(wheel, tmp_path):
     before = environment_in(tmp_path, wheel)
-    pip(tmp_path, "uninstall", "-y", "tprof")
+    pip(tmp_path, "uninstall", "-y", "libtprof")
     after = {file for file in tmp_path.rglob("*") if file.is_file()}
     assert {file for file in after ^ before if "__pycache__" not in file.parts} == set()

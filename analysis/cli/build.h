@@ -1,0 +1,9 @@
+// What this `tprof` was built of, and with.
+#pragma once
+
+namespace tprof::cli {
+
+extern const char* const kCommit;    // "unknown" if the source was not in a repository
+extern const char* const kCompiler;  // and for which processor
+
+}  // namespace tprof::cli
