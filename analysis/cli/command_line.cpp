@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "interpose/format/schema.h"
 #include "launch/command.h"
 #include "read/error.h"
+#include "text/misspelt.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -58,6 +60,27 @@ void add(const CommandRow& command, CLI::App& app) {
   }
 }
 
+// Throws if the first word is no command.
+void know_command(std::span<const CommandRow> commands, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  const std::string_view word = argv[1];
+  const auto same = [&](const CommandRow& c) { return c.name == word; };
+  if (std::ranges::any_of(commands, same)) return;
+  const std::string_view near = nearest(word, commands, 0, &CommandRow::name);
+  throw read::BadInput(fmt::format("expected a command, found '{}'{} (tprof --help lists them)",
+                                   word,
+                                   near.empty() ? "" : fmt::format(": did you mean {}?", near)));
+}
+
+// True if no PATH was given to a command that does without.
+bool takes_newest_run(const CommandRow& command, const Options& o) {
+  const auto is_paths = [&](const Option& option) {
+    const auto* to = std::get_if<std::vector<fs::path>*>(&option.to);
+    return to != nullptr && *to == &o.paths && !option.required;
+  };
+  return o.paths.empty() && std::ranges::any_of(command.options, is_paths);
+}
+
 }  // namespace
 
 int execute(int argc, char** argv) {
@@ -73,10 +96,12 @@ int execute(int argc, char** argv) {
   for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();
+    know_command(all, argc, argv);
     app.parse(argc, argv);
     if (!app.got_subcommand("run")) launch::let_writes_fail();
     const auto given = std::ranges::find_if(
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
+    if (takes_newest_run(*given, options)) options.paths = {newest_run()};
     const int code = given->execute(options);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     throw read::BadInput("standard output", std::strerror(errno));

@@ -41,6 +41,30 @@ std::vector<const read::Process*> processes_of(const job::Job& job, const std::s
   return chosen;
 }
 
+std::filesystem::path newest_run() {
+  const std::filesystem::path all = "tprof-traces";  // where `tprof run` and the library put them
+  std::filesystem::path newest;
+  std::filesystem::file_time_type begun{};
+  const auto look_at = [&](const std::filesystem::path& folder) {
+    const auto at = std::filesystem::last_write_time(folder);
+    if (!newest.empty() && at <= begun) return;
+    if (read::files_in(folder).empty()) return;
+    newest = folder;
+    begun = at;
+  };
+  if (std::error_code error; std::filesystem::is_directory(all, error)) {
+    look_at(all);
+    for (const auto& entry : std::filesystem::directory_iterator(all)) {
+      if (entry.is_directory(error)) look_at(entry.path());
+    }
+  }
+  if (newest.empty()) {
+    throw read::BadInput("expected a PATH: there is no run in ./tprof-traces to take for it");
+  }
+  fmt::print(stderr, "tprof: {}, the newest run here\n", text::printable(newest.string()));
+  return newest;
+}
+
 void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});

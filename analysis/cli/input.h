@@ -19,6 +19,10 @@ read::Traces load(const std::vector<read::TraceFile>& files);
 // BadInput if there are none.
 std::vector<const read::Process*> processes_of(const job::Job& job, const std::string& ranks);
 
+// Returns the folder of the run in ./tprof-traces that was begun last, and says which on standard
+// error. Throws BadInput if there is none.
+std::filesystem::path newest_run();
+
 // Prints the findings about what was read, on standard error.
 void say_findings(const job::Job& job, const read::Traces& traces);
 

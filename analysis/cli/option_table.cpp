@@ -16,7 +16,9 @@ constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
 
 std::vector<CommandRow> commands(Options& o) {
   static const std::string tables = "which table: " + tables_of_by();
-  constexpr const char* kTraces = "folder of rank files, rank files, or a merged trace";
+  constexpr const char* kTraces =
+      "folder of rank files, rank files, or a merged trace (default: the newest run in "
+      "./tprof-traces)";
   const Option run_id = {"--run", &o.choice.run,
                          "which run, where the files are of several (default: the last to start)",
                          "ID"};
@@ -112,7 +114,7 @@ Examples:
   tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
 Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
        merge,
-       {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr, true},
+       {{"PATH", &o.paths, "folder of rank files, or rank files", nullptr},
         {"-o,--output", &o.output, "the merged trace; FILE.gz is compressed, - is standard output",
          "FILE", true},
         {"--ranks", &o.ranks, "only these, such as 0-3,7", "LIST"},
@@ -138,7 +140,7 @@ Examples:
   tprof export DIR --inspector -o logs       # as NCCL's Inspector
 What is in the tables and files, with queries: analysis/export/README.md. What has the name of the output already is not replaced.)",
        export_traces,
-       {{"PATH", &o.paths, kTraces, nullptr, true},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"--sqlite", &o.sqlite, "a new database", "FILE"},
         {"--csv", &o.csv, "a new or an empty folder, for a file per table", "DIR"},
         {"--parquet", &o.parquet,
@@ -161,7 +163,7 @@ Examples:
   tprof replay DIR --mpi           # a process for each rank, where nccl-tests was built with MPI=1
 Each line says how many calls it stands for; behind them stands what no line makes, and why.)",
        replay,
-       {{"PATH", &o.paths, kTraces, nullptr, true},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"--mpi", &o.mpi, "with mpirun, a process for each rank; else all ranks are in one (-g)"},
         {"--json", &o.json, "for programs (schema tprof-replay/1)"},
         run_id,
@@ -177,7 +179,7 @@ Examples:
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
 Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",
        summary,
-       {{"PATH", &o.paths, kTraces, nullptr, true},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
         {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
         {"--by", &o.by, tables.c_str(), "WHAT", false,
@@ -214,7 +216,7 @@ Examples:
 What the hosts called is compared; a rank that the others waited for by far the most is a note.
 Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        check,
-       {{"PATH", &o.paths, kTraces, nullptr, true},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-check/1)"},
         {"--no-lines", &o.no_lines,
          "read ledgers only: faster, but names an interval instead of an operation"},
@@ -229,7 +231,7 @@ Examples:
   tprof report DIR -o report.html     # one file, with charts; it needs no network
 The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        report_of,
-       {{"PATH", &o.paths, kTraces, nullptr, true},
+       {{"PATH", &o.paths, kTraces, nullptr},
         {"-o,--output", &o.output, "the page, a new file", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
         run_id,

@@ -7,6 +7,7 @@
 #include "cli/feeding.h"
 #include "cli/input.h"
 #include "cli/report_page.h"
+#include "interpose/format/settings.h"
 #include "launch/command.h"
 #include "launch/environment.h"
 #include "launch/files_of_run.h"
@@ -14,6 +15,7 @@
 #include "launch/stuck_watch.h"
 #include "launch/the_dead.h"
 #include "launch/torch_profiler.h"
+#include "live/shell.h"
 #include "page/page.h"
 #include "read/error.h"
 #include "report/report.h"
@@ -33,9 +35,17 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   if (launch::process_env("NVTX_INJECTION64_PATH").empty()) {
     all.emplace_back("NVTX_INJECTION64_PATH", library.string());
   }
-  if (!o.events.empty()) all.emplace_back("TPROF_EVENTS", o.events);
-  if (!o.quota.empty()) all.emplace_back("TPROF_QUOTA", o.quota);
-  if (!o.ranks.empty()) all.emplace_back("TPROF_RANKS", o.ranks);
+  const auto set = [&](Setting setting, std::string_view option, const std::string& value) {
+    if (value.empty()) return;
+    const SettingInfo& about = info(setting);
+    if (!about.accepts(value)) {
+      throw read::BadInput(fmt::format("{}: expected {}; found {}", option, about.values, value));
+    }
+    all.emplace_back(about.name, value);
+  };
+  set(Setting::events, "--events", o.events);
+  set(Setting::quota, "--quota", o.quota);
+  set(Setting::ranks, "--ranks", o.ranks);
   return all;
 }
 
@@ -74,7 +84,9 @@ void say_why(const launch::FilesOfRun& files, const fs::path& folder) {
 void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
   if (files.ours.empty()) {
-    fmt::print(stderr, "tprof: no NCCL or CUDA call was seen, so nothing was written\n");
+    fmt::print(stderr,
+               "tprof: no NCCL or CUDA call was seen, so nothing was written; "
+               "tprof doctor -- CMD tells what of a command would be\n");
     return;
   }
   print_summary(files, folder, run_id);
@@ -153,6 +165,9 @@ int run(const Options& o) {
   if (torch) try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
   torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;
+  if (speak && status != 0) {
+    fmt::print(stderr, "tprof: the command {}\n", live::how_it_ended(status));
+  }
   if (speak) try_to([&] { say_what_was_seen(folder, run_id); });
   if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });
   if (o.output.empty()) {

@@ -21,7 +21,11 @@ namespace {
 constexpr std::size_t kEdge = std::size_t{1} << 16;
 constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read in blocks
 
-NotATrace not_an_array(const std::filesystem::path& file) {
+NotATrace not_an_array(const std::filesystem::path& file, std::string_view begin) {
+  if (begin.substr(0, kEdge).find("\"traceEvents\"") != std::string_view::npos) {
+    return {file, false,
+            "a trace of another tool, such as PyTorch's profiler: tprof merge --with takes it"};
+  }
   return {file, false, "expected '[' as the first line: not a tprof trace"};
 }
 
@@ -51,7 +55,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   bool ended = false;  // with `]`
   while (reader.next(block)) {
     ended = block.text.ends_with("\n]\n");
-    if (first && !opens_array(block.text)) throw not_an_array(file);
+    if (first && !opens_array(block.text)) throw not_an_array(file, block.text);
     first = false;
     each_line(block, [&](const Line& line) {
       if (!parser.merged() || merged == Merged::read) parse_if_metadata(parser, line, file);
@@ -64,7 +68,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   const std::string& rest = reader.remainder();
   if (parser.processes().empty()) {
     if (first && rest.empty()) throw NotATrace(file, true, "empty file");
-    if (first && rest != "[") throw not_an_array(file);
+    if (first && rest != "[") throw not_an_array(file, rest);
     if (ended || rest == "]") {
       throw NotATrace(file, false, "expected a tprof_header line: not a tprof trace");
     }

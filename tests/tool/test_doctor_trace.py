@@ -42,7 +42,9 @@ def test_what_a_process_noted_is_found_by_doctor_and_by_summary(doctor, traced, 
     assert str(planted) in found["nvshmem"]["text"] and str(second) in found["second_nccl"]["text"]
     assert all(f["next"] for f in found.values())
     summary = json.loads(tprof("summary", folder, "--json").stdout)
-    assert [f for f in summary["findings"] if f["kind"] in found] == report["findings"]
+    # That a library is loaded is no finding: NVSHMEM comes with every PyTorch.
+    told = [f for f in report["findings"] if f["kind"] != "nvshmem"]
+    assert [f for f in summary["findings"] if f["kind"] in found] == told
 
 
 SEEN_WITH = {
