@@ -2,6 +2,7 @@
 // add one, define it in a file of its own and add a row to causes.h.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 constexpr bool is_slow_rank(diagnose::Kind kind) {
   using diagnose::Kind;
   return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
+}
+
+// True for a rank that sends to or receives from one other: a stage of a pipeline.
+inline bool sends(const read::Process& rank) {
+  const read::Rows& rows = read::rows_of(rank);
+  return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
 }
 
 using Cause = void (*)(const Evidence&, diagnose::Findings&);

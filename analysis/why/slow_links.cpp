@@ -16,10 +16,11 @@ using diagnose::Ns;
 using diagnose::Percent;
 
 constexpr double kTimesTheOthers = 1.25;
+constexpr double kTimesTheOther = 2;  // of two, which also differ by how they lie in the network
 
 // Communicators of as many ranks on as many hosts, which moved the same in the same way.
 auto alike(const Transfer& t) {
-  return std::tuple(t.bucket, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
+  return std::tuple(t.bucket, t.size_class, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
 }
 
 diagnose::Processes members(const Evidence& e, const Transfer& t) {
@@ -67,12 +68,13 @@ void slow_links(const Evidence& e, Findings& found) {
   }
   std::map<std::string, Slow> slow_comms;
   for (const auto& [kind, all] : kinds) {
-    if (all.size() < 3) continue;  // of two, nobody knows which is the usual one
+    if (all.size() < 2) continue;
     std::vector<double> each;
     for (const Transfer* t : all) each.push_back(static_cast<double>(t->usual_ns));
-    const double usual = median(each);
+    const double usual = median(each);  // of two, the faster one
+    const double least = usual * (all.size() == 2 ? kTimesTheOther : kTimesTheOthers);
     for (const Transfer* t : all) {
-      if (static_cast<double>(t->usual_ns) < kTimesTheOthers * usual) continue;
+      if (static_cast<double>(t->usual_ns) < least) continue;
       Slow& slow = slow_comms[t->comm];
       const double cost = cost_ns(e, *t, usual);
       slow.cost += cost;
