@@ -204,14 +204,27 @@ void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings&
   const std::string host = host_of(e, ranks);
   const std::size_t period = period_of(ranks.steps);
   const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
+  // In a pipeline the middle says nothing.
+  const bool is_range = sends(*who[0]);
+  const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
+  const auto middle = [&](double ns) {
+    return is_range ? std::nullopt : std::optional(percent(ns));
+  };
+  const auto range = [&](double ns) {
+    return is_range ? std::optional(percent(ns)) : std::nullopt;
+  };
+  const double least = std::max(0.0, saving.ns - saving.doubt);
+  const double most = saving.ns + saving.doubt;
   diagnose::Finding& f =
       add(found, kind_of(ranks.part), who,
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
-           {"share", Percent{100 * saving.ns / e.step_ns}},
            {"saves", Ns{std::llround(saving.ns)}},
-           {"least", Percent{100 * std::max(0.0, saving.ns - saving.doubt) / e.step_ns}},
-           {"most", Percent{100 * (saving.ns + saving.doubt) / e.step_ns}},
+           {"share", middle(saving.ns)},
+           {"least", middle(least)},
+           {"most", middle(most)},
+           {"from", range(least)},
+           {"to", range(most)},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},

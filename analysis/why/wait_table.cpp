@@ -117,12 +117,13 @@ Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   return rows;
 }
 
-void add_meetings(const Transfers& transfers, Rows& rows) {
+void add_meetings(const Transfers& transfers, const Peak& peak, Rows& rows) {
   for (const Transfer& t : transfers.all) {
     const auto at = rows.find({t.comm, t.bucket, t.size_class});
     if (at == rows.end()) continue;
     WaitRow& row = at->second;
     row.meetings = t.collectives;
+    row.spans_hosts = t.hosts.size() > 1;
     row.usual_transfer_ns = t.usual_ns;
     for (WaitOfRank& rank : row.of_ranks) {
       if (const auto last = t.last.find(rank.rank); last != t.last.end()) rank.last = last->second;
@@ -131,6 +132,9 @@ void add_meetings(const Transfers& transfers, Rows& rows) {
     const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
     row.busbw_GBps =
         bytes * stats::bus_factor(row.bucket, row.nranks) / static_cast<double>(t.usual_ns);
+    // Which links a message takes is its ends' alone.
+    const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts);
+    if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
   }
 }
 
@@ -143,7 +147,7 @@ const WaitOfRank* WaitRow::most_often_last() const {
 }
 
 void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
-                     WaitTable& to) {
+                     const Peak& peak, WaitTable& to) {
   if (transfers.last_came == nullptr) return;
   to.known = true;
   const auto shared = std::make_shared<Shared>();
@@ -153,8 +157,8 @@ void want_wait_table(collect::Passes& passes, const steps::Found& found, const T
       [&found, &transfers, shared](const read::Process& rank, collect::Collectors& all) {
         collect::want<SpentLines>(rank, all, found, *transfers.last_came, *shared);
       },
-      [&transfers, shared, &to](const collect::Lines&) {
-        add_meetings(transfers, shared->rows);
+      [&transfers, shared, peak, &to](const collect::Lines&) {
+        add_meetings(transfers, peak, shared->rows);
         to.step_stride = shared->stride;
         for (auto& [key, row] : shared->rows) to.rows.push_back(std::move(row));
         std::ranges::stable_sort(to.rows, std::ranges::greater(), [](const WaitRow& r) {

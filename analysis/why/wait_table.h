@@ -11,6 +11,7 @@
 #include "collect/passes.h"
 #include "steps/found.h"
 #include "text/ranks.h"
+#include "why/peak.h"
 #include "why/transfers.h"
 
 namespace tprof::why {
@@ -40,6 +41,7 @@ struct WaitRow {
   Bucket bucket = Bucket::ALLGATHER;
   std::int64_t size_class = 0;
   text::Ranks ranks{};
+  bool spans_hosts = false;
   // Of all ranks, as their ledgers have them: also what was not timed.
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
@@ -65,7 +67,7 @@ struct WaitTable {
 
 // What it takes of the next two passes: the first one fills `found` and `transfers`, and all have
 // to stay. Call it in the first one's turn, behind what fills them.
-void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
-                     WaitTable& to);
+void want_wait_table(collect::Passes& passes, const steps::Found& found,
+                     const Transfers& transfers, const Peak& peak, WaitTable& to);
 
 }  // namespace tprof::why

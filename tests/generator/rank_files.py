@@ -51,6 +51,11 @@ class Settings:
     marks: bool = True  # steps are NVTX ranges; False: nobody marked them
 
 
+def id_of(run_id: str, comm: str) -> str:
+    """Returns the id of a communicator in the files."""
+    return f"{mix64(fnv1a(run_id + comm)):016x}"
+
+
 class _File:
     def __init__(self, case: Case, rank: int, clocks: Clocks, settings: Settings, run_id: str):
         self.case, self.rank, self.settings, self.run_id = case, rank, settings, run_id
@@ -71,7 +76,7 @@ class _File:
         return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{json_of(args)}}}'
 
     def id_of(self, comm: str) -> str:
-        return f"{mix64(fnv1a(self.run_id + comm)):016x}"
+        return id_of(self.run_id, comm)
 
     def header(self) -> str:
         base = BASE_NS + self.clocks.of(self.host, self.begin)
