@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -96,7 +97,8 @@ class Meetings::Arrivals : public collect::Collector {
     if (!shape.known || !to_.handles_.contains({&rank_, *e.comm})) return;
     const bool root = shape.rooted && e.peer == rank_.comms.at(*e.comm).rank;
     const Arrival arrival{e.bucket, shape.rooted, !shape.rooted || root != shape.root_waits,
-                          !shape.rooted || root == shape.root_waits};
+                          !shape.rooted || root == shape.root_waits,
+                          static_cast<std::uint8_t>(std::bit_width(e.bytes) - 1)};
     const Number number{*e.comm, e.seq};
     if (!to_.on_device_) return add(number, arrival, e.ts_ns, std::nullopt);
     if (const auto time = times_.extract(number)) {
@@ -130,6 +132,7 @@ class Meetings::Arrivals : public collect::Collector {
     bool rooted;
     bool awaited;
     bool waits;
+    std::uint8_t size_class;
   };
   struct Time {
     std::int64_t ts_ns;
@@ -160,7 +163,8 @@ class Meetings::Arrivals : public collect::Collector {
                      .bucket = a.bucket,
                      .rooted = a.rooted,
                      .awaited = a.awaited,
-                     .waits = dur && a.waits});
+                     .waits = dur && a.waits,
+                     .size_class = a.size_class});
   }
 
   Meetings& to_;
@@ -229,6 +233,7 @@ void Meetings::add(const Handle& handle, const Call& c) {
   HostPart& part = block[n % table.block * hosts + host];
   part.bucket = c.bucket;
   part.rooted = c.rooted;
+  part.size_class = c.size_class;
   if (c.awaited) {
     // Files are read in any order: if two came at once, the first member counts as the last.
     const bool last =

@@ -32,6 +32,7 @@ struct HostPart {
   std::uint16_t left = 0;
   Bucket bucket = Bucket::ALLREDUCE;
   bool rooted = false;
+  std::uint8_t size_class = 0;  // floor(log2(bytes))
 
   // A sum is the same in whatever order the files are read; a running mean is not.
   std::int64_t mean_end() const {
@@ -96,6 +97,7 @@ class Meetings {
     bool rooted;
     bool awaited;
     bool waits;
+    std::uint8_t size_class;
   };
   struct Table {
     MetComm comm;

@@ -44,6 +44,8 @@ constexpr ByRow kRows[] = {
      [](const Summary& s, For who) { return s.sites ? Sections{section_of(*s.sites, who)} : Sections(); }},
     {By::rank, "rank", "who came last", "lateness", [](Options& o) { o.lateness = true; }, false,
      [](const Summary& s, For who) { return s.lateness ? sections_of(*s.lateness, s.found, who) : Sections(); }},
+    {By::wait, "wait", "waiting, and transfer", "waits", [](Options& o) { o.waits = true; }, false,
+     [](const Summary& s, For who) { return s.waits ? Sections{section_of(*s.waits, s.comms, who)} : Sections(); }},
 };
 // clang-format on
 

@@ -9,7 +9,7 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank };
+enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
 struct ByRow {
   By by;

@@ -35,6 +35,8 @@ Section section_of(const stats::RangeTotals& totals, For who);
 Section section_of(const stats::SiteTotals& totals, For who);
 Section section_of(const stats::Memory& memory, For who);
 Section section_of(const std::vector<stats::CommSummary>& comms, For who);
+Section section_of(const why::WaitTable& waits, const std::vector<stats::CommSummary>& comms,
+                   For who);
 // `all` is the number of calls of the job, or of the steps that were asked for.
 Section section_of(const stats::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);

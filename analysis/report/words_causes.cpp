@@ -11,16 +11,16 @@ std::span<const Words> words_of_causes() {
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?computes|compute} "
        "longer "
        "than the others[ in {in_steps} of {of_steps} steps][, every {period}]: [leaving {after} "
-       "aside, ]without that a step would be {share} shorter ({least} "
-       "to {most})",
+       "aside, ]without that a step would be [{share} shorter ({least} to {most})]"
+       "[{from} to {to} shorter]",
        "compare clocks, power and temperature with those of the others (nvidia-smi -q -d "
        "PERFORMANCE,CLOCK); if these are alike, there is more to compute"},
       {Say::slow_input,
        "{who}[, all of host {host},]{stage?, one stage of the pipeline,|} {one?begins its|begin "
        "their} "
        "steps later than the others[ in {in_steps} of {of_steps} steps][, every {period}]: "
-       "[leaving {after} aside, ]without that a step would be {share} "
-       "shorter ({least} to {most})",
+       "[leaving {after} aside, ]without that a step would be [{share} shorter ({least} to "
+       "{most})][{from} to {to} shorter]",
        "look at what the program does between two steps there: usually it loads data"},
       {Say::slow_cpu,
        "the {one?device|devices} of {who}[, all of host {host},]{stage?, one stage of the "
@@ -28,14 +28,23 @@ std::span<const Words> words_of_causes() {
        "{one?stands|stand} idle longer than the others'[ in {in_steps} of {of_steps} steps][, "
        "every "
        "{period}]: [leaving {after} aside, ]without that a step would be "
-       "{share} shorter ({least} to {most})",
+       "[{share} shorter ({least} to {most})][{from} to {to} shorter]",
        "look at the host: loading of data, other programs on its cores, their clock, swapping, "
        "Python's garbage collector"},
       {Say::slow_link,
-       "{bucket} takes {takes} on the communicator of {who}, and {others} on the {alike:,} others "
-       "that move as much: a step would be up to {share} shorter",
+       "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on "
+       "the "
+       "{alike:,} other{alike?|s} that {alike?moves|move} as much: a step would be up to "
+       "{share} shorter",
        "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
        "(NCCL_DEBUG=INFO)"},
+      {Say::below_peak,
+       "{bucket} of {size} on the [{role} ]communicator of {on} transfers {reaches} GB/s "
+       "{between?between|within} hosts, {of_peak} of the peak: at the peak a step would be up to "
+       "{share} shorter",
+       "look at the path that NCCL chose (NCCL_DEBUG=INFO), and measure the same size and ranks "
+       "with "
+       "nccl-tests"},
       {Say::uneven_ranks,
        "{ranks:,} ranks take turns at holding up the others: with even work a step would be "
        "{share} "

@@ -1,8 +1,10 @@
 #include "stats/roles.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "stats/comms.h"
@@ -103,6 +105,45 @@ bool across(const CommSummary& c, const std::vector<CommSummary>& comms) {
   return met == c.ranks.size() && met > 1;
 }
 
+// True if each of its ranks is in one of `others`, and no two of them are in the same: what one
+// role splits, the other one does not.
+bool crossed_by(const CommSummary& c, const std::vector<const CommSummary*>& others) {
+  std::set<std::int64_t> met;
+  for (const CommSummary* other : others) {
+    std::vector<std::int64_t> common;
+    std::ranges::set_intersection(c.ranks, other->ranks, std::back_inserter(common));
+    if (common.size() > 1) return false;
+    met.insert(common.begin(), common.end());
+  }
+  return met.size() == c.ranks.size();
+}
+
+// A guess that is sure by the communicators that cross it; empty: it is none.
+std::string supported(const CommSummary& c, const std::vector<CommSummary>& comms,
+                      std::size_t world) {
+  const auto crossed = [&](std::initializer_list<std::string_view> roles) {
+    std::vector<const CommSummary*> others;
+    for (const CommSummary& other : comms) {
+      const bool smaller = other.ranks.size() > 1 && other.ranks.size() < world;
+      if (smaller && std::ranges::find(roles, other.role) != roles.end()) others.push_back(&other);
+    }
+    return !others.empty() && crossed_by(c, others);
+  };
+  if (c.role == "tensor" && crossed({"data", "shard", "replicate"})) return "tensor";
+  if (c.role == "pipeline or ring" && crossed({"data", "shard", "replicate"})) return "pipeline";
+  if (c.role == "replicate") return "replicate";  // by the shards that it crosses
+  const bool whole = c.ranks.size() == world;
+  if (c.role == "data" && (whole || crossed({"tensor", "pipeline or ring"}))) return "data";
+  if (c.role == "shard" && (whole || crossed({"tensor", "replicate"}))) return "shard";
+  return "";
+}
+
+std::string word_of(std::string_view role) {
+  if (role == "shard") return "sharding";
+  if (role == "replicate") return "replicating";
+  return std::string(role) + "-parallel";
+}
+
 }  // namespace
 
 std::string_view role_of_name(std::string_view name) {
@@ -131,6 +172,36 @@ void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
   for (CommSummary& c : comms) {
     if (c.role_guessed && c.role == "data" && across(c, comms)) c.role = "replicate";
   }
+}
+
+std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) {
+  std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
+  std::set<std::int64_t> world;
+  for (const read::Process* p : job.processes) {
+    for (const auto& [number, comm] : p->comms) {
+      if (!comm.known() || !p->header.rank) continue;
+      CommSummary& c = found[{comm.id, comm.nranks}];
+      c.id = comm.id;
+      c.nranks = comm.nranks;
+      if (comm.name) c.name = *comm.name;
+      c.ranks.push_back(*p->header.rank);
+      world.insert(*p->header.rank);
+    }
+  }
+  std::vector<CommSummary> comms;
+  for (auto& [id, c] : found) {
+    std::ranges::sort(c.ranks);
+    c.ranks.erase(std::unique(c.ranks.begin(), c.ranks.end()), c.ranks.end());
+    comms.push_back(std::move(c));
+  }
+  find_roles(job, comms);
+  std::map<std::string, std::string, std::less<>> roles;
+  for (const CommSummary& c : comms) {
+    if (c.role.empty()) continue;
+    const std::string role = c.role_guessed ? supported(c, comms, world.size()) : c.role;
+    if (!role.empty()) roles[c.id] = word_of(role);
+  }
+  return roles;
 }
 
 }  // namespace tprof::stats

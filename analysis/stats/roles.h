@@ -2,6 +2,7 @@
 // replicas of FSDP. Its name says so, or what its ranks carry allows a guess.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,10 @@ std::string_view role_of_name(std::string_view name);
 // Sets role and role_guessed where something is known. A guess needs calls of autograd threads,
 // which tell what belongs to the backward pass.
 void find_roles(const job::Job& job, std::vector<CommSummary>& comms);
+
+// The roles that are sure, by the communicators' ids: their names say them, or what they carry does
+// and other communicators of the job cross them as they should. Words for sentences:
+// "tensor-parallel".
+std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job);
 
 }  // namespace tprof::stats

@@ -10,21 +10,6 @@
 namespace tprof::stats {
 namespace {
 
-double bus_factor(Bucket bucket, std::int64_t nranks) {
-  const double share = static_cast<double>(nranks - 1) / static_cast<double>(nranks);
-  switch (bucket) {
-    case Bucket::ALLREDUCE:
-      return 2 * share;
-    case Bucket::ALLGATHER:
-    case Bucket::RESHARDING:
-    case Bucket::ALLTOALL:
-    case Bucket::OTHER_COLL:  // Gather, Scatter
-      return share;
-    default:
-      return 1;
-  }
-}
-
 // Returns the size of a data type by the contract's name; 0 if not known.
 std::uint64_t element_size(const std::string& dtype) {
   if (dtype == "byte") return 1;
@@ -86,6 +71,21 @@ bool has_all_its_lines(const read::Process& process) {
 }
 
 }  // namespace
+
+double bus_factor(Bucket bucket, std::int64_t nranks) {
+  const double share = static_cast<double>(nranks - 1) / static_cast<double>(nranks);
+  switch (bucket) {
+    case Bucket::ALLREDUCE:
+      return 2 * share;
+    case Bucket::ALLGATHER:
+    case Bucket::RESHARDING:
+    case Bucket::ALLTOALL:
+    case Bucket::OTHER_COLL:  // Gather, Scatter
+      return share;
+    default:
+      return 1;
+  }
+}
 
 read::Amounts amounts_of(const read::Event& e) {
   const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));

@@ -65,6 +65,7 @@ void add(Buckets& to, const Buckets& more);
 // of a message that crosses the busiest link; nullopt for copies.
 std::optional<double> algbw(const read::Amounts& amounts);
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
+double bus_factor(Bucket bucket, std::int64_t nranks);
 
 // The part of ALLGATHER that moves pickled objects instead of tensors.
 // torch.distributed.all_gather_object gathers one int64 (the size), then bytes. That is a

@@ -93,10 +93,12 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
     if (options.histogram) want_histogram(passes, *options.histogram, s.found, only, s.histogram);
   };
   const bool wants_steps =
-      options.steps || only || options.top != 0 || options.lateness || options.layers || splits;
+      options.steps || only || options.top != 0 || options.lateness || options.layers || splits ||
+      options.waits;
   if (wants_steps) steps::want(passes, s.found);
   if (options.read_lines) want_object_gathers(passes, s.object_gathers);
   if (options.lateness) diagnose::want_lateness(passes, s.lateness, options.arrivals);
+  if (options.waits) why::want_transfers(passes, s.transfers);
   if (options.ranges) want_ranges(passes, s.ranges);
   if (options.sites) want_sites(passes, s.sites);
   if (options.with_lines) options.with_lines(passes, s);
@@ -107,6 +109,9 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
   }
   if (s.lateness) want_steps(passes, *s.lateness, s.found);
   if (splits) want_rest(passes, s.found, s.rest);
+  if (options.waits) {
+    why::want_wait_table(passes, s.found, s.transfers, options.peak, s.waits.emplace());
+  }
   if (options.layers) {
     const Buckets& totals = only ? s.steps->buckets : s.buckets;
     want_layers(passes, s.found, only.value_or(StepRange{}), totals, s.comms, s.layers.emplace());

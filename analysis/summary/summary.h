@@ -23,6 +23,7 @@
 #include "stats/slowest.h"
 #include "stats/steps.h"
 #include "stats/totals.h"
+#include "why/wait_table.h"
 
 namespace tprof::stats {
 
@@ -43,6 +44,8 @@ struct Summary {
   std::optional<StepTotals> steps;             // nothing: not asked for
   std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
   std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
+  std::optional<why::WaitTable> waits;         // nothing: not asked for
+  why::Transfers transfers;                    // what it is made of
   std::optional<Slowest> slowest;              // nothing: not asked for
   std::optional<Histogram> histogram;          // nothing: not asked for
   Memory memory;                               // of the whole job, as the ledgers tell it
@@ -71,6 +74,8 @@ struct SummaryOptions {
   bool steps = false;       // from event lines too
   bool lateness = false;    // from event lines too
   bool op_times = false;    // from event lines too
+  bool waits = false;       // from event lines too
+  why::Peak peak{};         // with `waits`
   std::size_t top = 0;      // of the slowest calls, from event lines too
   std::optional<HistogramOptions> histogram{};  // from event lines too
   std::optional<StepRange> only_steps{};        // leaves the rest out

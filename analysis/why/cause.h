@@ -2,6 +2,8 @@
 // add one, define it in a file of its own and add a row to causes.h.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "job/jobs.h"
 #include "why/times.h"
 #include "why/transfers.h"
+#include "why/wait_table.h"
 
 namespace tprof::why {
 
@@ -19,6 +22,8 @@ struct Evidence {
   const Times& times;
   const std::vector<std::size_t>& steps;
   const Transfers& transfers;
+  const WaitTable& waits;
+  const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
   double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
 };
 
@@ -33,6 +38,15 @@ constexpr bool is_slow_rank(diagnose::Kind kind) {
   using diagnose::Kind;
   return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu;
 }
+
+// True for a rank that sends to or receives from one other: a stage of a pipeline.
+inline bool sends(const read::Process& rank) {
+  const read::Rows& rows = read::rows_of(rank);
+  return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
+}
+
+// By how much of a step calls of a bucket are exposed on these ranks: the mean, without waiting.
+double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket);
 
 using Cause = void (*)(const Evidence&, diagnose::Findings&);
 

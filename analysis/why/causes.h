@@ -9,6 +9,7 @@ namespace tprof::why {
 #define TPROF_CAUSES(X) \
   X(slow_ranks)         \
   X(slow_links)         \
+  X(below_peak)         \
   X(uneven_ranks) X(late_prefetch) X(blocking_copies) X(done_again) X(wide_dtype) X(step_series)
 
 #define X(name) void name(const Evidence&, diagnose::Findings&);

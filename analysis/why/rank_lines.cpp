@@ -51,13 +51,10 @@ void RankLines::device_time(const read::DeviceTime& t) {
   if (!t.comm) return;
   const auto bucket = buckets_.find(t.name);
   if (bucket == buckets_.end()) return;
-  std::optional<std::int64_t> came;
-  if (last_came_ != nullptr && t.seq && bucket->second != Bucket::P2P) {
-    came = last_came_->at(rank_, *t.comm, *t.seq);
-  }
+  const auto came = last_came_ == nullptr ? std::nullopt : last_came_->of(rank_, t);
   collectives_.push_back(
       {.on_device = span,
-       .all_there_ns = std::clamp(came.value_or(span.to_ns), span.from_ns, span.to_ns),
+       .all_there_ns = came ? std::clamp(came->at_ns, span.from_ns, span.to_ns) : span.to_ns,
        .called_ns = t.ts_ns - t.queued_ns,
        .thread = t.thread,
        .comm = *t.comm,
@@ -102,7 +99,7 @@ void RankLines::end() {
     for (const Spans* s : {&computes_, &unsure_}) works.insert(works.end(), s->begin(), s->end());
     join(works);
     count_blocking(works);
-    find_hosts_lead();
+    find_hosts_lead(works);
   }
   collectives_ = {};
   copies_ = {};
@@ -169,17 +166,34 @@ void RankLines::find_inputs() {
   }
 }
 
-// A single call in a step does not tell how far the host was ahead while it waited for other ranks.
-void RankLines::find_hosts_lead() {
+// At its last call of NCCL in a step a host was ahead of the device by so much, and of the other
+// ranks by what its device waited for them then. If it waits for the device behind that, it has
+// called more in the meantime, and was ahead by no more than it waits.
+void RankLines::find_hosts_lead(const Spans& works) {
   const bool held_up = facts_.to_device.calls + facts_.to_host.calls > facts_.steps;
-  std::size_t step = SIZE_MAX;
+  std::vector<std::int64_t> last_called(steps_.size(), INT64_MAX);
   for (const Collective& c : collectives_) {
     if (c.step == SIZE_MAX) continue;
-    const bool first = std::exchange(step, c.step) != c.step;
     Cell& cell = *steps_[c.step].cell;
-    const std::int64_t begins = first ? c.all_there_ns : c.on_device.from_ns;
-    const std::int64_t ahead = std::max<std::int64_t>(begins - c.called_ns, 0);
+    const std::int64_t ahead = std::max<std::int64_t>(c.all_there_ns - c.called_ns, 0);
     cell.ahead = held_up ? cell.length : static_cast<float>(ahead);
+    last_called[c.step] = c.called_ns;
+  }
+  if (held_up) return;
+  auto copy = copies_.begin();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    std::int64_t waited = 0;
+    const Copy* last = nullptr;
+    for (; copy != copies_.end() && copy->call.from_ns < steps_[i].to_ns; ++copy) {
+      if (copy->call.from_ns < last_called[i]) continue;
+      waited += copy->call.ns();
+      last = &*copy;
+    }
+    if (last == nullptr || last->to_device) continue;
+    // Did it wait for all that the device had to do?
+    const std::int64_t end = last->call.to_ns;
+    if (gap_at(works, end, {last->call.from_ns, end + 1}).ns() <= 0) continue;
+    steps_[i].cell->ahead = std::min(steps_[i].cell->ahead, static_cast<float>(waited));
   }
 }
 

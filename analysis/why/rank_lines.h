@@ -57,7 +57,7 @@ class RankLines : public collect::Collector {
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
   void find_inputs();
-  void find_hosts_lead();
+  void find_hosts_lead(const Spans& works);
   void count_exposed(const Spans& hiding);
   void count_gathers();
   void count_blocking(const Spans& works);

@@ -16,10 +16,11 @@ using diagnose::Ns;
 using diagnose::Percent;
 
 constexpr double kTimesTheOthers = 1.25;
+constexpr double kTimesTheOther = 2;  // of two, which also differ by how they lie in the network
 
 // Communicators of as many ranks on as many hosts, which moved the same in the same way.
 auto alike(const Transfer& t) {
-  return std::tuple(t.bucket, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
+  return std::tuple(t.bucket, t.size_class, t.ranks.size(), t.hosts.size(), t.calls, t.bytes);
 }
 
 diagnose::Processes members(const Evidence& e, const Transfer& t) {
@@ -28,34 +29,24 @@ diagnose::Processes members(const Evidence& e, const Transfer& t) {
   });
 }
 
-// By how much of a step these transfers were longer than the others' without being hidden: no more
-// than what its ranks show, less than what those of the others wait.
-double cost_ns(const Evidence& e, const Transfer& t, double usual_ns) {
-  const double longer = static_cast<double>(t.usual_ns) - usual_ns;
-  const double of_a_step =
-      longer * static_cast<double>(t.calls) / static_cast<double>(e.times.steps.size());
-  double exposed = 0;
-  double ranks = 0;
-  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-    const auto& rank = e.times.ranks[r]->header.rank;
-    if (!rank || !t.ranks.contains(*rank)) continue;
-    const RankFacts& facts = e.times.facts[r];
-    if (facts.steps == 0) continue;
-    exposed += static_cast<double>(facts.exposed[static_cast<std::size_t>(t.bucket)].ns) /
-               static_cast<double>(facts.steps);
-    ++ranks;
-  }
-  if (ranks == 0) return 0;
-  return std::min(of_a_step, exposed / ranks);
-}
-
 // A communicator with the kind of call that shows it most.
 struct Slow {
-  double cost = 0;
+  std::map<Bucket, double>
+      longer{};  // ns of a step, by which transfers take longer than the others'
   const Transfer* worst = nullptr;
   double worst_cost = 0;
   double usual = 0;
   std::size_t alike = 0;
+
+  // What of that is not hidden: no more than what its ranks show, less than what those of the
+  // others wait.
+  double cost(const Evidence& e) const {
+    double all = 0;
+    for (const auto& [bucket, ns] : longer) {
+      all += std::min(ns, exposed_ns(e, worst->ranks, bucket));
+    }
+    return all;
+  }
 };
 
 }  // namespace
@@ -67,15 +58,17 @@ void slow_links(const Evidence& e, Findings& found) {
   }
   std::map<std::string, Slow> slow_comms;
   for (const auto& [kind, all] : kinds) {
-    if (all.size() < 3) continue;  // of two, nobody knows which is the usual one
+    if (all.size() < 2) continue;
     std::vector<double> each;
     for (const Transfer* t : all) each.push_back(static_cast<double>(t->usual_ns));
-    const double usual = median(each);
+    const double usual = median(each);  // of two, the faster one
+    const double least = usual * (all.size() == 2 ? kTimesTheOther : kTimesTheOthers);
     for (const Transfer* t : all) {
-      if (static_cast<double>(t->usual_ns) < kTimesTheOthers * usual) continue;
+      if (static_cast<double>(t->usual_ns) < least) continue;
       Slow& slow = slow_comms[t->comm];
-      const double cost = cost_ns(e, *t, usual);
-      slow.cost += cost;
+      const double cost = (static_cast<double>(t->usual_ns) - usual) *
+                          static_cast<double>(t->calls) / static_cast<double>(e.times.steps.size());
+      slow.longer[t->bucket] += cost;
       if (slow.worst != nullptr && cost < slow.worst_cost) continue;
       slow.worst = t;
       slow.worst_cost = cost;
@@ -84,17 +77,22 @@ void slow_links(const Evidence& e, Findings& found) {
     }
   }
   for (const auto& [id, slow] : slow_comms) {
-    if (slow.cost < kLeastShare * e.step_ns) continue;
-    diagnose::Finding& f = add(found, diagnose::Kind::slow_link, members(e, *slow.worst),
-                               {{"share", Percent{100 * slow.cost / e.step_ns}},
-                                {"saves", Ns{std::llround(slow.cost)}},
-                                {"bucket", std::string(bucket_name(slow.worst->bucket))},
-                                {"takes", Ns{slow.worst->usual_ns}},
-                                {"others", Ns{std::llround(slow.usual)}},
-                                {"alike", slow.alike},
-                                {"communicator", text::printable(id)}});
+    const double cost = slow.cost(e);
+    if (cost < kLeastShare * e.step_ns) continue;
+    const auto role = e.roles.find(id);
+    diagnose::Finding& f =
+        add(found, diagnose::Kind::slow_link, members(e, *slow.worst),
+            {{"share", Percent{100 * cost / e.step_ns}},
+             {"saves", Ns{std::llround(cost)}},
+             {"bucket", std::string(bucket_name(slow.worst->bucket))},
+             {"size", diagnose::SizeClass{slow.worst->size_class}},
+             {"role", role == e.roles.end() ? std::optional<std::string>() : role->second},
+             {"takes", Ns{slow.worst->usual_ns}},
+             {"others", Ns{std::llround(slow.usual)}},
+             {"alike", slow.alike},
+             {"communicator", text::printable(id)}});
     f.communicator = id;
-    f.cost = cost_of(e, slow.cost, slow.cost / 2);
+    f.cost = cost_of(e, cost, cost / 2);
   }
 }
 

@@ -3,15 +3,19 @@
 //
 // While ranks wait for one, that one waits for nobody. So the slowest rank is the one with most
 // time of its own (Times::own), and one that is late only because it waited elsewhere has no more
-// than all. If a slow rank were like the slowest of the others, a step would be shorter by the
-// difference.
+// than all. Each part of that time is looked at by itself: batches of unlike length don't hide that
+// a rank's input always comes late. If a slow rank had as much of that part as the others, a step
+// would take as long as the longest own time then.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
+#include "diagnose/agreement.h"
 #include "diagnose/who.h"
 #include "why/causes.h"
 #include "why/numbers.h"
+#include "why/own_times.h"
 
 namespace tprof::why {
 namespace {
@@ -26,136 +30,132 @@ using diagnose::Processes;
 constexpr double kUsualShare = 0.02;
 constexpr double kTimesUsual = 6;         // of the spread among ranks, or among steps
 constexpr double kSomeStepsShare = 0.03;  // of a step, where it is only some steps
+// The usual is what three quarters of the ranks take at least: those of one host of two may be
+// slow, which are half of them.
+constexpr double kUsual = 0.25;
 
 constexpr std::size_t kMostAtTimes = 2;
 
+using Places = std::vector<std::size_t>;
+
 struct Ranks {
-  std::vector<std::size_t> slow;      // indices, ascending
-  std::vector<std::size_t> steps{};   // in which they are; empty: in all
-  std::vector<std::size_t> mended{};  // ranks that are slower, and told already
+  Places slow;         // indices, ascending
+  Part part{};         // in which they are
+  Places steps{};      // in which they are, by place; empty: in all
+  Places mended{};     // ranks that are slower, and told already
+  bool stage = false;  // they are one stage of a pipeline
 };
 
-// The time of each rank in each step beyond the usual, by rank. The usual is what three quarters of
-// the ranks take at least: those of one host of two may be slow, which are half of them.
-using Beyond = std::vector<std::vector<double>>;
-constexpr double kUsual = 0.25;
-
-Beyond beyond_usual(const Evidence& e) {
-  Beyond all(e.times.ranks.size());
-  std::vector<double> at_step(all.size());
-  for (const std::size_t s : e.steps) {
-    for (std::size_t r = 0; r < all.size(); ++r) at_step[r] = e.times.own(r, s);
-    const double usual = quantile(at_step, kUsual);
-    for (std::size_t r = 0; r < all.size(); ++r) all[r].push_back(at_step[r] - usual);
-  }
-  return all;
+constexpr Kind kind_of(Part part) {
+  return part == Part::compute ? Kind::slow_gpu
+         : part == Part::lead  ? Kind::slow_input
+                               : Kind::slow_cpu;
 }
 
-Ranks always_slow(const Evidence& e, const Beyond& beyond) {
+Places always_slow(const Evidence& e, const Grid& part) {
+  const Grid all = beyond(part, kUsual);
   std::vector<double> typical;
-  for (const std::vector<double>& of_rank : beyond) typical.push_back(median(of_rank));
+  for (std::size_t r = 0; r < all.ranks(); ++r) typical.push_back(median(all.of_rank(r)));
   // A quarter of a normal distribution is 0.67 of its width below the middle, and the least of 16
   // is 1.8.
   const double usual = quantile(typical, kUsual);
   const double among = (usual - quantile(typical, 0)) / 1.1;
-  Ranks found;
-  for (std::size_t r = 0; r < beyond.size(); ++r) {
+  Places slow;
+  for (std::size_t r = 0; r < all.ranks(); ++r) {
     const double least = std::max(
-        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * median_error(beyond[r])});
-    if (typical[r] - usual > least) found.slow.push_back(r);
+        {kUsualShare * e.step_ns, kTimesUsual * among, kTimesUsual * median_error(all.of_rank(r))});
+    if (typical[r] - usual > least) slow.push_back(r);
+  }
+  // Most ranks can't be slower than the rest: then these have less to do.
+  if (slow.size() * 4 > all.ranks() * 3) slow.clear();
+  return slow;
+}
+
+// For each rank the steps in which it held the others up, where these are not nearly all.
+std::vector<Ranks> slow_at_times(const Evidence& e, const Grid& own) {
+  const Grid all = beyond(own, kUsual);
+  std::vector<double> widths;
+  for (std::size_t r = 0; r < all.ranks(); ++r) {
+    const std::vector<double> of_rank = all.of_rank(r);
+    widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
+  }
+  const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
+  std::map<std::size_t, Places> of_ranks;
+  for (std::size_t i = 0; i < all.steps(); ++i) {
+    Places slow;
+    for (std::size_t r = 0; r < all.ranks(); ++r) {
+      if (all.at(r, i) > least) slow.push_back(r);
+    }
+    // Where many are, it is no rank's own trouble: their work differs.
+    if (slow.size() * 8 > all.ranks() && slow.size() > 1) continue;
+    for (const std::size_t r : slow) of_ranks[r].push_back(i);
+  }
+  std::vector<Ranks> found;
+  for (auto& [rank, steps] : of_ranks) {
+    // Once is chance; long_steps tells it.
+    if (steps.size() < 2 || steps.size() * 3 > e.steps.size() * 2) continue;
+    found.push_back({.slow = {rank}, .steps = std::move(steps)});
   }
   return found;
 }
 
-// For each rank the steps in which it held the others up, where these are not nearly all.
-std::vector<Ranks> slow_at_times(const Evidence& e, const Beyond& beyond) {
-  std::vector<double> widths;
-  for (const std::vector<double>& of_rank : beyond) {
-    widths.push_back((quantile(of_rank, 0.84) - quantile(of_rank, 0.16)) / 2);
-  }
-  const double least = std::max(kSomeStepsShare * e.step_ns, kTimesUsual * median(widths));
-  std::map<std::size_t, std::vector<std::size_t>> of_ranks;
-  for (std::size_t i = 0; i < e.steps.size(); ++i) {
-    std::vector<std::size_t> slow;
-    for (std::size_t r = 0; r < beyond.size(); ++r) {
-      if (beyond[r][i] > least) slow.push_back(r);
-    }
-    // Where many are, it is no rank's own trouble: their work differs.
-    if (slow.size() * 8 > beyond.size() && slow.size() > 1) continue;
-    for (const std::size_t r : slow) of_ranks[r].push_back(e.steps[i]);
-  }
-  std::vector<Ranks> all;
-  for (auto& [rank, steps] : of_ranks) {
-    // Once is chance; long_steps tells it.
-    if (steps.size() >= 2 && steps.size() * 3 <= e.steps.size() * 2)
-      all.push_back({{rank}, std::move(steps)});
-  }
+Places all_steps(const Evidence& e) {
+  Places all(e.steps.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
 }
 
-bool sends(const read::Process& rank) {
-  const read::Rows& rows = read::rows_of(rank);
-  return std::ranges::any_of(rows, [](const read::Row& row) { return row.bucket == Bucket::P2P; });
-}
-
-// Returns what a step would be shorter by if these ranks were like the slowest of the others.
+// Returns what a step would be shorter by if these ranks were as fast as the others in their part.
 struct Saving {
   double ns = 0;
   double doubt = 0;
 };
-Saving saving_of(const Evidence& e, const Ranks& ranks) {
-  const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
+Saving saving_of(const Evidence& e, const Ranks& ranks, const Grid& part, Grid& own) {
+  const Places steps = ranks.steps.empty() ? all_steps(e) : ranks.steps;
+  const auto longest_of_these = [&](std::size_t i) {
+    float most = 0;
+    for (const std::size_t r : ranks.slow) most = std::max(most, own.at(r, i));
+    return most;
+  };
   std::vector<double> each;
-  for (const std::size_t s : steps) {
-    double slowest = 0;
-    double other = 0;
-    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-      if (std::ranges::binary_search(ranks.mended, r)) continue;
-      const bool is_slow = std::ranges::binary_search(ranks.slow, r);
-      double& most = is_slow ? slowest : other;
-      most = std::max(most, e.times.own(r, s));
-    }
-    each.push_back(slowest - other);
+  std::vector<double> taken;  // from these ranks, whatever others take
+  for (const std::size_t i : steps) {
+    each.push_back(own.longest(i));
+    taken.push_back(longest_of_these(i));
   }
-  const double part = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
-  Saving saving{std::max(0.0, mean(each)) * part, 2 * mean_error(each) * part};
+  mend(e, part, ranks.slow, steps, ranks.part == Part::compute, own);
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    each[n] -= own.longest(steps[n]);
+    taken[n] -= longest_of_these(steps[n]);
+  }
+  const double share = static_cast<double>(steps.size()) / static_cast<double>(e.steps.size());
+  const Saving saving{std::max(0.0, mean(each)) * share, 2 * mean_error(each) * share};
   if (!sends(*e.times.ranks[ranks.slow[0]])) return saving;
-  // The stages of a pipeline wait for each other anyway, at the ends of a step: from a quarter to
-  // all of it is to be had, by where the stage stands and how its micro-batches follow each other
-  // (tried).
-  return {saving.ns * 5 / 8, saving.ns * 3 / 8 + saving.doubt};
+  // The stages of a pipeline wait for each other anyway, at the ends of a step: at least a quarter
+  // is to be had, and at most all that these take longer than usual, by where the stage stands and
+  // how its micro-batches follow each other (tried).
+  const double least = saving.ns / 4;
+  const double most = std::max(saving.ns, mean(taken) * share);
+  return {(least + most) / 2, (most - least) / 2 + saving.doubt};
 }
 
-// Tells where the time goes that these ranks take beyond the others. Nullopt: it is not theirs.
-std::optional<Kind> kind_of(const Evidence& e, const Ranks& ranks) {
-  const std::vector<std::size_t>& steps = ranks.steps.empty() ? e.steps : ranks.steps;
-  double all = 0;
-  double computing = 0;
-  double leading = 0;
-  double transferring = 0;
-  for (const std::size_t s : steps) {
-    const auto beyond = [&](auto part) {
-      std::vector<double> theirs;
-      std::vector<double> others;
-      for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
-        if (std::ranges::binary_search(ranks.mended, r)) continue;
-        const bool is_slow = std::ranges::binary_search(ranks.slow, r);
-        (is_slow ? theirs : others).push_back(part(r));
-      }
-      return mean(theirs) - median(others);
-    };
-    const auto cell = [&](std::size_t r) -> const Cell& { return e.times.of(r)[s]; };
-    all += beyond([&](std::size_t r) { return e.times.own(r, s); });
-    // Where it is not sure that the device computed, its host came late.
-    computing += beyond([&](std::size_t r) { return static_cast<double>(cell(r).compute); });
-    transferring +=
-        beyond([&](std::size_t r) { return static_cast<double>(cell(r).exposed - cell(r).wait); });
-    leading += beyond([&](std::size_t r) { return static_cast<double>(cell(r).lead); });
+// Tells in which part most of the time lies that a rank takes beyond the others in some steps.
+// Nullopt: in none.
+std::optional<Part> part_of(const Ranks& ranks, const Grid& own, const std::vector<Grid>& parts) {
+  const auto beyond_others = [&](const Grid& of) {
+    double sum = 0;
+    for (const std::size_t i : ranks.steps) {
+      std::vector<double> others = of.of_step(i);
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(ranks.slow[0]));
+      sum += of.at(ranks.slow[0], i) - median(std::move(others));
+    }
+    return sum;
+  };
+  const double all = beyond_others(own);
+  for (const Part part : kPartsOfOwn) {
+    if (beyond_others(parts[static_cast<std::size_t>(part)]) * 2 > all) return part;
   }
-  // Others wait for a slow transfer as for a rank that is late: slow_links.cpp.
-  if (transferring * 2 > all) return std::nullopt;
-  if (computing * 2 > all) return Kind::slow_gpu;
-  return leading * 2 > all ? Kind::slow_input : Kind::slow_cpu;
+  return std::nullopt;
 }
 
 // The host whose ranks these are, all of them and nobody else; empty if there is none, or but one.
@@ -168,81 +168,137 @@ std::string host_of(const Evidence& e, const Ranks& ranks) {
   return ranks.slow.size() > 1 ? host : "";
 }
 
-// Whether they are all ranks of one stage of a pipeline: those of a communicator.
-bool is_stage(const Processes& who) {
-  const read::Process& one = *who[0];
-  return sends(one) && std::ranges::any_of(one.comms, [&](const auto& numbered) {
-           const read::Comm& comm = numbered.second;
-           const auto is_in = [&](const read::Process* p) {
-             return std::ranges::any_of(p->comms,
-                                        [&](const auto& n) { return n.second.id == comm.id; });
-           };
-           return comm.nranks == static_cast<std::int64_t>(who.size()) &&
-                  std::ranges::all_of(who, is_in);
-         });
+// The ranks of each stage of a pipeline: of a communicator on which nobody sends to one other rank,
+// though they do on another one.
+std::vector<Places> stages(const Evidence& e) {
+  std::vector<Places> all;
+  for (const diagnose::Communicator& c : diagnose::communicators(e.job)) {
+    if (c.members.size() < 2 || c.members.size() >= e.times.ranks.size()) continue;
+    const diagnose::Member& one = c.members.front();
+    const read::Rows& rows = read::rows_of(*one.process);
+    const bool sends_here = std::ranges::any_of(rows, [&](const read::Row& row) {
+      return row.bucket == Bucket::P2P && row.comm == one.comm->comm;
+    });
+    if (sends_here || !sends(*one.process)) continue;
+    Places stage;
+    for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+      if (std::ranges::find(c.members, e.times.ranks[r], &diagnose::Member::process) !=
+          c.members.end()) {
+        stage.push_back(r);
+      }
+    }
+    all.push_back(std::move(stage));
+  }
+  return all;
 }
 
-void tell(const Evidence& e, const Ranks& ranks, Findings& found) {
-  const Saving saving = saving_of(e, ranks);
+void tell(const Evidence& e, const Ranks& ranks, const Saving& saving, Findings& found) {
   const bool few = ranks.steps.size() == 2;  // too few for a doubt
   if (saving.ns < kLeastShare * e.step_ns || (!few && saving.ns <= saving.doubt)) return;
-  const std::optional<Kind> kind = kind_of(e, ranks);
-  if (!kind) return;
   Processes who;
   for (const std::size_t r : ranks.slow) who.push_back(e.times.ranks[r]);
   Processes slower;
-  for (const std::size_t r : ranks.mended) slower.push_back(e.times.ranks[r]);
+  for (const std::size_t r : ranks.mended) {
+    if (!std::ranges::binary_search(ranks.slow, r)) slower.push_back(e.times.ranks[r]);
+  }
   const std::string host = host_of(e, ranks);
   const std::size_t period = period_of(ranks.steps);
+  const auto step = [&](std::size_t place) { return e.times.steps[e.steps[place]]; };
+  // In a pipeline the middle says nothing.
+  const bool is_range = sends(*who[0]);
+  const auto percent = [&](double ns) { return Percent{100 * ns / e.step_ns}; };
+  const auto middle = [&](double ns) {
+    return is_range ? std::nullopt : std::optional(percent(ns));
+  };
+  const auto range = [&](double ns) {
+    return is_range ? std::optional(percent(ns)) : std::nullopt;
+  };
+  const double least = std::max(0.0, saving.ns - saving.doubt);
+  const double most = saving.ns + saving.doubt;
   diagnose::Finding& f =
-      add(found, *kind, who,
+      add(found, kind_of(ranks.part), who,
           {{"one", who.size() == 1},
            {"after", slower.empty() ? std::optional<diagnose::Who>() : diagnose::who_of(slower)},
-           {"share", Percent{100 * saving.ns / e.step_ns}},
            {"saves", Ns{std::llround(saving.ns)}},
-           {"least", Percent{100 * std::max(0.0, saving.ns - saving.doubt) / e.step_ns}},
-           {"most", Percent{100 * (saving.ns + saving.doubt) / e.step_ns}},
+           {"share", middle(saving.ns)},
+           {"least", middle(least)},
+           {"most", middle(most)},
+           {"from", range(least)},
+           {"to", range(most)},
            {"in_steps", ranks.steps.empty() ? std::optional<std::uint64_t>() : ranks.steps.size()},
            {"of_steps", e.steps.size()},
            {"period", period == 0 ? std::optional<std::string>() : ordinal(period)},
-           {"stage", is_stage(who)},
+           {"stage", ranks.stage},
            {"host", host.empty() ? std::optional<std::string>() : host}});
   f.cost = cost_of(e, saving.ns, saving.doubt);
-  if (!ranks.steps.empty()) {
-    f.steps = {e.times.steps[ranks.steps.front()], e.times.steps[ranks.steps.back()]};
-  }
+  if (!ranks.steps.empty()) f.steps = {step(ranks.steps.front()), step(ranks.steps.back())};
 }
 
-// The slowest kind first; the others are worth what they delay once that is mended.
-void tell_by_kind(const Evidence& e, const Ranks& always, Findings& found) {
-  // Looking at one takes a look at all others; so many are slow for one reason.
-  constexpr std::size_t kMostApart = 32;
-  if (always.slow.size() > kMostApart) return tell(e, always, found);
-  struct Group {
-    Ranks ranks;
-    double most = 0;
-  };
-  std::map<Kind, Group> kinds;
-  for (const std::size_t r : always.slow) {
-    Ranks others{{r}, {}, always.slow};
-    std::erase(others.mended, r);
-    const std::optional<Kind> kind = kind_of(e, others);
-    if (!kind) continue;
-    Group& group = kinds[*kind];
-    group.ranks.slow.push_back(r);
-    std::vector<double> own;
-    for (const std::size_t s : e.steps) own.push_back(e.times.own(r, s));
-    group.most = std::max(group.most, mean(own));
+// Ranks that are slow in the same part are one group. But whole stages of a pipeline are one of
+// their own: stages may have more to do than others, or less.
+std::vector<Ranks> groups_of(const Evidence& e, Places slow, Part part) {
+  std::vector<Ranks> groups;
+  if (slow.empty()) return groups;
+  std::set<std::size_t> whole;
+  bool one = false;
+  for (const Places& stage : stages(e)) {
+    if (!std::ranges::includes(slow, stage)) continue;
+    one = whole.empty();
+    whole.insert(stage.begin(), stage.end());
   }
-  std::vector<Group> groups;
-  for (auto& [kind, group] : kinds) groups.push_back(std::move(group));
-  std::ranges::sort(groups, std::ranges::greater(), &Group::most);
-  std::vector<std::size_t> told;
-  for (Group& group : groups) {
-    group.ranks.mended = told;
-    tell(e, group.ranks, found);
-    told.insert(told.end(), group.ranks.slow.begin(), group.ranks.slow.end());
+  std::erase_if(slow, [&](std::size_t r) { return whole.contains(r); });
+  if (!whole.empty()) {
+    groups.push_back({.slow = {whole.begin(), whole.end()}, .part = part, .stage = one});
+  }
+  if (!slow.empty()) groups.push_back({.slow = std::move(slow), .part = part});
+  return groups;
+}
+
+// A rank that is late also has to call what others called while they waited for it: a small part
+// beside a large one is no cause of its own.
+void leave_out_minor(const std::vector<Grid>& parts, std::vector<Ranks>& groups) {
+  std::map<std::size_t, double> most;
+  const auto longer = [&](Part part, std::size_t rank) {
+    return median(beyond(parts[static_cast<std::size_t>(part)], kUsual).of_rank(rank));
+  };
+  for (const Ranks& g : groups) {
+    for (const std::size_t r : g.slow) most[r] = std::max(most[r], longer(g.part, r));
+  }
+  for (Ranks& g : groups) {
+    std::erase_if(g.slow, [&](std::size_t r) { return longer(g.part, r) < most[r] / 4; });
+  }
+  std::erase_if(groups, [](const Ranks& g) { return g.slow.empty(); });
+}
+
+// The slowest first; the others are worth what they delay once these are mended.
+void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts, std::vector<Ranks> groups,
+                      Grid& own, Findings& found) {
+  const auto steps = static_cast<double>(e.steps.size());
+  const auto slowest = [&](const Ranks& ranks) {
+    const Grid& part = parts[static_cast<std::size_t>(ranks.part)];
+    double most = 0;
+    double most_of_part = 0;
+    for (const std::size_t r : ranks.slow) {
+      most = std::max(most, mean(own.of_rank(r)));
+      most_of_part = std::max(most_of_part, median(beyond(part, kUsual).of_rank(r)));
+    }
+    return std::pair(std::round(most / (kUsualShare * e.step_ns)), most_of_part / steps);
+  };
+  std::vector<std::pair<std::pair<double, double>, std::size_t>> order;
+  for (std::size_t g = 0; g < groups.size(); ++g) order.emplace_back(slowest(groups[g]), g);
+  std::ranges::sort(order, std::ranges::greater());
+  Places told;
+  for (const auto& [_, g] : order) {
+    Ranks& group = groups[g];
+    group.mended = told;
+    // What a stage delays once another one is mended is more than a pipeline tells.
+    const bool first = told.empty();
+    const Grid& part = parts[static_cast<std::size_t>(group.part)];
+    const Saving saving = saving_of(e, group, part, own);
+    if (first || !sends(*e.times.ranks[group.slow[0]])) tell(e, group, saving, found);
+    told.insert(told.end(), group.slow.begin(), group.slow.end());
     std::ranges::sort(told);
+    told.erase(std::unique(told.begin(), told.end()), told.end());
   }
 }
 
@@ -250,18 +306,29 @@ void tell_by_kind(const Evidence& e, const Ranks& always, Findings& found) {
 
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.times.ranks.size() < 2) return;
-  const Beyond beyond = beyond_usual(e);
-  const Ranks always = always_slow(e, beyond);
-  // Most ranks can't be slower than the rest: then these have less to do.
-  if (!always.slow.empty() && always.slow.size() * 4 <= e.times.ranks.size() * 3) {
-    tell_by_kind(e, always, found);
+  Grid own = own_times(e);
+  std::vector<Grid> parts;
+  for (const Part part : kPartsOfOwn) parts.push_back(part_of_own(e, part));
+  std::vector<Ranks> at_times = slow_at_times(e, own);
+  std::set<std::size_t> always;
+  std::vector<Ranks> groups;
+  for (const Part part : kPartsOfOwn) {
+    Places slow = always_slow(e, parts[static_cast<std::size_t>(part)]);
+    always.insert(slow.begin(), slow.end());
+    std::ranges::move(groups_of(e, std::move(slow), part), std::back_inserter(groups));
   }
-  std::vector<Ranks> at_times = slow_at_times(e, beyond);
-  std::erase_if(at_times,
-                [&](const Ranks& r) { return std::ranges::binary_search(always.slow, r.slow[0]); });
+  leave_out_minor(parts, groups);
+  tell_always_slow(e, parts, std::move(groups), own, found);
+  std::erase_if(at_times, [&](const Ranks& r) { return always.contains(r.slow[0]); });
   // Where ranks take turns, none of them is to blame (uneven.cpp).
   if (at_times.size() > kMostAtTimes) return;
-  for (const Ranks& r : at_times) tell(e, r, found);
+  for (Ranks& r : at_times) {
+    const auto part = part_of(r, own, parts);
+    if (!part) continue;
+    r.part = *part;
+    Grid as_others = own;
+    tell(e, r, saving_of(e, r, own, as_others), found);
+  }
 }
 
 }  // namespace tprof::why

@@ -18,6 +18,7 @@ constexpr double kLonger = 1.25;  // of the median
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
+constexpr double kLikelyChance = 0.01;
 
 struct Series {
   std::vector<double> ns;
@@ -68,6 +69,19 @@ bool explained(const Findings& found, double ns) {
   });
 }
 
+// How likely a series without a change has steps in front of a place that differ from those behind
+// it by so much in rank (Pettitt 1979).
+double chance_of_jump(const std::vector<double>& series, std::size_t at) {
+  double in_order = 0;
+  for (std::size_t i = 0; i < at; ++i) {
+    for (std::size_t j = at; j < series.size(); ++j) {
+      in_order += series[j] > series[i] ? 1 : series[j] < series[i] ? -1 : 0;
+    }
+  }
+  const auto n = static_cast<double>(series.size());
+  return 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
+}
+
 // The place from which on steps take longer, if one place explains the series better than a steady
 // growth does; 0: none. The first to take the sum of squares for two levels were Fisher (1958) and
 // Bai (1994).
@@ -109,6 +123,7 @@ void tell_jump(const Evidence& e, const Series& all, std::size_t at, Findings& f
   if (after - before < 0.05 * before) return;
   const double part = static_cast<double>(all.ns.size() - at) / static_cast<double>(all.ns.size());
   const double ns = (after - before) * part;
+  if (explained(found, ns)) return;
   Finding& f = add(found, Kind::jumping_steps, {},
                    {{"step", e.times.steps[e.steps[at]]},
                     {"after", Ns{std::llround(after)}},
@@ -152,7 +167,8 @@ void step_series(const Evidence& e, Findings& found) {
   long_steps(e, all, found);
   if (all.ns.size() < kFewestForDrift) return;
   const Drift drift = drift_of(all.ns);
-  if (const std::size_t at = jump_of(all, drift.slope); at != 0 && drift.certainty > 3) {
+  if (const std::size_t at = jump_of(all, drift.slope);
+      at != 0 && chance_of_jump(all.ns, at) < kLikelyChance) {
     return tell_jump(e, all, at, found);
   }
   const double grown = drift.slope * static_cast<double>(all.ns.size() - 1);

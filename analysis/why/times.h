@@ -84,18 +84,25 @@ struct Times {
   std::vector<float> usual_received{};  // by step: of those that receive
 
   bool known() const { return why.empty(); }
-  // The time in which the device was not held up by other ranks. The slowest rank holds up the
-  // others and is not held up itself: what is exposed there is so for everybody. More than that is
-  // exposed elsewhere because others were missing, as far as they were: a transfer may fall into
-  // that time that would else have been hidden.
+  // The time in which the device was held up by other ranks. The slowest rank holds up the others
+  // and is not held up itself: what is exposed there is so for everybody. More than that is exposed
+  // elsewhere because others were missing, as far as they were: a transfer may fall into that time
+  // that would else have been hidden.
+  float held_up(std::size_t rank, std::size_t step) const {
+    const Cell& c = of(rank)[step];
+    return std::clamp(c.exposed - least_exposed[step], 0.0F, c.missing);
+  }
+  // By how much a stage of a pipeline begins later than others while it would wait for its input.
+  float unpunished(std::size_t rank, std::size_t step) const {
+    const Cell& c = of(rank)[step];
+    if (c.received <= 0) return 0;
+    const float most = std::max(usual_received[step] - usual_lead[step], 0.0F);
+    return std::clamp(c.lead - usual_lead[step], 0.0F, most);
+  }
+  // The time of its own: in which the device was not held up, and no less than its host needs.
   double own(std::size_t rank, std::size_t step) const {
     const Cell& c = of(rank)[step];
-    const float more = c.exposed - least_exposed[step];
-    double own = c.length - std::clamp(more, 0.0F, c.missing);
-    if (c.received > 0) {
-      const float unpunished = std::max(usual_received[step] - usual_lead[step], 0.0F);
-      own -= std::clamp(c.lead - usual_lead[step], 0.0F, unpunished);
-    }
+    const double own = c.length - held_up(rank, step) - unpunished(rank, step);
     return std::max(own, static_cast<double>(c.length - c.ahead));
   }
   std::span<const Cell> of(std::size_t rank) const {

@@ -4,7 +4,11 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
 
+#include "diagnose/agreement.h"
 #include "diagnose/host_clocks.h"
 #include "diagnose/meetings.h"
 #include "diagnose/who.h"
@@ -19,25 +23,37 @@ using diagnose::Meetings;
 
 // On the axis of the first host.
 struct One {
-  std::int64_t last_ns;  // when the last rank came
-  std::int64_t end_ns;
+  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();    // when the last rank came
+  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();  // the last but one
+  std::size_t last_host = 0;                                          // in MetComm::hosts
+  std::size_t before_host = 0;
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();
 
   std::int64_t transfer_ns() const { return std::max<std::int64_t>(end_ns - last_ns, 0); }
+  void take(std::int64_t at_ns, std::size_t host) {
+    if (at_ns > last_ns) {
+      before_ns = std::exchange(last_ns, at_ns);
+      before_host = std::exchange(last_host, host);
+    } else if (at_ns > before_ns) {
+      before_ns = at_ns;
+      before_host = host;
+    }
+  }
 };
 
 // Nothing where a rank's time is missing, since it may have come later.
 std::optional<One> time_of(const Meeting& m, const HostClocks& clocks) {
-  std::int64_t last = std::numeric_limits<std::int64_t>::min();
-  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  One one;
   for (std::size_t i = 0; i < m.parts.size(); ++i) {
     const diagnose::HostPart& part = m.parts[i];
     const std::size_t host = m.comm.hosts[i];
     if (part.rooted || part.left == 0 || part.came != m.comm.expected[i]) return std::nullopt;
     if (!clocks.clocks.comparable(m.comm.hosts[0], host)) return std::nullopt;
-    last = std::max(last, clocks.clocks.aligned(host, part.last_start));
-    end = std::min(end, clocks.clocks.aligned(host, part.mean_end()));
+    one.take(clocks.clocks.aligned(host, part.last_start), i);
+    if (part.came > 1) one.take(clocks.clocks.aligned(host, part.before_last), i);
+    one.end_ns = std::min(one.end_ns, clocks.clocks.aligned(host, part.mean_end()));
   }
-  return One{last, end};
+  return one;
 }
 
 struct Sums {
@@ -45,58 +61,142 @@ struct Sums {
   std::vector<double> times{};  // every `stride`-th
   std::size_t stride = 1;
 
-  void add(const One& one) {
+  void add(std::int64_t transfer_ns) {
     constexpr std::size_t kMostTimes = 4096;
-    if (of.collectives++ % stride == 0) times.push_back(static_cast<double>(one.transfer_ns()));
+    if (of.collectives++ % stride == 0) times.push_back(static_cast<double>(transfer_ns));
     if (times.size() < kMostTimes) return;
     for (std::size_t i = 0; i < kMostTimes / 2; ++i) times[i] = times[2 * i];
     times.resize(kMostTimes / 2);
     stride *= 2;
   }
+  void came_last(const read::Process* rank, std::int64_t late_ns) {
+    CameLast& last = of.last[rank];
+    ++last.times;
+    last.sum_ns += late_ns;
+    last.most_ns = std::max(last.most_ns, late_ns);
+  }
 };
 
-Transfer named(const diagnose::MetComm& comm, Bucket bucket, const Meetings& meetings) {
-  Transfer t{.comm = comm.id, .bucket = bucket};
-  std::vector<std::int64_t> ranks;
-  for (const auto& member : comm.members) {
-    if (member.process->header.rank) ranks.push_back(*member.process->header.rank);
-  }
-  t.ranks = text::Ranks(std::move(ranks));
-  for (const std::size_t host : comm.hosts) t.hosts.push_back(meetings.hosts().all()[host].name);
-  const read::Process& one = *comm.members.front().process;
-  for (const read::Row& row : read::rows_of(one)) {
-    const read::Comm* its = read::comm_of(one, row.comm);
-    if (row.bucket != bucket || its == nullptr || std::string_view(its->id) != comm.id) continue;
-    t.calls += row.amounts.calls;
-    t.bytes += row.amounts.bytes;
-  }
-  return t;
-}
+class Finder {
+ public:
+  Finder(const job::Job& job, std::shared_ptr<const Meetings> meetings, const Messages& messages)
+      : job_(job),
+        meetings_(std::move(meetings)),
+        messages_(messages),
+        clocks_(diagnose::host_clocks(*meetings_)) {}
 
-Transfers transfers_of(const std::shared_ptr<const Meetings>& shared) {
-  Transfers found;
-  const Meetings& meetings = *shared;
-  if (!meetings.on_device()) return found;
-  const HostClocks clocks = diagnose::host_clocks(meetings);
-  found.last_came = std::make_unique<LastCame>(shared, clocks);
-  std::map<std::pair<const diagnose::MetComm*, Bucket>, Sums> sums;
-  meetings.each([&](const Meeting& m) {
-    const auto one = time_of(m, clocks);
-    if (!one) return;
-    found.last_came->add(m, one->last_ns);
-    const Bucket bucket = m.parts[0].bucket;
-    const auto [at, fresh] = sums.try_emplace({&m.comm, bucket});
-    if (fresh) at->second.of = named(m.comm, bucket, meetings);
-    at->second.add(*one);
-  });
-  for (auto& [key, sum] : sums) {
-    sum.of.usual_ns = std::llround(median(sum.times));
-    found.all.push_back(std::move(sum.of));
+  Transfers run() {
+    found_.last_came = std::make_unique<LastCame>(meetings_, clocks_);
+    meetings_->each([&](const Meeting& m) { see(m); });
+    for (const Message& m : messages_.all()) see(m);
+    found_.last_came->all_are_added();
+    for (auto& [key, sum] : sums_) {
+      sum.of.usual_ns = std::llround(median(sum.times));
+      found_.all.push_back(std::move(sum.of));
+    }
+    return std::move(found_);
   }
-  // The map's keys are addresses.
-  std::ranges::sort(found.all, {}, [](const Transfer& t) { return std::tuple(t.comm, t.bucket); });
-  return found;
-}
+
+ private:
+  using Key = std::tuple<std::string, Bucket, std::int64_t>;
+
+  // How wrong the distance between times of two hosts may be.
+  double error(std::size_t a, std::size_t b) const {
+    const auto& hosts = meetings_->hosts().all();
+    return clocks_.clocks.at_most(a, b) +
+           static_cast<double>(std::max(hosts[a].slack_ns, hosts[b].slack_ns));
+  }
+
+  void see(const Meeting& m) {
+    const auto one = time_of(m, clocks_);
+    if (!one) return;
+    found_.last_came->add(m, one->last_ns);
+    Sums& sum = sums_of(m.comm.id, m.parts[0].bucket, m.parts[0].size_class);
+    sum.add(one->transfer_ns());
+    const std::int64_t late = one->last_ns - one->before_ns;
+    const double at_most = error(m.comm.hosts[one->last_host], m.comm.hosts[one->before_host]);
+    if (static_cast<double>(late) <= at_most) return;
+    sum.came_last(m.comm.members[m.parts[one->last_host].last].process, late);
+  }
+
+  void see(const Message& m) {
+    const job::Hosts& hosts = meetings_->hosts();
+    const std::size_t from = hosts.of(*m.sender);
+    const std::size_t to = hosts.of(*m.receiver);
+    if (!clocks_.clocks.comparable(from, to)) return;
+    const auto at = [&](const read::Process* rank, std::int64_t ns) {
+      return found_.last_came->on_axis(*rank, ns);
+    };
+    const std::int64_t sent = at(m.sender, m.sent->from_ns);
+    const std::int64_t got = at(m.receiver, m.received->from_ns);
+    const std::int64_t end = at(m.receiver, m.received->to_ns);
+    const auto at_most = static_cast<std::int64_t>(error(from, to));
+    // Nothing arrives before it is sent: these are not the two ends of one message.
+    if (end + at_most < sent) return;
+    // A small one may be on its way before its receiver comes: then its sender did not wait.
+    const bool waited = got <= at(m.sender, m.sent->to_ns);
+    found_.last_came->add(m, sent, waited ? got : sent);
+    const read::Comm& comm = m.sender->comms.at(m.sent->comm);
+    Sums& sum = sums_of(std::string(comm.id), Bucket::P2P, m.sent->size_class);
+    sum.add(std::max<std::int64_t>(end - std::max(sent, got), 0));
+    if (std::abs(sent - got) <= at_most) return;
+    sum.came_last(sent > got ? m.sender : m.receiver, std::abs(sent - got));
+  }
+
+  Sums& sums_of(const std::string& comm, Bucket bucket, std::int64_t size_class) {
+    const auto [at, fresh] = sums_.try_emplace(Key{comm, bucket, size_class});
+    if (fresh) at->second.of = named(comm, bucket, size_class);
+    return at->second;
+  }
+
+  Transfer named(const std::string& id, Bucket bucket, std::int64_t size_class) {
+    Transfer t{.comm = id, .bucket = bucket, .size_class = size_class};
+    const MembersOf& members = members_of(id);
+    t.ranks = members.ranks;
+    t.hosts = members.hosts;
+    for (const read::Row& row : read::rows_of(*members.one)) {
+      const read::Comm* its = read::comm_of(*members.one, row.comm);
+      if (row.bucket != bucket || row.bytes_class != size_class || its == nullptr ||
+          std::string_view(its->id) != id) {
+        continue;
+      }
+      t.calls += row.amounts.calls;
+      t.bytes += row.amounts.bytes;
+    }
+    return t;
+  }
+
+  struct MembersOf {
+    text::Ranks ranks{};
+    std::vector<std::string> hosts{};
+    const read::Process* one = nullptr;
+  };
+  const MembersOf& members_of(const std::string& id) {
+    if (members_.empty()) {
+      for (const diagnose::Communicator& c : diagnose::communicators(job_)) {
+        MembersOf& its = members_[c.id];
+        std::vector<std::int64_t> ranks;
+        std::set<std::size_t> hosts;
+        for (const diagnose::Member& m : c.members) {
+          if (its.one == nullptr) its.one = m.process;
+          if (m.process->header.rank) ranks.push_back(*m.process->header.rank);
+          hosts.insert(meetings_->hosts().of(*m.process));
+        }
+        its.ranks = text::Ranks(std::move(ranks));
+        for (const std::size_t h : hosts) its.hosts.push_back(meetings_->hosts().all()[h].name);
+      }
+    }
+    return members_.at(id);
+  }
+
+  const job::Job& job_;
+  std::shared_ptr<const Meetings> meetings_;
+  const Messages& messages_;
+  HostClocks clocks_;
+  Transfers found_;
+  std::map<Key, Sums> sums_;
+  std::map<std::string, MembersOf> members_;
+};
 
 }  // namespace
 
@@ -104,10 +204,27 @@ LastCame::LastCame(std::shared_ptr<const Meetings> meetings, HostClocks clocks)
     : meetings_(std::move(meetings)), clocks_(std::move(clocks)) {}
 
 void LastCame::add(const Meeting& m, std::int64_t at_ns) {
-  std::vector<std::int64_t>& all = comms_[m.comm.id];
+  Collectives& all = comms_[m.comm.id];
   const std::size_t place = m.seq / meetings_->stride();
-  if (all.size() <= place) all.resize(place + 1);
-  all[place] = at_ns;
+  if (all.came.size() <= place) {
+    all.came.resize(place + 1);
+    all.size_classes.resize(place + 1);
+  }
+  all.came[place] = at_ns;
+  all.size_classes[place] = m.parts[0].size_class;
+}
+
+void LastCame::add(const Message& m, std::int64_t sender_ns, std::int64_t receiver_ns) {
+  messages_[m.sender].push_back(
+      {m.sent->called_ns, true, m.sent->size_class, on_clock(*m.sender, receiver_ns)});
+  messages_[m.receiver].push_back(
+      {m.received->called_ns, false, m.sent->size_class, on_clock(*m.receiver, sender_ns)});
+}
+
+void LastCame::all_are_added() {
+  for (auto& [rank, ends] : messages_) {
+    std::ranges::sort(ends, {}, [](const End& e) { return std::pair(e.called_ns, e.sends); });
+  }
 }
 
 std::int64_t LastCame::on_axis(const read::Process& rank, std::int64_t ts_ns) const {
@@ -115,25 +232,49 @@ std::int64_t LastCame::on_axis(const read::Process& rank, std::int64_t ts_ns) co
   return clocks_.clocks.aligned(hosts.of(rank), hosts.on_axis(rank, ts_ns));
 }
 
-std::optional<std::int64_t> LastCame::at(const read::Process& rank, std::int64_t comm,
-                                         std::uint64_t seq) const {
+// Both clocks run at nearly the same rate, so a step on one is a step on the other.
+std::int64_t LastCame::on_clock(const read::Process& rank, std::int64_t at_ns) const {
+  const std::int64_t first_guess = at_ns - on_axis(rank, 0);
+  return first_guess - (on_axis(rank, first_guess) - at_ns);
+}
+
+std::optional<Came> LastCame::at(const read::Process& rank, std::int64_t comm,
+                                 std::uint64_t seq) const {
   const read::Comm* its = read::comm_of(rank, comm);
   if (its == nullptr || seq % meetings_->stride() != 0) return std::nullopt;
   const auto of_comm = comms_.find(std::string_view(its->id));
   const std::size_t place = seq / meetings_->stride();
-  if (of_comm == comms_.end() || place >= of_comm->second.size()) return std::nullopt;
-  const std::int64_t came = of_comm->second[place];
+  if (of_comm == comms_.end() || place >= of_comm->second.came.size()) return std::nullopt;
+  const std::int64_t came = of_comm->second.came[place];
   if (came == 0) return std::nullopt;
-  // Both clocks run at nearly the same rate, so a step on one is a step on the other.
-  const std::int64_t zero = on_axis(rank, 0);
-  const std::int64_t first_guess = came - zero;
-  return first_guess - (on_axis(rank, first_guess) - came);
+  return Came{on_clock(rank, came), of_comm->second.size_classes[place]};
+}
+
+std::optional<Came> LastCame::at_message(const read::Process& rank, std::int64_t called_ns,
+                                         bool sends) const {
+  const auto of_rank = messages_.find(&rank);
+  if (of_rank == messages_.end()) return std::nullopt;
+  const auto end =
+      std::ranges::lower_bound(of_rank->second, std::pair(called_ns, sends), {},
+                               [](const End& e) { return std::pair(e.called_ns, e.sends); });
+  if (end == of_rank->second.end() || end->called_ns != called_ns || end->sends != sends) {
+    return std::nullopt;
+  }
+  return Came{end->came_ns, end->size_class};
+}
+
+std::optional<Came> LastCame::of(const read::Process& rank, const read::DeviceTime& t) const {
+  if (!t.comm || !t.seq) return std::nullopt;
+  const bool sends = t.name == "ncclSend";
+  if (sends || t.name == "ncclRecv") return at_message(rank, t.ts_ns - t.queued_ns, sends);
+  return at(rank, *t.comm, *t.seq);
 }
 
 void want_transfers(collect::Passes& passes, Transfers& to) {
   passes.want([](const read::Process&, collect::Collectors&) {},
-              [meetings = diagnose::want_meetings(passes), &to](const collect::Lines&) {
-                to = transfers_of(meetings);
+              [meetings = diagnose::want_meetings(passes), messages = want_messages(passes),
+               &passes, &to](const collect::Lines&) {
+                if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
               });
 }
 

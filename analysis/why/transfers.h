@@ -13,42 +13,76 @@
 #include "diagnose/meetings.h"
 #include "interpose/format/buckets.h"
 #include "text/ranks.h"
+#include "why/messages.h"
 
 namespace tprof::why {
 
-// The collectives of one kind on one communicator, of which all ranks' times on the device are
-// known.
+// How often a rank was the last to come, by more than the clocks may be wrong, and how long after
+// the last but one.
+struct CameLast {
+  std::uint64_t times = 0;
+  std::int64_t sum_ns = 0;
+  std::int64_t most_ns = 0;
+};
+
+// The collectives of one kind and size on one communicator, of which all ranks' times on the device
+// are known; or its messages, of which both ends' are.
 struct Transfer {
   std::string comm{};  // id
   Bucket bucket = Bucket::ALLGATHER;
+  std::int64_t size_class = 0;  // floor(log2(bytes))
   text::Ranks ranks{};
   std::vector<std::string> hosts{};
-  std::uint64_t collectives = 0;
-  std::uint64_t calls = 0;    // of one rank, as its ledger has them
-  std::uint64_t bytes = 0;    // likewise
-  std::int64_t usual_ns = 0;  // the median transfer
+  std::uint64_t collectives = 0;  // or messages
+  std::uint64_t calls = 0;        // of one rank, as its ledger has them
+  std::uint64_t bytes = 0;        // likewise
+  std::int64_t usual_ns = 0;      // the median transfer
+  std::map<const read::Process*, CameLast> last{};
 };
 
-// When the last rank came to collectives, so that the others no longer waited for it.
+// When the last rank came to a collective, or the other one to a message.
+struct Came {
+  std::int64_t at_ns = 0;  // on the clock of the rank that asks, relative to its base
+  std::int64_t size_class = 0;
+};
+
+// When the last rank came to collectives and messages, so that the others no longer waited for it.
 class LastCame {
  public:
   LastCame(std::shared_ptr<const diagnose::Meetings> meetings, diagnose::HostClocks clocks);
 
   // Takes the moment on the axis of the communicator's first host.
   void add(const diagnose::Meeting& m, std::int64_t at_ns);
+  // Takes the moments at which the other end came, on that axis.
+  void add(const Message& m, std::int64_t sender_ns, std::int64_t receiver_ns);
+  void all_are_added();
 
-  // On the clock of the rank that asks, relative to its base. Nullopt: not known.
-  std::optional<std::int64_t> at(const read::Process& rank, std::int64_t comm,
-                                 std::uint64_t seq) const;
+  // Nullopt: not known.
+  std::optional<Came> at(const read::Process& rank, std::int64_t comm, std::uint64_t seq) const;
+  std::optional<Came> at_message(const read::Process& rank, std::int64_t called_ns,
+                                 bool sends) const;
+  std::optional<Came> of(const read::Process& rank, const read::DeviceTime& t) const;
+
+  std::int64_t on_axis(const read::Process& rank, std::int64_t ts_ns) const;
 
  private:
-  std::int64_t on_axis(const read::Process& rank, std::int64_t ts_ns) const;
+  struct Collectives {
+    // By number, on the axis of the first host of those that can be compared. 0: not known.
+    std::vector<std::int64_t> came{};
+    std::vector<std::uint8_t> size_classes{};
+  };
+  struct End {
+    std::int64_t called_ns;
+    bool sends;
+    std::uint8_t size_class;
+    std::int64_t came_ns;  // the other one, on the clock of this
+  };
+  std::int64_t on_clock(const read::Process& rank, std::int64_t at_ns) const;
 
   std::shared_ptr<const diagnose::Meetings> meetings_;
   diagnose::HostClocks clocks_;
-  // By communicator; by number, on the axis of the first host of those that can be compared. 0: not
-  // known.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> comms_;
+  std::map<std::string, Collectives, std::less<>> comms_;
+  std::map<const read::Process*, std::vector<End>> messages_;
 };
 
 struct Transfers {

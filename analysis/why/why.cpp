@@ -1,5 +1,6 @@
 #include "why/why.h"
 
+#include "stats/roles.h"
 #include "why/causes.h"
 
 namespace tprof::why {
@@ -9,10 +10,13 @@ void find_causes(const job::Job& job, Why& why) {
   const std::vector<std::size_t> steps = why.times->counted();
   if (steps.empty()) return;
   why.mean = mean_of(*why.times);
+  const auto roles = stats::sure_roles(job);
   const Evidence e{.job = job,
                    .times = *why.times,
                    .steps = steps,
                    .transfers = why.transfers,
+                   .waits = why.waits,
+                   .roles = roles,
                    .step_ns = why.mean.length};
   constexpr Cause kAll[] = {
 #define X(name) name,
@@ -34,11 +38,26 @@ diagnose::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
           .ns_per_step = std::llround(ns)};
 }
 
+double exposed_ns(const Evidence& e, const text::Ranks& ranks, Bucket bucket) {
+  double exposed = 0;
+  double n = 0;
+  for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
+    const auto& rank = e.times.ranks[r]->header.rank;
+    const RankFacts& facts = e.times.facts[r];
+    if (!rank || !ranks.contains(*rank) || facts.steps == 0) continue;
+    exposed += static_cast<double>(facts.exposed[static_cast<std::size_t>(bucket)].ns) /
+               static_cast<double>(facts.steps);
+    ++n;
+  }
+  return n == 0 ? 0 : exposed / n;
+}
+
 void want(collect::Passes& passes, const steps::Found& found, Why& to) {
   want_transfers(passes, to.transfers);
   const auto nothing = [](const read::Process&, collect::Collectors&) {};
   passes.want(nothing, [&, nothing](const collect::Lines&) {
     want_times(passes, found, to.transfers.last_came.get(), to.times);
+    want_wait_table(passes, found, to.transfers, to.peak, to.waits);
     passes.want(nothing, [&](const collect::Lines&) { find_causes(passes.job(), to); });
   });
 }

@@ -9,12 +9,15 @@
 #include "steps/found.h"
 #include "why/times.h"
 #include "why/transfers.h"
+#include "why/wait_table.h"
 
 namespace tprof::why {
 
 struct Why {
   std::optional<Times> times{};
   Transfers transfers{};
+  WaitTable waits{};
+  Peak peak{};  // what the user says of it
   Cell mean{};  // of the steps that count, over all ranks; if there are any
   diagnose::Findings findings{};
 

@@ -7,6 +7,7 @@ its monotonic clock. A rank's `ts` count on its host's clock.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import json
 import pathlib
@@ -50,6 +51,11 @@ class Settings:
     marks: bool = True  # steps are NVTX ranges; False: nobody marked them
 
 
+def id_of(run_id: str, comm: str) -> str:
+    """Returns the id of a communicator in the files."""
+    return f"{mix64(fnv1a(run_id + comm)):016x}"
+
+
 class _File:
     def __init__(self, case: Case, rank: int, clocks: Clocks, settings: Settings, run_id: str):
         self.case, self.rank, self.settings, self.run_id = case, rank, settings, run_id
@@ -70,7 +76,7 @@ class _File:
         return f'{{"name":"{name}","ph":"M","pid":{self.rank},"tid":0,"args":{json_of(args)}}}'
 
     def id_of(self, comm: str) -> str:
-        return f"{mix64(fnv1a(self.run_id + comm)):016x}"
+        return id_of(self.run_id, comm)
 
     def header(self) -> str:
         base = BASE_NS + self.clocks.of(self.host, self.begin)
@@ -301,6 +307,35 @@ class _File:
         return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
+def exchanges(case: Case) -> list[dict]:
+    """Returns for each communicator, bucket and class of sizes how long each rank waited for others and
+    how long it transferred then, by step, and how often each rank came last, by how much."""
+    rows: dict[tuple, dict] = {}
+    seen: set[int] = set()
+    for rank, trace in case.traces.items():
+        marks = [mark.begin for mark in trace.steps]
+        for call in trace.calls:
+            op = call.op
+            if not isinstance(op, Collective) or call.device_end is None:
+                continue
+            size = bytes_of(op, len(case.layout.comms[op.comm]))
+            key = (op.comm, BUCKETS[op.function], size.bit_length() - 1)
+            row = rows.setdefault(key, {"ranks": {}, "steps": {}, "last": {}})
+            *_, before, last = sorted(call.arrivals.values())
+            step = bisect.bisect(marks, call.host_begin) - 1
+            for part, of in (("ranks", rank), ("steps", trace.steps[step].number)):
+                sums = row[part].setdefault(of, [0, 0, 0])
+                for i, more in enumerate((1, last - call.device_begin, call.device_end - last)):
+                    sums[i] += more
+            if id(call.arrivals) not in seen:
+                seen.add(id(call.arrivals))
+                late = row["last"].setdefault(max(call.arrivals, key=call.arrivals.get), [0, 0])
+                late[0] += 1
+                late[1] += last - before
+    names = ("comm", "bucket", "bytes_class")
+    return [dict(zip(names, key)) | row for key, row in rows.items()]
+
+
 def write(case: Case, folder: pathlib.Path, seed: int = 0, settings: Settings = Settings()) -> None:
     """Writes rank-NNNNN.json of each rank that has a file, and the truth as FOLDER.truth.json."""
     folder.mkdir(parents=True)
@@ -313,6 +348,7 @@ def write(case: Case, folder: pathlib.Path, seed: int = 0, settings: Settings = 
             (folder / f"rank-{rank:05}.json").write_text(file.text())
     truth = dataclasses.asdict(case.truth)
     truth["clocks"] = dataclasses.asdict(clocks)
+    truth["exchanges"] = exchanges(case)
     truth["steps_ns"] = {
         rank: [b.begin - a.begin for a, b in zip(t.steps, t.steps[1:])]
         for rank, t in case.traces.items()

@@ -135,6 +135,7 @@ class Call:
     device_begin: int | None = None
     device_end: int | None = None
     exposed_ns: int | None = None
+    arrivals: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: when it came
 
 
 @dataclasses.dataclass
@@ -278,6 +279,7 @@ class _Rank:
                 meeting = self.job.meeting(op, self.rank, what.seq)
                 if self.rank not in meeting.arrivals:
                     what.device_begin = max(begin, self.free[channel])
+                    what.arrivals = meeting.arrivals
                     meeting.arrive(self.rank, what.device_begin, self.job.what(op))
                     moved = True
                 if meeting.end is None:

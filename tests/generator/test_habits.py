@@ -4,22 +4,7 @@ import pytest
 from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, judge, wrong_with
 from generator.habits import Loop, gain, run, seconds
 
-# What the report says of these is not true yet.
-TO_MEND = {
-    "lengths, pipeline",
-    "pauses, often",
-    "gpu beside a stage with the head",
-    "gpu and loader of one rank",
-    "loader, and a checkpoint of rank 0",
-    "host-bound, gpu x3",
-    "nic of one of two communicators",
-    "jump in 18 steps",
-    "logs of rank 0 in a pipeline",
-    "loader of one of 2 ranks, lengths 30 %",
-}
-
-
-@pytest.mark.parametrize("name", [name for name in JOBS if name not in TO_MEND])
+@pytest.mark.parametrize("name", JOBS)
 def test_the_report_says_what_is_so(name, tmp_path):
     assert wrong_with(name, tmp_path / "job") == []
 

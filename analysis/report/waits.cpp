@@ -1,0 +1,134 @@
+// How long calls waited for other ranks and how long they transferred.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "diagnose/names.h"
+#include "report/views.h"
+#include "text/text.h"
+
+namespace tprof::report {
+namespace {
+
+using why::Spent;
+using why::WaitRow;
+using why::WaitTable;
+
+constexpr std::size_t kWaitsShown = 40;
+
+Json spent_of(const Spent& s) {
+  return {{"calls", s.calls}, {"wait_ns", s.wait_ns}, {"transfer_ns", s.transfer_ns}};
+}
+
+Json ranks_of(const WaitRow& r) {
+  Json all = Json::array();
+  for (const why::WaitOfRank& w : r.of_ranks) {
+    Json one = {{"rank", w.rank->header.rank ? Json(*w.rank->header.rank) : Json()}};
+    one.update(spent_of(w.spent));
+    one.update(
+        {{"last", w.last.times}, {"late_ns", w.last.sum_ns}, {"late_ns_max", w.last.most_ns}});
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Json steps_of(const WaitRow& r) {
+  Json all = Json::array();
+  for (const auto& [step, spent] : r.of_steps) {
+    Json one = {{"step", step}};
+    one.update(spent_of(spent));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+// Per rank and step; nothing where no step is known.
+Value of_a_step(const WaitRow& r, std::int64_t Spent::*part) {
+  if (r.rank_steps == 0 || r.in_steps.calls == 0) return {};
+  return r.in_steps.*part / static_cast<std::int64_t>(r.rank_steps);
+}
+
+Value known(const WaitRow& r, std::int64_t Spent::*part) {
+  return r.spent.calls == 0 ? Value() : Value(r.spent.*part);
+}
+
+// "3: 12 of 30, 1.2 ms": how often a rank was the last to come, and by how much.
+Value last_text(const WaitRow& r) {
+  const why::WaitOfRank* last = r.most_often_last();
+  if (last == nullptr) return {};
+  const auto mean = last->last.sum_ns / static_cast<std::int64_t>(last->last.times);
+  return fmt::format("{}: {} of {}, by {}", diagnose::name_of_rank(*last->rank),
+                     text::thousands(last->last.times), text::thousands(r.meetings),
+                     diagnose::duration(mean));
+}
+
+std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& roles) {
+  const auto role = [roles](const WaitRow& r) {
+    const auto of = roles.find(r.comm);
+    return of == roles.end() ? std::string() : of->second;
+  };
+  return {{"bucket", "bucket", Unit::text,
+           [](const WaitRow& r) { return std::string(bucket_name(r.bucket)); }},
+          {"size", nullptr, Unit::text,
+           [](const WaitRow& r) { return diagnose::size_class(r.size_class); }},
+          {nullptr, "bytes_class", Unit::number, &WaitRow::size_class},
+          {"role", "role", Unit::name, [role](const WaitRow& r) { return or_unknown(role(r)); },
+           Show::if_any},
+          {"ranks", nullptr, Unit::text, [](const WaitRow& r) { return r.ranks.str(); }},
+          {nullptr, "communicator", Unit::text, &WaitRow::comm},
+          {nullptr, "nranks", Unit::number, &WaitRow::nranks},
+          {"calls", "calls", Unit::count, &WaitRow::calls},
+          {nullptr, "bytes", Unit::bytes, &WaitRow::bytes},
+          {"known", "known", Unit::count, [](const WaitRow& r) { return r.spent.calls; }},
+          {"wait", "wait_ns", Unit::ns, [](const WaitRow& r) { return known(r, &Spent::wait_ns); }},
+          {"transfer", "transfer_ns", Unit::ns,
+           [](const WaitRow& r) { return known(r, &Spent::transfer_ns); }},
+          {"wait/step", "wait_ns_per_step", Unit::ns,
+           [](const WaitRow& r) { return of_a_step(r, &Spent::wait_ns); }, Show::if_any},
+          {"transfer/step", "transfer_ns_per_step", Unit::ns,
+           [](const WaitRow& r) { return of_a_step(r, &Spent::transfer_ns); }, Show::if_any},
+          {"busbw GB/s", "busbw_GBps", Unit::rate,
+           [](const WaitRow& r) { return or_unknown(r.busbw_GBps); }},
+          {"of peak", nullptr, Unit::right_text,
+           [](const WaitRow& r) {
+             return r.peak_share ? Value(fmt::format("{:.0f}%", 100 * *r.peak_share)) : Value();
+           },
+           Show::if_any},
+          {nullptr, "peak_share", Unit::number,
+           [](const WaitRow& r) { return or_unknown(r.peak_share); }},
+          {"came last most often", nullptr, Unit::text, last_text},
+          {nullptr, "meetings", Unit::count, &WaitRow::meetings},
+          {nullptr, "usual_transfer_ns", Unit::ns,
+           [](const WaitRow& r) { return r.meetings == 0 ? Value() : Value(r.usual_transfer_ns); }},
+          {nullptr, "ranks", Unit::text, [](const WaitRow& r) { return ranks_of(r); }},
+          {nullptr, "steps", Unit::text, [](const WaitRow& r) { return steps_of(r); }}};
+}
+
+}  // namespace
+
+Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>& comms, For who) {
+  Section s = {.title = "Waiting for other ranks, and transfer",
+               .at = "/rows",
+               .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
+               .most = kWaitsShown};
+  if (!waits.known && who == For::people) {
+    s.lead =
+        "  Not known: no collective was timed on the devices of several ranks "
+        "(TPROF_TIMING=events).\n";
+    return s;
+  }
+  std::map<std::string, std::string> roles;
+  for (const stats::CommSummary& c : comms) {
+    if (!c.role.empty()) roles[c.id] = c.role + (c.role_guessed ? "?" : "");
+  }
+  s.table = sheet(columns(roles), waits.rows, who);
+  s.notes =
+      "  Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
+      "end. Times are sums over the ranks; /step: of one rank in one step. busbw is that of the "
+      "median transfer. Known: the calls of which both are known; those of a group that have one "
+      "time together are not.\n";
+  return s;
+}
+
+}  // namespace tprof::report

@@ -1,0 +1,74 @@
+// Transfers that reach less than half of the bandwidth that the user expects of the links.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "diagnose/who.h"
+#include "why/causes.h"
+
+namespace tprof::why {
+namespace {
+
+using diagnose::Findings;
+using diagnose::Kind;
+using diagnose::Ns;
+using diagnose::Percent;
+
+// The communicators of one bucket that are slow, within hosts or between them.
+struct BelowPeak {
+  std::map<std::string, double> longer{};  // ns of a step, by communicator
+  text::Ranks ranks{};
+  const WaitRow* worst = nullptr;
+};
+
+bool told(const Findings& found, const std::string& comm) {
+  return std::ranges::any_of(found, [&](const diagnose::Finding& f) {
+    return f.kind == Kind::slow_link && f.communicator == comm;
+  });
+}
+
+}  // namespace
+
+void below_peak(const Evidence& e, Findings& found) {
+  std::map<std::pair<Bucket, bool>, BelowPeak> all;
+  for (const WaitRow& row : e.waits.rows) {
+    if (!row.peak_share || *row.peak_share >= kLeastOfPeak || row.meetings < 4) continue;
+    if (row.size_class < kLeastClassOfPeak || row.rank_steps == 0 || told(found, row.comm))
+      continue;
+    BelowPeak& slow = all[{row.bucket, row.spans_hosts}];
+    const double calls =
+        static_cast<double>(row.in_steps.calls) / static_cast<double>(row.rank_steps);
+    slow.longer[row.comm] +=
+        calls * static_cast<double>(row.usual_transfer_ns) * (1 - *row.peak_share);
+    slow.ranks.add(row.ranks);
+    if (slow.worst == nullptr || *row.peak_share < *slow.worst->peak_share) slow.worst = &row;
+  }
+  for (const auto& [kind, slow] : all) {
+    double longest = 0;
+    for (const auto& [comm, ns] : slow.longer) longest = std::max(longest, ns);
+    const double ns = std::min(longest, exposed_ns(e, slow.ranks, kind.first));
+    if (ns < kLeastShare * e.step_ns) continue;
+    const WaitRow& worst = *slow.worst;
+    const diagnose::Processes who = diagnose::select(e.job.processes, [&](const read::Process& p) {
+      return p.header.rank && slow.ranks.contains(*p.header.rank);
+    });
+    const auto role = e.roles.find(worst.comm);
+    diagnose::Finding& f =
+        add(found, Kind::below_peak, who,
+            {{"share", Percent{100 * ns / e.step_ns}},
+             {"saves", Ns{std::llround(ns)}},
+             {"bucket", std::string(bucket_name(worst.bucket))},
+             {"size", diagnose::SizeClass{worst.size_class}},
+             {"role", role == e.roles.end() ? std::optional<std::string>() : role->second},
+             {"on", worst.ranks},
+             {"reaches", fmt::format("{:.1f}", *worst.busbw_GBps)},
+             {"of_peak", Percent{100 * *worst.peak_share}},
+             {"between", worst.spans_hosts}});
+    f.communicator = worst.comm;
+    f.cost = cost_of(e, ns, ns / 2);
+  }
+}
+
+}  // namespace tprof::why

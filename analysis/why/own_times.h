@@ -1,0 +1,47 @@
+// The time of each rank of its own in each step that counts, and what of it goes where. Parts of it
+// can be put right, to see what the others would gain.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "why/cause.h"
+
+namespace tprof::why {
+
+// Where a rank's own time goes: in kernels, before the first of them, and in idle time behind it.
+enum class Part : std::uint8_t { compute, lead, rest };
+inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
+
+// A figure of each rank and step.
+class Grid {
+ public:
+  Grid(std::size_t ranks, std::size_t steps) : steps_(steps), all_(ranks * steps) {}
+
+  std::size_t ranks() const { return steps_ == 0 ? 0 : all_.size() / steps_; }
+  std::size_t steps() const { return steps_; }
+  float& at(std::size_t rank, std::size_t step) { return all_[rank * steps_ + step]; }
+  float at(std::size_t rank, std::size_t step) const { return all_[rank * steps_ + step]; }
+  std::vector<double> of_rank(std::size_t rank) const;
+  std::vector<double> of_step(std::size_t step) const;
+  double longest(std::size_t step) const;
+
+ private:
+  std::size_t steps_;
+  std::vector<float> all_;
+};
+
+// Its steps are those of `Evidence::steps`, by place.
+Grid own_times(const Evidence& e);
+Grid part_of_own(const Evidence& e, Part part);
+
+// By how much each is beyond what `share` of the ranks have at least.
+Grid beyond(const Grid& of, double share);
+
+// Takes from these ranks what they have of a part beyond the usual one of the others, in these
+// steps. `host_stays`: their hosts become no faster by it.
+void mend(const Evidence& e, const Grid& part, std::span<const std::size_t> ranks,
+          std::span<const std::size_t> steps, bool host_stays, Grid& own);
+
+}  // namespace tprof::why

@@ -1,0 +1,170 @@
+#include "why/wait_table.h"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "diagnose/agreement.h"
+#include "stats/totals.h"
+
+namespace tprof::why {
+namespace {
+
+constexpr std::size_t kMostSteps = 4096;  // with figures of their own
+constexpr std::size_t kMostKinds = 4096;  // of one rank
+
+using Key = std::tuple<std::string, Bucket, std::int64_t>;
+using Rows = std::map<Key, WaitRow>;
+
+// What is added up for all ranks together.
+struct Shared {
+  Rows rows{};
+  std::uint64_t stride = 1;
+};
+
+// Splits the calls of one rank.
+class SpentLines : public collect::Collector {
+ public:
+  SpentLines(const read::Process& rank, const steps::Found& found, const LastCame& last_came,
+             Shared& to)
+      : Collector(rank), last_came_(last_came), to_(to) {
+    const auto steps = found.ranks.find(&rank);
+    if (steps != found.ranks.end()) steps_ = &steps->second;
+    for (const read::Row& row : read::rows_of(rank)) {
+      if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
+    }
+  }
+
+  bool wants_times() const override { return true; }
+  void device_time(const read::DeviceTime& t) override {
+    if (t.launch || !t.comm) return;
+    const auto bucket = buckets_.find(t.name);
+    if (bucket == buckets_.end()) return;
+    const auto came = last_came_.of(rank_, t);
+    if (!came || kinds_.size() >= kMostKinds) return;
+    const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
+    const Spent spent{1, wait, t.dur_ns - wait};
+    Kind& kind = kinds_[{*t.comm, bucket->second, came->size_class}];
+    kind.all += spent;
+    const steps::Interval* step =
+        steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
+    if (step == nullptr) return;
+    kind.in_steps += spent;
+    if (static_cast<std::uint64_t>(step - steps_->data()) % to_.stride == 0) {
+      kind.steps[step->step] += spent;
+    }
+  }
+
+  void hand_over() override {
+    for (const auto& [key, kind] : kinds_) {
+      const auto& [number, bucket, size_class] = key;
+      const read::Comm* comm = read::comm_of(rank_, number);
+      if (comm == nullptr) continue;
+      const auto row = to_.rows.find({std::string(comm->id), bucket, size_class});
+      if (row == to_.rows.end()) continue;
+      row->second.spent += kind.all;
+      row->second.in_steps += kind.in_steps;
+      for (const auto& [step, spent] : kind.steps) row->second.of_steps[step] += spent;
+      const auto mine = std::ranges::find(row->second.of_ranks, &rank_, &WaitOfRank::rank);
+      if (mine != row->second.of_ranks.end()) mine->spent += kind.all;
+    }
+    kinds_.clear();
+  }
+
+ private:
+  struct Kind {
+    Spent all{};
+    Spent in_steps{};
+    std::map<std::int64_t, Spent> steps{};
+  };
+
+  const LastCame& last_came_;
+  Shared& to_;
+  const std::vector<steps::Interval>* steps_ = nullptr;
+  std::map<std::string, Bucket, std::less<>> buckets_{};
+  std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
+};
+
+// A row for each kind of call that the ledgers have, with nothing but what they tell.
+Rows rows_by_ledgers(const job::Job& job, const steps::Found& found) {
+  Rows rows;
+  for (const diagnose::Communicator& c : diagnose::communicators(job)) {
+    if (c.members.size() < 2) continue;
+    std::vector<std::int64_t> ranks;
+    for (const diagnose::Member& m : c.members) {
+      if (m.process->header.rank) ranks.push_back(*m.process->header.rank);
+    }
+    const text::Ranks names(std::move(ranks));
+    for (const diagnose::Member& m : c.members) {
+      for (const read::Row& row : read::rows_of(*m.process)) {
+        if (is_copy(row.bucket) || row.comm != m.comm->comm || row.amounts.bytes == 0) continue;
+        WaitRow& to = rows[{c.id, row.bucket, row.bytes_class}];
+        to.comm = c.id;
+        to.nranks = c.nranks;
+        to.bucket = row.bucket;
+        to.size_class = row.bytes_class;
+        to.ranks = names;
+        to.calls = read::saturated_sum(to.calls, row.amounts.calls);
+        to.bytes = read::saturated_sum(to.bytes, row.amounts.bytes);
+        if (!to.of_ranks.empty() && to.of_ranks.back().rank == m.process) continue;
+        to.of_ranks.push_back({.rank = m.process});
+        const auto steps = found.ranks.find(m.process);
+        if (steps != found.ranks.end()) to.rank_steps += steps->second.size();
+      }
+    }
+  }
+  return rows;
+}
+
+void add_meetings(const Transfers& transfers, const Peak& peak, Rows& rows) {
+  for (const Transfer& t : transfers.all) {
+    const auto at = rows.find({t.comm, t.bucket, t.size_class});
+    if (at == rows.end()) continue;
+    WaitRow& row = at->second;
+    row.meetings = t.collectives;
+    row.spans_hosts = t.hosts.size() > 1;
+    row.usual_transfer_ns = t.usual_ns;
+    for (WaitOfRank& rank : row.of_ranks) {
+      if (const auto last = t.last.find(rank.rank); last != t.last.end()) rank.last = last->second;
+    }
+    if (row.calls == 0 || t.usual_ns <= 0) continue;
+    const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
+    row.busbw_GBps =
+        bytes * stats::bus_factor(row.bucket, row.nranks) / static_cast<double>(t.usual_ns);
+    // Which links a message takes is its ends' alone.
+    const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts);
+    if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
+  }
+}
+
+}  // namespace
+
+const WaitOfRank* WaitRow::most_often_last() const {
+  const auto most = std::ranges::max_element(
+      of_ranks, {}, [](const WaitOfRank& r) { return std::pair(r.last.times, r.last.sum_ns); });
+  return most == of_ranks.end() || most->last.times == 0 ? nullptr : &*most;
+}
+
+void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
+                     const Peak& peak, WaitTable& to) {
+  if (transfers.last_came == nullptr) return;
+  to.known = true;
+  const auto shared = std::make_shared<Shared>();
+  shared->rows = rows_by_ledgers(passes.job(), found);
+  shared->stride = found.steps.size() / kMostSteps + 1;
+  passes.want(
+      [&found, &transfers, shared](const read::Process& rank, collect::Collectors& all) {
+        collect::want<SpentLines>(rank, all, found, *transfers.last_came, *shared);
+      },
+      [&transfers, shared, peak, &to](const collect::Lines&) {
+        add_meetings(transfers, peak, shared->rows);
+        to.step_stride = shared->stride;
+        for (auto& [key, row] : shared->rows) to.rows.push_back(std::move(row));
+        std::ranges::stable_sort(to.rows, std::ranges::greater(), [](const WaitRow& r) {
+          return r.spent.wait_ns + r.spent.transfer_ns;
+        });
+      });
+}
+
+}  // namespace tprof::why

@@ -1,0 +1,73 @@
+// How long calls of NCCL waited for other ranks and how long they transferred, by operation, size
+// and communicator.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/passes.h"
+#include "steps/found.h"
+#include "text/ranks.h"
+#include "why/peak.h"
+#include "why/transfers.h"
+
+namespace tprof::why {
+
+// Of calls of which it is known when the last rank came to them.
+struct Spent {
+  std::uint64_t calls = 0;
+  std::int64_t wait_ns = 0;
+  std::int64_t transfer_ns = 0;
+
+  void operator+=(const Spent& more) {
+    calls += more.calls;
+    wait_ns += more.wait_ns;
+    transfer_ns += more.transfer_ns;
+  }
+};
+
+struct WaitOfRank {
+  const read::Process* rank = nullptr;
+  Spent spent{};
+  CameLast last{};
+};
+
+struct WaitRow {
+  std::string comm{};  // id
+  std::int64_t nranks = 0;
+  Bucket bucket = Bucket::ALLGATHER;
+  std::int64_t size_class = 0;
+  text::Ranks ranks{};
+  bool spans_hosts = false;
+  // Of all ranks, as their ledgers have them: also what was not timed.
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  Spent spent{};
+  Spent in_steps{};              // of these, what was called in a step
+  std::uint64_t rank_steps = 0;  // the steps of its ranks together
+  std::uint64_t meetings = 0;    // collectives or messages of which all ranks' times are known
+  std::int64_t usual_transfer_ns = 0;        // their median
+  std::optional<double> busbw_GBps{};        // of that, without the wait; nullopt: nothing is known
+  std::optional<double> peak_share{};        // of the bandwidth that the user expects
+  std::vector<WaitOfRank> of_ranks{};        // by rank
+  std::map<std::int64_t, Spent> of_steps{};  // by the step's number, over its ranks
+
+  // The rank that was last most often; null: no rank, as far as clocks tell.
+  const WaitOfRank* most_often_last() const;
+};
+
+struct WaitTable {
+  std::vector<WaitRow> rows{};    // those that took most time first
+  std::uint64_t step_stride = 1;  // one of so many steps has its own figures
+  bool known = false;             // false: nothing was timed on the device
+};
+
+// What it takes of the next two passes: the first one fills `found` and `transfers`, and all have
+// to stay. Call it in the first one's turn, behind what fills them.
+void want_wait_table(collect::Passes& passes, const steps::Found& found,
+                     const Transfers& transfers, const Peak& peak, WaitTable& to);
+
+}  // namespace tprof::why

@@ -1,0 +1,106 @@
+"""How long calls waited for other ranks, how long they transferred and who came last is what the
+simulation knows, though each host has its own clock."""
+
+import json
+
+import pytest
+from generator import causes, rank_files
+from lib.tool import tprof
+
+RANKS = 16
+CLOCKS_NS = 20_000  # by which the hosts' clocks may be wrong, for a call
+
+
+def told_and_true(folder, layout, cause, seed, ranks=RANKS):
+    """Returns the rows of summary --by wait and of the truth, by communicator, bucket and size."""
+    made = causes.case(layout, ranks, cause, seed, 4)
+    rank_files.write(made, folder, seed)
+    truth = json.loads(folder.with_name(folder.name + ".truth.json").read_text())["exchanges"]
+    told = json.loads(tprof("summary", "--by", "wait", "--json", folder).stdout)["waits"]
+    assert told["known"] and told["step_stride"] == 1
+    run_id = f"synthetic-{made.layout.name}-{seed}"
+    ids = {name: rank_files.id_of(run_id, name) for name in made.layout.comms}
+    return (
+        {(r["communicator"], r["bucket"], r["bytes_class"]): r for r in told["rows"]},
+        {(ids[r["comm"]], r["bucket"], r["bytes_class"]): r for r in truth},
+        made,
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "cause", "ranks"),
+    [
+        ("fsdp_tp", "slow_gpu", 16), ("hsdp", None, 16), ("moe", "slow_loader", 16),
+        ("pipeline", "slow_gpu", 8), ("pipeline", None, 8),
+    ],
+)  # fmt: skip
+def test_waits_and_transfers_are_those_of_the_simulation(layout, cause, ranks, tmp_path):
+    told, true, _ = told_and_true(tmp_path / "job", layout, cause, 3, ranks)
+    assert told.keys() == true.keys()
+    assert any(bucket == "P2P" for _, bucket, _ in told) == (layout == "pipeline")
+    for key, row in true.items():
+        mine = told[key]
+        assert mine["calls"] == mine["known"] == sum(calls for calls, _, _ in row["ranks"].values())
+        for part, of in (("ranks", "rank"), ("steps", "step")):
+            assert [str(r[of]) for r in mine[part]] == sorted(row[part], key=int)
+            for r in mine[part]:
+                calls, wait, transfer = row[part][str(r[of])]
+                assert r["calls"] == calls
+                assert r["wait_ns"] == pytest.approx(wait, abs=calls * CLOCKS_NS), (key, of, r)
+                assert r["transfer_ns"] == pytest.approx(transfer, abs=calls * CLOCKS_NS), (key, of, r)
+        assert mine["wait_ns"] == sum(r["wait_ns"] for r in mine["ranks"])
+        assert mine["transfer_ns"] == sum(r["transfer_ns"] for r in mine["ranks"])
+
+
+def test_who_came_last_is_told_as_far_as_clocks_can_tell(tmp_path):
+    told, true, made = told_and_true(tmp_path / "job", "fsdp_tp", "slow_gpu", 3)
+    [slow] = made.truth.ranks
+    seen = 0
+    for key, row in true.items():
+        mine = {str(r["rank"]): r for r in told[key]["ranks"]}
+        assert sum(r["last"] for r in mine.values()) <= told[key]["meetings"]
+        times, late = row["last"].get(str(slow), (0, 0))
+        if late < times * 10 * CLOCKS_NS or str(slow) not in mine:
+            continue
+        seen += 1
+        assert mine[str(slow)]["last"] == pytest.approx(times, abs=1 + times / 10)
+        assert mine[str(slow)]["late_ns"] == pytest.approx(late, rel=0.05)
+        assert mine[str(slow)]["late_ns_max"] <= mine[str(slow)]["late_ns"]
+    assert seen >= 2
+
+
+def test_the_later_side_of_a_message_is_told(tmp_path):
+    told, true, _ = told_and_true(tmp_path / "job", "pipeline", "slow_gpu", 3, 8)
+    for key, row in true.items():
+        if key[1] != "P2P":
+            continue
+        for r in told[key]["ranks"]:
+            times, late = row["last"].get(str(r["rank"]), (0, 0))
+            assert r["last"] == pytest.approx(times, abs=1 + times / 5)
+            assert r["late_ns"] == pytest.approx(late, abs=times * CLOCKS_NS + late / 20)
+
+
+def test_messages_between_hosts_whose_clocks_nothing_compares_are_not_known(tmp_path):
+    """Two hosts of two stages each, and no collective that spans them: of the messages between three
+    pairs of stages, those of the middle pair."""
+    told, true, _ = told_and_true(tmp_path / "job", "pipeline", None, 3)
+    messages = [(told[key], row) for key, row in true.items() if key[1] == "P2P"]
+    assert messages
+    for mine, row in messages:
+        calls = sum(n for n, _, _ in row["ranks"].values())
+        assert (mine["calls"], mine["known"], mine["meetings"]) == (calls, calls * 2 // 3, calls // 3)
+
+
+def test_bandwidth_is_that_of_the_transfer_without_the_wait(tmp_path):
+    """The machine's links have one speed: the busbw of large calls is that, whoever came late."""
+    told, _, made = told_and_true(tmp_path / "job", "fsdp_tp", "slow_gpu", 3)
+    hosts = {name: {made.machine.host_of(r) for r in members} for name, members in made.layout.comms.items()}
+    large = [r for r in told.values() if r["bytes_class"] >= 22]
+    assert large
+    for row in large:
+        [name] = [n for n in hosts if rank_files.id_of(f"synthetic-{made.layout.name}-3", n) == row["communicator"]]
+        link = made.machine.between if len(hosts[name]) > 1 else made.machine.within
+        latency = made.machine.latency_ns
+        ns = row["usual_transfer_ns"] - latency
+        assert row["busbw_GBps"] * row["usual_transfer_ns"] / ns == pytest.approx(link, rel=0.1)
+        assert row["busbw_GBps"] <= 1.05 * link
