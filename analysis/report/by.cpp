@@ -26,23 +26,23 @@ Sections operations_and_durations(const Summary& s, For) {
 
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "the default", nullptr, nullptr, true,
+    {By::size, "size", "the default", nullptr, nullptr, Follows::calls,
      [](const Summary& s, For) { return operations(s, "Operations by size", Beside::size); }},
-    {By::op, "op", "", nullptr, [](Options& o) { o.op_times = true; }, true, operations_and_durations},
-    {By::comm, "comm", "", nullptr, nullptr, true,
+    {By::op, "op", "", nullptr, [](Options& o) { o.op_times = true; }, Follows::calls, operations_and_durations},
+    {By::comm, "comm", "", nullptr, nullptr, Follows::calls,
      [](const Summary& s, For) { return operations(s, "Operations by communicator", Beside::communicator); }},
-    {By::dtype, "dtype", "", nullptr, nullptr, true,
+    {By::dtype, "dtype", "", nullptr, nullptr, Follows::calls,
      [](const Summary& s, For) { return operations(s, "Operations by dtype", Beside::dtype); }},
-    {By::range, "range", "NVTX", "ranges", [](Options& o) { o.ranges = true; }, false,
+    {By::range, "range", "NVTX", "ranges", [](Options& o) { o.ranges = true; }, Follows::ranks,
      [](const Summary& s, For who) { return s.ranges ? Sections{section_of(*s.ranges, who)} : Sections(); }},
-    {By::phase, "phase", "forward, backward", "rest", [](Options& o) { o.phases = true; }, true, phase_sections},
-    {By::step, "step", "", "steps", [](Options& o) { o.steps = true; }, true,
+    {By::phase, "phase", "forward, backward", "rest", [](Options& o) { o.phases = true; }, Follows::calls, phase_sections},
+    {By::step, "step", "", "steps", [](Options& o) { o.steps = true; }, Follows::calls,
      [](const Summary& s, For who) { return s.steps ? sections_of(*s.steps, s.found, who) : Sections(); }},
-    {By::layer, "layer", "", "layers", [](Options& o) { o.layers = true; }, true,
+    {By::layer, "layer", "", "layers", [](Options& o) { o.layers = true; }, Follows::steps,
      [](const Summary& s, For who) { return s.layers ? sections_of(*s.layers, s.found, who) : Sections(); }},
-    {By::site, "site", "where in the program", "sites", [](Options& o) { o.sites = true; }, false,
+    {By::site, "site", "where in the program", "sites", [](Options& o) { o.sites = true; }, Follows::calls,
      [](const Summary& s, For who) { return s.sites ? Sections{section_of(*s.sites, who)} : Sections(); }},
-    {By::rank, "rank", "who came last", "lateness", [](Options& o) { o.lateness = true; }, false,
+    {By::rank, "rank", "who came last", "lateness", [](Options& o) { o.lateness = true; }, Follows::nothing,
      [](const Summary& s, For who) { return s.lateness ? sections_of(*s.lateness, s.found, who) : Sections(); }},
 };
 // clang-format on
