@@ -7,6 +7,7 @@
 
 #include "budget/measured.h"
 #include "budget/model.h"
+#include "filter/filter.h"
 
 namespace tprof::budget {
 
@@ -53,6 +54,7 @@ struct Compared {
   std::vector<Small> small;            // norms, losses, barriers: no limit is of them
   std::vector<std::string> sentences;  // what differences are made of, without full stop
   std::vector<std::string> notes;
+  filter::Words only{};  // the ranks; empty: all
 };
 
 Compared compare(const Measured& measured, const Budget& budget);

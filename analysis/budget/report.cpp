@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "report/only.h"
 #include "report/section.h"
 #include "text/text.h"
 
@@ -130,9 +131,10 @@ std::string to_text(const Measured& m, const Compared& c) {
   for (const Group& group : m.groups) of.insert(group.ranks.begin(), group.ranks.end());
   of.erase(-1);
   const std::vector<std::int64_t> ranks(of.begin(), of.end());
-  std::string out = fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
-                                ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
-                                text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
+  std::string out = report::only_text(c.only, {}, "filter: ");
+  out += fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
+                     ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
+                     text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
   out += report::table_text(columns(several), c.rows, kMostRows, " rows") + "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
   for (const std::string& note : c.notes) out += sentence(note);
@@ -148,16 +150,17 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
                      {"calls", s.moved.calls},
                      {"bytes", s.moved.bytes}});
   }
-  const Json all = {{"schema", "tprof-budget-report/1"},
-                    {"run_id", job.run_id.empty() ? Json() : Json(job.run_id)},
-                    {"ranks", job.ranks},
-                    {"within", c.within},
-                    {"from", from(m)},
-                    {"steps", m.steps},
-                    {"rows", report::table_json(columns(false), c.rows)},
-                    {"small", small},
-                    {"explained_by", c.sentences},
-                    {"notes", c.notes}};
+  Json all = {{"schema", "tprof-budget-report/1"},
+              {"run_id", job.run_id.empty() ? Json() : Json(job.run_id)},
+              {"ranks", job.ranks},
+              {"within", c.within},
+              {"from", from(m)},
+              {"steps", m.steps},
+              {"rows", report::table_json(columns(false), c.rows)},
+              {"small", small},
+              {"explained_by", c.sentences},
+              {"notes", c.notes}};
+  if (!c.only.empty()) all["only"] = report::only_json(c.only, {});
   return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -98,7 +98,8 @@ int budget(const Options& o) {
   if (!b.file.empty()) budget = budget::read_file(b.file);
 
   read::Traces traces = load(read::trace_files(o.paths));
-  const job::Job job = job::one_job(traces, o.choice);
+  const filter::Filter only = filter::parsed(o.only);
+  const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
   const budget::Measured measured = [&] {
     Progress progress("reading lines", traces.traces.size());
     return budget::measure(job, traces,
@@ -117,6 +118,7 @@ int budget(const Options& o) {
     budget = budget::of_model(*model);
   }
   budget::Compared compared = budget::compare(measured, budget);
+  compared.only = only.words;
   compared.notes.insert(compared.notes.begin(), measured.notes.begin(), measured.notes.end());
   if (budget.nranks != 0 && budget.nranks != nranks) {
     compared.notes.push_back(fmt::format(

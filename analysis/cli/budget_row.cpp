@@ -74,7 +74,8 @@ or nothing could be read.)",
         positive},
        {"--json", &o.json, "for programs (schema tprof-budget-report/1)"},
        run_id,
-       attempt}};
+       attempt},
+      kRanks};
 }
 
 }  // namespace tprof::cli

@@ -11,6 +11,7 @@
 #include "cli/budget_options.h"
 #include "cli/input.h"
 #include "export/time_axis.h"
+#include "filter/filter.h"
 #include "live/rank_lines.h"
 #include "report/report.h"
 
@@ -38,8 +39,8 @@ struct Options {
   std::string run_id;
   std::string events;
   std::string quota;
-  std::string ranks;
-  std::string steps;
+  std::string ranks;   // of run: TPROF_RANKS
+  filter::Words only;  // of commands that read traces
   bool quiet = false;
   bool json = false;
   bool per_rank = false;
@@ -47,6 +48,7 @@ struct Options {
   bool positions = false;
   bool no_lines = false;
   bool force = false;
+  std::string max_size;  // empty: the default
   report::By by = report::By::size;
   trace_export::Clock clock = trace_export::Clock::collective;
   double stuck_after_s = 30;

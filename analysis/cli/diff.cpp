@@ -14,17 +14,27 @@ int diff_runs(const Options& o) {
   for (const std::string& list : o.fail_on) {
     for (const diff::Rule& rule : diff::rules_of(list)) rules.push_back(rule);
   }
-  const read::Traces traces_a = load(read::trace_files({o.run_a}));
-  const read::Traces traces_b = load(read::trace_files({o.run_b}));
+  const filter::Filter only = filter::parsed(o.only);
+  if (o.no_lines && (only.steps || !only.sizes.empty() || !only.phases.empty())) {
+    throw read::BadInput("--no-lines: not with --steps, --sizes and --phase, which lines tell");
+  }
+  read::Traces traces_a = load(read::trace_files({o.run_a}));
+  read::Traces traces_b = load(read::trace_files({o.run_b}));
   const job::Job job_a = job::one_job(traces_a, {});
   const job::Job job_b = job::one_job(traces_b, {});
-  const auto look_at = [&](const job::Job& job, const read::Traces& traces, const fs::path& path) {
+  const diagnose::Findings findings_a = findings_of(job_a, traces_a, only.words);
+  const diagnose::Findings findings_b = findings_of(job_b, traces_b, only.words);
+  const filter::Needs needs{.steps = !o.no_lines};
+  const filter::Selection asked_a(job_a, traces_a, only, needs);
+  const filter::Selection asked_b(job_b, traces_b, only, needs);
+  const auto look_at = [&](const filter::Selection& asked, const diagnose::Findings& findings,
+                           const read::Traces& traces, const fs::path& path) {
     Progress progress("reading lines", traces.traces.size());
-    return diff::look_at(job, traces, path.string(), !o.no_lines,
+    return diff::look_at(asked, findings, traces, path.string(), !o.no_lines,
                          [&](std::size_t done) { progress(done); });
   };
-  const diff::Run a = look_at(job_a, traces_a, o.run_a);
-  const diff::Run b = look_at(job_b, traces_b, o.run_b);
+  const diff::Run a = look_at(asked_a, findings_a, traces_a, o.run_a);
+  const diff::Run b = look_at(asked_b, findings_b, traces_b, o.run_b);
   const diff::Diff found = diff::compare(a, b);
   const diff::Judgement judgement = diff::judge(rules, found);
   fmt::print("{}", o.json ? report::to_json(a, b, found, judgement)

@@ -125,15 +125,18 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
 
 int export_traces(const Options& o) {
   require_one_format(o);
+  const filter::Filter only = filter::parsed(o.only);
   trace_export::remove_unfinished_on_signals();
   const bool tables = !o.kineto && !o.inspector;
   const auto writer = tables ? writer_of(o) : nullptr;
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
-  std::vector<const read::Process*> chosen = processes_of(job, o.ranks);
   const trace_export::TimeAxis axis(job, traces, o.clock);
-  const steps::Found found = steps::find(job, traces);
+  filter::Selection asked(job, traces, only, {.counts = tables, .steps = true});
+  std::vector<const read::Process*> chosen = asked.job().processes;
+  const steps::Found found = asked.found() ? *asked.found() : steps::find(job, traces);
   trace_export::Exported of{job, found, axis.base_ns(chosen), axis.sentence()};
+  if (!only.words.empty()) of.asked = &asked;
   for (const read::Process* p : chosen) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());
     of.ranks[p] = {number, axis.placement(*p, number, of.base_time_ns)};
@@ -144,7 +147,9 @@ int export_traces(const Options& o) {
   } else {
     write_ranks(o, traces, of, chosen, traces.skipped);
   }
+  asked.give_back();
   say_findings(job, traces);
+  say_filter(asked);
   if (!of.clocks.empty()) fmt::print(stderr, "tprof: note: {}\n", of.clocks);
   fmt::print(stderr, "{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <stdexcept>
 
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
-#include "interpose/format/settings.h"
 #include "read/error.h"
 #include "report/words.h"
 #include "text/text.h"
@@ -22,23 +19,12 @@ read::Traces load(const std::vector<read::TraceFile>& files) {
   return traces;
 }
 
-bool is_listed(std::string_view ranks, std::int64_t rank) {
-  bool found = false;
-  const bool is_list = each_range(ranks, [&](std::int64_t first, std::int64_t last) {
-    found = found || (first <= rank && rank <= last);
-  });
-  if (is_list) return found;
-  throw std::invalid_argument(fmt::format("expected ranks such as 0-3,7, found '{}'", ranks));
-}
-
-std::vector<const read::Process*> processes_of(const job::Job& job, const std::string& ranks) {
-  std::vector<const read::Process*> chosen = job.processes;
-  if (ranks.empty()) return chosen;
-  std::erase_if(chosen, [&](const read::Process* p) {
-    return !p->header.rank || !is_listed(ranks, *p->header.rank);
-  });
-  if (chosen.empty()) throw read::BadInput(fmt::format("none of the ranks {} is here", ranks));
-  return chosen;
+diagnose::Findings findings_of(const job::Job& job, const read::Traces& traces,
+                               const filter::Words& only) {
+  return diagnose::diagnose(
+             filter::with_ranks(job, only.ranks), traces,
+             {.asked = diagnose::kSummary, .whole_job = only.ranks.empty(), .read_lines = false})
+      .findings;
 }
 
 std::filesystem::path newest_run() {
@@ -74,18 +60,12 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   }
 }
 
-stats::StepRange steps_of(std::string_view text) {
-  stats::StepRange range;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, range.first);
-  if (error == std::errc() && range.first >= 0) {
-    if (rest == end) return {range.first, range.first};
-    if (*rest == '-' && rest + 1 == end) return range;
-    const auto last = std::from_chars(rest + 1, end, range.last);
-    const bool whole = last.ec == std::errc() && last.ptr == end;
-    if (*rest == '-' && whole && range.first <= range.last) return range;
+void say_filter(const filter::Selection& asked) {
+  if (asked.words().empty()) return;
+  fmt::print(stderr, "tprof: note: {}\n", text::printable(asked.words().sentence()));
+  for (const std::string& note : asked.notes()) {
+    fmt::print(stderr, "tprof: note: {}\n", text::printable(note));
   }
-  throw read::BadInput(fmt::format("--steps: expected 10-, 3-7 or 5, found '{}'", text));
 }
 
 std::string typed(const job::Choice& choice) {

@@ -6,18 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnose/finding.h"
+#include "filter/selection.h"
 #include "job/choice.h"
 #include "read/folder.h"
-#include "stats/steps.h"
 
 namespace tprof::cli {
 
 // Loads all traces, with progress on a terminal.
 read::Traces load(const std::vector<read::TraceFile>& files);
-
-// Returns the processes of a job that have these ranks, or all of them if the list is empty. Throws
-// BadInput if there are none.
-std::vector<const read::Process*> processes_of(const job::Job& job, const std::string& ranks);
 
 // Returns the folder of the run in ./tprof-traces that was begun last, and says which on standard
 // error. Throws BadInput if there is none.
@@ -26,15 +23,16 @@ std::filesystem::path newest_run();
 // Prints the findings about what was read, on standard error.
 void say_findings(const job::Job& job, const read::Traces& traces);
 
+// Returns those of the chosen ranks, which have to be found before a filter leaves anything out of
+// the ledgers.
+diagnose::Findings findings_of(const job::Job& job, const read::Traces& traces,
+                               const filter::Words& only);
+
+// Prints there what was asked for, and what is not exact for that. Nothing without a filter.
+void say_filter(const filter::Selection& asked);
+
 // Returns the choice as it can be typed again, with a space before it. Empty if no choice was made.
 std::string typed(const job::Choice& choice);
-
-// True if a list such as "0-3,7" has this rank. Throws std::invalid_argument that says what was
-// expected.
-bool is_listed(std::string_view ranks, std::int64_t rank);
-
-// Parses "10-", "3-7" or "5". Throws BadInput that says what was expected.
-stats::StepRange steps_of(std::string_view text);
 
 // Returns PATHs as they can be typed again.
 std::string quoted(const std::vector<std::filesystem::path>& paths);

@@ -8,7 +8,9 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "diagnose/names.h"
+#include "export/merge_filter.h"
 #include "export/merge_plan.h"
+#include "interpose/format/settings.h"
 #include "read/error.h"
 #include "read/node_files.h"
 #include "report/report.h"
@@ -19,9 +21,42 @@ namespace tprof::cli {
 
 namespace {
 
+// What ui.perfetto.dev opens, whose memory is a browser's, and what is no longer easily handed
+// around.
+constexpr std::uint64_t kMostText = std::uint64_t{2} << 30;
+constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
+
+std::uint64_t most_bytes(const Options& o, bool gzip) {
+  if (o.max_size.empty()) return gzip ? kMostText : kMostPlain;
+  std::uint64_t most = 0;
+  if (parse_bytes(o.max_size, most) && most != 0) return most;
+  throw read::BadInput(
+      fmt::format("--max-size: expected a size such as 500M or 4G, found '{}'", o.max_size));
+}
+
+void require_size(const std::vector<trace_export::Part>& parts, const filter::Selection& asked,
+                  std::uint64_t most, bool gzip) {
+  const std::uint64_t bytes = trace_export::estimated_bytes(parts, asked);
+  if (bytes <= most) return;
+  const std::vector<std::int64_t>& ranks = asked.job().ranks;
+  const auto fit = static_cast<std::size_t>(static_cast<double>(ranks.size()) *
+                                            static_cast<double>(most) / static_cast<double>(bytes));
+  std::string less = ranks.size() < 2 ? "" : "--ranks " + std::to_string(ranks.front());
+  if (!less.empty() && fit > 1) less += "-" + std::to_string(ranks[fit - 1]);
+  if (!asked.filter().steps) less += less.empty() ? "--steps 10-12" : " or --steps 10-12";
+  throw read::BadInput(fmt::format(
+      "about {} of lines, by the sizes of the rank files, and {} is the most{}: {}{}--max-size or "
+      "--force writes it all the same",
+      text::bytes(bytes), text::bytes(most),
+      gzip ? " that ui.perfetto.dev opens, compressed or not" : "",
+      less.empty() ? "" : "merge less with " + less + "; ",
+      gzip ? "" : "-o FILE.gz may be larger; "));
+}
+
 std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>& parts,
                                            const std::vector<trace_export::Beside>& beside,
-                                           const trace_export::TimeAxis& axis, bool gzip,
+                                           const trace_export::TimeAxis& axis,
+                                           const std::string& only, bool gzip,
                                            trace_export::Output& output) {
   std::uint64_t bytes = 0;
   std::error_code ignored;
@@ -29,7 +64,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
   Progress progress("merging", bytes);
-  return trace_export::write_chrome(parts, beside, axis.clocks(), gzip, output,
+  return trace_export::write_chrome(parts, beside, axis.clocks(), only, gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }
 
@@ -49,6 +84,9 @@ void leave_out(const std::vector<trace_export::BadPart>& bad,
 }  // namespace
 
 int merge(const Options& o) {
+  const filter::Filter only = filter::parsed(o.only);
+  const bool gzip = o.output.extension() == ".gz";
+  const std::uint64_t most = most_bytes(o, gzip);
   trace_export::remove_unfinished_on_signals();
   std::vector<read::TraceFile> files = read::trace_files(o.paths);
   std::error_code ignored;
@@ -58,30 +96,34 @@ int merge(const Options& o) {
   if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
   read::Traces traces = load(files);
   const job::Job job = job::one_job(traces, o.choice);
-  std::vector<const read::Process*> chosen = job.processes;
-  if (!o.ranks.empty()) {
-    // A process that holds several ranks comes as a whole: its header and its ledger are those of
-    // all its ranks.
-    std::set<const read::Process*> listed;
-    for (const read::Process* p : processes_of(job, o.ranks)) listed.insert(p - p->lane);
-    std::erase_if(chosen, [&](const read::Process* p) { return !listed.contains(p - p->lane); });
-  }
   const trace_export::TimeAxis axis(job, traces, o.clock);
+  // A process that holds several ranks comes as a whole: its header and its ledger are those of all
+  // its ranks.
+  const filter::Selection asked(job, traces, only,
+                                {.counts = false,
+                                 .device_times = true,
+                                 .ranks = filter::Comes::with_lanes,
+                                 .left_out = true});
+  std::vector<const read::Process*> chosen = asked.job().processes;
   const std::vector<trace_export::OtherFile> others =
       trace_export::other_files(o.with, chosen, traces);
   std::vector<read::Trace> nodes = read::node_files_beside(traces, traces.skipped);
-  const bool gzip = o.output.extension() == ".gz";
   steps::Found found;
   if (o.positions) found = steps::find(job, traces);
+  filter::Words told = only.words;
+  if (!told.comms.empty()) told.comms = "some";
   std::uint64_t size = 0;
   for (;;) {
     auto members = trace_export::placements(job, axis, chosen, others);
     if (o.positions) trace_export::add_positions(members, found);
+    trace_export::add_filter(members, asked);
     auto parts = trace_export::parts_of(traces, members);
+    if (!o.force) require_size(parts, asked, most, gzip);
     const std::size_t of_ranks = parts.size();
     trace_export::add_nodes(nodes, parts);
     trace_export::Output output(o.output, gzip);
-    const auto bad = written(parts, trace_export::placed(others, members), axis, gzip, output);
+    const auto bad =
+        written(parts, trace_export::placed(others, members), axis, told.sentence(), gzip, output);
     if (bad.empty()) {
       output.close();
       size = output.size();
@@ -95,6 +137,7 @@ int merge(const Options& o) {
   }
 
   say_findings(job, traces);
+  say_filter(asked);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
     fmt::print(stderr, "tprof: note: {}\n", clocks);
   }

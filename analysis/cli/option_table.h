@@ -28,16 +28,31 @@ struct Option {
   void (*restrict_it)(CLI::Option*) = nullptr;
 };
 
+// The filters that a command can honour: bits.
+enum Filters : unsigned {
+  kRanks = 1,
+  kSteps = 2,
+  kOps = 4,
+  kSizes = 8,
+  kComm = 16,
+  kPhase = 32,
+  kAllFilters = 63
+};
+
 struct CommandRow {
   const char* name;
   const char* help;
   const char* examples;
   int (*execute)(const Options&);
   std::vector<Option> options;
+  unsigned filters = 0;
 };
 
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.
 std::vector<CommandRow> commands(Options& o);
+
+// The options of these filters, which are listed behind the command's own.
+std::vector<Option> filter_rows(Options& o, unsigned which);
 
 // That of `tprof budget`.
 CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt);

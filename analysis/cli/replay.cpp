@@ -10,15 +10,21 @@
 namespace tprof::cli {
 
 int replay(const Options& o) {
+  const filter::Filter only = filter::parsed(o.only);
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
-  const replay::Plan plan = [&] {
+  filter::Selection asked(job, traces, only, {});
+  replay::Plan plan = [&] {
     Progress progress("reading lines", traces.traces.size());
-    return replay::plan(job, traces, [&](std::size_t done) { progress(done); });
+    return replay::plan(
+        asked.job(), traces, [&](std::size_t done) { progress(done); }, asked.chosen());
   }();
+  asked.give_back();
+  plan.only = asked.words();
+  plan.notes = asked.notes();
   const replay::Launch launch{.mpi = o.mpi};
-  fmt::print("{}",
-             o.json ? replay::to_json(job, plan, launch) : replay::to_text(job, plan, launch));
+  fmt::print("{}", o.json ? replay::to_json(asked.job(), plan, launch)
+                          : replay::to_text(asked.job(), plan, launch));
   traces.skipped.insert(traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
   say_findings(job, traces);
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;

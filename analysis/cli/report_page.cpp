@@ -54,13 +54,20 @@ int report_of(const Options& o) {
     throw read::BadInput("expected one of --json and -o FILE.html");
   }
   trace_export::remove_unfinished_on_signals();
-  const read::Traces traces = load(read::trace_files(o.paths));
+  const filter::Filter only = filter::parsed(o.only);
+  read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
+  filter::with_ranks(job, only.words.ranks);
   page::Gathered g;
   {
     Progress progress("reading", traces.traces.size());
     page::gather(
         job, traces, [&](std::size_t done) { progress(done); }, g);
+  }
+  const filter::Selection asked(job, traces, only, {});
+  if (!only.words.empty()) {
+    page::gather_calls(
+        asked, traces, [](std::size_t) {}, g);
   }
   if (!o.output.empty()) {
     write_page(page::to_html(g), o.output);

@@ -28,6 +28,21 @@ void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
   }
 }
 
+// A table that can't honour a filter is not shown as if there were none.
+void require_table(const report::ByRow& by, const filter::Words& only) {
+  using report::Follows;
+  const auto is_fine = [&](const std::string& filter) {
+    return filter == "ranks"   ? by.follows != Follows::nothing
+           : filter == "steps" ? by.follows <= Follows::steps
+                               : by.follows == Follows::calls;
+  };
+  for (const auto& [name, value] : only.given()) {
+    if (is_fine(name)) continue;
+    throw read::BadInput(
+        fmt::format("--{}: not with --by {}, which is of the whole job", name, by.name));
+  }
+}
+
 }  // namespace
 
 int summary(const Options& o) {
@@ -43,25 +58,24 @@ int summary(const Options& o) {
   }
   if (o.bins != 0 && !options.histogram)
     throw read::BadInput("--bins: of --hist, which is not there");
-  if (!o.steps.empty() && !by.of_some_steps) {
-    throw read::BadInput(
-        fmt::format("--steps: not with --by {}, which is of the whole job", by.name));
-  }
-  if (!o.steps.empty()) options.only_steps = steps_of(o.steps);
+  const filter::Filter only = filter::parsed(o.only);
+  require_table(by, only.words);
   const bool other_than_counts =
-      by.want != nullptr || o.lines || options.top != 0 || options.histogram || options.only_steps;
-  if (o.epoch >= 0 && other_than_counts) {
+      by.want != nullptr || o.lines || options.top != 0 || options.histogram;
+  const bool takes_lines = only.steps || !only.sizes.empty() || !only.phases.empty();
+  if (o.epoch >= 0 && (other_than_counts || takes_lines)) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
   }
   read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
-  const stats::Summary s = stats::summarise(job, traces, options);
-  if (s.only_steps && s.steps->steps.empty()) {
-    throw read::BadInput(s.found.how == steps::How::none
-                             ? "--steps: no steps are known: " + s.found.why
-                             : "--steps: there are no such steps");
-  }
+  if (!only.words.empty()) options.findings = findings_of(job, traces, only.words);
+  const filter::Selection asked(
+      job, traces, only,
+      {.steps = options.steps || options.layers || options.phases || options.top != 0,
+       .device_times = options.top != 0});
+  options.asked = &asked;
+  const stats::Summary s = stats::summarise(asked.job(), traces, options);
   if (o.json) {
     fmt::print("{}", report::to_json(s));
   } else {
@@ -75,6 +89,7 @@ int summary(const Options& o) {
 }
 
 int check(const Options& o) {
+  const filter::Filter only = filter::parsed(o.only);
   const read::Traces traces = load(read::trace_files(o.paths));
   for (const read::Trace& trace : traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
@@ -84,15 +99,19 @@ int check(const Options& o) {
                          "have done before: give its rank file, " +
                              of);
   }
-  const job::Job job = job::one_job(traces, o.choice);
+  const job::Job job = filter::with_ranks(job::one_job(traces, o.choice), only.words.ranks);
+  const filter::Calls comms(only, job);
   const diagnose::Diagnosed diagnosed = [&] {
     Progress progress("checking", traces.traces.size());
     return diagnose::diagnose(job, traces,
-                              {.read_lines = !o.no_lines,
+                              {.whole_job = only.words.ranks.empty(),
+                               .comms = only.comms.empty() ? nullptr : &comms,
+                               .read_lines = !o.no_lines,
                                .stuck_after_ns = std::llround(o.stuck_after_s * 1e9),
                                .progress = [&](std::size_t done) { progress(done); }});
   }();
-  fmt::print("{}", o.json ? report::to_json(diagnosed) : report::to_text(diagnosed));
+  fmt::print("{}", o.json ? report::to_json(diagnosed, only.words)
+                          : report::to_text(diagnosed, only.words));
   return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;
 }
 

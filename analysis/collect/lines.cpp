@@ -16,7 +16,7 @@ namespace {
 using read::Process;
 using Ranks = std::map<const Process*, Collectors>;  // those of one file that are of the job
 
-void read_file(const read::Trace& trace, Ranks& ranks) {
+void read_file(const read::Trace& trace, Ranks& ranks, const read::Chosen& chosen) {
   const auto shown_to = [&](auto see) {
     return [&ranks, see](const Process& p, const auto& line) {
       for (auto& [type, collector] : ranks.at(&p)) (collector.get()->*see)(line);
@@ -59,13 +59,14 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
                            .end =
                                [&](const Process& p) {
                                  for (auto& [type, collector] : ranks.at(&p)) collector->end();
-                               }});
+                               },
+                           .chosen = chosen});
 }
 
 }  // namespace
 
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
-                    const std::function<void(std::size_t)>& progress) {
+                    const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
   struct File {
     const read::Trace* trace = nullptr;
     Ranks ranks{};
@@ -88,7 +89,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
   std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
     try {
-      read_file(*files[i].trace, files[i].ranks);
+      read_file(*files[i].trace, files[i].ranks, chosen);
       const std::scoped_lock one_at_a_time(handing_over);
       for (auto& [rank, collectors] : files[i].ranks) {
         for (auto& [type, collector] : collectors) collector->hand_over();

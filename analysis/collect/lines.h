@@ -86,7 +86,8 @@ class Lines {
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
   // files done, from any thread.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
-                      const std::function<void(std::size_t)>& progress = {});
+                      const std::function<void(std::size_t)>& progress = {},
+                      const read::Chosen& chosen = {});
 
  private:
   std::map<const read::Process*, Collectors> ranks_;

@@ -15,10 +15,11 @@ namespace tprof::collect {
 
 class Passes {
  public:
-  // `progress` gets the number of files done of the pass that runs, from any thread.
+  // `progress` gets the number of files done of the pass that runs, from any thread. `chosen` marks
+  // the calls that were asked for: readers get all.
   Passes(const job::Job& job, const read::Traces& traces,
-         std::function<void(std::size_t)> progress = {})
-      : job_(job), traces_(traces), progress_(std::move(progress)) {}
+         std::function<void(std::size_t)> progress = {}, read::Chosen chosen = {})
+      : job_(job), traces_(traces), progress_(std::move(progress)), chosen_(std::move(chosen)) {}
 
   const job::Job& job() const { return job_; }
   const read::Traces& traces() const { return traces_; }
@@ -51,6 +52,7 @@ class Passes {
   const job::Job& job_;
   const read::Traces& traces_;
   std::function<void(std::size_t)> progress_;
+  read::Chosen chosen_;
   std::vector<Reader> wanted_;
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };

@@ -29,6 +29,13 @@ std::vector<const Diagnosis*> rows_for(const Options& options) {
 
 void compare(Case& c) {
   c.communicators = communicators(c.job);
+  if (c.options.comms != nullptr) {
+    std::erase_if(c.communicators, [&](const Communicator& comm) {
+      return std::ranges::none_of(comm.members, [&](const Member& m) {
+        return c.options.comms->on(*m.process, m.comm->comm);
+      });
+    });
+  }
   for (Communicator& comm : c.communicators) {
     // A file that contradicts itself is not compared with the others.
     for (Member& m : comm.members) {
@@ -46,10 +53,22 @@ Verdict verdict_of(const Communicator& c, const Agreement& a, const Findings& fi
                                : Verdict::same_of_those_seen;
 }
 
+// Before effects are folded into their causes: a cause that is not asked about must not take with
+// it what is.
+void leave_out_others(const Case& c, Findings& findings) {
+  std::erase_if(findings, [&](const Finding& f) {
+    if (f.kind == Kind::late) return true;  // to collectives of any
+    return !f.communicator.empty() && std::ranges::none_of(c.communicators, [&](const auto& comm) {
+      return comm.id == f.communicator;
+    });
+  });
+}
+
 Diagnosed said_of(Case& c, const std::vector<const Diagnosis*>& made) {
   compare(c);
   Diagnosed said{.job = &c.job, .communicators = {}, .findings = {}};
   for (const Diagnosis* d : made) d->reduce(c, said.findings);
+  if (c.options.comms != nullptr) leave_out_others(c, said.findings);
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const auto& [comm, agreement] = std::tie(c.communicators[i], c.agreements[i]);
     said.communicators.push_back(

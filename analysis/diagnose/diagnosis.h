@@ -11,6 +11,7 @@
 #include "diagnose/agreement.h"
 #include "diagnose/finding.h"
 #include "diagnose/meetings.h"
+#include "filter/calls.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 
@@ -22,6 +23,7 @@ enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4 };
 struct Options {
   Asked asked = kCheck;
   bool whole_job = true;                         // report ranks without a trace as missing
+  const filter::Calls* comms = nullptr;          // only these; null: all
   bool read_lines = true;                        // else only the ledgers are used
   std::int64_t stuck_after_ns = 30'000'000'000;  // for a process that still runs
   std::function<void(std::size_t)> progress = [](std::size_t) {};  // files read, from any thread

@@ -22,6 +22,7 @@ void missing_ranks(const Case& c, Findings& found) {
 
 // If the world size does not tell who is missing, a communicator may.
 void missing_members(const Case& c, Findings& found) {
+  if (!c.options.whole_job) return;
   for (const Process* p : c.job.processes) {
     if (p->end == read::End::lost) return;  // its communicators may not all have been written
   }

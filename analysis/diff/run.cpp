@@ -25,10 +25,15 @@ std::vector<stats::StepCalls> comparable(stats::CallsBySteps all, std::int64_t f
 
 }  // namespace
 
-Run look_at(const job::Job& job, const read::Traces& traces, const std::string& path, bool lines,
+Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
+            const read::Traces& traces, const std::string& path, bool lines,
             const std::function<void(std::size_t)>& progress) {
-  const stats::Summary summary = stats::summarise(job, traces, {});
+  const job::Job& job = asked.job();
+  const stats::Summary summary =
+      stats::summarise(job, traces, {.asked = &asked, .findings = findings});
   Run run{.path = path, .job = &job, .ranks = job.ranks.size(), .ended = summary.complete};
+  run.only = asked.words();
+  run.notes = asked.notes();
   run.world = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
   const stats::OpKinds kinds(run.world, summary.comms);
   for (const read::Process* p : job.processes) {
@@ -41,9 +46,13 @@ Run look_at(const job::Job& job, const read::Traces& traces, const std::string& 
     run.no_steps = "lines were not read";
     return run;
   }
-  collect::Passes passes(job, traces, progress);
+  collect::Passes passes(job, traces, progress, asked.chosen());
   steps::Found found;
-  steps::want(passes, found);
+  if (asked.found()) {
+    found = *asked.found();
+  } else {
+    steps::want(passes, found);
+  }
   passes.want([](const read::Process&, collect::Collectors&) {},
               [&](const collect::Lines& all) { run.unreadable = all.unreadable(); });
   passes.read();
@@ -54,6 +63,9 @@ Run look_at(const job::Job& job, const read::Traces& traces, const std::string& 
   stats::CallsBySteps by_number;
   want_step_calls(passes, found, kinds, by_number);
   passes.read();
+  if (const auto& only = asked.filter().steps) {
+    std::erase_if(by_number, [&](const auto& step) { return !only->holds(step.first); });
+  }
   run.steps = comparable(std::move(by_number), found.steps.front());
   return run;
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/finding.h"
+#include "filter/selection.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/step_calls.h"
@@ -29,11 +31,17 @@ struct Run {
   bool whole_steps = true;                  // false: each may be a micro-batch
   std::string no_steps{};                   // why none are known: a sentence without its full stop
   std::vector<read::Skipped> unreadable{};  // files whose lines are left out
+  filter::Words only{};                     // which calls these are; empty: all
+  std::vector<std::string> notes{};         // what is not exact for that
+  bool of_some_calls() const {              // of a step
+    return !(only.ops.empty() && only.sizes.empty() && only.comms.empty() && only.phases.empty());
+  }
 };
 
 // Looks at the steps only if `lines`. `progress` gets the number of files done of a pass over the
-// lines, of which there are two, from any thread.
-Run look_at(const job::Job& job, const read::Traces& traces, const std::string& path, bool lines,
+// lines, of which there are two, from any thread. `findings` are those of all that `asked` is of.
+Run look_at(const filter::Selection& asked, const diagnose::Findings& findings,
+            const read::Traces& traces, const std::string& path, bool lines,
             const std::function<void(std::size_t)>& progress);
 
 }  // namespace tprof::diff

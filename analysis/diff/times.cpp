@@ -185,6 +185,10 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   for (std::size_t i = 0; i < all.size(); ++i) to.times[i].noise = all[i].noise(all.size());
   compare_long_steps(a, b, far, 0.01 * step->a, to);
   add_exposed(a, b, to.times);
+  if (run_a.of_some_calls()) {  // steps are as long as all of their calls make them
+    std::erase_if(to.times,
+                  [](const TimeChange& t) { return t.of == Of::step || t.of == Of::long_steps; });
+  }
   if (!run_a.whole_steps || !run_b.whole_steps) {
     to.notes.emplace_back("what is a step here may be one of its micro-batches");
   }

@@ -116,7 +116,7 @@ std::vector<const Member*> lanes_for(const Member& last, const read::Line& line,
 void edit(const Part& part, Slot& slot) {
   slot.text.clear();
   const auto put = [&](const read::Line& line, const Member& member) {
-    if (!member.to) return;
+    if (!member.to || (member.to->keeps && !member.to->keeps(line, slot.parser))) return;
     const std::size_t before = slot.text.size();
     slot.text += ",\n";
     if (!slot.editor.edit(line, *member.to, slot.text)) return slot.text.resize(before);
@@ -141,7 +141,8 @@ Json metadata(std::string_view name, std::int64_t pid, Json args) {
 }
 
 // Returns `[` and the lines that only a merged trace has.
-std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>& clocks) {
+std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>& clocks,
+                    const std::string& only) {
   Json files = Json::array();
   std::string processes;
   const auto add = [&](const Json& line) {
@@ -168,6 +169,7 @@ std::string opening(const std::vector<Part>& parts, const std::vector<HostClock>
                               {"likely_ns", c.likely_ns},
                               {"at_most_ns", c.at_most_ns ? Json(*c.at_most_ns) : Json()}});
   }
+  if (!only.empty()) args["only"] = only;
   const Json merged = metadata(name_of(LineKind::merged), 0, std::move(args));
   return "[\n" + merged.dump(-1, ' ', true, Json::error_handler_t::replace) + processes;
 }
@@ -189,7 +191,8 @@ std::string opening(const Beside& beside, std::size_t number) {
 }  // namespace
 
 std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vector<Beside>& beside,
-                                  const std::vector<HostClock>& clocks, bool gzip, Output& output,
+                                  const std::vector<HostClock>& clocks, const std::string& only,
+                                  bool gzip, Output& output,
                                   const std::function<void(std::uint64_t)>& progress) {
   Pipeline pipeline(output);
   const auto put = [&](std::string text) {
@@ -198,7 +201,7 @@ std::vector<BadPart> write_chrome(const std::vector<Part>& parts, const std::vec
     slot.work =
         std::async(std::launch::async, [&slot, gzip] { pack(slot.text, gzip, slot.piece); });
   };
-  put(opening(parts, clocks));
+  put(opening(parts, clocks, only));
   std::uint64_t done = 0;
   const auto put_all = [&](const Part& part) {
     std::optional<read::BlockReader> reader;

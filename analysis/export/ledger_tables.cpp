@@ -84,7 +84,8 @@ void write_job(const Exported& of, TableWriter& to) {
   const bool known = of.found.how != steps::How::none;
   to.row(TableName::job, {kTablesVersion, kVersion, of.job.run_id, of.job.attempt,
                           of.job.world_size, of.base_time_ns, of.clocks, how_found(of.found.how),
-                          known ? Value(of.found.whole_steps) : Value()});
+                          known ? Value(of.found.whole_steps) : Value(),
+                          of.asked == nullptr ? "" : of.asked->words().sentence()});
 }
 
 void write_process(const Exported& of, const read::Process& p, TableWriter& to) {
@@ -96,6 +97,7 @@ void write_process(const Exported& of, const read::Process& p, TableWriter& to) 
           total(p, &read::Footer::dropped), total(p, &read::Footer::ranges_dropped), h.nccl_version,
           h.cudart_version, h.command, p.file});
   for (const auto& [number, comm] : p.comms) {
+    if (of.asked != nullptr && !of.asked->calls().on(p, number)) continue;
     to.row(TableName::communicators,
            {rank.number, h.rank, number, comm.known() ? Value(comm.id) : Value(), comm.name,
             comm.nranks, comm.rank < 0 ? Value() : Value(comm.rank),
@@ -105,6 +107,7 @@ void write_process(const Exported& of, const read::Process& p, TableWriter& to) 
   const auto steps = of.found.ranks.find(&p);
   if (steps == of.found.ranks.end()) return;
   for (const steps::Interval& step : steps->second) {
+    if (!of.has_step(step.step)) continue;
     const std::int64_t from = rank.at.moved(step.from_ns);
     to.row(TableName::steps,
            {rank.number, h.rank, step.step, from, rank.at.moved(step.to_ns) - from});

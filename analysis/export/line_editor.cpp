@@ -61,6 +61,19 @@ void edit_clock_line(const read::Line& line, const Placement& to, std::string& o
   }
 }
 
+// The lines that were left out count as dropped, so that no reader takes the others for all.
+void edit_footer(const read::Line& line, const Placement& to, std::string& out) {
+  try {
+    Json j = parsed(line.text);
+    j.at("pid") = to.pid;
+    Json& dropped = j.at("args").at("dropped");
+    dropped["filter"] = dropped.value("filter", std::uint64_t{0}) + to.left_out;
+    out += j.dump(-1, ' ', false, Json::error_handler_t::replace);
+  } catch (const Json::exception& e) {
+    throw read::Malformed(e.what());
+  }
+}
+
 }  // namespace
 
 // Adds an event's position in training. A trace that was merged before has it already.
@@ -147,6 +160,10 @@ bool LineEditor::edit(const read::Line& line, const Placement& to, std::string& 
     case LineKind::header:
     case LineKind::clock:
       edit_clock_line(line, to, out);
+      return true;
+    case LineKind::footer:
+      if (to.left_out == 0) break;
+      edit_footer(line, to, out);
       return true;
     default:
       break;

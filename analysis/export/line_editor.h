@@ -25,6 +25,9 @@ struct Placement {
   // nothing.
   std::function<std::string(std::int64_t ts_ns)> position{};
   bool from_zero = false;  // leave out lines of before ts 0 of the merged trace
+  // Tells whether a line that is no metadata was asked for. Empty: all are.
+  std::function<bool(const read::Line& line, simdjson::dom::parser& parser)> keeps{};
+  std::uint64_t left_out = 0;  // calls that were not: the footer says so
 
   std::int64_t moved(std::int64_t ts_ns) const {
     return ts_ns + shift_ns + (drift_ns ? drift_ns(ts_ns) : 0);

@@ -43,6 +43,7 @@ const char* kind(const read::Range& r) {
 void LineTables::write(const read::Trace& trace) {
   ranks_.clear();
   read::LineReader reader;
+  if (of_.asked != nullptr) reader.chosen = of_.asked->chosen();
   reader.wanted = [&](const Process& p) { return of_.ranks.contains(&p); };
   reader.event = [&](const Process& p, const read::Event& e) { rank_of(p).calls.call(e); };
   reader.device_time = [&](const Process& p, const read::DeviceTime& t) {
@@ -74,6 +75,7 @@ LineTables::Rank& LineTables::rank_of(const Process& process) {
 }
 
 void LineTables::call(const Process& p, const read::Event& e, const read::DeviceTime* t) {
+  if (!e.chosen) return;
   const Exported::Rank& rank = of_.ranks.at(&p);
   to_.row(TableName::calls, {rank.number,
                              p.header.rank,
@@ -120,6 +122,7 @@ void LineTables::range(const Process& p, const read::Range& r) {
 void LineTables::put(const Process& p, const read::Range& r,
                      const std::optional<std::int64_t>& from_ns,
                      const std::optional<std::int64_t>& to_ns) {
+  if (!of_.has_range(p, from_ns.value_or(r.ts_ns))) return;
   const Exported::Rank& rank = of_.ranks.at(&p);
   const auto from = from_ns ? Value(rank.at.moved(*from_ns)) : Value();
   to_.row(TableName::ranges,

@@ -95,7 +95,8 @@ class Writer {
 
 using OfProcess = std::map<const Process*, RankFile*>;
 
-void read_trace(const read::Trace& trace, const OfProcess& files, Writer& writer) {
+void read_trace(const read::Trace& trace, const Exported& of, const OfProcess& files,
+                Writer& writer) {
   std::map<const Process*, stats::TimedCalls> calls;
   const auto full = [&](RankFile& r) {
     if (r.text.size() >= kFull) writer.write(r);
@@ -106,15 +107,18 @@ void read_trace(const read::Trace& trace, const OfProcess& files, Writer& writer
     RankFile& r = *found->second;
     writer.open(r);
     calls.try_emplace(&p, [&r, &p, full](const read::Event& e, const read::DeviceTime* t) {
+      if (!e.chosen) return;
       r.format->call(p, e, t, r.text);
       full(r);
     });
   }
   read::LineReader reader;
+  if (of.asked != nullptr) reader.chosen = of.asked->chosen();
   reader.wanted = [&](const Process& p) { return files.contains(&p); };
   reader.event = [&](const Process& p, const read::Event& e) { calls.at(&p).call(e); };
   reader.device_time = [&](const Process& p, const read::DeviceTime& t) { calls.at(&p).time(t); };
   reader.range = [&](const Process& p, const read::Range& range) {
+    if (!of.has_range(p, range.ts_ns)) return;
     RankFile& r = *files.at(&p);
     r.format->range(p, range, r.text);
     full(r);
@@ -153,7 +157,7 @@ RankFiles write_ranks(const Exported& of, const read::Traces& traces, const Make
       --found->second->unread;
     }
     try {
-      if (!here.empty()) read_trace(trace, files, writer);
+      if (!here.empty()) read_trace(trace, of, files, writer);
     } catch (const CantWrite&) {
       throw;
     } catch (const read::BadInput& e) {

@@ -10,6 +10,7 @@
 #include "page/grid.h"
 #include "report/figures.h"
 #include "report/findings.h"
+#include "report/only.h"
 
 namespace tprof::page {
 namespace {
@@ -42,7 +43,7 @@ Json unseen_of(const Gathered& g) {
 }  // namespace
 
 Json buckets_of(const Gathered& g) {
-  const stats::Summary& s = g.summary;
+  const stats::Summary& s = g.calls();
   Json all = Json::array();
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (s.buckets[b].calls == 0) continue;
@@ -93,7 +94,7 @@ Json run_of(const Gathered& g) {
 }
 
 Json per_rank_of(const Gathered& g) {
-  const std::vector<std::int64_t>& ranks = g.summary.job->ranks;
+  const std::vector<std::int64_t>& ranks = g.calls().job->ranks;
   const Bins bins(ranks.size(), kMostBins);
   constexpr std::uint64_t read::Amounts::*kMeasures[] = {
       &read::Amounts::bytes, &read::Amounts::calls, &read::Amounts::host_ns,
@@ -104,7 +105,7 @@ Json per_rank_of(const Gathered& g) {
   for (auto& of_measure : means) of_measure.fill(std::vector<double>(bins.size()));
   std::vector<Grid> totals(4, Grid(bins, Bins(1, 1)));
   std::size_t at = 0;
-  stats::each_rank(g.summary, [&](std::int64_t, const stats::Buckets& buckets) {
+  stats::each_rank(g.calls(), [&](std::int64_t, const stats::Buckets& buckets) {
     const std::size_t bin = bins.of(at);
     const auto n = static_cast<double>(bins.last(bin) - bins.first(bin) + 1);
     for (std::size_t m = 0; m < 4; ++m) {
@@ -126,7 +127,7 @@ Json per_rank_of(const Gathered& g) {
   for (std::size_t m = 0; m < 4; ++m) {
     Json buckets = Json::object();
     for (std::size_t b = 0; b < kBucketCount; ++b) {
-      if (g.summary.buckets[b].*kMeasures[m] == 0) continue;
+      if (g.calls().buckets[b].*kMeasures[m] == 0) continue;
       Json& row = buckets[std::string(kBuckets[b].name)] = Json::array();
       for (const double mean : means[m][b]) row.push_back(std::llround(mean));
     }
@@ -142,22 +143,32 @@ Json per_rank_of(const Gathered& g) {
   return {{"bins", of_bins}, {"measures", measures}};
 }
 
+std::string only_text_of(const Gathered& g) {
+  if (!g.asked) return "";
+  std::string text = g.asked->only.sentence() +
+                     ": bytes, calls, operations and communicators; all else is of the whole job.";
+  for (const std::string& note : g.asked->notes) text += " " + note + ".";
+  return text;
+}
+
+// Null without filters.
+Json only_of(const Gathered& g) {
+  if (!g.asked) return {};
+  Json only = report::only_json(g.asked->only, g.asked->notes);
+  only["of"] = kOfCalls;
+  only["text"] = only_text_of(g);
+  return only;
+}
+
 Json data_of(const Gathered& g) {
-  return {{"schema", "tprof-report/1"},
-          {"tprof", kVersion},
-          {"run", run_of(g)},
-          {"verdict", verdict_of(g)},
-          {"findings", findings_of(g)},
-          {"step", step_of(g)},
-          {"buckets", buckets_of(g)},
-          {"per_rank", per_rank_of(g)},
-          {"heat", heat_of(g)},
-          {"late", late_of(g)},
-          {"ops", operations_of(g)},
-          {"hist", histograms_of(g)},
-          {"timelines", timelines_of(g)},
-          {"comms", communicators_of(g)},
-          {"unseen", unseen_of(g)}};
+  return {{"schema", "tprof-report/1"},   {"tprof", kVersion},
+          {"only", only_of(g)},           {"run", run_of(g)},
+          {"verdict", verdict_of(g)},     {"findings", findings_of(g)},
+          {"step", step_of(g)},           {"buckets", buckets_of(g)},
+          {"per_rank", per_rank_of(g)},   {"heat", heat_of(g)},
+          {"late", late_of(g)},           {"ops", operations_of(g)},
+          {"hist", histograms_of(g)},     {"timelines", timelines_of(g)},
+          {"comms", communicators_of(g)}, {"unseen", unseen_of(g)}};
 }
 
 }  // namespace tprof::page

@@ -12,6 +12,7 @@ using report::Json;
 Json data_of(const Gathered& g);
 
 // Its parts.
+Json only_of(const Gathered& g);
 Json run_of(const Gathered& g);
 Json buckets_of(const Gathered& g);
 Json step_of(const Gathered& g);
@@ -30,6 +31,9 @@ struct Unseen {
   text::Ranks ranks{};
 };
 std::vector<Unseen> unseen_by(const Gathered& g);
+
+// Says which filters are on, and of what; empty: none.
+std::string only_text_of(const Gathered& g);
 
 std::string role_of(const stats::CommSummary& c);  // "shard?", where that is a guess
 

@@ -31,10 +31,10 @@ struct Operation {
 
 Json operations_of(const Gathered& g) {
   std::map<std::string, std::string> roles;
-  for (const stats::CommSummary& c : g.summary.comms) roles[c.id] = role_of(c);
+  for (const stats::CommSummary& c : g.calls().comms) roles[c.id] = role_of(c);
   using Key = std::tuple<Bucket, std::string, std::int64_t, std::string, std::string, std::int64_t>;
   std::map<Key, Operation> sums;
-  for (const auto& [key, a] : g.summary.ops) {
+  for (const auto& [key, a] : g.calls().ops) {
     if (a.calls == 0) continue;
     const auto role = roles.find(key.comm_id);
     Operation& sum = sums[{key.bucket, key.name, key.bytes_class, key.dtype,
@@ -179,7 +179,7 @@ Json communicators_of(const Gathered& g) {
   const std::vector<std::int64_t>& ranks = g.summary.job->ranks;
   const Bins bins(ranks.size(), kMostRanks);
   std::map<std::pair<std::int64_t, std::string>, std::vector<const stats::CommSummary*>> families;
-  for (const stats::CommSummary& c : g.summary.comms)
+  for (const stats::CommSummary& c : g.calls().comms)
     families[{-c.nranks, role_of(c)}].push_back(&c);
   Json all = Json::array();
   for (const auto& [key, members] : families) {

@@ -85,6 +85,18 @@ std::vector<std::size_t> warm_steps(const Gathered& g) {
   return all;
 }
 
+void gather_calls(const filter::Selection& asked, const read::Traces& traces,
+                  const std::function<void(std::size_t)>& progress, Gathered& g) {
+  g.spectra.clear();
+  g.asked = stats::summarise(
+      asked.job(), traces,
+      {.asked = &asked,
+       .findings = diagnose::Findings(),
+       .with_lines = [&](collect::Passes& passes,
+                         const stats::Summary&) { stats::want_spectra(passes, g.spectra); },
+       .progress = progress});
+}
+
 report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps, .causes = g.why.known()};
   // Where devices were followed, it is known what lateness costs.

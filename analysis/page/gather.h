@@ -39,7 +39,8 @@ struct Gathered {
   Gathered(const Gathered&) = delete;  // its parts refer to each other
   Gathered& operator=(const Gathered&) = delete;
 
-  stats::Summary summary;
+  stats::Summary summary;               // of the whole job
+  std::optional<stats::Summary> asked;  // of the calls that were asked for; nullopt: of all
   diagnose::Diagnosed said;
   std::optional<align::Clocks> clocks;
   stats::Spectra spectra;
@@ -48,12 +49,20 @@ struct Gathered {
   std::vector<stats::Timeline> timelines;
   why::Why why;
 
+  const stats::Summary& calls() const { return asked ? *asked : summary; }
   bool on_device() const { return summary.lateness && summary.lateness->on_device; }
 };
 
 // Reads the lines twice: for what needs no steps, and for the rest.
 void gather(const job::Job& job, const read::Traces& traces,
             const std::function<void(std::size_t)>& progress, Gathered& to);
+
+// Puts what was asked for in place of the figures of calls: buckets, operations, how long they
+// took, and communicators. Why the job is slow, its steps and who came late stay those of the whole
+// job, as other calls make them. The selection has to stay.
+void gather_calls(const filter::Selection& asked, const read::Traces& traces,
+                  const std::function<void(std::size_t)>& progress, Gathered& to);
+inline constexpr const char* kOfCalls[] = {"buckets", "per_rank", "ops", "hist", "comms"};
 
 // Steps whose length is told: all but the first of several, in which programs warm up.
 std::vector<std::size_t> warm_steps(const Gathered& g);  // places in `lengths`, the shortest first

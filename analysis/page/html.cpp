@@ -61,18 +61,20 @@ std::string to_html(const Gathered& g) {
   const std::string data =
       in_script(data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace));
   const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
+  const std::string text = escaped(text::printable(verdict.text));
+  const std::string only = escaped(text::printable(only_text_of(g)));
   // Scripts run only with this, whatever gets into the page.
   const std::string nonce = fmt::format("{:016x}", std::hash<std::string>{}(data));
-  const std::array<std::pair<std::string_view, std::string_view>, 7> parts = {{
+  const std::array<std::pair<std::string_view, std::string_view>, 8> parts = {{
       {"{{style}}", kStyle},
       {"{{charts}}", kCharts},
       {"{{script}}", kScript},
       {"{{data}}", data},
       {"{{nonce}}", nonce},
       {"{{severity}}", verdict.severity},
-      {"{{verdict}}", {}},
+      {"{{verdict}}", text},
+      {"{{only}}", only},
   }};
-  const std::string text = escaped(text::printable(verdict.text));
   std::string out;
   out.reserve(kStyle.size() + kCharts.size() + kScript.size() + kHtml.size() + data.size() + 1024);
   std::string_view rest = kHtml;
@@ -88,7 +90,7 @@ std::string to_html(const Gathered& g) {
       rest.remove_prefix(2);
       continue;
     }
-    out += part->first == "{{verdict}}" ? std::string_view(text) : part->second;
+    out += part->second;
     rest.remove_prefix(part->first.size());
   }
   return out;

@@ -195,10 +195,12 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
 
 std::string to_text(const Gathered& g, const std::string& next) {
   const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
-  return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding) + "\n" +
-         step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
-         operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +
-         unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";
+  const std::string only = only_text_of(g);
+  return (only.empty() ? "" : wrapped(text::printable(only), 2)) + wrapped(verdict.text, 3) +
+         finding_lines(g, verdict.finding) + "\n" + step_lines(step_of(g)) + "\n" +
+         bucket_lines(buckets_of(g)) + "\n" + operation_lines(operations_of(g)) + "\n" +
+         late_lines(late_of(g)) + "\n" + unseen_lines(unseen_by(g)) +
+         "\nNext: " + text::printable(next) + "\n";
 }
 
 std::string verdict(const Gathered& g) {

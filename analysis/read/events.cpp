@@ -141,6 +141,10 @@ bool any_lane(const Process& last, const std::function<bool(const Process&)>& wa
 
 }  // namespace
 
+std::optional<Event> call_of(const object& line) {
+  return event_of(line, false);
+}
+
 DeviceTime device_time_of(const object& line) {
   const object args = object_of(line, "args");
   DeviceTime t;
@@ -244,9 +248,11 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           return;
         }
         if (timed) {
-          const auto t = device_time_of(o);
+          auto t = device_time_of(o);
           const Process& owner = lane_of_call(*process, t.comm, t.device);
-          if (!reader.wanted || reader.wanted(owner)) reader.device_time(owner, t);
+          if (reader.wanted && !reader.wanted(owner)) return;
+          if (reader.chosen.time) t.chosen = reader.chosen.time(owner, t);
+          reader.device_time(owner, t);
           return;
         }
         if (busy) {
@@ -255,11 +261,13 @@ void read_lines(const Trace& trace, const LineReader& reader) {
           if (!reader.wanted || reader.wanted(owner)) reader.busy(owner, b);
           return;
         }
-        const auto e = event_of(o, last);
+        auto e = event_of(o, last);
         if (!e) return;
         const auto& deliver = last ? reader.last : e->launch ? reader.launch : reader.event;
         const Process& owner = lane_of_call(*process, e->comm, e->device);
-        if (deliver && (!reader.wanted || reader.wanted(owner))) deliver(owner, *e);
+        if (!deliver || (reader.wanted && !reader.wanted(owner))) return;
+        if (reader.chosen.call && !e->launch) e->chosen = reader.chosen.call(owner, *e);
+        deliver(owner, *e);
       } catch (const Malformed& e) {
         throw BadInput(block.file, line.offset, e.what());
       }

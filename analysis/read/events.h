@@ -1,5 +1,6 @@
 // Reads the lines of a trace one by one: calls (X and B), NVTX ranges, device times and what
-// devices computed. The structs hold only what a line says: see the contract.
+// devices computed. The structs hold what a line says (see the contract), and whether the user
+// asked for it.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ struct Event {
   std::string reduce;                      // empty: none
   std::int64_t site = 0;                   // 0: not known
   std::optional<std::int64_t> stream = 0;  // 0: the default stream, nullopt: not known
+  bool chosen = true;                      // by the filters of the command line
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
 };
@@ -78,8 +80,11 @@ struct DeviceTime {
   std::uint64_t calls = 1;
   std::int64_t thread = 0;  // the thread that made the call
   std::int64_t lane = 0;    // the lane of the stream
+  bool chosen = true;       // as far as its line tells: it has no size
 };
 DeviceTime device_time_of(const object& line);
+// Returns the call or graph launch of a line; nullopt for anything else.
+std::optional<Event> call_of(const object& line);
 
 // An interval in which a device computed, or may have computed. The contract says what is known of
 // the time between two of them.
@@ -94,6 +99,13 @@ struct Busy {
 struct ThreadName {
   std::int64_t thread = 0;
   std::string name;
+};
+
+// Tells which calls the user asked for. All lines are read whatever it says, since steps and times
+// come from all of them: it is the reader that leaves out what is not chosen. Empty: all are.
+struct Chosen {
+  std::function<bool(const Process&, const Event&)> call{};
+  std::function<bool(const Process&, const DeviceTime&)> time{};
 };
 
 struct LineReader {
@@ -111,6 +123,7 @@ struct LineReader {
   std::function<void(const Process&, const ThreadName&)> thread{};  // called for each of its lanes
   std::function<void(const Line&)> metadata{};
   std::function<void(const Process&)> end{};  // after its last line
+  Chosen chosen{};
 };
 
 // Reads all lines of a trace in their order, in bounded memory. Throws BadInput with the line's

@@ -7,7 +7,7 @@ namespace tprof::replay {
 using read::Amounts;
 
 void MadeCalls::call(const read::Event& e) {
-  if (e.unfinished || e.captured || e.failed || !e.comm) return;
+  if (e.unfinished || e.captured || e.failed || !e.comm || !e.chosen) return;
   const Amounts one = stats::amounts_of(e);
   const Kind kind{*e.comm, e.name, e.dtype};
   lines[kind] += one;

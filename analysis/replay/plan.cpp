@@ -118,11 +118,11 @@ class Planner {
 }  // namespace
 
 Plan plan(const job::Job& job, const read::Traces& traces,
-          const std::function<void(std::size_t)>& progress) {
+          const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
   const auto make = [](const Process& rank, collect::Collectors& all) {
     collect::want<MadeCalls>(rank, all);
   };
-  const auto lines = collect::Lines::of_job(job, traces, make, progress);
+  const auto lines = collect::Lines::of_job(job, traces, make, progress, chosen);
   Planner planner;
   for (const Process* p : job.processes) planner.add(*p, lines.of<MadeCalls>(p));
   Plan plan = planner.finish();

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "filter/filter.h"
 #include "job/jobs.h"
+#include "read/events.h"
 #include "read/folder.h"
 #include "replay/nccl_tests.h"
 
@@ -49,9 +51,11 @@ struct Plan {
   std::vector<Run> runs;
   std::map<Left, read::Amounts> left;
   std::vector<read::Skipped> unreadable;  // files with a line that can't be read
+  filter::Words only;                     // which calls these are; empty: all
+  std::vector<std::string> notes;         // what is not exact for that
 };
 
 Plan plan(const job::Job& job, const read::Traces& traces,
-          const std::function<void(std::size_t)>& progress);
+          const std::function<void(std::size_t)>& progress, const read::Chosen& chosen);
 
 }  // namespace tprof::replay

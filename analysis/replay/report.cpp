@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diagnose/names.h"
+#include "report/only.h"
 #include "text/text.h"
 
 namespace tprof::replay {
@@ -118,6 +119,7 @@ Json to_json(const Run& run, const Launch& launch) {
 std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch) {
   std::string out = fmt::format(kHead, text::printable(diagnose::names_of(job.processes)),
                                 launch.mpi ? "built with MPI=1" : "all ranks in one process");
+  out += report::only_text(plan.only, plan.notes, "# ");
   for (const Run& run : plan.runs) {
     out += fmt::format("{}  # {}\n", joined(words_of(run, launch)), comment(run));
   }
@@ -137,11 +139,12 @@ std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch)
                     {"elements", amounts.elements},
                     {"bytes", amounts.bytes}});
   }
-  const Json all = {{"schema", "tprof-replay/1"},
-                    {"run_id", or_null(!job.run_id.empty(), job.run_id)},
-                    {"ranks", job.ranks},
-                    {"lines", runs},
-                    {"left", left}};
+  Json all = {{"schema", "tprof-replay/1"},
+              {"run_id", or_null(!job.run_id.empty(), job.run_id)},
+              {"ranks", job.ranks},
+              {"lines", runs},
+              {"left", left}};
+  if (!plan.only.empty()) all["only"] = report::only_json(plan.only, plan.notes);
   return all.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -81,7 +81,7 @@ std::string notes(const stats::Summary& s, const Amounts& all) {
         "of {} timed calls\n",
         thousands(all.exposure_known), thousands(all.device_timed));
   }
-  if (s.compute.window_ns != 0 && !s.only_steps) {
+  if (s.compute.window_ns != 0) {
     out += fmt::format("  compute kernels: busy {} of {} of device time\n",
                        ratio(s.compute.busy_ns, s.compute.window_ns),
                        text::duration(s.compute.window_ns));

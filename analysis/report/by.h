@@ -11,6 +11,9 @@ namespace tprof::report {
 
 enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
+// Which filters a table can honour: all, those of ranks and steps, that of ranks, or none.
+enum class Follows { calls, steps, ranks, nothing };
+
 struct ByRow {
   By by;
   const char* name;
@@ -18,7 +21,7 @@ struct ByRow {
   const char* json;   // its key in the JSON; null: the report has that anyway, shaped otherwise
   // Says what is needed of the event lines. Null: the ledgers tell it all.
   void (*want)(stats::SummaryOptions&);
-  bool of_some_steps;  // it can be told of some steps only (--steps)
+  Follows follows;
   std::vector<Section> (*sections)(const stats::Summary&, For);
 };
 

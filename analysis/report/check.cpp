@@ -5,6 +5,7 @@
 
 #include "diagnose/names.h"
 #include "report/findings.h"
+#include "report/only.h"
 #include "report/report.h"
 #include "text/text.h"
 
@@ -78,10 +79,23 @@ std::string communicators(const std::vector<CommunicatorVerdict>& all) {
   return out;
 }
 
+// What is not said for the filters.
+std::vector<std::string> notes_of(const filter::Words& only) {
+  std::vector<std::string> notes;
+  if (!only.ranks.empty()) notes.emplace_back("other ranks are not looked at, nor missed");
+  if (!only.comms.empty()) {
+    notes.emplace_back(
+        "of other communicators nothing is said, nor who came late; how ranks ended is of them as "
+        "a "
+        "whole");
+  }
+  return notes;
+}
+
 }  // namespace
 
-std::string to_text(const diagnose::Diagnosed& said) {
-  std::string out = communicators(said.communicators);
+std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only) {
+  std::string out = only_text(only, notes_of(only), "") + communicators(said.communicators);
   const auto& processes = said.job->processes;
   if (std::ranges::all_of(processes, [](const auto* p) { return p->comms.empty(); })) {
     const bool copies = std::ranges::any_of(processes, [](const read::Process* p) {
@@ -103,11 +117,12 @@ std::string to_text(const diagnose::Diagnosed& said) {
   return out;
 }
 
-std::string to_json(const diagnose::Diagnosed& said) {
+std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only) {
   const job::Job& job = *said.job;
   nlohmann::ordered_json j;
   j["schema"] = "tprof-check/1";
   j["run_id"] = or_null(job.run_id);
+  if (!only.empty()) j["only"] = only_json(only, notes_of(only));
   j["ranks"] = job.ranks;
   j["missing_ranks"] = job.missing;
   j["healthy"] = healthy(said.findings);

@@ -8,6 +8,7 @@
 
 #include "diagnose/names.h"
 #include "report/diff_names.h"
+#include "report/only.h"
 #include "report/section.h"
 
 namespace tprof::report {
@@ -131,7 +132,10 @@ Json array_of(const std::vector<T>& all) {
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement) {
-  std::string out = verdict(d) + "\n\n" + side("A", a) + side("B", b);
+  std::string out =
+      verdict(d) + "\n" + only_text(a.only, {}, "filter: ") + "\n" + side("A", a) + side("B", b);
+  for (const std::string& note : a.notes) out += "note: A: " + text::printable(note) + "\n";
+  for (const std::string& note : b.notes) out += "note: B: " + text::printable(note) + "\n";
   if (d.longer != 1) {
     out += fmt::format(
         "note: B made {:.4g} times as many calls of most kinds as A: it is taken for "
@@ -151,18 +155,22 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
 
 std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement) {
-  const Json j = {{"schema", "tprof-diff/1"},
-                  {"a", json_of(a)},
-                  {"b", json_of(b)},
-                  {"same", same(d)},
-                  {"verdict", verdict(d)},
-                  {"longer", static_cast<double>(d.longer)},
-                  {"counts", array_of(d.counts)},
-                  {"times", d.no_times.empty() ? array_of(d.times) : Json()},
-                  {"no_times", text_or_null(d.no_times)},
-                  {"settings", table_json(setting_columns(), d.settings)},
-                  {"notes", d.notes},
-                  {"failed", judgement.failed}};
+  Json j = {{"schema", "tprof-diff/1"},
+            {"a", json_of(a)},
+            {"b", json_of(b)},
+            {"same", same(d)},
+            {"verdict", verdict(d)},
+            {"longer", static_cast<double>(d.longer)},
+            {"counts", array_of(d.counts)},
+            {"times", d.no_times.empty() ? array_of(d.times) : Json()},
+            {"no_times", text_or_null(d.no_times)},
+            {"settings", table_json(setting_columns(), d.settings)},
+            {"notes", d.notes},
+            {"failed", judgement.failed}};
+  if (!a.only.empty()) {
+    j["only"] = only_json(a.only, a.notes);
+    for (const std::string& note : b.notes) j["only"]["notes"].push_back(note);
+  }
   return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

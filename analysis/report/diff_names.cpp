@@ -65,7 +65,15 @@ std::string of_usual_step(const diff::Diff& d) {
 }
 
 std::string of_step(const diff::Diff& d) {
-  if (d.times.empty()) return "Times are not compared: " + d.no_times + ".";
+  if (d.times.empty()) {
+    return "Times are not compared: " +
+           (d.no_times.empty() ? "none is known of these calls" : d.no_times) + ".";
+  }
+  if (d.times[0].of != Of::step) {  // of some calls: a step is as long as all of them make it
+    return std::ranges::any_of(d.times, &diff::TimeChange::changed)
+               ? "Times of these calls changed beyond their noise."
+               : "Times of these calls are within their noise.";
+  }
   const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
   if (rare == d.times.end() || !rare->changed()) return of_usual_step(d);
   return of_usual_step(d) +
@@ -125,10 +133,15 @@ bool same(const diff::Diff& d) {
 }
 
 std::string verdict(const diff::Diff& d) {
-  const double noise = d.times.empty() ? 0 : d.times[0].noise / d.times[0].a;
+  // Of some calls no step's length is compared.
+  const bool step = !d.times.empty() && d.times[0].of == Of::step;
+  const double noise = step ? d.times[0].noise / d.times[0].a : 0;
   if (same(d) && noise <= kMuch) {
     return "Nothing changed: counts are the same, " +
-           (d.times.empty() ? "and times are not compared (" + d.no_times + ")."
+           (d.times.empty() ? d.no_times.empty()
+                                  ? "and there are no times to compare."
+                                  : "and times are not compared (" + d.no_times + ")."
+            : !step         ? "and the times of these calls within their noise."
                             : fmt::format("times within {:.1f}%.", 100 * noise));
   }
   if (d.counts.empty()) return of_step(d) + " Counts are the same.";

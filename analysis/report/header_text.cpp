@@ -137,6 +137,8 @@ std::string header_text(const stats::Summary& s) {
   const job::Job& job = *s.job;
   std::string out = fmt::format("tprof {}  {} {}\n", kVersion, job.run_id.empty() ? "an" : "run",
                                 printable(job.label) + (job.run_id.empty() ? " run" : ""));
+  if (!s.only.empty()) field(out, "filter", s.only.sentence());
+  for (const std::string& note : s.notes) field(out, "", note);
   std::set<std::string> commands;
   for (const Process* p : job.processes) commands.insert(p->header.command);
   field(out, "command",

@@ -24,7 +24,8 @@ std::string header_text(const stats::Summary& summary);
 // Returns "4 processes", or "4 ranks in 1 process" if one holds several.
 std::string how_many(const std::vector<const read::Process*>& processes);
 
-std::string to_text(const diagnose::Diagnosed& said);
-std::string to_json(const diagnose::Diagnosed& said);
+// `only` has the filters that this was diagnosed with.
+std::string to_text(const diagnose::Diagnosed& said, const filter::Words& only = {});
+std::string to_json(const diagnose::Diagnosed& said, const filter::Words& only = {});
 
 }  // namespace tprof::report

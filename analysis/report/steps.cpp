@@ -168,10 +168,14 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
 
 }  // namespace
 
-std::string named(const stats::StepRange& steps) {
-  if (steps.first == steps.last) return std::to_string(steps.first);
-  return fmt::format("{}-{}", steps.first,
-                     steps.last == INT64_MAX ? "" : std::to_string(steps.last));
+std::string named(const stats::StepList& steps) {
+  std::string all;
+  for (const auto& [first, last] : steps.ranges) {
+    if (!all.empty()) all += ',';
+    all += std::to_string(first);
+    if (last != first) all += "-" + (last == INT64_MAX ? "" : std::to_string(last));
+  }
+  return all;
 }
 
 std::string how_found(const steps::Found& found) {

@@ -7,7 +7,7 @@
 
 namespace tprof::report {
 
-std::string named(const stats::StepRange& steps);  // "10-", "3-7", "5"
+std::string named(const stats::StepList& steps);  // "10-", "3-7", "3,5-7"
 
 // Returns how they were found, and what is not known about them: a sentence or more, each with its
 // full stop.

@@ -4,6 +4,7 @@
 #include "diagnose/ends.h"
 #include "report/findings.h"
 #include "report/json.h"
+#include "report/only.h"
 #include "report/report.h"
 #include "report/views.h"
 
@@ -26,6 +27,7 @@ std::string to_json(const stats::Summary& s) {
   Json j;
   j["schema"] = "tprof-summary/1";
   j["run_id"] = or_null(s.job->run_id);
+  if (!s.only.empty()) j["only"] = only_json(s.only, s.notes);
   j["ranks"] = s.job->ranks;
   j["missing_ranks"] = s.job->missing;
   j["complete"] = s.complete;

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "job/jobs.h"
 #include "read/process.h"
+#include "stats/totals.h"
 
 namespace tprof::stats {
 
@@ -20,5 +22,8 @@ struct CommSummary {
   std::uint64_t collectives = 0;    // issued by the rank that issued most
   read::Amounts amounts;
 };
+
+// Returns the communicators of a job, the largest first. `ops` are the calls of its processes.
+std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops);
 
 }  // namespace tprof::stats

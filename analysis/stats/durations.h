@@ -22,7 +22,7 @@ struct Wanted {
   std::string name;
   std::optional<Bucket> bucket;  // set if `name` is a bucket's
   const steps::Found& found;
-  std::optional<StepRange> only;
+  std::optional<StepList> only;
   std::vector<std::uint64_t> edges{};  // empty: not known yet
 };
 
@@ -38,7 +38,7 @@ struct Durations : collect::Collector {
     if (e.unfinished || e.captured || e.failed) return;
     name(e.name);
     if (wanted.bucket ? e.bucket != *wanted.bucket : e.name != wanted.name) return;
-    if (!in_steps(wanted.only, wanted.found, rank_, e.ts_ns)) return;
+    if (!e.chosen || !in_steps(wanted.only, wanted.found, rank_, e.ts_ns)) return;
     of[kHost].add(not_below_0(e.dur_ns), 1, wanted.edges);
     calls.call(e);
   }

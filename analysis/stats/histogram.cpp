@@ -180,7 +180,7 @@ bool set_edges(const job::Job& job, const HistogramOptions& options, const colle
 }  // namespace
 
 void want_histogram(collect::Passes& passes, const HistogramOptions& options,
-                    const steps::Found& found, const std::optional<StepRange>& only,
+                    const steps::Found& found, const std::optional<StepList>& only,
                     std::optional<Histogram>& to) {
   const std::string name = options.name.substr(0, kMaxRangeName);
   const auto making =

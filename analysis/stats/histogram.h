@@ -46,7 +46,7 @@ struct Histogram {
 // device's times if any call has one. Reads the lines of the next two passes, and refers to `found`
 // until then. Throws BadInput if nothing has that name, and for a line that can't be read.
 void want_histogram(collect::Passes& passes, const HistogramOptions& options,
-                    const steps::Found& found, const std::optional<StepRange>& only,
+                    const steps::Found& found, const std::optional<StepList>& only,
                     std::optional<Histogram>& to);
 
 // Edges from the shortest to the longest duration. There may be fewer bins than asked for, since an

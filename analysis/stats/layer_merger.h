@@ -53,7 +53,7 @@ struct RankSums {
 // the minority is wrong, or those that know of fewer rows.
 class Merger {
  public:
-  Merger(const StepRange& asked, const std::vector<CommSummary>& comms, Layers& to)
+  Merger(const StepList& asked, const std::vector<CommSummary>& comms, Layers& to)
       : asked_(asked), comms_(comms), to_(to) {}
 
   // Ranks may call it at the same time.
@@ -69,7 +69,7 @@ class Merger {
 
   void leave(const CommSums& sums);
 
-  StepRange asked_;
+  StepList asked_;
   const std::vector<CommSummary>& comms_;
   Layers& to_;
   std::map<CommKey, CommSums> all_;

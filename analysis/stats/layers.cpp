@@ -67,7 +67,7 @@ Bucket bucket_of(LayerOp op) {
   return op == LayerOp::reduced ? Bucket::ALLREDUCE : Bucket::ALLGATHER;
 }
 
-void want_layers(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
+void want_layers(collect::Passes& passes, const steps::Found& found, const StepList& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to) {
   if (found.how == steps::How::none) return add_outside(to, totals);
   const auto merger = std::make_shared<Merger>(asked, comms, to);

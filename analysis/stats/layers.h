@@ -70,7 +70,7 @@ inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING
 
 // Reads the lines of the next pass. `totals` are those of what is asked for: all calls of these
 // buckets add up to them. Refers to `found`, `totals`, `comms` and `to` until then.
-void want_layers(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
+void want_layers(collect::Passes& passes, const steps::Found& found, const StepList& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms, Layers& to);
 
 }  // namespace tprof::stats

@@ -11,13 +11,14 @@ using read::Process;
 
 struct RankTimes : collect::Collector {
   RankTimes(const Process& rank, const steps::Found& steps,
-            const std::optional<StepRange>& steps_asked)
+            const std::optional<StepList>& steps_asked)
       : Collector(rank), found(steps), only(steps_asked) {}
 
   bool wants_times() const override { return true; }
 
   void call(const Event& e) override {
-    if (e.unfinished || e.captured || e.failed || !in_steps(only, found, rank_, e.ts_ns)) return;
+    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
+    if (!in_steps(only, found, rank_, e.ts_ns)) return;
     times[op_of(e, rank_)].host.time.add(not_below_0(e.dur_ns));
     calls.call(e);
   }
@@ -25,7 +26,7 @@ struct RankTimes : collect::Collector {
   void end() override { calls.finish(); }
 
   const steps::Found& found;
-  std::optional<StepRange> only;
+  std::optional<StepList> only;
   OpTimes times;
   TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
     if (t == nullptr) return;
@@ -61,7 +62,7 @@ OpTimes op_times(const job::Job& job, const collect::Lines& lines) {
 }  // namespace
 
 void want_op_times(collect::Passes& passes, const steps::Found& found,
-                   const std::optional<StepRange>& only, std::optional<OpTimes>& to) {
+                   const std::optional<StepList>& only, std::optional<OpTimes>& to) {
   passes.want(
       [&found, only](const Process& rank, collect::Collectors& all) {
         collect::want<RankTimes>(rank, all, found, only);

@@ -34,6 +34,6 @@ using OpTimes = std::map<OpKey, OpTime>;
 // Covers calls that were executed when called and have a line, in the steps asked for. Reads the
 // lines of the next pass, and refers to `found` until then. Leaves out files that can't be read.
 void want_op_times(collect::Passes& passes, const steps::Found& found,
-                   const std::optional<StepRange>& only, std::optional<OpTimes>& to);
+                   const std::optional<StepList>& only, std::optional<OpTimes>& to);
 
 }  // namespace tprof::stats

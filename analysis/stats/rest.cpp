@@ -1,7 +1,6 @@
 #include "stats/rest.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -25,29 +24,13 @@ Buckets not_autograd(const Process& process) {
 }
 
 Told told_of(const RestCalls& rank, const std::vector<steps::Interval>* steps) {
-  std::vector<std::optional<StepPhase>> by_order(rank.calls.size());
-  if (steps != nullptr) {
-    std::vector<std::uint32_t> by_time(rank.calls.size());
-    std::iota(by_time.begin(), by_time.end(), 0U);
-    std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return rank.calls[i].ts_ns; });
-    by_order = phases_by_order(rank, by_time, *steps);
-  }
+  const auto phases = told_phases(rank, steps);
   Told told;
   for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    if (!phases[i]) continue;
     const RankCall& call = rank.calls[i];
-    const RestCalls::Thread& thread = rank.threads[call.thread];
-    if (thread.autograd() || thread.name.empty()) continue;
-    std::optional<std::pair<StepPhase, ToldBy>> key;
-    if (call.range) {
-      key.emplace(*call.range, ToldBy::range);
-    } else if (thread.loads()) {
-      key.emplace(StepPhase::load, ToldBy::thread);
-    } else if (by_order[i]) {
-      key.emplace(*by_order[i], ToldBy::order);
-    }
-    if (!key) continue;
     const CallKind& k = rank.kinds[call.kind];
-    told[*key][static_cast<std::size_t>(k.bucket)] +=
+    told[*phases[i]][static_cast<std::size_t>(k.bucket)] +=
         {.calls = 1,
          .count = k.count,
          .elements = k.elements,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -168,6 +169,31 @@ std::vector<std::optional<StepPhase>> phases_by_order(const RestCalls& rank,
                                                       const std::vector<std::uint32_t>& by_time,
                                                       const std::vector<steps::Interval>& steps) {
   return Teller(rank, by_time, steps).tell();
+}
+
+std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told_phases(
+    const RestCalls& rank, const std::vector<steps::Interval>* steps) {
+  std::vector<std::optional<StepPhase>> by_order(rank.calls.size());
+  if (steps != nullptr) {
+    std::vector<std::uint32_t> by_time(rank.calls.size());
+    std::iota(by_time.begin(), by_time.end(), 0U);
+    std::ranges::stable_sort(by_time, {}, [&](std::uint32_t i) { return rank.calls[i].ts_ns; });
+    by_order = phases_by_order(rank, by_time, *steps);
+  }
+  std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told(rank.calls.size());
+  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    const RankCall& call = rank.calls[i];
+    const RestCalls::Thread& thread = rank.threads[call.thread];
+    if (thread.autograd() || thread.name.empty()) continue;
+    if (call.range) {
+      told[i].emplace(*call.range, ToldBy::range);
+    } else if (thread.loads()) {
+      told[i].emplace(StepPhase::load, ToldBy::thread);
+    } else if (by_order[i]) {
+      told[i].emplace(*by_order[i], ToldBy::order);
+    }
+  }
+  return told;
 }
 
 }  // namespace tprof::stats

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "stats/rest.h"
 #include "stats/rest_calls.h"
 #include "steps/found.h"
 
@@ -24,5 +26,10 @@ namespace tprof::stats {
 std::vector<std::optional<StepPhase>> phases_by_order(const RestCalls& rank,
                                                       const std::vector<std::uint32_t>& by_time,
                                                       const std::vector<steps::Interval>& steps);
+
+// Returns the phase of each of the rank's calls by all that tells it, the innermost range first,
+// and what told it; nullopt as above. `steps` null: the order of the calls tells nothing.
+std::vector<std::optional<std::pair<StepPhase, ToldBy>>> told_phases(
+    const RestCalls& rank, const std::vector<steps::Interval>* steps);
 
 }  // namespace tprof::stats

@@ -40,7 +40,7 @@ struct SiteCalls : collect::Collector {
   void metadata(const read::Line& line, const read::Process&) override { sites.add(rank_, line); }
 
   void call(const read::Event& e) override {
-    if (e.unfinished || e.captured || e.failed) return;
+    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     const std::int64_t number = sites.find(e.site) != nullptr ? e.site : 0;
     const auto host_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(e.dur_ns, 0));
     calls[{number, {e.bucket, e.name}}] += {

@@ -43,7 +43,7 @@ class Longest {
 struct Asked {
   std::size_t most;
   const steps::Found& found;
-  std::optional<StepRange> only;
+  std::optional<StepList> only;
 };
 
 // Keeps candidates by both times, since only the end of the lines shows whether the device's are
@@ -55,12 +55,12 @@ struct Candidates : collect::Collector {
   bool wants_times() const override { return true; }
 
   void call(const Event& e) override {
-    if (e.unfinished || e.captured || e.failed) return;
+    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     see(host, {.rank = &rank_, .time_ns = e.dur_ns, .ts_ns = e.ts_ns, .line = e, .bytes = e.bytes});
   }
 
   void device_time(const read::DeviceTime& t) override {
-    if (t.launch) return;
+    if (t.launch || !t.chosen) return;
     see(device, {.rank = &rank_,
                  .time_ns = t.dur_ns,
                  .ts_ns = t.ts_ns - t.queued_ns,
@@ -177,7 +177,7 @@ Slowest slowest_of(const job::Job& job, const collect::Lines& lines) {
 }  // namespace
 
 void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
-                  const std::optional<StepRange>& only, std::optional<Slowest>& to) {
+                  const std::optional<StepList>& only, std::optional<Slowest>& to) {
   const auto asked = std::make_shared<const Asked>(Asked{most, found, only});
   passes.want([asked](const Process& rank,
                       collect::Collectors& all) { collect::want<Candidates>(rank, all, *asked); },

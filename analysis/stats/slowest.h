@@ -33,6 +33,6 @@ struct Slowest {
 // if any call has one, else the host's. Reads the lines of the next pass, and with the device's
 // times those of one more; refers to `found` until then. Leaves out files that can't be read.
 void want_slowest(collect::Passes& passes, std::size_t most, const steps::Found& found,
-                  const std::optional<StepRange>& only, std::optional<Slowest>& to);
+                  const std::optional<StepList>& only, std::optional<Slowest>& to);
 
 }  // namespace tprof::stats

@@ -23,7 +23,7 @@ struct RankSpectra : collect::Collector {
 
   bool wants_times() const override { return timed; }
   void call(const read::Event& e) override {
-    if (e.unfinished || e.captured || e.failed) return;
+    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     mine[operation_of(e)].host.add(not_below_0(e.dur_ns), 1);
     if (timed) calls.call(e);
   }

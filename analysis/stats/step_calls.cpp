@@ -54,7 +54,7 @@ struct InSteps : collect::Collector {
   }
 
   void take(const read::Event& e, const read::DeviceTime* t) {
-    if (e.unfinished || e.captured || e.failed) return;
+    if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     const steps::Interval* in = steps::interval_at(intervals, e.ts_ns);
     if (in == nullptr) return;
     CallSums& s = at(kinds.of(e, rank_), static_cast<std::size_t>(in - intervals.data()));

@@ -12,7 +12,7 @@ using read::Process;
 // The calls of one rank in its steps.
 struct RankFigures {
   RankFigures(const Process& process, const std::vector<steps::Interval>& all,
-              const StepRange& which)
+              const StepList& which)
       : rank(process), intervals(all), asked(which) {}
 
   void add(std::size_t k, const SizeKey& size, const OpKey& key, HostMemory host,
@@ -28,7 +28,7 @@ struct RankFigures {
 
   const Process& rank;
   const std::vector<steps::Interval>& intervals;
-  StepRange asked;
+  StepList asked;
   std::vector<StepFigures> steps{};  // empty before the first call: other ranks are read first
   Ops ops{};
   HostMemories host_memory{};
@@ -36,7 +36,7 @@ struct RankFigures {
 
 // Takes them from what its writer counted.
 RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& intervals,
-                     const StepRange& asked, const std::vector<read::StepLine>& lines) {
+                     const StepList& asked, const std::vector<read::StepLine>& lines) {
   RankFigures figures(rank, intervals, asked);
   for (std::size_t k = 0; k < lines.size(); ++k) {
     for (const read::Row& row : lines[k].rows) {
@@ -50,7 +50,7 @@ RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& in
 
 class Adder {
  public:
-  Adder(const StepRange& asked, StepTotals& all) : asked_(asked), all_(all) {}
+  Adder(const StepList& asked, StepTotals& all) : asked_(asked), all_(all) {}
 
   void take(const RankFigures& rank) {
     static const StepFigures kNone;
@@ -85,19 +85,19 @@ class Adder {
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }
 
-  StepRange asked_;
+  StepList asked_;
   StepTotals& all_;
   std::map<std::int64_t, StepFigures> by_number_;
 };
 
 // Collects them from event lines, and hands each rank's over once it was read.
 struct PerStep : collect::Collector {
-  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals,
-          const StepRange& asked, Adder& all)
+  PerStep(const Process& rank, const std::vector<steps::Interval>& intervals, const StepList& asked,
+          Adder& all)
       : Collector(rank), figures(rank, intervals, asked), adder(all) {}
 
   void call(const Event& e) override {
-    if (e.unfinished || e.failed || e.captured) return;
+    if (e.unfinished || e.failed || e.captured || !e.chosen) return;
     const auto& all = figures.intervals;
     const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
     if (interval == nullptr || !figures.asked.holds(interval->step)) return;
@@ -115,12 +115,12 @@ struct PerStep : collect::Collector {
 
 }  // namespace
 
-bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
+bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns) {
   return !asked || asked->holds(steps::step_at(found, &rank, ts_ns).value_or(-1));
 }
 
-void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
+void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepList& asked,
                       StepTotals& to) {
   if (found.exact) {
     Adder adder(asked, to);

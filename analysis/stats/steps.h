@@ -1,8 +1,10 @@
 // The calls in each step of a job.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "stats/totals.h"
@@ -36,22 +38,24 @@ struct StepTotals {
   HostMemories host_memory{};
 };
 
-// Numbers of steps: "10-" has no end, "3-7", "5".
-struct StepRange {
-  std::int64_t first = 0;
-  std::int64_t last = INT64_MAX;
-  bool holds(std::int64_t step) const { return first <= step && step <= last; }
+// Numbers of steps: "10-" has no end, "3-7", "5", "3,5-7".
+struct StepList {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges{{0, INT64_MAX}};  // first and last
+  bool holds(std::int64_t step) const {
+    return std::ranges::any_of(ranges,
+                               [&](const auto& r) { return r.first <= step && step <= r.second; });
+  }
 };
 
 // True if a rank was in one of the steps asked for at that moment (steps count from 0), or if none
 // were asked for.
-bool in_steps(const std::optional<StepRange>& asked, const steps::Found& found,
+bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
 // Counts calls that were executed directly: those that a graph replays have no line. Takes what the
 // ranks' writers counted in these steps, else reads the lines of the next pass, and refers to
 // `found` and `to` until then.
-void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepRange& asked,
+void want_step_totals(collect::Passes& passes, const steps::Found& found, const StepList& asked,
                       StepTotals& to);
 
 // Steps whose calls differ in the same way from those of most steps.

@@ -9,6 +9,7 @@
 
 #include "diagnose/diagnose.h"
 #include "diagnose/lateness.h"
+#include "filter/selection.h"
 #include "job/jobs.h"
 #include "read/folder.h"
 #include "stats/comms.h"
@@ -42,7 +43,9 @@ struct Summary {
   std::optional<Layers> layers;                // nothing: not asked for
   std::optional<SiteTotals> sites;             // nothing: not asked for
   std::optional<StepTotals> steps;             // nothing: not asked for
-  std::optional<StepRange> only_steps;         // all figures are of calls in these that have lines
+  filter::Words only;                          // what all figures are of; empty: of everything
+  std::optional<StepList> only_steps;          // the steps of these
+  std::vector<std::string> notes;              // what is not exact for that: sentences
   std::optional<diagnose::Lateness> lateness;  // nothing: not asked for
   std::optional<why::WaitTable> waits;         // nothing: not asked for
   why::Transfers transfers;                    // what it is made of
@@ -78,8 +81,10 @@ struct SummaryOptions {
   why::Peak peak{};         // with `waits`
   std::size_t top = 0;      // of the slowest calls, from event lines too
   std::optional<HistogramOptions> histogram{};  // from event lines too
-  std::optional<StepRange> only_steps{};        // leaves the rest out
-  bool whole_job = true;                        // ranks that are not there are missing
+  const filter::Selection* asked = nullptr;     // leaves the rest out
+  // What was found before that left anything out of the ledgers; nullopt: it is found now.
+  std::optional<diagnose::Findings> findings{};
+  bool whole_job = true;  // ranks that are not there are missing
   // For other tables of the same passes: over all lines, and the one that knows the steps.
   std::function<void(collect::Passes&, const Summary&)> with_lines{};
   std::function<void(collect::Passes&, const Summary&)> with_steps{};

@@ -5,7 +5,9 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "cli/input.h"
+#include "filter/filter.h"
 #include "launch/environment.h"
+#include "read/error.h"
 
 using namespace tprof;
 using namespace tprof::test;
@@ -24,11 +26,11 @@ launch::Launch launched_by(const std::map<std::string, std::string>& variables) 
 TEST_CASE("a list of ranks") {
   std::set<std::int64_t> in;
   for (std::int64_t rank = -1; rank < 10; ++rank) {
-    if (cli::is_listed("0-3,7", rank)) in.insert(rank);
+    if (filter::is_listed("0-3,7", rank)) in.insert(rank);
   }
   CHECK(in == std::set<std::int64_t>{0, 1, 2, 3, 7});
   for (const char* bad : {"", "a", "1-", "-1", "3-1", "1,", "1,,2", "1 2", "1;2"}) {
-    CHECK_THROWS_AS(cli::is_listed(bad, 1), std::invalid_argument);
+    CHECK_THROWS_AS(filter::is_listed(bad, 1), read::BadInput);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include "analysis_traces.h"
 #include "catch2.h"
+#include "filter/selection.h"
+#include "job/choice.h"
 #include "read/load.h"
 #include "summary/summary.h"
 
@@ -76,9 +78,18 @@ TEST_CASE("tables that need no steps read the lines once") {
   CHECK(files_read(options) == kOnce);
 }
 
-TEST_CASE("slow calls of some steps read the lines no more than a third time") {
-  stats::SummaryOptions options = all_tables();
-  options.histogram.reset();  // no step is known here, and bins of none are an error
-  options.only_steps = stats::StepRange{};
-  CHECK(files_read(options) <= 3 * kOnce);
+TEST_CASE("filters that the ledgers decide read no lines, and phases read them three times") {
+  const auto read_for = [](const filter::Words& words) {
+    const Folder folder;
+    read::Traces traces = two_ranks(folder);
+    const job::Job job = job::one_job(traces, {});
+    std::atomic<int> files{0};
+    const filter::Selection asked(job, traces, filter::parsed(words),
+                                  {.progress = [&](std::size_t) { ++files; }});
+    return files.load();
+  };
+  CHECK(read_for({.ranks = "0"}) == 0);
+  CHECK(read_for({.ops = "allg*", .comms = "aa"}) == 0);
+  CHECK(read_for({.sizes = "1T-"}) == 0);
+  CHECK(read_for({.phases = "other"}) == 3 * kOnce);  // steps, phases, and the calls in these
 }

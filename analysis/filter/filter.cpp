@@ -1,0 +1,147 @@
+#include "filter/filter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "interpose/format/settings.h"
+#include "read/error.h"
+
+namespace tprof::filter {
+namespace {
+
+std::vector<std::string> split(const char* option, std::string_view list) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    all.emplace_back(list.substr(at, end - at));
+    if (all.back().empty()) {
+      throw read::BadInput(fmt::format(
+          "{}: expected names with a comma between each two, found '{}'", option, list));
+    }
+    at = end + 1;
+  }
+  return all;
+}
+
+std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::string_view list) {
+  std::int64_t first = 0;
+  const char* end = item.data() + item.size();
+  const auto [rest, error] = std::from_chars(item.data(), end, first);
+  if (error == std::errc() && first >= 0) {
+    if (rest == end) return {first, first};
+    if (*rest == '-' && rest + 1 == end) return {first, INT64_MAX};
+    std::int64_t to = 0;
+    const auto last = std::from_chars(rest + 1, end, to);
+    const bool whole = last.ec == std::errc() && last.ptr == end;
+    if (*rest == '-' && whole && first <= to) return {first, to};
+  }
+  throw read::BadInput(fmt::format("--steps: expected 10-, 3-7, 5 or 3,5-7, found '{}'", list));
+}
+
+Sizes sizes_of(std::string_view item, std::string_view list) {
+  const std::size_t dash = item.find('-');
+  const std::string_view from = item.substr(0, dash);
+  const std::string_view to = dash == std::string_view::npos ? from : item.substr(dash + 1);
+  Sizes s;
+  const bool any = !from.empty() || !to.empty();
+  const bool known =
+      (from.empty() || parse_bytes(from, s.least)) && (to.empty() || parse_bytes(to, s.most));
+  if (any && known && s.least <= s.most) return s;
+  throw read::BadInput(fmt::format(
+      "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '{}'", list));
+}
+
+stats::StepPhase phase_of(const std::string& name) {
+  const auto* known = std::ranges::find(stats::kStepPhaseNames, name);
+  if (known != std::end(stats::kStepPhaseNames)) {
+    return static_cast<stats::StepPhase>(known - stats::kStepPhaseNames);
+  }
+  throw read::BadInput(fmt::format("--phase: expected {}, found '{}'",
+                                   fmt::join(stats::kStepPhaseNames, ", "), name));
+}
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+}  // namespace
+
+bool Words::of_calls() const {
+  return !(steps.empty() && ops.empty() && sizes.empty() && comms.empty() && phases.empty());
+}
+
+std::vector<std::pair<const char*, std::string>> Words::given() const {
+  std::vector<std::pair<const char*, std::string>> all = {{"ranks", ranks}, {"steps", steps},
+                                                          {"ops", ops},     {"sizes", sizes},
+                                                          {"comm", comms},  {"phase", phases}};
+  std::erase_if(all, [](const auto& one) { return one.second.empty(); });
+  return all;
+}
+
+std::string Words::sentence() const {
+  std::string all;
+  for (const auto& [name, value] : given()) {
+    all += fmt::format("{}{} {}", all.empty() ? "only " : ", ", name, value);
+  }
+  return all;
+}
+
+bool is_listed(std::string_view ranks, std::int64_t rank) {
+  bool found = false;
+  const bool is_list = each_range(ranks, [&](std::int64_t first, std::int64_t last) {
+    found = found || (first <= rank && rank <= last);
+  });
+  if (is_list) return found;
+  throw read::BadInput(fmt::format("--ranks: expected ranks such as 0-3,7, found '{}'", ranks));
+}
+
+Filter parsed(const Words& words) {
+  Filter f{.words = words};
+  if (!words.ranks.empty()) is_listed(words.ranks, 0);
+  if (!words.steps.empty()) {
+    f.steps.emplace().ranges.clear();
+    for (const std::string& item : split("--steps", words.steps)) {
+      f.steps->ranges.push_back(range_of(item, words.steps));
+    }
+  }
+  if (!words.ops.empty()) f.ops = split("--ops", words.ops);
+  if (!words.sizes.empty()) {
+    for (const std::string& item : split("--sizes", words.sizes)) {
+      f.sizes.push_back(sizes_of(item, words.sizes));
+    }
+  }
+  if (!words.comms.empty()) f.comms = split("--comm", words.comms);
+  if (!words.phases.empty()) {
+    for (const std::string& name : split("--phase", words.phases)) f.phases.insert(phase_of(name));
+  }
+  return f;
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0;
+  std::size_t n = 0;
+  std::size_t star = std::string_view::npos;  // the last one, and where what it stands for ends
+  std::size_t behind = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      behind = n;
+    } else if (p < pattern.size() && lower(pattern[p]) == lower(name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++behind;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace tprof::filter

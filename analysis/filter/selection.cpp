@@ -1,0 +1,277 @@
+#include "filter/selection.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "read/error.h"
+#include "stats/roles.h"
+#include "stats/totals.h"
+#include "text/ranks.h"
+#include "text/text.h"
+
+namespace tprof::filter {
+namespace {
+
+using read::Process;
+
+std::string names_of(const std::vector<const Process*>& processes) {
+  std::vector<std::int64_t> ranks;
+  for (const Process* p : processes) {
+    if (p->header.rank) ranks.push_back(*p->header.rank);
+  }
+  return (ranks.size() == 1 ? "rank " : "ranks ") + text::Ranks(std::move(ranks)).str();
+}
+
+// Those of the chosen ranks.
+void keep_ranks(steps::Found& found, const job::Job& job) {
+  const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
+  const auto other = [&](const auto& of_rank) { return !ours.contains(of_rank.first); };
+  std::erase_if(found.ranks, other);
+  std::erase_if(found.lines, other);
+}
+
+}  // namespace
+
+job::Job with_ranks(const job::Job& whole, const std::string& ranks, Comes how) {
+  job::Job job = whole;
+  if (ranks.empty()) return job;
+  const auto key = [&](const Process* p) { return how == Comes::alone ? p : p - p->lane; };
+  std::set<const Process*> listed;
+  for (const Process* p : whole.processes) {
+    if (p->header.rank && is_listed(ranks, *p->header.rank)) listed.insert(key(p));
+  }
+  std::erase_if(job.processes, [&](const Process* p) { return !listed.contains(key(p)); });
+  job.ranks.clear();
+  for (const Process* p : job.processes) {
+    if (p->header.rank && (job.ranks.empty() || job.ranks.back() != *p->header.rank)) {
+      job.ranks.push_back(*p->header.rank);
+    }
+  }
+  job.missing.clear();
+  if (!job.processes.empty()) return job;
+  throw read::BadInput(whole.ranks.empty()
+                           ? "--ranks: no process here says its rank"
+                           : fmt::format("--ranks: none of the ranks {} is here; there {} {}",
+                                         ranks, whole.ranks.size() == 1 ? "is rank" : "are ranks",
+                                         text::Ranks(whole.ranks).str()));
+}
+
+Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& filter,
+                     const Needs& needs)
+    : filter_(filter),
+      job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
+      calls_(filter, job_) {
+  if (filter_.words.empty()) return;
+  if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);
+  if (!filter_.phases.empty()) {
+    collect::Passes passes(job_, traces, needs.progress);
+    want_phases(passes, *found_, phases_);
+    passes.read();
+    calls_.phases = &phases_;
+    if (!phases_.unordered.empty()) {
+      notes_.push_back(
+          fmt::format("{}: the order of calls tells no phase, as not every call has a line on a "
+                      "thread with a name; what only the order would tell is in other",
+                      names_of(phases_.unordered)));
+    }
+  }
+  if (!filter_.words.of_calls()) return;
+  if (needs.counts) {
+    stats::Ops ops;
+    for (const Process* p : job_.processes) stats::add_ops(ops, *p);
+    comms_ = stats::communicators(job_, ops);
+    stats::find_roles(job_, comms_);
+  }
+  count(traces, needs);
+}
+
+void Selection::find_steps(const job::Job& whole, const read::Traces& traces, const Needs& needs) {
+  found_.emplace();
+  collect::Passes passes(whole, traces, needs.progress);
+  steps::want(passes, *found_);
+  passes.read();
+  calls_.found = filter_.steps ? &*found_ : nullptr;
+  keep_ranks(*found_, job_);
+  if (!filter_.steps) return;
+  if (found_->how == steps::How::none) {
+    throw read::BadInput("--steps: no steps are known: " + found_->why);
+  }
+  const auto made = [&](const auto& of_rank) {
+    return std::ranges::any_of(
+        of_rank.second, [&](const steps::Interval& i) { return filter_.steps->holds(i.step); });
+  };
+  if (std::ranges::any_of(found_->ranks, made)) return;
+  throw read::BadInput(fmt::format("--steps: there are no such steps as {}; there are {}",
+                                   filter_.words.steps, text::Ranks(found_->steps).str()));
+}
+
+// Leaves in what the writers counted in the steps only what passes. Returns false if that takes
+// lines.
+bool Selection::filter_step_lines() {
+  if (!found_ || !found_->exact) return false;
+  auto lines = found_->lines;
+  bool told = filter_.phases.empty();
+  for (auto& [rank, of_rank] : lines) {
+    for (read::StepLine& line : of_rank) {
+      std::erase_if(line.rows, [&, p = rank](const read::Row& row) {
+        const Holds holds = calls_.row(*p, row);
+        told = told && holds != Holds::some;
+        return holds == Holds::no;
+      });
+    }
+  }
+  // From here on all that is said of steps comes from lines, as what the writers counted would not
+  // be of these calls.
+  found_->exact = told;
+  if (told) found_->lines = std::move(lines);
+  return told;
+}
+
+read::Rows Selection::rows_of_steps(const Process& rank) const {
+  read::Rows rows;
+  const auto intervals = found_->ranks.find(&rank);
+  if (intervals == found_->ranks.end()) return rows;
+  const std::vector<read::StepLine>& lines = found_->lines.at(&rank);
+  std::vector<std::pair<read::RowKey, read::Amounts>> sums;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    if (!filter_.steps->holds(intervals->second[k].step)) continue;
+    for (const read::Row& row : lines[k].rows) {
+      const auto same = std::ranges::find_if(
+          sums, [&](const auto& s) { return s.first == static_cast<const read::RowKey&>(row); });
+      if (same != sums.end()) {
+        same->second += row.amounts;
+      } else {
+        sums.emplace_back(row, row.amounts);
+      }
+    }
+  }
+  for (const auto& [key, amounts] : sums) {
+    read::Row row;
+    static_cast<read::RowKey&>(row) = key;
+    row.amounts = amounts;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// Rows that are told by themselves, and in place of the others the sums of lines.
+read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool by_row) {
+  read::Rows rows;
+  std::map<LineKey, std::uint64_t> open;  // calls of rows that take lines
+  for (const read::Row& row : read::rows_of(rank)) {
+    const Holds holds = calls_.row(rank, row);
+    if (holds == Holds::no) continue;
+    if (by_row && holds == Holds::yes) {
+      rows.push_back(row);
+    } else if (row.mode == Mode::direct) {
+      open[key_of(row)] += row.amounts.calls;
+    } else if (row.mode == Mode::replayed) {
+      untold_.calls[row.bucket] += row.amounts.calls;
+    }
+  }
+  const auto is_open = [&](const LineKey& key) { return !by_row || open.contains(key); };
+  if (lines != nullptr) add_rows(*lines, is_open, rows);
+  for (const auto& [key, calls] : open) {
+    const auto known = lines == nullptr ? nullptr : &lines->lines;
+    const auto of_key =
+        known == nullptr ? std::map<LineKey, std::uint64_t>::const_iterator() : known->find(key);
+    const std::uint64_t told = known == nullptr || of_key == known->end() ? 0 : of_key->second;
+    if (calls > told) untold_.calls[key.bucket] += calls - told;
+  }
+  return rows;
+}
+
+void Selection::count(read::Traces& traces, const Needs& needs) {
+  const bool moments = filter_.steps || !filter_.phases.empty();
+  const bool by_steps = filter_step_lines() && filter_.steps;
+  const auto undecided = [&](const Process* p) {
+    return std::ranges::any_of(read::rows_of(*p), [&](const read::Row& row) {
+      return calls_.row(*p, row) == Holds::some;
+    });
+  };
+  const bool counts_lines =
+      needs.counts && !by_steps && (moments || std::ranges::any_of(job_.processes, undecided));
+  const bool keeps_begun = needs.device_times && calls_.needs_begun();
+  collect::Lines lines;
+  if (counts_lines || keeps_begun || needs.left_out) {
+    const auto make = [&](const Process& rank, collect::Collectors& all) {
+      collect::want<Counted>(rank, all, keeps_begun);
+    };
+    const read::Chosen by_call{
+        .call = [&](const Process& p, const read::Event& e) { return calls_.call(p, e); }};
+    lines = collect::Lines::of_job(job_, traces, make, needs.progress, by_call);
+  }
+  const std::set<const Process*> ours(job_.processes.begin(), job_.processes.end());
+  for (read::Trace& trace : traces.traces) {
+    for (Process& p : trace.processes) {
+      if (!ours.contains(&p)) continue;
+      const Counted* of_lines = lines.of<Counted>(&p);
+      if (of_lines != nullptr) lines_of_[&p] = {of_lines->in_lines, of_lines->left_out};
+      if (of_lines != nullptr && keeps_begun) begun_[&p] = of_lines->begun;
+      if (!needs.counts) continue;
+      read::Rows rows = by_steps ? rows_of_steps(p) : filtered(p, of_lines, !moments);
+      rows.shrink_to_fit();
+      whole_[&p] = p.ledger;
+      if (!p.ledger && rows.empty()) continue;
+      if (!p.ledger) p.ledger.emplace();
+      p.ledger->rows = std::move(rows);
+    }
+  }
+  if (keeps_begun) calls_.begun = &begun_;
+  if (by_steps) {
+    for (const auto& [rank, of_rank] : found_->lines) {
+      for (std::size_t k = 0; k < of_rank.size(); ++k) {
+        if (filter_.steps->holds(found_->ranks.at(rank)[k].step)) {
+          untold_.launches += of_rank[k].launches;
+        }
+      }
+    }
+  }
+  say_untold();
+}
+
+void Selection::say_untold() {
+  std::uint64_t all = 0;
+  std::vector<std::string> names;
+  for (const auto& [bucket, n] : untold_.calls) {
+    if (n == 0) continue;
+    all += n;
+    names.push_back(fmt::format("{} {}", text::thousands(n), bucket_name(bucket)));
+  }
+  const char* what = filter_.steps ? "step" : !filter_.phases.empty() ? "phase" : "exact size";
+  if (all != 0) {
+    notes_.push_back(fmt::format("{} without a line {} left out, as nothing tells {} {} ({})",
+                                 all == 1 ? "1 call" : text::thousands(all) + " calls",
+                                 all == 1 ? "is" : "are", all == 1 ? "its" : "their", what,
+                                 fmt::join(names, ", ")));
+  }
+  if (untold_.launches != 0) {
+    notes_.push_back(fmt::format(
+        "{} of CUDA graphs in these steps {} left out, as no step counts "
+        "what they move",
+        untold_.launches == 1 ? "1 launch" : text::thousands(untold_.launches) + " launches",
+        untold_.launches == 1 ? "is" : "are"));
+  }
+}
+
+read::Chosen Selection::chosen() const {
+  if (!filter_.words.of_calls()) return {};
+  return {
+      .call = [this](const Process& p, const read::Event& e) { return calls_.call(p, e); },
+      .time = [this](const Process& p, const read::DeviceTime& t) { return calls_.time(p, t); }};
+}
+
+std::pair<std::uint64_t, std::uint64_t> Selection::lines_of(const Process& rank) const {
+  const auto of_rank = lines_of_.find(&rank);
+  return of_rank == lines_of_.end() ? std::pair<std::uint64_t, std::uint64_t>() : of_rank->second;
+}
+
+void Selection::give_back() {
+  for (auto& [process, ledger] : std::exchange(whole_, {})) process->ledger = std::move(ledger);
+}
+
+}  // namespace tprof::filter

@@ -1,0 +1,90 @@
+// Applies a filter to a job: its ranks, the counts of its ledgers, and its calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/calls.h"
+#include "filter/counted.h"
+#include "job/jobs.h"
+#include "read/folder.h"
+#include "stats/comms.h"
+
+namespace tprof::filter {
+
+// lanes: also the other ranks of a process that holds several, whose header and ledger they share.
+enum class Comes { alone, with_lanes };
+
+// Returns the job with these ranks alone, and none missing; all of it if the words are empty.
+// Throws BadInput with the ranks that are there, if none of these is.
+job::Job with_ranks(const job::Job& job, const std::string& ranks, Comes how = Comes::alone);
+
+struct Needs {
+  bool counts = true;         // ledgers that have the chosen calls alone
+  bool steps = false;         // `found`, also without --steps
+  bool device_times = false;  // Chosen::time, for readers that see no calls beside device times
+  Comes ranks = Comes::alone;
+  bool left_out = false;  // how many calls of each rank's lines are not chosen
+  std::function<void(std::size_t)> progress{};
+};
+
+// While it lives, the ledgers of the job's processes have the chosen calls alone, so that all that
+// adds them up is filtered. What judges the job has to look at it before, or behind give_back().
+//
+// Ledgers tell operations and communicators, and sizes as far as a row's calls are all on one side
+// of a border. Steps come from what the writers counted in them, or from lines, phases and other
+// sizes from lines: notes() say which calls have none.
+class Selection {
+ public:
+  // Throws BadInput for what the job does not have.
+  Selection(const job::Job& whole, read::Traces& traces, const Filter& filter, const Needs& needs);
+  Selection(const Selection&) = delete;
+  Selection& operator=(const Selection&) = delete;
+  ~Selection() { give_back(); }
+
+  const job::Job& job() const { return job_; }  // of the chosen ranks
+  const Words& words() const { return filter_.words; }
+  const Filter& filter() const { return filter_; }
+  const std::vector<std::string>& notes() const { return notes_; }  // sentences, no full stop
+  // The steps of the whole job, with the chosen ranks alone; nullopt: nobody needs them.
+  const std::optional<steps::Found>& found() const { return found_; }
+  read::Chosen chosen() const;  // refers to this
+  const Calls& calls() const { return calls_; }
+  // The communicators with their roles, by all of their calls; of calls only.
+  const std::vector<stats::CommSummary>& comms() const { return comms_; }
+  // How many calls have a line, and how many of them are not chosen.
+  std::pair<std::uint64_t, std::uint64_t> lines_of(const read::Process& rank) const;
+
+  void give_back();  // the ledgers as they were read
+
+ private:
+  void find_steps(const job::Job& whole, const read::Traces& traces, const Needs& needs);
+  bool filter_step_lines();
+  void count(read::Traces& traces, const Needs& needs);
+  read::Rows rows_of_steps(const read::Process& rank) const;
+
+  struct Untold {
+    std::map<Bucket, std::uint64_t> calls{};
+    std::uint64_t launches = 0;
+  };
+  read::Rows filtered(const read::Process& rank, const Counted* lines, bool by_row);
+  void say_untold();
+
+  Filter filter_;
+  job::Job job_;
+  Calls calls_;
+  std::vector<stats::CommSummary> comms_;
+  std::optional<steps::Found> found_;
+  PhasesOfRanks phases_;
+  Calls::BegunByRank begun_;
+  std::map<const read::Process*, std::pair<std::uint64_t, std::uint64_t>> lines_of_;
+  std::map<read::Process*, std::optional<read::Ledger>> whole_;
+  Untold untold_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace tprof::filter

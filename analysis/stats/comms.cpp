@@ -1,0 +1,43 @@
+#include "stats/comms.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tprof::stats {
+
+std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
+  std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
+  for (const read::Process* p : job.processes) {
+    for (const auto& [number, comm] : p->comms) {
+      CommSummary& c = found[{comm.id, comm.nranks}];
+      c.id = comm.id;
+      c.nranks = comm.nranks;
+      if (comm.name) c.name = *comm.name;
+      const auto parent = p->comms.find(comm.parent.value_or(-1));
+      if (parent != p->comms.end()) c.parent = parent->second.id;
+      if (p->header.rank) c.ranks.push_back(*p->header.rank);
+      std::uint64_t issued = 0;
+      for (const read::Collectives& all : read::collectives_of(*p)) {
+        if (all.comm == number) issued = read::saturated_sum(issued, all.count);
+      }
+      c.collectives = std::max(c.collectives, issued);
+    }
+  }
+  for (const auto& [key, amounts] : ops) {
+    const auto c = found.find({key.comm_id, key.nranks});
+    if (c != found.end()) c->second.amounts += amounts;
+  }
+  std::vector<CommSummary> all;
+  for (auto& [id, c] : found) {
+    std::ranges::sort(c.ranks);
+    c.ranks.erase(std::unique(c.ranks.begin(), c.ranks.end()), c.ranks.end());
+    all.push_back(std::move(c));
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(), [](const CommSummary& c) {
+    return std::pair(c.nranks, c.amounts.bytes);
+  });
+  return all;
+}
+
+}  // namespace tprof::stats

@@ -1,0 +1,91 @@
+"""A job whose calls are known with their step and phase, and what filters leave of it."""
+
+import dataclasses
+import pathlib
+
+from lib import jobs
+from lib.loops import Loop
+from lib.tool import tprof
+
+STEPS = 8
+KIB, MIB = 1 << 10, 1 << 20
+LAYERS = (16 * KIB, 16 * KIB + 64, 40 * KIB)  # elements of float32 that a rank has of each
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    rank: int
+    op: str
+    bucket: str
+    comm: int | None  # place in Job.comms
+    bytes: int
+    step: int | None  # None: in none
+    phase: str
+
+
+def training() -> tuple[Loop, list[Call]]:
+    """Returns HSDP on four ranks: shards on all of them, replicas in pairs. And each of its calls."""
+    loop = Loop([[0, 1, 2, 3], [0, 2], [1, 3]])
+    phases = {}  # by the place in the loop
+
+    def phase(name, call, *arguments):
+        phases[loop.at] = name
+        call(*arguments)
+
+    phase("other", loop.copy, "cudaMemcpyAsync", 4 * MIB)
+    for _ in range(STEPS):
+        loop.step()
+        phase("load", loop.micro_batch)
+        for layer in LAYERS:
+            phase("forward", loop.gather, layer)
+        with loop.backward():
+            for layer in LAYERS:
+                phase("backward", loop.gather, layer)
+                phase("backward", loop.scatter, layer)
+                for comm in (1, 2):
+                    phase("backward", loop.reduce, layer, comm)
+        phase("optimizer", loop.reduce, 1)
+    calls = []
+    for rank, of_rank in enumerate(loop.job.ranks):
+        for op in of_rank.ops:
+            step = sum(begin <= op.at for begin in loop.steps) or None
+            size = jobs.bytes_of(op, len(loop.job.comms[op.comm]) if op.comm is not None else 1)
+            bucket = jobs.BUCKETS[op.function]
+            calls.append(Call(rank, op.function, bucket, op.comm, size, step, phases[op.at]))
+    return loop, calls
+
+
+def chosen(calls, ranks=None, steps=None, ops=None, sizes=None, comms=None, phases=None):
+    """Returns those in all of these collections; None: any. `ops` are functions or buckets, `sizes` two borders."""
+    return [
+        c
+        for c in calls
+        if (ranks is None or c.rank in ranks)
+        and (steps is None or c.step in steps)
+        and (ops is None or c.op in ops or c.bucket in ops)
+        and (sizes is None or sizes[0] <= c.bytes <= sizes[1])
+        and (comms is None or c.comm in comms)
+        and (phases is None or c.phase in phases)
+    ]
+
+
+def sums(calls) -> dict[str, tuple[int, int]]:
+    """Returns calls and bytes by bucket."""
+    return {
+        bucket: (sum(c.bucket == bucket for c in calls), sum(c.bytes for c in calls if c.bucket == bucket))
+        for bucket in sorted({c.bucket for c in calls})
+    }
+
+
+def line_of_error(*arguments: object) -> str:
+    """Returns the one line with which a command refuses its arguments."""
+    done = tprof(*arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tprof: ")
+    return line.removeprefix("tprof: ")
+
+
+def write(folder: pathlib.Path) -> tuple[Loop, list[Call], pathlib.Path]:
+    loop, calls = training()
+    return loop, calls, loop.job.write(folder)

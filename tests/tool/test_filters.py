@@ -1,0 +1,366 @@
+"""--ranks, --steps, --ops, --sizes, --comm and --phase leave the same calls in every command: those of the truth."""
+
+import collections
+import csv
+import json
+
+import pytest
+from lib.filtered import KIB, LAYERS, MIB, STEPS, chosen, line_of_error, sums, training, write
+from lib.rankfile import parsed
+from lib.tool import summary_of, told, tprof
+
+EXACT = 4 * 4 * LAYERS[0]  # bytes of the first layer's gather, on four ranks: 256 KiB
+
+# What is typed, and the same for the truth.
+FILTERS = {
+    "ranks": (("--ranks", "0-1,3"), {"ranks": {0, 1, 3}}),
+    "steps": (("--steps", "3-5"), {"steps": {3, 4, 5}}),
+    "open steps": (("--steps", "6-"), {"steps": {6, 7, 8}}),
+    "a list of steps": (("--steps", "2,5-6"), {"steps": {2, 5, 6}}),
+    "a bucket": (("--ops", "allgather"), {"ops": {"ALLGATHER"}}),
+    "functions": (("--ops", "ncclAllReduce,H2D"), {"ops": {"ncclAllReduce", "H2D"}}),
+    "a pattern": (("--ops", "nccl*Reduce*"), {"ops": {"ncclAllReduce", "ncclReduceScatter"}}),
+    "powers of two": (("--sizes", "64K-"), {"sizes": (64 * KIB, 1 << 60)}),
+    "other borders": (("--sizes", "100K-300K"), {"sizes": (100 * KIB, 300 * KIB)}),
+    "one size": (("--sizes", str(EXACT)), {"sizes": (EXACT, EXACT)}),
+    "small ones": (("--sizes", "-4K"), {"sizes": (0, 4 * KIB)}),
+    "two ranges": (("--sizes", "-1K,600K-"), {}),
+    "phase": (("--phase", "backward"), {"phases": {"backward"}}),
+    "phases": (("--phase", "load,forward,other"), {"phases": {"load", "forward", "other"}}),
+    "all but a communicator": (
+        ("--ranks", "0-2", "--steps", "2-7", "--ops", "ALLGATHER,RESHARDING", "--sizes", "200K-", "--phase", "backward"),
+        {"ranks": {0, 1, 2}, "steps": range(2, 8), "ops": {"ALLGATHER", "RESHARDING"}, "sizes": (200 * KIB, 1 << 60),
+         "phases": {"backward"}},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("filters") / "job")
+
+
+@pytest.fixture(params=FILTERS, ids=FILTERS)
+def case(request, made):
+    """Returns the folder, the options, and the calls that they leave."""
+    _, calls, folder = made
+    options, truth = FILTERS[request.param]
+    if request.param == "two ranges":
+        left = [c for c in calls if c.bytes <= KIB or c.bytes >= 600 * KIB]
+    else:
+        left = chosen(calls, **truth)
+    assert 0 < len(left) < len(calls)
+    return folder, options, left
+
+
+def buckets_of(report):
+    return {name: (b["calls"], b["bytes"]) for name, b in report["buckets"].items() if b and b["calls"] and name != "ALL"}
+
+
+def words(options):
+    return {name.removeprefix("--"): value for name, value in zip(options[::2], options[1::2], strict=True)}
+
+
+def test_summary(case):
+    folder, options, left = case
+    report = summary_of(folder, *options, "--per-rank")
+    assert buckets_of(report) == sums(left)
+    assert report["only"] == words(options) | {"notes": []}
+    ranks = collections.Counter(c.rank for c in left)
+    assert report["buckets"]["ALL"]["per_rank"]["calls"] == [ranks[rank] for rank in report["ranks"]]
+    ops = collections.Counter()
+    for op in report["ops"]:
+        ops[op["name"], op["nranks"]] += op["calls"]
+    nranks = {None: None, 0: 4, 1: 2, 2: 2}
+    assert ops == collections.Counter((c.op, nranks[c.comm]) for c in left)
+    assert sum(c["calls"] for c in report["comms"]) == sum(c.comm is not None for c in left)
+    assert sum(c["bytes"] for c in report["comms"]) == sum(c.bytes for c in left if c.comm is not None)
+
+
+def test_summary_says_its_filters_in_its_first_lines(case):
+    folder, options, left = case
+    head = tprof("summary", folder, *options).stdout.splitlines()[:3]
+    assert "filter" in head[1]
+    assert all(f"{name} {value}" in head[1] for name, value in words(options).items())
+
+
+@pytest.mark.parametrize("by", ["op", "comm", "dtype", "step", "phase", "site", "size"])
+def test_no_table_of_summary_has_more(case, by):
+    folder, options, left = case
+    report = summary_of(folder, *options, "--by", by)
+    assert buckets_of(report) == sums(left)
+    if by == "step":
+        steps = {c.step for c in left} - {None}
+        told_of = {s["step"]: sum(b["calls"] for b in s["buckets"].values()) for s in report["steps"]}
+        of_steps = collections.Counter(c.step for c in left if c.step)
+        assert {step: n for step, n in told_of.items() if n} == dict(of_steps)
+        assert steps <= set(told_of)
+    if by == "site":
+        assert sum(row["calls"] for row in report["sites"]) == len(left)
+    if by == "op":
+        assert sum(op["times"]["count"] for op in report["ops"] if op["times"]) == len(left)
+
+
+def test_slowest_calls_and_histograms(case):
+    folder, options, left = case
+    report = told("summary", folder, *options, "--top", 1000)[1]
+    assert report["slowest"]["looked"] == len(left)
+    longest = collections.Counter((c["function"], c["bytes"]) for c in report["slowest"]["calls"])
+    assert set(longest) == {(c.op, c.bytes) for c in left}
+    op = left[0].op
+    report = told("summary", folder, *options, "--hist", op)[1]
+    assert report["hist"]["count"] == sum(c.op == op for c in left)
+
+
+def test_merge(case, tmp_path):
+    folder, options, left = case
+    done = tprof("merge", folder, "-o", tmp_path / "all.json", *options)
+    assert done.returncode == 0, done.stderr
+    assert "note: only " in done.stderr
+    lines = parsed(tmp_path / "all.json")
+    calls = collections.Counter((e["pid"], e["name"], e["args"]["bytes"]) for e in lines if e["ph"] == "X")
+    assert calls == collections.Counter((c.rank, c.op, c.bytes) for c in left)
+    # What reads the merged trace knows that lines are missing.
+    in_all = collections.Counter(c.rank for c in training()[1])
+    for footer in (line for line in lines if line["name"] == "tprof_footer"):
+        kept = sum(c.rank == footer["pid"] for c in left)
+        assert footer["args"]["dropped"].get("filter", 0) == in_all[footer["pid"]] - kept
+
+
+def test_export(case, tmp_path):
+    folder, options, left = case
+    done = tprof("export", folder, "--csv", tmp_path / "csv", *options)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((tmp_path / "csv/calls.csv").open()))
+    assert collections.Counter((int(r["rank"]), r["function"], int(r["bytes"])) for r in rows) == collections.Counter(
+        (c.rank, c.op, c.bytes) for c in left
+    )
+    ledger = list(csv.DictReader((tmp_path / "csv/ledger.csv").open()))
+    assert sum(int(r["calls"]) for r in ledger) == len(left)
+    assert sum(int(r["bytes"]) for r in ledger) == sum(c.bytes for c in left)
+    (job,) = csv.DictReader((tmp_path / "csv/job.csv").open())
+    assert job["chosen"].startswith("only ")
+
+
+def test_replay(case):
+    folder, options, left = case
+    report = told("replay", folder, *options)[1]
+    assert report["only"] == words(options) | {"notes": []}
+    made = sum(run["calls"] for run in report["lines"]) + sum(row["calls"] for row in report["left"])
+    assert made == sum(c.comm is not None for c in left)
+
+
+def test_report_filters_calls_and_judges_the_whole_job(case, tmp_path):
+    folder, options, left = case
+    report = told("report", folder, *options)[1]
+    whole = told("report", folder)[1]
+    assert {b["bucket"]: (b["calls"], b["bytes"]) for b in report["buckets"]} == sums(left)
+    assert sum(op["calls"] for op in report["ops"]) == len(left)
+    assert sum(h["calls"] for h in report["hist"]) == len(left)
+    per_rank = report["per_rank"]["measures"]["calls"]["most"]
+    assert sum(per_rank) == len(left)
+    for key in ("verdict", "findings", "step", "heat", "late", "timelines", "unseen"):
+        assert report[key] == whole[key], key
+    assert whole["only"] is None
+    assert report["only"]["of"] == ["buckets", "per_rank", "ops", "hist", "comms"]
+    text = tprof("report", folder, *options).stdout
+    assert text.startswith("only ")
+    tprof("report", folder, *options, "-o", tmp_path / "page.html")
+    assert f'<p id="only">{report["only"]["text"]}</p>' in (tmp_path / "page.html").read_text()
+
+
+def test_diff_sees_a_change_in_what_is_left_and_no_other(case, tmp_path):
+    folder, options, left = case
+    assert told("diff", folder, folder, *options)[1]["same"]
+    loop, calls = training()
+    # The changed call is the last gather of step 4's backward pass, on all ranks.
+    gathers = [i for i, c in enumerate(calls) if c.op == "ncclAllGather" and c.step == 4 and c.phase == "backward"]
+    changed = set()
+    at = {}
+    for rank, of_rank in enumerate(loop.job.ranks):
+        mine = [c for c in calls if c.rank == rank]
+        place = max(i for i, c in enumerate(mine) if (c.op, c.step, c.phase) == ("ncclAllGather", 4, "backward"))
+        at[rank] = mine[place]
+        changed.add(mine[place].bytes)
+        del of_rank.ops[place]
+    assert gathers and len(changed) == 1
+    other = loop.job.write(tmp_path / "other")
+    report = told("diff", folder, other, *options, "--no-lines")[1] if "--steps" not in options and "--sizes" not in options and "--phase" not in options else told("diff", folder, other, *options)[1]
+    touched = any(c in left for c in at.values())
+    assert bool(report["counts"]) == touched, report["counts"]
+
+
+def test_disjoint_parts_add_up_to_the_whole(made):
+    _, calls, folder = made
+    whole = buckets_of(summary_of(folder))
+    assert whole == sums(calls)
+    parts = collections.Counter()
+    for ops in ("ALLGATHER", "RESHARDING,H2D", "ALLREDUCE"):
+        for bucket, (n, size) in buckets_of(summary_of(folder, "--ops", ops)).items():
+            parts[bucket, "calls"] += n
+            parts[bucket, "bytes"] += size
+    assert parts == {(b, k): v for b, (n, size) in whole.items() for k, v in (("calls", n), ("bytes", size))}
+    phases = [buckets_of(summary_of(folder, "--phase", p)) for p in ("load", "forward", "backward", "optimizer", "other")]
+    assert sum(n for p in phases for n, _ in p.values()) == len(calls)
+
+
+def test_communicators_by_id_its_beginning_and_number(made):
+    loop, calls, folder = made
+    job = loop.job
+    for word, comms in [(job.id(0), {0}), (job.id(1)[:9], {1}), (f"{job.id(1)},{job.id(2)}", {1, 2}), (job.id(2).upper(), {2})]:
+        report = summary_of(folder, "--comm", word)
+        assert buckets_of(report) == sums(chosen(calls, comms=comms))
+        assert sorted(c["id"] for c in report["comms"]) == sorted(job.id(c) for c in comms)
+    # Number 2 is the second of each rank: its own replicas.
+    assert buckets_of(summary_of(folder, "--comm", "2")) == sums(chosen(calls, comms={1, 2}))
+
+
+def test_counts_of_ledgers_need_no_line(tmp_path):
+    loop, calls = training()
+    for rank in loop.job.ranks:
+        rank.lines = False
+    folder = loop.job.write(tmp_path / "job")
+    for options, truth in ((("--ops", "ALLGATHER"), {"ops": {"ALLGATHER"}}), (("--sizes", "64K-"), {"sizes": (64 * KIB, 1 << 60)})):
+        report = summary_of(folder, *options)
+        assert buckets_of(report) == sums(chosen(calls, **truth))
+        assert report["only"]["notes"] == []
+    report = summary_of(folder, "--sizes", "300K-")
+    sure = [c for c in calls if c.bytes >= 512 * KIB]
+    open_ = [c for c in calls if 256 * KIB < c.bytes < 512 * KIB]
+    assert open_
+    assert buckets_of(report)["H2D"] == sums(sure)["H2D"]
+    (note,) = report["only"]["notes"]
+    assert "without a line are left out, as nothing tells their exact size" in note
+
+
+def test_a_step_leaves_out_calls_without_a_line_and_says_so(tmp_path):
+    loop, calls = training()
+    lost = [place for place, op in enumerate(loop.job.ranks[2].ops) if op.function == "ncclAllReduce"][-3:]
+    loop.job.ranks[2].no_line = set(lost)
+    loop.job.ranks[2].dropped = {"ring": len(lost)}
+    report = summary_of(loop.job.write(tmp_path / "job"), "--steps", "2-4", "--ops", "ALLREDUCE")
+    assert buckets_of(report) == sums(chosen(calls, steps={2, 3, 4}, ops={"ALLREDUCE"}))
+    assert report["only"]["notes"] == [
+        "3 calls without a line are left out, as nothing tells their step (3 ALLREDUCE)"
+    ]
+
+
+def test_check_of_ranks_misses_none(made, tmp_path):
+    loop, _, folder = made
+    code, report = told("check", folder, "--ranks", "0-1")
+    assert (code, report["ranks"], report["missing_ranks"]) == (0, [0, 1], [])
+    assert report["only"]["ranks"] == "0-1"
+    (folder.parent / "few").mkdir()
+    for rank in (0, 1):
+        name = f"rank-{rank:05}.json"
+        (folder.parent / "few" / name).write_text((folder / name).read_text())
+    assert told("check", folder.parent / "few")[0] == 1  # two are missing there
+    assert told("check", folder.parent / "few", "--ranks", "0")[0] == 0
+
+
+def test_check_of_a_communicator(tmp_path):
+    loop, _ = training()
+    job = loop.job
+    place = [i for i, op in enumerate(job.ranks[3].ops) if op.comm == 2][5]
+    op = job.ranks[3].ops[place]
+    job.ranks[3].ops[place] = type(op)(**{**op.__dict__, "count": op.count + 1})
+    folder = job.write(tmp_path / "job")
+    code, report = told("check", folder)
+    assert code == 1
+    code, report = told("check", folder, "--comm", job.id(1))
+    assert (code, [c["id"] for c in report["communicators"]]) == (0, [job.id(1)])
+    code, report = told("check", folder, "--comm", job.id(2))
+    assert (code, [c["same"] for c in report["communicators"]]) == (1, [False])
+    assert tprof("check", folder, "--comm", job.id(2)).stdout.startswith(f"only comm {job.id(2)}\n")
+
+
+COMMANDS = ["summary", "merge", "export", "replay", "report", "diff"]
+
+
+def arguments(command, folder, to):
+    more = {"merge": ["-o", to / "m.json"], "export": ["--csv", to / "csv"], "diff": [folder]}
+    return [command, folder, *more.get(command, [])]
+
+
+BAD = [
+    (("--ranks", "5-2"), "--ranks: expected ranks such as 0-3,7, found '5-2'"),
+    (("--ranks", "x"), "--ranks: expected ranks such as 0-3,7, found 'x'"),
+    (("--ranks", "90-95"), "--ranks: none of the ranks 90-95 is here; there are ranks 0-3"),
+    (("--steps", "7-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '7-3'"),
+    (("--steps", "3,"), "--steps: expected names with a comma between each two, found '3,'"),
+    (("--steps", "100-"), "--steps: there are no such steps as 100-; there are 1-8"),
+    (("--ops", "ncclAllGahter"), "--ops: no call is named 'ncclAllGahter'; the job has ALLGATHER, ALLREDUCE, H2D, RESHARDING, "
+     "cudaMemcpyAsync, ncclAllGather, ncclAllReduce, ncclReduceScatter"),
+    (("--sizes", "1Q"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '1Q'"),
+    (("--sizes", "64M-1M"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '64M-1M'"),
+    (("--sizes", "-"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '-'"),
+    (("--phase", "sideways"), "--phase: expected load, forward, backward, optimizer, other, found 'sideways'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("options", "line"), BAD, ids=[" ".join(options) for options, _ in BAD])
+def test_bad_values_are_refused_alike_by_all_commands(made, tmp_path, command, options, line):
+    _, _, folder = made
+    option, value = options
+    assert line_of_error(*arguments(command, folder, tmp_path), f"{option}={value}") == line
+    assert not (tmp_path / "m.json").exists() and not (tmp_path / "csv").exists()
+
+
+def test_unknown_communicators_are_refused_with_those_that_are_there(made):
+    loop, _, folder = made
+    line = line_of_error("summary", folder, "--comm", "dp")
+    assert line.startswith("--comm: no communicator has the name, the id or the number 'dp'; the job has ")
+    assert all(loop.job.id(comm) in line for comm in range(3))
+
+
+@pytest.mark.parametrize("by", ["range", "layer", "rank"])
+def test_tables_that_can_not_be_filtered_are_refused(made, by):
+    _, _, folder = made
+    line = line_of_error("summary", folder, "--by", by, "--ops", "ALLGATHER")
+    assert line == f"--ops: not with --by {by}, which is of the whole job"
+
+
+@pytest.mark.parametrize("command", ["check", "budget"])
+@pytest.mark.parametrize("option", ["--ops", "--sizes", "--phase"])
+def test_commands_that_can_not_honour_a_filter_refuse_it(made, command, option):
+    _, _, folder = made
+    assert option in line_of_error(command, folder, option, "x")
+
+
+def test_budget_of_some_ranks(made, tmp_path):
+    _, _, folder = made
+    done = tprof("budget", folder, "--write", tmp_path / "b.json")
+    assert done.returncode == 0, done.stderr
+    report = told("budget", folder, "--budget", tmp_path / "b.json", "--ranks", "1-2")[1]
+    assert report["only"] == {"ranks": "1-2", "notes": []}
+    text = tprof("budget", folder, "--budget", tmp_path / "b.json", "--ranks", "1-2").stdout
+    assert text.startswith("filter: only ranks 1-2\nEach of ranks 1,2 in a step")
+
+
+def test_merge_refuses_what_is_too_large_and_says_what_to_leave_out(made, tmp_path):
+    _, _, folder = made
+    size = sum(file.stat().st_size for file in folder.glob("*.json"))
+    to = tmp_path / "m.json"
+    line = line_of_error("merge", folder, "-o", to, "--max-size", size // 2)
+    assert "--ranks 0" in line and "--steps 10-12" in line and "--force" in line
+    assert not to.exists()
+    assert tprof("merge", folder, "-o", to, "--max-size", size // 2, "--force").returncode == 0
+    to.unlink()
+    assert tprof("merge", folder, "-o", to, "--max-size", size // 2, "--ranks", "0").returncode == 0
+    to.unlink()
+    assert tprof("merge", folder, "-o", to, "--max-size", size // 2, "--steps", "1-2").returncode == 0
+    # The estimate is near: within what headers, titles and shifted times change.
+    assert abs(to.stat().st_size - size * 2 / STEPS) < 0.3 * size
+    assert "--max-size: expected a size" in line_of_error("merge", folder, "-o", to, "--max-size", "much")
+
+
+def test_a_merged_part_says_what_it_is(made, tmp_path):
+    loop, calls, folder = made
+    tprof("merge", folder, "-o", tmp_path / "m.json", "--steps", "2-3", "--comm", loop.job.id(0))
+    first = parsed(tmp_path / "m.json")[0]
+    assert first["args"]["only"] == "only steps 2-3, comm some"
+    report = told("summary", tmp_path / "m.json")[1]
+    assert report["dropped"] == len(calls) - len(chosen(calls, steps={2, 3}, comms={0}))
+    assert json.dumps(report).count("filter") >= 0
+    assert MIB
