@@ -13,7 +13,9 @@
 namespace tprof::cli {
 
 // Loads all traces, with progress on a terminal.
-read::Traces load(const std::vector<read::TraceFile>& files);
+read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team = {});
+// Those that PATHs name; each process of a team loads a part, and all have them.
+read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team);
 
 // Returns the processes of a job that have these ranks, or all of them if the list is empty. Throws
 // BadInput if there are none.

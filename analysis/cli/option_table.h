@@ -34,6 +34,7 @@ struct CommandRow {
   const char* examples;
   int (*execute)(const Options&);
   std::vector<Option> options;
+  bool together = false;  // processes that MPI started share the work, and the first one prints
 };
 
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.

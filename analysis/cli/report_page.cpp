@@ -54,7 +54,7 @@ int report_of(const Options& o) {
     throw read::BadInput("expected one of --json and -o FILE.html");
   }
   trace_export::remove_unfinished_on_signals();
-  const read::Traces traces = load(read::trace_files(o.paths));
+  const read::Traces traces = load(o.paths, o.team);
   const job::Job job = job::one_job(traces, o.choice);
   page::Gathered g;
   {
@@ -63,7 +63,7 @@ int report_of(const Options& o) {
         job, traces, [&](std::size_t done) { progress(done); }, g);
   }
   if (!o.output.empty()) {
-    write_page(page::to_html(g), o.output);
+    if (!o.team || o.team->rank() == 0) write_page(page::to_html(g), o.output);
   } else if (o.json) {
     fmt::print("{}", page::to_json(g));
   } else {

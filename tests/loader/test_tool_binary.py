@@ -29,12 +29,13 @@ def test_it_needs_no_library_no_loader_and_no_version_of_glibc():
     assert "GLIBC" not in readelf(TPROF, "--version-info")
 
 
-def test_what_it_starts_on_a_node_runs_wherever_the_library_loads():
-    node = BUILD / "tprof-node"
-    assert "libc.so.6" in needs(node) and set(needs(node)) <= LIBC_FAMILY
-    versions = re.findall(r"GLIBC_([\d.]+)", readelf(node, "--version-info"))
+@pytest.mark.parametrize("name", ["tprof-node", "tprof-mpi"])
+def test_what_it_starts_runs_wherever_the_library_loads(name):
+    program = BUILD / name
+    assert "libc.so.6" in needs(program) and set(needs(program)) <= LIBC_FAMILY
+    versions = re.findall(r"GLIBC_([\d.]+)", readelf(program, "--version-info"))
     assert versions and all(tuple(map(int, version.split("."))) <= OLDEST_GLIBC for version in versions)
-    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf(node, "--version-info"))
+    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf(program, "--version-info"))
 
 
 def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
@@ -48,9 +49,10 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
     pages = ("README.md", "CHANGELOG.md", "format.md", "fields.md", "json.md", "live.md", "tables.md")
-    ours = {"bin/tprof", "lib/libtprof.so", "lib/tprof-node", "include/tprof.h", "share/tprof/tprof.py"}
+    beside = {"lib/libtprof.so", "lib/tprof-node", "lib/tprof-mpi"}
+    ours = {"bin/tprof", *beside, "include/tprof.h", "share/tprof/tprof.py"}
     assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", *pages)}
-    for name in ("bin/tprof", "lib/libtprof.so", "lib/tprof-node"):
+    for name in ("bin/tprof", *beside):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
     seen = subprocess.run(
