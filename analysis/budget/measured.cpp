@@ -119,6 +119,7 @@ struct Lines : collect::Collector {
     found = steps.means();
     steps = Steps(0);
   }
+  void state(team::Archive& archive) override { archive(found); }
 
   const std::vector<steps::Interval>& intervals;
   std::size_t in_step;

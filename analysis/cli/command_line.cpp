@@ -20,6 +20,7 @@
 #include "interpose/format/schema.h"
 #include "launch/command.h"
 #include "read/error.h"
+#include "team/mpi.h"
 #include "text/misspelt.h"
 #include "text/text.h"
 
@@ -83,6 +84,54 @@ bool takes_newest_run(const CommandRow& command, const Options& o) {
   return o.paths.empty() && std::ranges::any_of(command.options, is_paths);
 }
 
+struct Outcome {
+  int code = kBadUsage;
+  std::string error{};  // empty: none
+};
+
+Outcome run(const CommandRow& command, const Options& options) {
+  try {
+    const int code = command.execute(options);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {code};
+    throw read::BadInput("standard output", std::strerror(errno));
+  } catch (const std::exception& e) {
+    return {.error = e.what()};
+  }
+}
+
+void say(const std::string& error) {
+  if (!error.empty()) fmt::print(stderr, "tprof: {}\n", text::printable(error));
+  std::fflush(nullptr);
+}
+
+void be_silent() {
+  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
+}
+
+// Runs it in one of the processes that MPI started for it: the first one says what there is to say.
+int run_together(const CommandRow& command, Options& options) {
+  try {
+    options.team = team::of_mpi();
+  } catch (const std::exception& e) {
+    const bool first = team::told_rank() == 0;
+    if (first) say(e.what());
+    // A launcher ends all processes once one has failed: leaves the first the time to say why.
+    if (!first) sleep(1);
+    return kBadUsage;
+  }
+  if (options.team && options.team->rank() != 0) be_silent();
+  Outcome outcome = run(command, options);
+  if (options.team) {
+    const auto [code, error] = options.team->end(outcome.code, outcome.error);
+    outcome.code = code;
+    if (outcome.error.empty()) outcome.error = error;
+  }
+  say(outcome.error);
+  options.team.reset();  // from here on the launcher may end this process
+  return outcome.code;
+}
+
 }  // namespace
 
 int execute(int argc, char** argv) {
@@ -104,13 +153,14 @@ int execute(int argc, char** argv) {
     const auto given = std::ranges::find_if(
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });
     if (takes_newest_run(*given, options)) options.paths = {newest_run()};
-    const int code = given->execute(options);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    throw read::BadInput("standard output", std::strerror(errno));
+    if (given->together) return run_together(*given, options);
+    const auto [code, error] = run(*given, options);
+    say(error);
+    return code;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kOk : kBadUsage;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "tprof: {}\n", text::printable(e.what()));
+    say(e.what());
   }
   return kBadUsage;
 }

@@ -77,6 +77,7 @@ struct Options {
   fs::path run_a;
   fs::path run_b;
   std::vector<std::string> fail_on;
+  team::Shared team{};  // the processes that run this command together; null: this one alone
 };
 
 // Converts the seconds of an option.

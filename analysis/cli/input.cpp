@@ -12,9 +12,14 @@
 
 namespace tprof::cli {
 
-read::Traces load(const std::vector<read::TraceFile>& files) {
+read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team) {
+  return load(read::trace_files(paths, team), team);
+}
+
+read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team) {
   Progress progress("reading", files.size());
-  read::Traces traces = read::load_all(files, [&](std::size_t done) { progress(done); });
+  read::Traces traces = read::load_all(
+      files, [&](std::size_t done) { progress(done); }, read::Wanted::lines, team);
   job::join_ids(traces.traces);
   return traces;
 }

@@ -14,7 +14,9 @@
 namespace tprof::cli {
 
 // Loads all traces, with progress on a terminal.
-read::Traces load(const std::vector<read::TraceFile>& files);
+read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team = {});
+// Those that PATHs name; each process of a team loads a part, and all have them.
+read::Traces load(const std::vector<std::filesystem::path>& paths, const team::Shared& team);
 
 // Returns the folder of the run in ./tprof-traces that was begun last, and says which on standard
 // error. Throws BadInput if there is none.

@@ -46,6 +46,7 @@ struct CommandRow {
   int (*execute)(const Options&);
   std::vector<Option> options;
   unsigned filters = 0;
+  bool together = false;  // processes that MPI started share the work, and the first one prints
 };
 
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.

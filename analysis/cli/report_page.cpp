@@ -55,7 +55,7 @@ int report_of(const Options& o) {
   }
   trace_export::remove_unfinished_on_signals();
   const filter::Filter only = filter::parsed(o.only);
-  read::Traces traces = load(read::trace_files(o.paths));
+  read::Traces traces = load(o.paths, o.team);
   const job::Job job = job::one_job(traces, o.choice);
   filter::with_ranks(job, only.words.ranks);
   page::Gathered g;
@@ -70,7 +70,7 @@ int report_of(const Options& o) {
         asked, traces, [](std::size_t) {}, g);
   }
   if (!o.output.empty()) {
-    write_page(page::to_html(g), o.output);
+    if (!o.team || o.team->rank() == 0) write_page(page::to_html(g), o.output);
   } else if (o.json) {
     fmt::print("{}", page::to_json(g));
   } else {

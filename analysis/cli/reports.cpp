@@ -66,7 +66,7 @@ int summary(const Options& o) {
   if (o.epoch >= 0 && (other_than_counts || takes_lines)) {
     throw read::BadInput("--epoch: of the counts only, by size, comm or dtype");
   }
-  read::Traces traces = load(read::trace_files(o.paths));
+  read::Traces traces = load(o.paths, o.team);
   const job::Job job = job::one_job(traces, o.choice);
   if (o.epoch >= 0) keep_epoch(traces, job, o.epoch);
   if (!only.words.empty()) options.findings = findings_of(job, traces, only.words);
@@ -90,7 +90,7 @@ int summary(const Options& o) {
 
 int check(const Options& o) {
   const filter::Filter only = filter::parsed(o.only);
-  const read::Traces traces = load(read::trace_files(o.paths));
+  const read::Traces traces = load(o.paths, o.team);
   for (const read::Trace& trace : traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
     if (of.empty()) continue;

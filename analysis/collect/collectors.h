@@ -36,6 +36,7 @@ struct ReturnedCalls : Collector {
   void call(const read::Event& e) override;
   const Intervals& collectives(std::int64_t comm) const;  // empty where there is no line
   Channel channel(const ChannelKey& key) const;
+  void state(team::Archive& archive) override { archive(numbers, channels, refused); }
 
   std::map<std::int64_t, Intervals> numbers;  // of collectives that have a line
   std::map<ChannelKey, Channel> channels;     // of sends and receives
@@ -48,6 +49,9 @@ struct LastCalls : Collector {
   void call(const read::Event& e) override;
   void launch(const read::Event& e) override { remember(e); }
   void last_call(const read::Event& e) override;
+  void state(team::Archive& archive) override {
+    archive(open, last, begun, last_collective, sent_or_received, from_ring_);
+  }
 
   bool knows_last() const;  // the ring tells, or all that was called has a line
 
@@ -68,6 +72,7 @@ struct LastCalls : Collector {
 struct OpenRanges : Collector {
   using Collector::Collector;
   void open_range(const read::Range& range) override;
+  void state(team::Archive& archive) override { archive(ranges); }
 
   std::vector<read::Range> ranges;
 };
@@ -77,6 +82,7 @@ struct DecreasedLedgers : Collector {
   using Collector::Collector;
   void metadata(const read::Line& line, const read::Process& so_far) override;
   void end() override { before_.reset(); }
+  void state(team::Archive& archive) override { archive(places); }
 
   struct Counted {
     std::string function{};  // empty: all collectives of the communicator

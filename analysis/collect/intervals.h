@@ -60,6 +60,11 @@ class Intervals {
 
   const std::map<std::uint64_t, std::uint64_t>& parts() const { return parts_; }  // begin: end
 
+  template <typename Archive>
+  void state(Archive& archive) {
+    archive(parts_, twice_, left_out_);
+  }
+
  private:
   static constexpr std::size_t kMaxParts = 4096;
   std::map<std::uint64_t, std::uint64_t> parts_;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 
 #include "read/error.h"
 #include "read/metadata.h"
@@ -63,16 +64,102 @@ void read_file(const read::Trace& trace, Ranks& ranks, const read::Chosen& chose
                            .chosen = chosen});
 }
 
+struct File {
+  const read::Trace* trace = nullptr;
+  Ranks ranks{};
+  std::string unread{};
+  std::exception_ptr error{};
+
+  // Says what went wrong instead of throwing.
+  void read(const read::Chosen& chosen) {
+    try {
+      read_file(*trace, ranks, chosen);
+    } catch (const read::BadInput& e) {
+      unread = e.what();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  void hand_over() {
+    for (auto& [rank, collectors] : ranks) {
+      for (auto& [type, collector] : collectors) collector->hand_over();
+    }
+  }
+  bool whole() const { return unread.empty() && !error; }
+};
+
+void read_alone(std::vector<File>& files, const std::function<void(std::size_t)>& progress,
+                const read::Chosen& chosen) {
+  std::atomic<std::size_t> done{0};
+  std::mutex handing_over;
+  read::in_parallel(files.size(), [&](std::size_t i) {
+    files[i].read(chosen);
+    if (files[i].whole()) {
+      const std::scoped_lock one_at_a_time(handing_over);
+      files[i].hand_over();
+    }
+    if (progress) progress(++done);
+  });
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  if (!error) return "";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return *e.what() == '\0' ? "an error" : e.what();
+  }
+}
+
+std::string packed(File& file) {
+  team::Archive pack;
+  std::string error = text_of(file.error);
+  pack(file.unread, error);
+  if (!file.whole()) return pack.take();
+  for (auto& [rank, collectors] : file.ranks) {
+    for (auto& [type, collector] : collectors) collector->state(pack);
+  }
+  return pack.take();
+}
+
+void unpack(std::string_view packed, File& file) {
+  team::Archive archive(packed);
+  std::string error;
+  archive(file.unread, error);
+  if (!error.empty()) file.error = std::make_exception_ptr(std::runtime_error(error));
+  if (!file.whole()) return;
+  for (auto& [rank, collectors] : file.ranks) {
+    for (auto& [type, collector] : collectors) collector->state(archive);
+  }
+  if (!archive.empty()) throw std::logic_error("state() packs more than it unpacks");
+}
+
+// Each process reads its share, and packs what it kept of a file before it reads the next. Then all
+// files' are unpacked in every process, also its own: so none can be told apart from the others.
+void read_together(team::Team& team, std::vector<File>& files, const Make& make,
+                   const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
+  std::vector<std::string> mine((files.size() + team.size() - 1 - team.rank()) / team.size());
+  std::atomic<std::size_t> done{0};
+  read::in_parallel(mine.size(), [&](std::size_t k) {
+    File& file = files[team.rank() + k * team.size()];
+    file.read(chosen);
+    mine[k] = packed(file);
+    for (auto& [rank, collectors] : file.ranks) collectors.clear();
+    if (progress) progress(std::min(files.size(), ++done * team.size()));
+  });
+  for (std::size_t i = team.rank(); i < files.size(); i += team.size()) {
+    for (auto& [rank, collectors] : files[i].ranks) make(*rank, collectors);
+  }
+  team::share(team, files.size(), std::move(mine), [&](std::size_t i, std::string_view bytes) {
+    unpack(bytes, files.at(i));
+    if (files[i].whole()) files[i].hand_over();
+  });
+}
+
 }  // namespace
 
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                     const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
-  struct File {
-    const read::Trace* trace = nullptr;
-    Ranks ranks{};
-    std::string unread{};
-    std::exception_ptr error{};
-  };
   const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
   std::vector<File> files;
   for (const read::Trace& trace : traces.traces) {
@@ -85,22 +172,8 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
-  std::atomic<std::size_t> done{0};
-  std::mutex handing_over;
-  read::in_parallel(files.size(), [&](std::size_t i) {
-    try {
-      read_file(*files[i].trace, files[i].ranks, chosen);
-      const std::scoped_lock one_at_a_time(handing_over);
-      for (auto& [rank, collectors] : files[i].ranks) {
-        for (auto& [type, collector] : collectors) collector->hand_over();
-      }
-    } catch (const read::BadInput& e) {
-      files[i].unread = e.what();
-    } catch (...) {
-      files[i].error = std::current_exception();
-    }
-    if (progress) progress(++done);
-  });
+  traces.team ? read_together(*traces.team, files, make, progress, chosen)
+              : read_alone(files, progress, chosen);
   Lines lines;
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);

@@ -13,6 +13,7 @@
 #include "job/jobs.h"
 #include "read/events.h"
 #include "read/folder.h"
+#include "team/archive.h"
 
 namespace tprof::collect {
 
@@ -45,6 +46,9 @@ class Collector {
   // After the rank's file was read without an error, and before any other rank's: the place to add
   // to what is kept of all ranks together. Ranks come in no order.
   virtual void hand_over() {}
+  // Packs or unpacks what is there after end(): one process may have read the file, and all hand
+  // over. What it filled elsewhere while it saw the lines is in it too.
+  virtual void state(team::Archive&) = 0;
 
  protected:
   const read::Process& rank_;
@@ -84,7 +88,8 @@ class Lines {
   const std::vector<read::Skipped>& unreadable() const { return unreadable_; }
 
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
-  // files done, from any thread.
+  // files done, from any thread. The processes of a team read a share of them each, and all have
+  // the same in the end.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {},
                       const read::Chosen& chosen = {});

@@ -10,6 +10,9 @@ bool Passes::read() {
     for (const Reader& reader : readers) reader.make(rank, all);
   };
   const Lines lines = Lines::of_job(job_, traces_, make, progress_, chosen_);
+  for (const Reader& reader : readers) {
+    if (traces_.team && reader.share) reader.share(*traces_.team);
+  }
   for (const Reader& reader : readers) reader.take(lines);
   return true;
 }

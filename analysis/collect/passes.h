@@ -26,8 +26,10 @@ class Passes {
 
   // Takes part in the next pass. `make` puts the collectors of a rank into its map. `take` gets
   // what they found, and may want more from the pass after it.
-  void want(Make make, std::function<void(const Lines&)> take) {
-    wanted_.push_back({std::move(make), std::move(take)});
+  // `share`, for what collectors fill together: exchanges that with the other processes of a team.
+  void want(Make make, std::function<void(const Lines&)> take,
+            std::function<void(team::Team&)> share = {}) {
+    wanted_.push_back({std::move(make), std::move(take), std::move(share)});
   }
 
   // What several readers of the next pass share; make() makes it for the first that asks.
@@ -47,6 +49,7 @@ class Passes {
   struct Reader {
     Make make;
     std::function<void(const Lines&)> take;
+    std::function<void(team::Team&)> share;
   };
 
   const job::Job& job_;

@@ -44,6 +44,7 @@ struct LargestStep : collect::Collector {
       if (seen_ != 0) step.keep_larger(step_between(clock[seen_ - 1], clock[seen_]));
     }
   }
+  void state(team::Archive& archive) override { archive(step); }
 
   Step step;
 

@@ -78,6 +78,7 @@ struct SumsOfLines : collect::Collector {
     }
     sums_.clear();
   }
+  void state(team::Archive& archive) override { archive(differ); }
 
   std::map<CallKey, std::pair<CallSums, CallSums>> differ;  // sums of the ledger, of the lines
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "diagnose/agreement.h"
@@ -124,6 +125,7 @@ class Meetings::Arrivals : public collect::Collector {
     times_.clear();
     begun_.clear();
   }
+  void state(team::Archive&) override {}  // its part of the table is shared: Meetings::share()
 
  private:
   using Number = std::pair<std::int64_t, std::uint64_t>;  // of a communicator
@@ -231,9 +233,12 @@ void Meetings::add(const Handle& handle, const Call& c) {
   auto& block = table.blocks[place];
   if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
   HostPart& part = block[n % table.block * hosts + host];
-  part.bucket = c.bucket;
-  part.rooted = c.rooted;
-  part.size_class = c.size_class;
+  // Ranks may not have called the same: then the first of these kinds counts, in whatever order the
+  // files are read.
+  const auto kind = std::tuple(c.bucket, c.rooted, c.size_class);
+  if (!std::exchange(part.seen, true) || kind < std::tuple(part.bucket, part.rooted, part.size_class)) {
+    std::tie(part.bucket, part.rooted, part.size_class) = kind;
+  }
   if (c.awaited) {
     // Files are read in any order: if two came at once, the first member counts as the last.
     const bool last =
@@ -275,7 +280,8 @@ std::shared_ptr<const Meetings> want_meetings(collect::Passes& passes) {
     auto meetings = std::make_shared<Meetings>(passes.job());
     passes.want([meetings](const read::Process& rank,
                            collect::Collectors& all) { meetings->collect(rank, all); },
-                [](const collect::Lines&) {});
+                [](const collect::Lines&) {},
+                [meetings](team::Team& team) { meetings->share(team); });
     return meetings;
   });
 }
@@ -284,6 +290,7 @@ void read_meetings(const job::Job& job, const read::Traces& traces, Meetings& me
   collect::Lines::of_job(job, traces, [&](const read::Process& rank, collect::Collectors& all) {
     meetings.collect(rank, all);
   });
+  if (traces.team) meetings.share(*traces.team);
 }
 
 const char* collective_name(Bucket bucket) {

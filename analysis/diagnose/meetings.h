@@ -17,6 +17,7 @@
 #include "align/clocks.h"
 #include "collect/passes.h"
 #include "job/hosts.h"
+#include "team/team.h"
 
 namespace tprof::diagnose {
 
@@ -33,11 +34,14 @@ struct HostPart {
   Bucket bucket = Bucket::ALLREDUCE;
   bool rooted = false;
   std::uint8_t size_class = 0;  // floor(log2(bytes))
+  bool seen = false;  // a rank has called it
 
   // A sum is the same in whatever order the files are read; a running mean is not.
   std::int64_t mean_end() const {
     return left == 0 ? 0 : static_cast<std::int64_t>(sum_end) / left;
   }
+  // Adds the ranks that another process has read.
+  void add(const HostPart& more);
 };
 
 // A communicator in which several ranks meet.
@@ -83,6 +87,9 @@ class Meetings {
   // Visits all by communicator, in the order of their sequence numbers. Valid once the lines are
   // read.
   void each(const std::function<void(const Meeting&)>& see) const;
+
+  // Adds what the other processes of the team have read of the lines, and they what this one has.
+  void share(team::Team& team);
 
   // Adds a collector to those that Lines::of_job makes for a rank.
   void collect(const read::Process& rank, collect::Collectors& all);

@@ -11,6 +11,7 @@
 #include "read/node_files.h"
 #include "read/parallel.h"
 #include "read/window_files.h"
+#include "team/archive.h"
 
 namespace tprof::read {
 namespace fs = std::filesystem;
@@ -75,6 +76,36 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   } catch (...) {
     return {.error = std::current_exception()};
   }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+// Gives every process of the team what the others have loaded. Errors become their texts, also this
+// process's, so that all say the same.
+void share(team::Team& team, std::vector<Outcome>& outcomes) {
+  std::vector<std::string> mine;
+  for (std::size_t i = team.rank(); i < outcomes.size(); i += team.size()) {
+    auto& [trace, skipped, error] = outcomes[i];
+    std::optional<std::string> said;
+    if (error) said = text_of(error);
+    team::Archive pack;
+    pack(trace, skipped, said);
+    mine.push_back(pack.take());
+    trace.reset();
+  }
+  team::share(team, outcomes.size(), std::move(mine), [&](std::size_t i, std::string_view packed) {
+    auto& [trace, skipped, error] = outcomes.at(i);
+    std::optional<std::string> said;
+    team::Archive unpack(packed);
+    unpack(trace, skipped, said);
+    error = said ? std::make_exception_ptr(BadInput(*said)) : nullptr;
+  });
 }
 
 // Drops windows' files whose rank file was given too, since that trace has their lines already.
@@ -158,16 +189,33 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
   return files;
 }
 
+std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths, const team::Shared& team) {
+  if (!team) return trace_files(paths);
+  std::vector<TraceFile> files;
+  if (team->rank() == 0) files = trace_files(paths);
+  team::Archive pack;
+  pack(files);
+  const std::vector<std::string> all = team->all_of(pack.take());
+  team::Archive unpack(all[0]);
+  unpack(files);
+  return files;
+}
+
 Traces load_all(const std::vector<TraceFile>& files,
-                const std::function<void(std::size_t)>& progress, Wanted wanted) {
+                const std::function<void(std::size_t)>& progress, Wanted wanted,
+                const team::Shared& team) {
   std::vector<Outcome> outcomes(files.size());
+  const std::size_t at_a_time = team ? team->size() : 1;
   std::atomic<std::size_t> done{0};
   in_parallel(files.size(), [&](std::size_t i) {
+    if (team && !team::is_mine(*team, i)) return;
     outcomes[i] = load_one(files[i], wanted);
-    progress(++done);
+    progress(std::min(files.size(), ++done * at_a_time));
   });
+  if (team) share(*team, outcomes);
   leave_out_windows(outcomes);
   Traces result;
+  result.team = team;
   result.traces.reserve(files.size());
   std::exception_ptr first_error;
   for (Outcome& outcome : outcomes) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "read/load.h"
+#include "team/team.h"
 
 namespace tprof::read {
 
@@ -23,6 +24,9 @@ std::vector<TraceFile> files_in(const std::filesystem::path& folder);
 // and for what is called like one and can't be read, such as a folder or a pipe. Throws BadInput
 // for a path that does not exist, and for a folder without trace files.
 std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths);
+// The same list for all processes of the team: the first one looks.
+std::vector<TraceFile> trace_files(const std::vector<std::filesystem::path>& paths,
+                                   const team::Shared& team);
 
 // Returns why what is there is no file that can be read, such as a folder or a pipe that nobody may
 // ever write to; or nothing.
@@ -37,11 +41,13 @@ struct Skipped {
 struct Traces {
   std::vector<Trace> traces;  // in the order of the files
   std::vector<Skipped> skipped;
+  team::Shared team{};  // the processes that read them together; null: this one alone
 };
 
 // Leaves out files that can't be read. Throws BadInput for a named file that is not a trace, and if
 // no file is one. `progress` gets the number of files done, from any thread.
 Traces load_all(const std::vector<TraceFile>& files,
-                const std::function<void(std::size_t)>& progress, Wanted wanted = Wanted::lines);
+                const std::function<void(std::size_t)>& progress, Wanted wanted = Wanted::lines,
+                const team::Shared& team = {});
 
 }  // namespace tprof::read

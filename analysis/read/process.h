@@ -46,6 +46,11 @@ class KeptVariables {
   const Variables& operator*() const { return *all_; }
   const Variables* operator->() const { return all_; }
 
+  template <typename Archive>
+  void state(Archive& archive) {
+    archive.kept(*this, *all_);
+  }
+
  private:
   const Variables* all_;
 };

@@ -62,6 +62,11 @@ struct RowKey {
 
 struct Row : RowKey {
   Amounts amounts;
+
+  template <typename Archive>
+  void state(Archive& archive) {
+    archive(static_cast<RowKey&>(*this), amounts);
+  }
 };
 
 // Can only be read in order, one at a time.
@@ -100,6 +105,17 @@ class Rows {
   void push_back(const Row& row);
   void clear() { bytes_.clear(); }
   void shrink_to_fit() { bytes_.shrink_to_fit(); }  // no more will come
+
+  template <typename Archive>
+  void state(Archive& archive) {
+    std::vector<Row> rows;
+    for (const Row& row : *this) rows.push_back(row);
+    archive(rows);
+    if (archive.packs()) return;
+    clear();
+    for (const Row& row : rows) push_back(row);
+    shrink_to_fit();
+  }
 
  private:
   // For each row a pointer to its key, a mask of the figures that are not 0, and these figures,

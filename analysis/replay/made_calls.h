@@ -30,6 +30,7 @@ struct Made {
 struct MadeCalls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override;
+  void state(team::Archive& archive) override { archive(made, others, lines); }
 
   static constexpr std::size_t kMost = 65536;  // different calls
 

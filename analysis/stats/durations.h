@@ -44,6 +44,7 @@ struct Durations : collect::Collector {
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
+  void state(team::Archive& archive) override { archive(of, shared, names); }
 
   void range(const read::Range& r) override {
     using Phase = read::Range::Phase;

@@ -21,6 +21,7 @@ struct LayersOfRank : LayerCalls {
     sums = merger.sums_of(rank_, *this, steps);
     let_go();
   }
+  void state(team::Archive& archive) override { archive(autograd, sums); }
   void hand_over() override {
     merger.take(sums);
     sums = RankSums();

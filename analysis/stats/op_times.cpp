@@ -24,6 +24,7 @@ struct RankTimes : collect::Collector {
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
+  void state(team::Archive& archive) override { archive(times); }
 
   const steps::Found& found;
   std::optional<StepList> only;

@@ -145,6 +145,8 @@ struct RangeCollector : collect::Collector {
   }
 
   bool wants_ranges() const override { return true; }
+  // Every rank of the process says the same.
+  void state(team::Archive& archive) override { archive(process->totals); }
 
   std::shared_ptr<ProcessRanges> process;
 };

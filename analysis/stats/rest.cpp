@@ -78,6 +78,8 @@ struct RankRest : RestCalls {
     let_go();
   }
 
+  void state(team::Archive& archive) override { archive(ordered, told); }
+
   const std::vector<steps::Interval>* steps;  // null: not known
   bool ordered = false;
   std::optional<Told> told;

@@ -47,6 +47,8 @@ struct SiteCalls : collect::Collector {
         .calls = 1, .count = e.count, .bytes = e.bytes, .host_ns = host_ns, .host_ns_max = host_ns};
   }
 
+  void state(team::Archive& archive) override { archive(sites, calls); }
+
   SiteLines sites;
   std::map<std::pair<std::int64_t, Op>, read::Amounts> calls;
 };

@@ -41,6 +41,11 @@ class SiteLines {
   const SiteKey* find(std::int64_t number) const;         // null: not known
   const symbols::Names& names() const { return names_; }  // of native frames
 
+  template <typename Archive>
+  void state(Archive& archive) {
+    archive(sites_, names_);
+  }
+
  private:
   simdjson::dom::parser parser_;
   std::map<std::int64_t, SiteKey> sites_;

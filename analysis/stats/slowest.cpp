@@ -33,6 +33,11 @@ class Longest {
     if (calls.size() > most_) calls.pop_back();
   }
 
+  void state(team::Archive& archive, const Process& rank) {
+    archive(calls, looked);
+    for (SlowCall& c : calls) c.rank = &rank;
+  }
+
   std::vector<SlowCall> calls;  // the longest first
   std::uint64_t looked = 0;
 
@@ -66,6 +71,11 @@ struct Candidates : collect::Collector {
                  .ts_ns = t.ts_ns - t.queued_ns,
                  .device = t,
                  .calls = t.calls});
+  }
+
+  void state(team::Archive& archive) override {
+    host.state(archive, rank_);
+    device.state(archive, rank_);
   }
 
   void see(Longest& longest, SlowCall call) const {
@@ -106,6 +116,11 @@ struct TheirLines : collect::Collector {
       sums[i] = read::saturated_sum(sums[i], e.bytes);
       if (++seen[i] == c.calls) c.bytes = sums[i];
     }
+  }
+
+  void state(team::Archive& archive) override {
+    archive(calls);
+    for (SlowCall& c : calls) c.rank = &rank_;
   }
 
   std::vector<SlowCall> calls;

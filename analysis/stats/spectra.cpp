@@ -29,6 +29,7 @@ struct RankSpectra : collect::Collector {
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
+  void state(team::Archive& archive) override { archive(mine); }
   void hand_over() override {
     for (const auto& [key, spectra] : mine) {
       all[key].host.add(spectra.host);

@@ -33,6 +33,7 @@ struct InSteps : collect::Collector {
   void call(const read::Event& e) override { calls.call(e); }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
+  void state(team::Archive& archive) override { archive(sums); }
 
   void hand_over() override {
     std::vector<bool> known(intervals.size());

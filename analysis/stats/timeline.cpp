@@ -29,6 +29,10 @@ struct CallsOfStep : collect::Collector {
     for (const WantedBars& w : wanted) keep_longest(*w.of);
   }
 
+  void state(team::Archive& archive) override {
+    for (const WantedBars& w : wanted) archive(w.of->bars, w.of->left_out);
+  }
+
   static void keep_longest(TimelineRank& of) {
     if (of.bars.size() <= Timeline::kMostBars) return;
     std::ranges::nth_element(of.bars, of.bars.begin() + Timeline::kMostBars, std::ranges::greater(),

@@ -48,6 +48,7 @@ class Gathers : public collect::Collector {
       alone_.erase(alone_.begin());
     }
   }
+  void state(team::Archive& archive) override { archive(total_); }
   const read::Amounts& total() const { return total_; }
 
  private:

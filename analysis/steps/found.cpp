@@ -77,6 +77,10 @@ struct Calls : collect::Collector {
     sequence.sort();
     steps = steps_of(rank_, std::exchange(sequence, {}), end_ns);
   }
+  void state(team::Archive& archive) override {
+    archive(lines, any, whole, marked, steps.intervals, steps.anchors, steps.period);
+    steps.rank = &rank_;
+  }
 
   std::vector<read::StepLine> lines;
   bool any = false;    // there were calls

@@ -25,6 +25,10 @@ struct TheirCalls : collect::Collector {
     if (arrival != late.end()) arrival->second->step = steps::step_at(found, &rank_, e.ts_ns);
   }
 
+  void state(team::Archive& archive) override {
+    for (const auto& [number, arrival] : late) archive(arrival->step);
+  }
+
   const Numbers& late;
   const steps::Found& found;
 };

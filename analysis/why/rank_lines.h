@@ -34,6 +34,10 @@ class RankLines : public collect::Collector {
   void busy(const read::Busy& b) override;
   void thread(const read::ThreadName& t) override;
   void end() override;
+  void state(team::Archive& archive) override {
+    for (const Step& s : steps_) archive(*s.cell);
+    archive(facts_);
+  }
 
  private:
   // A call of NCCL; also a message to one other rank.

@@ -30,12 +30,13 @@ def test_it_needs_no_library_no_loader_and_no_version_of_glibc():
     assert "GLIBC" not in readelf(TPROF, "--version-info")
 
 
-def test_what_it_starts_on_a_node_runs_wherever_the_library_loads():
-    node = BUILD / "tprof-node"
-    assert "libc.so.6" in needs(node) and set(needs(node)) <= LIBC_FAMILY
-    versions = re.findall(r"GLIBC_([\d.]+)", readelf(node, "--version-info"))
+@pytest.mark.parametrize("name", ["tprof-node", "tprof-mpi"])
+def test_what_it_starts_runs_wherever_the_library_loads(name):
+    program = BUILD / name
+    assert "libc.so.6" in needs(program) and set(needs(program)) <= LIBC_FAMILY
+    versions = re.findall(r"GLIBC_([\d.]+)", readelf(program, "--version-info"))
     assert versions and all(tuple(map(int, version.split("."))) <= OLDEST_GLIBC for version in versions)
-    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf(node, "--version-info"))
+    assert not re.search(r"GLIBC_PRIVATE|GLIBCXX|CXXABI|GCC_", readelf(program, "--version-info"))
 
 
 def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
@@ -48,13 +49,14 @@ def test_installed_both_find_each_other_and_nothing_names_the_place(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     moved = (stage / "opt/tprof").rename(tmp_path / "moved")
     files = {str(file.relative_to(moved)) for file in moved.rglob("*") if file.is_file()}
-    ours = {"bin/tprof", "lib/libtprof.so", "lib/tprof-node", "include/tprof.h", "share/tprof/tprof.py"}
+    beside = {"lib/libtprof.so", "lib/tprof-node", "lib/tprof-mpi"}
+    ours = {"bin/tprof", *beside, "include/tprof.h", "share/tprof/tprof.py"}
     ours |= {"share/pkgconfig/libtprof.pc", "share/bash-completion/completions/tprof", "share/zsh/site-functions/_tprof",
              "share/fish/vendor_completions.d/tprof.fish", "share/cmake/tprof/tprof-config.cmake",
              "share/cmake/tprof/tprof-config-version.cmake"}  # fmt: skip
     files = {file for file in files if not file.startswith("share/man/man1/")}  # test_manual.py
     assert files == ours | {f"share/doc/tprof/{name}" for name in ("LICENSE", "analysis/page/picture.png", *pages())}
-    for name in ("bin/tprof", "lib/libtprof.so", "lib/tprof-node"):
+    for name in ("bin/tprof", *beside):
         assert ".debug_info" not in readelf(moved / name, "--sections")
     run = [moved / "bin/tprof", "run", "--quiet", "--out", tmp_path / "traces", "--"]
     seen = subprocess.run(

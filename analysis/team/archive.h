@@ -1,0 +1,217 @@
+// Packs values into bytes for another process of the team, and unpacks them there: both by the same
+// function, so that they can't differ.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "team/fields.h"
+#include "text/kept.h"
+
+namespace tprof::team {
+
+// Takes numbers, texts, the containers below, plain aggregates of these, and whatever has
+// `void state(Archive&)` that passes on its parts. The bytes are for a process of the same program.
+class Archive {
+ public:
+  Archive() = default;  // packs
+  explicit Archive(std::string_view packed) : packs_(false), left_(packed) {}
+
+  bool packs() const { return packs_; }
+  std::string take() { return std::exchange(bytes_, {}); }  // what was packed
+  bool empty() const { return left_.empty(); }              // all is unpacked
+
+  template <typename... T>
+  void operator()(T&... values) {
+    (one(values), ...);
+  }
+
+  // A handle of a value that is kept once, however often it occurs (text/kept.h): so are its bytes.
+  template <typename Handle, typename Value>
+  void kept(Handle& handle, const Value& value) {
+    std::uint64_t n = 0;
+    if (packs_) {
+      const auto [known, fresh] = numbers_.try_emplace(&value, numbers_.size());
+      one(n = known->second);
+      if (fresh) one(const_cast<Value&>(value));  // NOLINT: it is only read
+      return;
+    }
+    one(n);
+    if (n > handles_.size()) cut();
+    if (n == handles_.size()) {
+      Value fresh{};
+      one(fresh);
+      handles_.push_back(std::make_shared<Handle>(fresh));
+    }
+    handle = *static_cast<const Handle*>(handles_[n].get());
+  }
+
+ private:
+  [[noreturn]] static void cut() {
+    throw std::runtime_error("a message of another process of the team is cut or damaged");
+  }
+
+  std::string_view next(std::uint64_t n) {
+    if (n > left_.size()) cut();
+    const std::string_view part = left_.substr(0, n);
+    left_.remove_prefix(n);
+    return part;
+  }
+
+  // Seven bits a byte: most numbers are small.
+  void number(std::uint64_t& n) {
+    if (packs_) {
+      std::uint64_t rest = n;
+      for (; rest >= 0x80; rest >>= 7) bytes_ += static_cast<char>(rest | 0x80);
+      bytes_ += static_cast<char>(rest);
+      return;
+    }
+    n = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(next(1)[0]);
+      if (shift > 63) cut();
+      n |= std::uint64_t{byte & 0x7FU} << shift;
+      if (byte < 0x80) return;
+    }
+  }
+
+  // Each element takes a byte at least, so that a damaged length asks for no more than there is.
+  std::uint64_t length(std::uint64_t n) {
+    number(n);
+    if (!packs_ && n > left_.size()) cut();
+    return n;
+  }
+
+  template <typename T>
+  void integer(T& value) {
+    // The sign comes last: small numbers below 0 are short too.
+    const auto wide = static_cast<std::int64_t>(value);
+    std::uint64_t n = std::is_signed_v<T> ? static_cast<std::uint64_t>(wide) << 1 ^
+                                                static_cast<std::uint64_t>(wide >> 63)
+                                          : static_cast<std::uint64_t>(value);
+    number(n);
+    if (packs_) return;
+    value = static_cast<T>(std::is_signed_v<T> ? n >> 1 ^ (~(n & 1) + 1) : n);
+  }
+
+  template <typename T>
+  void raw(T& value) {
+    char* bytes = reinterpret_cast<char*>(&value);  // NOLINT: its bytes
+    if (packs_) {
+      bytes_.append(bytes, sizeof(T));
+    } else {
+      next(sizeof(T)).copy(bytes, sizeof(T));
+    }
+  }
+
+  void one(std::string& text) {
+    const std::uint64_t n = length(text.size());
+    packs_ ? void(bytes_ += text) : void(text = next(n));
+  }
+  void one(std::filesystem::path& path) {
+    std::string text = path.string();
+    one(text);
+    if (!packs_) path = text;
+  }
+  void one(text::Kept& text) { kept(text, text.str()); }
+
+  template <typename T>
+  void one(std::vector<T>& all) {
+    const std::uint64_t n = length(all.size());
+    if (packs_) {
+      for (T& value : all) one(value);
+      return;
+    }
+    all.clear();
+    for (std::uint64_t i = 0; i < n; ++i) one(all.emplace_back());
+  }
+  template <typename T>
+  void one(std::optional<T>& value) {
+    bool there = value.has_value();
+    one(there);
+    if (!packs_) there ? void(value.emplace()) : value.reset();
+    if (there) one(*value);
+  }
+  template <typename K, typename V, typename C>
+  void one(std::map<K, V, C>& all) {
+    const std::uint64_t n = length(all.size());
+    if (packs_) {
+      for (auto& [key, value] : all) operator()(const_cast<K&>(key), value);  // NOLINT: only read
+      return;
+    }
+    all.clear();
+    for (std::uint64_t i = 0; i < n; ++i) {
+      K key{};
+      one(key);
+      one(all.emplace_hint(all.end(), std::move(key), V{})->second);
+    }
+  }
+  template <typename K, typename C>
+  void one(std::set<K, C>& all) {
+    const std::uint64_t n = length(all.size());
+    if (packs_) {
+      for (const K& key : all) one(const_cast<K&>(key));  // NOLINT: only read
+      return;
+    }
+    all.clear();
+    for (std::uint64_t i = 0; i < n; ++i) {
+      K key{};
+      one(key);
+      all.insert(all.end(), std::move(key));
+    }
+  }
+  template <typename T, std::size_t N>
+  void one(std::array<T, N>& all) {
+    for (T& value : all) one(value);
+  }
+  template <typename A, typename B>
+  void one(std::pair<A, B>& both) {
+    operator()(both.first, both.second);
+  }
+  template <typename... T>
+  void one(std::tuple<T...>& all) {
+    std::apply([&](T&... values) { operator()(values...); }, all);
+  }
+
+  template <typename T>
+  void one(T& value) {
+    if constexpr (requires { value.state(*this); }) {
+      value.state(*this);
+    } else if constexpr (std::is_enum_v<T>) {
+      auto number = static_cast<std::underlying_type_t<T>>(value);
+      one(number);
+      if (!packs_) value = static_cast<T>(number);
+    } else if constexpr (std::is_integral_v<T>) {
+      integer(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      raw(value);
+    } else if constexpr (std::is_pointer_v<T>) {
+      // Means nothing to another process: its owner sets it.
+    } else {
+      static_assert(std::is_aggregate_v<T>, "has no state(Archive&)");
+      with_fields(value, [&](auto&... fields) { operator()(fields...); });
+    }
+  }
+
+  bool packs_ = true;
+  std::string bytes_;
+  std::string_view left_;
+  std::unordered_map<const void*, std::uint64_t> numbers_;  // of kept values, by their address
+  std::vector<std::shared_ptr<const void>> handles_;        // by number
+};
+
+}  // namespace tprof::team

@@ -1,0 +1,258 @@
+// The program `tprof-mpi`, which a tool that MPI started runs beside itself: the tool is linked so
+// that it can load no library, and this one loads MPI and passes on what the tool's processes tell
+// each other.
+//
+//   tprof-mpi SOCKET
+//
+// It first says "RANK SIZE", or "!" and why there is no MPI. Then for each message of the tool it
+// answers with those of all processes in the order of their ranks. A message is its length (8
+// bytes) and so many bytes; the length kEnd ends it. A tool that is gone without that has died:
+// then MPI ends the others.
+//
+// It needs no mpi.h: there are two ABIs, that of Open MPI and that of MPICH (which Intel MPI,
+// MVAPICH and Cray MPICH have too).
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t kEnd = UINT64_MAX;
+// What all processes send at a time: MPI counts in int.
+static const uint64_t kRoundBytes = UINT64_C(256) << 20;
+
+static int tool = -1;
+
+// ---- MPI: handles are addresses in Open MPI, and numbers in MPICH.
+
+enum { kMpichWorld = 0x44000000, kMpichByte = 0x4c00010d };
+
+static union {
+  struct {
+    int (*rank)(void*, int*);
+    int (*size)(void*, int*);
+    int (*gather)(const void*, int, void*, void*, int, void*, void*);
+    int (*gather_v)(const void*, int, void*, void*, const int*, const int*, void*, void*);
+    int (*abort)(void*, int);
+  } open;
+  struct {
+    int (*rank)(int, int*);
+    int (*size)(int, int*);
+    int (*gather)(const void*, int, int, void*, int, int, int);
+    int (*gather_v)(const void*, int, int, void*, const int*, const int*, int, int);
+    int (*abort)(int, int);
+  } mpich;
+} mpi;
+static int (*init)(int*, char***);
+static int (*finalize)(void);
+static int is_open = 0;
+static void* world = NULL;  // of Open MPI
+static void* byte = NULL;
+
+static int rank_of(int* rank) {
+  return is_open ? mpi.open.rank(world, rank) : mpi.mpich.rank(kMpichWorld, rank);
+}
+static int size_of(int* size) {
+  return is_open ? mpi.open.size(world, size) : mpi.mpich.size(kMpichWorld, size);
+}
+static int all_gather(const void* mine, int bytes, void* all) {
+  return is_open ? mpi.open.gather(mine, bytes, byte, all, bytes, byte, world)
+                 : mpi.mpich.gather(mine, bytes, kMpichByte, all, bytes, kMpichByte, kMpichWorld);
+}
+static int all_gather_v(const void* mine, int bytes, void* all, const int* counts, const int* at) {
+  return is_open ? mpi.open.gather_v(mine, bytes, byte, all, counts, at, byte, world)
+                 : mpi.mpich.gather_v(mine, bytes, kMpichByte, all, counts, at, kMpichByte,
+                                      kMpichWorld);
+}
+static void end_all(void) {
+  if (is_open) {
+    mpi.open.abort(world, 2);
+  } else {
+    mpi.mpich.abort(kMpichWorld, 2);
+  }
+  _exit(2);
+}
+
+// ---- The tool.
+
+static int read_all(void* to, uint64_t n) {
+  char* at = to;
+  while (n != 0) {
+    const ssize_t got = read(tool, at, n < (1U << 30) ? n : (1U << 30));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return 0;
+    at += got;
+    n -= (uint64_t)got;
+  }
+  return 1;
+}
+
+static void write_all(const void* from, uint64_t n) {
+  const char* at = from;
+  while (n != 0) {
+    const ssize_t put = write(tool, at, n < (1U << 30) ? n : (1U << 30));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) end_all();
+    at += put;
+    n -= (uint64_t)put;
+  }
+}
+
+static void say(const char* text) {
+  const uint64_t n = strlen(text);
+  if (write(tool, &n, sizeof n) != (ssize_t)sizeof n || write(tool, text, n) != (ssize_t)n)
+    _exit(2);
+}
+
+static void* room(uint64_t n) {
+  void* bytes = malloc(n == 0 ? 1 : n);
+  if (bytes != NULL) return bytes;
+  fprintf(stderr, "tprof-mpi: no memory for %" PRIu64 " bytes\n", n);
+  end_all();
+  return NULL;
+}
+
+// ---- Loading.
+
+// A pointer to an object is none to a function, in C.
+static int find(void* library, const char* name, void* to) {
+  void* found = dlsym(library, name);
+  memcpy(to, &found, sizeof found);
+  return found != NULL;
+}
+
+static int has_all(void* library) {
+  world = dlsym(library, "ompi_mpi_comm_world");
+  byte = dlsym(library, "ompi_mpi_byte");
+  is_open = world != NULL && byte != NULL;
+  return find(library, "MPI_Init", &init) && find(library, "MPI_Finalize", &finalize) &&
+         find(library, "MPI_Comm_rank", is_open ? (void*)&mpi.open.rank : (void*)&mpi.mpich.rank) &&
+         find(library, "MPI_Comm_size", is_open ? (void*)&mpi.open.size : (void*)&mpi.mpich.size) &&
+         find(library, "MPI_Allgather",
+              is_open ? (void*)&mpi.open.gather : (void*)&mpi.mpich.gather) &&
+         find(library, "MPI_Allgatherv",
+              is_open ? (void*)&mpi.open.gather_v : (void*)&mpi.mpich.gather_v) &&
+         find(library, "MPI_Abort", is_open ? (void*)&mpi.open.abort : (void*)&mpi.mpich.abort);
+}
+
+// The library has to be that of the launcher, which says who it is; where both are installed,
+// either would load. One of the other kind would take its process for the only one.
+static void load(void) {
+  static const char* const kOpen[] = {"libmpi.so.40", "libmpi.so.12", "libmpi.so.20", NULL};
+  static const char* const kMpich[] = {"libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", NULL};
+  const char* asked = getenv("TPROF_MPI");
+  const char* only[] = {asked, NULL};
+  const int open_first = getenv("OMPI_COMM_WORLD_SIZE") != NULL ||
+                         (getenv("PMIX_RANK") != NULL && getenv("PMI_SIZE") == NULL);
+  const char* const* lists[] = {open_first ? kOpen : kMpich, open_first ? kMpich : kOpen};
+  const int given = asked != NULL && *asked != '\0';
+  char tried[2048] = "";
+  for (int l = 0; l < (given ? 1 : 2); ++l) {
+    for (const char* const* name = given ? only : lists[l]; *name != NULL; ++name) {
+      // Its plugins need its symbols.
+      void* library = dlopen(*name, RTLD_NOW | RTLD_GLOBAL);
+      const char* why = library == NULL ? dlerror() : "has not all of MPI";
+      if (library != NULL && has_all(library)) return;
+      const size_t used = strlen(tried);
+      snprintf(tried + used, sizeof tried - used, "%s%s", used == 0 ? "" : ", ",
+               given ? why : *name);
+    }
+  }
+  char line[4096];
+  snprintf(line, sizeof line,
+           given
+               ? "!this is one of several processes of MPI, and what TPROF_MPI names can't be "
+                 "loaded: %s: "
+                 "expected the path of MPI's library (TPROF_MPI=off: each process works alone)"
+               : "!this is one of several processes of MPI, and none of %s can be loaded: put "
+                 "MPI's library into LD_LIBRARY_PATH, or set TPROF_MPI=PATH to it (TPROF_MPI=off: "
+                 "each process works alone)",
+           tried);
+  say(line);
+  _exit(2);
+}
+
+// ---- Passing on.
+
+static void pass_on(const char* mine, uint64_t n, int size) {
+  const uint64_t piece = kRoundBytes / (uint64_t)size + 1;
+  uint64_t* lengths = room((uint64_t)size * sizeof *lengths);
+  all_gather(&n, sizeof n, lengths);
+  uint64_t longest = 0;
+  uint64_t total = 0;
+  uint64_t* begins = room((uint64_t)size * sizeof *begins);
+  for (int i = 0; i < size; ++i) {
+    begins[i] = total;
+    total += lengths[i];
+    if (lengths[i] > longest) longest = lengths[i];
+  }
+  char* all = room(total);
+  int* counts = room((uint64_t)size * sizeof *counts);
+  int* places = room((uint64_t)size * sizeof *places);
+  char* part = room(piece * (uint64_t)size < total ? piece * (uint64_t)size : total);
+  for (uint64_t from = 0; from < longest; from += piece) {
+    int place = 0;
+    int my_count = 0;
+    for (int i = 0; i < size; ++i) {
+      const uint64_t left = lengths[i] > from ? lengths[i] - from : 0;
+      counts[i] = (int)(left < piece ? left : piece);
+      places[i] = place;
+      place += counts[i];
+    }
+    int me = 0;
+    rank_of(&me);
+    my_count = counts[me];
+    all_gather_v(mine + (from < n ? from : n), my_count, part, counts, places);
+    for (int i = 0; i < size; ++i) {
+      memcpy(all + begins[i] + from * (counts[i] != 0), part + places[i], (size_t)counts[i]);
+    }
+  }
+  for (int i = 0; i < size; ++i) {
+    write_all(&lengths[i], sizeof lengths[i]);
+    write_all(all + begins[i], lengths[i]);
+  }
+  free(part);
+  free(places);
+  free(counts);
+  free(all);
+  free(begins);
+  free(lengths);
+}
+
+int main(int argc, char** argv) {
+  tool = argc == 2 ? atoi(argv[1]) : -1;
+  if (tool <= 2) {
+    fputs("tprof-mpi: only tprof knows how to start it\n", stderr);
+    return 2;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  load();
+  init(NULL, NULL);
+  int rank = 0;
+  int size = 1;
+  rank_of(&rank);
+  size_of(&size);
+  char hello[64];
+  snprintf(hello, sizeof hello, "%d %d", rank, size);
+  say(hello);
+  for (;;) {
+    uint64_t n = 0;
+    if (!read_all(&n, sizeof n)) end_all();
+    if (n == kEnd) break;
+    char* mine = room(n);
+    if (!read_all(mine, n)) end_all();
+    pass_on(mine, n, size);
+    free(mine);
+  }
+  // MPI's launcher ends all once one has left with a code other than 0: none leaves before the
+  // first process has said what there is to say.
+  char here = 0;
+  char* all = room((uint64_t)size);
+  all_gather(&here, 1, all);
+  finalize();
+  return 0;
+}

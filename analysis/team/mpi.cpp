@@ -1,0 +1,183 @@
+#include "team/mpi.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "children/child.h"
+
+namespace tprof::team {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSayAfterMs = 10'000;
+constexpr int kGiveUpAfterMs = 120'000;
+
+long number_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? 0 : std::atol(value);
+}
+
+bool is_set(const char* variable) {
+  return std::getenv(variable) != nullptr;
+}
+
+// The program that loads MPI (bridge.c), which is where libtprof.so is.
+fs::path bridge() {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path candidates[] = {folder / "tprof-mpi", folder.parent_path() / "lib/tprof-mpi"};
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate)) return candidate;
+  }
+  throw std::runtime_error(
+      fmt::format("this is one of several processes of MPI, and tprof-mpi, by which they share the "
+                  "work, is found neither as {} nor as {}: install it there (TPROF_MPI=off: each "
+                  "process works alone)",
+                  candidates[0].string(), candidates[1].string()));
+}
+
+class OfMpi : public Team {
+ public:
+  OfMpi() {
+    const std::string program = bridge().string();
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));
+    }
+    // It gets whatever the launcher has left open for MPI.
+    child_ = children::Child([&] {
+      const std::string socket = std::to_string(dup(ends[1]));
+      execl(program.c_str(), program.c_str(), socket.c_str(), nullptr);
+      return 127;
+    });
+    close(ends[1]);
+    socket_ = ends[0];
+    if (child_.pid() < 0) throw std::runtime_error("fork: " + std::string(std::strerror(errno)));
+  }
+  OfMpi(const OfMpi&) = delete;
+  OfMpi& operator=(const OfMpi&) = delete;
+  // A process that has not come to its end leaves its socket closed without a word: then MPI ends
+  // the others too.
+  ~OfMpi() override {
+    const std::uint64_t end = UINT64_MAX;
+    if (finishes()) send(socket_, &end, sizeof end, MSG_NOSIGNAL);
+    close(socket_);
+    child_.wait();
+  }
+
+  // Waits until MPI has begun in all processes. If one of them never runs tprof, it never does.
+  void meet() {
+    if (!readable(kSayAfterMs)) {
+      fmt::print(
+          stderr,
+          "tprof: waits for the other processes of MPI to run the same command (TPROF_MPI=off: "
+          "it works alone)\n");
+      if (!readable(kGiveUpAfterMs - kSayAfterMs)) {
+        child_.kill(SIGKILL);
+        throw std::runtime_error(
+            "the other processes that MPI started don't run this command: run it in all of them, "
+            "or "
+            "with TPROF_MPI=off");
+      }
+    }
+    const std::string hello = message();
+    if (hello.starts_with('!')) throw std::runtime_error(hello.substr(1));
+    char* rest = nullptr;
+    rank_ = std::strtoul(hello.c_str(), &rest, 10);
+    size_ = std::strtoul(rest, nullptr, 10);
+    met_ = true;
+  }
+
+  std::size_t rank() const override { return rank_; }
+  std::size_t size() const override { return size_; }
+
+ private:
+  bool finishes() const { return met_ && (over() || size_ == 1); }
+
+  std::vector<std::string> exchange(std::string mine) override {
+    const std::uint64_t n = mine.size();
+    write(&n, sizeof n);
+    write(mine.data(), mine.size());
+    std::vector<std::string> all(size_);
+    for (std::string& one : all) one = message();
+    return all;
+  }
+
+  bool readable(int ms) const {
+    pollfd p{socket_, POLLIN, 0};
+    return poll(&p, 1, ms) != 0;
+  }
+
+  std::string message() {
+    std::uint64_t n = 0;
+    read(&n, sizeof n);
+    std::string text(n, '\0');
+    read(text.data(), n);
+    return text;
+  }
+
+  [[noreturn]] static void lost() {
+    throw std::runtime_error("MPI has ended: another of its processes may have died");
+  }
+  void write(const void* from, std::size_t n) const {
+    for (const char* at = static_cast<const char*>(from); n != 0;) {
+      const ssize_t put = send(socket_, at, n, MSG_NOSIGNAL);
+      if (put < 0 && errno == EINTR) continue;
+      if (put <= 0) lost();
+      at += put;
+      n -= static_cast<std::size_t>(put);
+    }
+  }
+  void read(void* to, std::size_t n) const {
+    for (char* at = static_cast<char*>(to); n != 0;) {
+      const ssize_t got = recv(socket_, at, n, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) lost();
+      at += got;
+      n -= static_cast<std::size_t>(got);
+    }
+  }
+
+  children::Child child_;
+  int socket_ = -1;
+  std::size_t rank_ = 0;
+  std::size_t size_ = 1;
+  bool met_ = false;
+};
+
+}  // namespace
+
+bool told_to_be_of_several() {
+  const char* asked = std::getenv("TPROF_MPI");
+  if (asked != nullptr && std::string_view(asked) == "off") return false;
+  // Open MPI's mpirun; MPICH's and its kin's, and srun --mpi=pmi2.
+  if (number_in("OMPI_COMM_WORLD_SIZE") > 1 || number_in("PMI_SIZE") > 1) return true;
+  // srun --mpi=pmix. SLURM_NTASKS is also of the batch script, which runs once.
+  return number_in("SLURM_STEP_NUM_TASKS") > 1 && is_set("PMIX_RANK");
+}
+
+long told_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (is_set(name)) return number_in(name);
+  }
+  return 0;
+}
+
+Shared of_mpi() {
+  if (!told_to_be_of_several()) return nullptr;
+  auto team = std::make_shared<OfMpi>();
+  team->meet();
+  return team->size() > 1 ? team : nullptr;
+}
+
+}  // namespace tprof::team

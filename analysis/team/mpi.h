@@ -1,0 +1,19 @@
+// The processes that mpirun or srun started together.
+#pragma once
+
+#include "team/team.h"
+
+namespace tprof::team {
+
+// Returns the team that MPI made this process one of; null: it is alone. Throws std::runtime_error
+// that says what to do where MPI has started several and they can't reach each other.
+Shared of_mpi();
+
+// True if the environment says so, as launchers make it for each process of a step; what a batch
+// script gets, which runs once for many tasks, does not count.
+bool told_to_be_of_several();
+
+// What the launcher says of this process's place; 0 if nothing. For where MPI can't be asked.
+long told_rank();
+
+}  // namespace tprof::team

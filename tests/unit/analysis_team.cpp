@@ -1,0 +1,360 @@
+// Several processes that share the reading of a job say what one says: here they are threads.
+#include <array>
+#include <barrier>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "analysis_traces.h"
+#include "catch2.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/meetings.h"
+#include "job/choice.h"
+#include "page/gather.h"
+#include "page/page.h"
+#include "read/folder.h"
+#include "report/report.h"
+#include "summary/summary.h"
+#include "team/archive.h"
+#include "team/team.h"
+
+using namespace tprof;
+using namespace tprof::test;
+
+namespace {
+
+enum class Color : std::uint8_t { red = 7, green = 200 };
+
+struct Part {
+  std::optional<std::int64_t> stream = 0;
+  std::array<std::int32_t, 3> three{};
+  double share = 0;
+  Color color = Color::red;
+
+  bool operator==(const Part&) const = default;
+};
+
+class Hidden {
+ public:
+  explicit Hidden(int n = 0) : n_(n) {}
+  bool operator==(const Hidden&) const = default;
+  void state(team::Archive& archive) { archive(n_); }
+
+ private:
+  int n_;
+};
+
+struct Whole {
+  std::string text;
+  std::vector<Part> parts;
+  std::map<std::string, std::set<std::int64_t>> by_name;
+  std::tuple<bool, long double, std::uint64_t> mixed{};
+  std::pair<Hidden, Hidden> hidden{};
+  std::vector<text::Kept> names;
+  std::optional<std::string> none;
+
+  bool operator==(const Whole&) const = default;
+};
+
+Whole whole() {
+  return {.text = std::string("a\0b", 3),
+          .parts = {{std::nullopt, {1, -2, INT32_MIN}, 0.1, Color::green}, {5, {}, -1e300, {}}},
+          .by_name = {{"x", {INT64_MIN, -1, 0, INT64_MAX}}, {"", {}}},
+          .mixed = {true, 1.5L, UINT64_MAX},
+          .hidden = {Hidden(-7), Hidden(300)},
+          .names = {"twice", "once", "twice"},
+          .none = {}};
+}
+
+std::string packed(Whole value) {
+  team::Archive pack;
+  pack(value);
+  return pack.take();
+}
+
+// The processes of a team, as threads.
+struct Hub {
+  explicit Hub(std::size_t n) : said(n), sync(static_cast<std::ptrdiff_t>(n)) {}
+  std::vector<std::string> said;
+  std::barrier<> sync;
+};
+
+class OfThreads : public team::Team {
+ public:
+  OfThreads(Hub& hub, std::size_t rank) : hub_(hub), rank_(rank) {}
+  std::size_t rank() const override { return rank_; }
+  std::size_t size() const override { return hub_.said.size(); }
+
+ private:
+  std::vector<std::string> exchange(std::string mine) override {
+    hub_.said[rank_] = std::move(mine);
+    hub_.sync.arrive_and_wait();
+    std::vector<std::string> all = hub_.said;
+    hub_.sync.arrive_and_wait();
+    return all;
+  }
+
+  Hub& hub_;
+  std::size_t rank_;
+};
+
+// What each of n processes says. One alone has no team.
+std::vector<std::string> said_by(std::size_t n,
+                                 const std::function<std::string(const team::Shared&)>& work) {
+  if (n == 1) return {work(nullptr)};
+  Hub hub(n);
+  std::vector<std::string> all(n);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < n; ++i) {
+    threads.emplace_back([&, i] {
+      const auto team = std::make_shared<OfThreads>(hub, i);
+      std::string error;
+      try {
+        all[i] = work(team);
+      } catch (const std::exception& e) {
+        error = all[i] = e.what();
+      }
+      team->end(0, error);
+    });
+  }
+  threads.clear();
+  return all;
+}
+
+std::string call(int rank, int seq) {
+  const int at = 1000 + seq * 1000 + (rank == 3 ? 400 : rank);  // rank 3 is late
+  const bool gathers = seq % 2 == 0;
+  const std::string what =
+      gathers ? R"({"name":"ncclAllGather",)" : R"({"name":"ncclReduceScatter",)";
+  const std::string device = R"("cat":"DEVICE","ph":"X","pid":0,"tid":7,"ts":)";
+  return what + (gathers ? R"("cat":"ALLGATHER")" : R"("cat":"RESHARDING")") +
+         R"(,"ph":"X","pid":0,"tid":7,"ts":)" + std::to_string(at) +
+         R"(.000,"dur":2.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
+         R"(,"count":50,"dtype":"float32","bytes":200}},)" + "\n" + what + device +
+         std::to_string(at + 20) + R"(.500,"dur":)" + std::to_string(500 - at % 1000) +
+         R"(.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
+         R"(,"calls":1,"queued_ns":20500,"stream":1}},)" + "\n";
+}
+
+std::string range(int step, std::string_view name, int from) {
+  return R"({"cat":"NVTX","ph":"X","name":")" + std::string(name) + R"(","pid":0,"tid":7,"ts":)" +
+         std::to_string(from) + R"(.000,"dur":3900.000,"args":{"payload":)" + std::to_string(step) +
+         "}},\n";
+}
+
+std::string timed_row(std::string_view bucket, std::string_view name, int calls) {
+  std::string text = row(bucket, name, "1", "direct", calls);
+  const std::string untimed = R"("device_ns":0,"device_timed":0)";
+  return text.replace(text.find(untimed), untimed.size(),
+                      R"("device_ns":900,"device_timed":)" + std::to_string(calls));
+}
+
+constexpr int kRanks = 9;
+constexpr int kCalls = 40;
+
+// A job whose rank 3 is late, and rank 5 made fewer calls.
+void write_job(const Folder& folder) {
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const int calls = rank == 5 ? kCalls - 3 : kCalls;
+    std::string text = "[\n" + header({.pid = 100 + rank,
+                                       .rank = std::to_string(rank),
+                                       .world_size = std::to_string(kRanks)});
+    std::string its = comm(1, "aa", std::to_string(kRanks));
+    text += its.replace(its.find(R"("rank":0)"), 8, R"("rank":)" + std::to_string(rank));
+    for (int seq = 0; seq < calls; ++seq) {
+      text += call(rank, seq);
+      if (seq % 4 == 3)
+        text += range(seq / 4, "step " + std::to_string(seq / 4), seq / 4 * 4000 + 500);
+    }
+    text += ledger(timed_row("ALLGATHER", "ncclAllGather", (calls + 1) / 2) + "," +
+                   timed_row("RESHARDING", "ncclReduceScatter", calls / 2)) +
+            footer();
+    folder.write("rank-0000" + std::to_string(rank) + ".json", text);
+  }
+}
+
+// Its lines can't be read, though its head and its end can.
+void damage(const Folder& folder, int rank) {
+  const auto file = folder.path() / ("rank-0000" + std::to_string(rank) + ".json");
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  text.insert(text.find(R"({"name":"ncclReduceScatter")", text.size() / 2),
+              "{\"name\":\"ncclAllGather\",\"cat\":\"ALLGATHER\",\"ph\":\"X\",\"ts\":oh,\n");
+  folder.write(file.filename().string(), text);
+}
+
+read::Traces loaded(const Folder& folder, const team::Shared& team) {
+  return read::load_all(
+      read::trace_files({folder.path()}, team), [](std::size_t) {}, read::Wanted::lines, team);
+}
+
+std::string summarised(const read::Traces& traces, const stats::SummaryOptions& options) {
+  const job::Job job = job::one_job(traces, {});
+  const stats::Summary s = stats::summarise(job, traces, options);
+  std::string all = report::to_json(s);
+  for (const report::ByRow& by : report::by_rows()) {
+    all += report::to_text(s, {.by = by.by, .per_rank = true, .next = {}});
+  }
+  return all;
+}
+
+stats::SummaryOptions all_tables() {
+  stats::SummaryOptions all;
+  all.read_lines = all.phases = all.layers = all.steps = all.lateness = all.op_times = true;
+  all.top = 7;
+  return all;
+}
+
+std::string reported(const read::Traces& traces) {
+  const job::Job job = job::one_job(traces, {});
+  page::Gathered g;
+  page::gather(job, traces, {}, g);
+  return page::to_json(g) + page::to_text(g, "");
+}
+
+// All that is said of a job, by n processes: each has to say the same.
+std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whole) {
+  return said_by(n, [&](const team::Shared& team) {
+    const read::Traces traces = loaded(folder, team);
+    stats::SummaryOptions options = all_tables();
+    if (whole) {
+      options.ranges = options.sites = true;
+      options.histogram = stats::HistogramOptions{.name = "ncclAllGather"};
+    }
+    std::string all = summarised(traces, options);
+    options.histogram.reset();
+    options.only_steps = stats::StepRange{2, 5};
+    all += summarised(traces, options);
+    const job::Job job = job::one_job(traces, {});
+    const diagnose::Diagnosed said = diagnose::diagnose(job, traces, {});
+    return all + report::to_text(said) + report::to_json(said) + reported(traces);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("an archive unpacks what was packed") {
+  const std::string bytes = packed(whole());
+  Whole there;
+  team::Archive unpack(bytes);
+  unpack(there);
+  CHECK(there == whole());
+  CHECK(unpack.empty());
+  CHECK(packed(there) == bytes);
+}
+
+TEST_CASE("a message that is cut is an error wherever it is cut") {
+  const std::string bytes = packed(whole());
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    Whole there;
+    team::Archive unpack(std::string_view(bytes).substr(0, n));
+    CHECK_THROWS_WITH(unpack(there), has_text("cut"));
+  }
+}
+
+TEST_CASE("a damaged length asks for no memory") {
+  std::string bytes(9, '\xff');
+  std::vector<std::int64_t> there;
+  team::Archive unpack(bytes += '\x01');
+  CHECK_THROWS(unpack(there));
+}
+
+TEST_CASE("parts of a meeting add up in any order") {
+  // By hand: starts 5, 9, 9, 2 of the members 4, 6, 1, 0: member 1 was the last, before it 9.
+  const auto came = [](std::int64_t at, std::uint32_t member) {
+    return diagnose::HostPart{.first_start = at,
+                              .last_start = at,
+                              .last = member,
+                              .came = 1,
+                              .bucket = member == 6 ? Bucket::ALLGATHER : Bucket::ALLREDUCE,
+                              .seen = true};
+  };
+  std::vector<diagnose::HostPart> parts = {came(5, 4), came(9, 6), came(9, 1), came(2, 0)};
+  std::vector<std::size_t> order = {0, 1, 2, 3};
+  do {
+    diagnose::HostPart one;
+    for (const std::size_t i : {order[0], order[1]}) one.add(parts[i]);
+    diagnose::HostPart other;
+    for (const std::size_t i : {order[2], order[3]}) other.add(parts[i]);
+    one.add(other);
+    CHECK(one.first_start == 2);
+    CHECK(one.last_start == 9);
+    CHECK(one.before_last == 9);
+    CHECK(one.last == 1);
+    CHECK(one.came == 4);
+    CHECK(one.bucket == std::min(Bucket::ALLGATHER, Bucket::ALLREDUCE));
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST_CASE("several processes say what one says") {
+  const Folder folder;
+  write_job(folder);
+  const std::string alone = all_said(1, folder, true).front();
+  REQUIRE_THAT(alone, has_text("not_as_far") || has_text("mismatch") || has_text("ncclAllGather"));
+  for (const std::size_t n : {2U, 4U, 7U}) {
+    for (const std::string& said : all_said(n, folder, true)) CHECK(said == alone);
+  }
+}
+
+TEST_CASE("several processes say what one says of files that can't be read") {
+  const Folder folder;
+  write_job(folder);
+  damage(folder, 4);
+  folder.write("rank-00007.json", "{\"an\":\"other file\"}\n");
+  const std::string alone = all_said(1, folder, false).front();
+  REQUIRE_THAT(alone, has_text("rank-00004.json: byte"));
+  REQUIRE_THAT(alone, has_text("rank-00007.json"));
+  for (const std::size_t n : {2U, 4U, 7U}) {
+    for (const std::string& said : all_said(n, folder, false)) CHECK(said == alone);
+  }
+}
+
+TEST_CASE("an error that one file is worth is that of all processes") {
+  const Folder folder;
+  write_job(folder);
+  damage(folder, 4);
+  for (const std::string& said : said_by(4, [&](const team::Shared& team) {
+         return summarised(loaded(folder, team), {.ranges = true});
+       })) {
+    CHECK_THAT(said, has_text("rank-00004.json: byte"));
+  }
+}
+
+TEST_CASE("a process that gives up keeps no other waiting") {
+  const std::vector<std::string> said = said_by(3, [&](const team::Shared& team) {
+    team->all_of("one");
+    if (team->rank() == 1) throw std::runtime_error("no more");
+    team->all_of("two");
+    return std::string("went on");
+  });
+  CHECK(said ==
+        std::vector<std::string>{"process 1 of 3: no more", "no more", "process 1 of 3: no more"});
+}
+
+TEST_CASE("items are shared in parts, and each comes once under its number") {
+  for (const std::size_t items : {0U, 1U, 5U, 14U}) {
+    const std::vector<std::string> said = said_by(4, [&](const team::Shared& team) {
+      std::vector<std::string> mine;
+      for (std::size_t i = 0; i < items; ++i) {
+        if (team::is_mine(*team, i)) mine.push_back(std::to_string(i * i));
+      }
+      std::map<std::size_t, std::string> all;
+      team::share(*team, items, mine, [&](std::size_t i, std::string_view item) {
+        all[i] = all.contains(i) ? "twice" : std::string(item);
+      });
+      std::string text;
+      for (const auto& [i, item] : all) text += std::to_string(i) + ":" + item + " ";
+      return text;
+    });
+    std::string expected;
+    for (std::size_t i = 0; i < items; ++i) {
+      expected += std::to_string(i) + ":" + std::to_string(i * i) + " ";
+    }
+    CHECK(said == std::vector<std::string>(4, expected));
+  }
+}
