@@ -16,37 +16,61 @@ namespace {
 using read::Process;
 using Ranks = std::map<const Process*, Collectors>;  // those of one file that are of the job
 
-void read_file(const read::Trace& trace, Ranks& ranks) {
+// The collectors of each rank of a file, as every line looks for them.
+class Shown {
+ public:
+  explicit Shown(const Ranks& ranks) {
+    for (const auto& [rank, collectors] : ranks) {
+      auto& all = ranks_.emplace_back(rank, std::vector<Collector*>()).second;
+      for (const auto& [type, collector] : collectors) all.push_back(collector.get());
+    }
+  }
+
+  // Null: no collector wants anything of it.
+  const std::vector<Collector*>* of(const Process& p) const {
+    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::first);
+    return found == ranks_.end() || found->first != &p ? nullptr : &found->second;
+  }
+
+  bool any(bool (Collector::*wants)() const) const {
+    return std::ranges::any_of(ranks_, [wants](const Rank& rank) {
+      return std::ranges::any_of(rank.second, [wants](const auto* c) { return (c->*wants)(); });
+    });
+  }
+
+ private:
+  using Rank = std::pair<const Process*, std::vector<Collector*>>;
+  std::vector<Rank> ranks_;  // by address, of which a merged trace has many
+};
+
+// If its metadata was `read_before`, it is read again only for who wants to know what it has said
+// up to a line.
+void read_file(const read::Trace& trace, const Shown& ranks, bool read_before) {
   const auto shown_to = [&](auto see) {
     return [&ranks, see](const Process& p, const auto& line) {
-      for (auto& [type, collector] : ranks.at(&p)) (collector.get()->*see)(line);
+      for (Collector* collector : *ranks.of(p)) (collector->*see)(line);
     };
   };
   read::MetadataParser metadata(trace.source.file);
+  const bool parse = !read_before || ranks.any(&Collector::wants_so_far);
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
-    metadata.line(line);
+    if (parse) metadata.line(line);
     const Process* last = read::owner_at(trace, line.offset);
-    if (last == nullptr || metadata.processes().empty()) return;
+    if (last == nullptr || (parse && metadata.processes().empty())) return;
     for (const Process* p = last - last->lane; p <= last; ++p) {
-      const auto rank = ranks.find(p);
-      if (rank == ranks.end()) continue;
-      for (auto& [type, c] : rank->second) c->metadata(line, metadata.processes().back());
+      const auto* rank = ranks.of(*p);
+      if (rank == nullptr) continue;
+      for (Collector* c : *rank) c->metadata(line, parse ? metadata.processes().back() : *p);
     }
   };
-  const auto wanted = [&](auto wants) {
-    return std::ranges::any_of(ranks, [wants](const auto& rank) {
-      return std::ranges::any_of(rank.second,
-                                 [wants](const auto& c) { return (c.second.get()->*wants)(); });
-    });
-  };
   std::function<void(const Process&, const read::Range&)> range;
-  if (wanted(&Collector::wants_ranges)) range = shown_to(&Collector::range);
+  if (ranks.any(&Collector::wants_ranges)) range = shown_to(&Collector::range);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (wanted(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
+  if (ranks.any(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
   std::function<void(const Process&, const read::Busy&)> busy;
-  if (wanted(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
-  read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
+  if (ranks.any(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
+  read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.of(p) != nullptr; },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
                            .last = shown_to(&Collector::last_call),
@@ -58,14 +82,14 @@ void read_file(const read::Trace& trace, Ranks& ranks) {
                            .metadata = show_metadata,
                            .end =
                                [&](const Process& p) {
-                                 for (auto& [type, collector] : ranks.at(&p)) collector->end();
+                                 for (Collector* collector : *ranks.of(p)) collector->end();
                                }});
 }
 
 }  // namespace
 
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
-                    const std::function<void(std::size_t)>& progress) {
+                    const std::function<void(std::size_t)>& progress, ReadBefore* before) {
   struct File {
     const read::Trace* trace = nullptr;
     Ranks ranks{};
@@ -88,7 +112,8 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
   std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
     try {
-      read_file(*files[i].trace, files[i].ranks);
+      const read::Trace* trace = files[i].trace;
+      read_file(*trace, Shown(files[i].ranks), before != nullptr && before->contains(trace));
       const std::scoped_lock one_at_a_time(handing_over);
       for (auto& [rank, collectors] : files[i].ranks) {
         for (auto& [type, collector] : collectors) collector->hand_over();
@@ -104,6 +129,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);
     if (file.unread.empty()) {
+      if (before != nullptr) before->insert(file.trace);
       lines.ranks_.merge(file.ranks);
     } else {
       lines.unreadable_.push_back({file.unread + "; its lines are left out", true});

@@ -52,6 +52,7 @@ class Passes {
   const read::Traces& traces_;
   std::function<void(std::size_t)> progress_;
   std::vector<Reader> wanted_;
+  ReadBefore read_before_;
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 

@@ -77,7 +77,7 @@ Transfers transfers_of(const std::shared_ptr<const Meetings>& shared) {
   Transfers found;
   const Meetings& meetings = *shared;
   if (!meetings.on_device()) return found;
-  const HostClocks clocks = diagnose::host_clocks(meetings);
+  const HostClocks& clocks = diagnose::host_clocks(meetings);
   found.last_came = std::make_unique<LastCame>(shared, clocks);
   std::map<std::pair<const diagnose::MetComm*, Bucket>, Sums> sums;
   meetings.each([&](const Meeting& m) {
