@@ -17,37 +17,62 @@ namespace {
 using read::Process;
 using Ranks = std::map<const Process*, Collectors>;  // those of one file that are of the job
 
-void read_file(const read::Trace& trace, Ranks& ranks, const read::Chosen& chosen) {
+// The collectors of each rank of a file, as every line looks for them.
+class Shown {
+ public:
+  explicit Shown(const Ranks& ranks) {
+    for (const auto& [rank, collectors] : ranks) {
+      auto& all = ranks_.emplace_back(rank, std::vector<Collector*>()).second;
+      for (const auto& [type, collector] : collectors) all.push_back(collector.get());
+    }
+  }
+
+  // Null: no collector wants anything of it.
+  const std::vector<Collector*>* of(const Process& p) const {
+    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::first);
+    return found == ranks_.end() || found->first != &p ? nullptr : &found->second;
+  }
+
+  bool any(bool (Collector::*wants)() const) const {
+    return std::ranges::any_of(ranks_, [wants](const Rank& rank) {
+      return std::ranges::any_of(rank.second, [wants](const auto* c) { return (c->*wants)(); });
+    });
+  }
+
+ private:
+  using Rank = std::pair<const Process*, std::vector<Collector*>>;
+  std::vector<Rank> ranks_;  // by address, of which a merged trace has many
+};
+
+// If its metadata was `read_before`, it is read again only for who wants to know what it has said
+// up to a line.
+void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen& chosen,
+               bool read_before) {
   const auto shown_to = [&](auto see) {
     return [&ranks, see](const Process& p, const auto& line) {
-      for (auto& [type, collector] : ranks.at(&p)) (collector.get()->*see)(line);
+      for (Collector* collector : *ranks.of(p)) (collector->*see)(line);
     };
   };
   read::MetadataParser metadata(trace.source.file);
+  const bool parse = !read_before || ranks.any(&Collector::wants_so_far);
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
-    metadata.line(line);
+    if (parse) metadata.line(line);
     const Process* last = read::owner_at(trace, line.offset);
-    if (last == nullptr || metadata.processes().empty()) return;
+    if (last == nullptr || (parse && metadata.processes().empty())) return;
     for (const Process* p = last - last->lane; p <= last; ++p) {
-      const auto rank = ranks.find(p);
-      if (rank == ranks.end()) continue;
-      for (auto& [type, c] : rank->second) c->metadata(line, metadata.processes().back());
+      const auto* rank = ranks.of(*p);
+      if (rank == nullptr) continue;
+      for (Collector* c : *rank) c->metadata(line, parse ? metadata.processes().back() : *p);
     }
   };
-  const auto wanted = [&](auto wants) {
-    return std::ranges::any_of(ranks, [wants](const auto& rank) {
-      return std::ranges::any_of(rank.second,
-                                 [wants](const auto& c) { return (c.second.get()->*wants)(); });
-    });
-  };
   std::function<void(const Process&, const read::Range&)> range;
-  if (wanted(&Collector::wants_ranges)) range = shown_to(&Collector::range);
+  if (ranks.any(&Collector::wants_ranges)) range = shown_to(&Collector::range);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (wanted(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
+  if (ranks.any(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
   std::function<void(const Process&, const read::Busy&)> busy;
-  if (wanted(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
-  read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.contains(&p); },
+  if (ranks.any(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
+  read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.of(p) != nullptr; },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
                            .last = shown_to(&Collector::last_call),
@@ -59,7 +84,7 @@ void read_file(const read::Trace& trace, Ranks& ranks, const read::Chosen& chose
                            .metadata = show_metadata,
                            .end =
                                [&](const Process& p) {
-                                 for (auto& [type, collector] : ranks.at(&p)) collector->end();
+                                 for (Collector* collector : *ranks.of(p)) collector->end();
                                },
                            .chosen = chosen});
 }
@@ -71,9 +96,9 @@ struct File {
   std::exception_ptr error{};
 
   // Says what went wrong instead of throwing.
-  void read(const read::Chosen& chosen) {
+  void read(const read::Chosen& chosen, const ReadBefore* before) {
     try {
-      read_file(*trace, ranks, chosen);
+      read_file(*trace, Shown(ranks), chosen, before != nullptr && before->contains(trace));
     } catch (const read::BadInput& e) {
       unread = e.what();
     } catch (...) {
@@ -89,11 +114,11 @@ struct File {
 };
 
 void read_alone(std::vector<File>& files, const std::function<void(std::size_t)>& progress,
-                const read::Chosen& chosen) {
+                const read::Chosen& chosen, const ReadBefore* before) {
   std::atomic<std::size_t> done{0};
   std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
-    files[i].read(chosen);
+    files[i].read(chosen, before);
     if (files[i].whole()) {
       const std::scoped_lock one_at_a_time(handing_over);
       files[i].hand_over();
@@ -137,12 +162,13 @@ void unpack(std::string_view packed, File& file) {
 // Each process reads its share, and packs what it kept of a file before it reads the next. Then all
 // files' are unpacked in every process, also its own: so none can be told apart from the others.
 void read_together(team::Team& team, std::vector<File>& files, const Make& make,
-                   const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
+                   const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
+                   const ReadBefore* before) {
   std::vector<std::string> mine((files.size() + team.size() - 1 - team.rank()) / team.size());
   std::atomic<std::size_t> done{0};
   read::in_parallel(mine.size(), [&](std::size_t k) {
     File& file = files[team.rank() + k * team.size()];
-    file.read(chosen);
+    file.read(chosen, before);
     mine[k] = packed(file);
     for (auto& [rank, collectors] : file.ranks) collectors.clear();
     if (progress) progress(std::min(files.size(), ++done * team.size()));
@@ -159,7 +185,8 @@ void read_together(team::Team& team, std::vector<File>& files, const Make& make,
 }  // namespace
 
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
-                    const std::function<void(std::size_t)>& progress, const read::Chosen& chosen) {
+                    const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
+                    ReadBefore* before) {
   const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
   std::vector<File> files;
   for (const read::Trace& trace : traces.traces) {
@@ -172,12 +199,13 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
-  traces.team ? read_together(*traces.team, files, make, progress, chosen)
-              : read_alone(files, progress, chosen);
+  traces.team ? read_together(*traces.team, files, make, progress, chosen, before)
+              : read_alone(files, progress, chosen, before);
   Lines lines;
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);
     if (file.unread.empty()) {
+      if (before != nullptr) before->insert(file.trace);
       lines.ranks_.merge(file.ranks);
     } else {
       lines.unreadable_.push_back({file.unread + "; its lines are left out", true});

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -39,8 +40,9 @@ class Collector {
   virtual void busy(const read::Busy&) {}
   virtual bool wants_busy() const { return false; }
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
-  // Any other line, and what these have said so far.
+  // Any other line, and what these have said so far, for a collector that wants that.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
+  virtual bool wants_so_far() const { return false; }
   // After the rank's last line: the place to reduce what was kept of them, as other ranks follow.
   virtual void end() {}
   // After the rank's file was read without an error, and before any other rank's: the place to add
@@ -72,6 +74,9 @@ void want(const read::Process& rank, Collectors& all, First&& first, Args&&... a
 // Puts the collectors of a rank into its map.
 using Make = std::function<void(const read::Process&, Collectors&)>;
 
+// Files of which every line of metadata was read before, without an error.
+using ReadBefore = std::set<const read::Trace*>;
+
 // What was collected, by rank.
 class Lines {
  public:
@@ -89,10 +94,10 @@ class Lines {
 
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
   // files done, from any thread. The processes of a team read a share of them each, and all have
-  // the same in the end.
+  // the same in the end. Those that are read now are added to `before`.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {},
-                      const read::Chosen& chosen = {});
+                      const read::Chosen& chosen = {}, ReadBefore* before = nullptr);
 
  private:
   std::map<const read::Process*, Collectors> ranks_;

@@ -9,7 +9,7 @@ bool Passes::read() {
   const auto make = [&](const read::Process& rank, Collectors& all) {
     for (const Reader& reader : readers) reader.make(rank, all);
   };
-  const Lines lines = Lines::of_job(job_, traces_, make, progress_, chosen_);
+  const Lines lines = Lines::of_job(job_, traces_, make, progress_, chosen_, &read_before_);
   for (const Reader& reader : readers) {
     if (traces_.team && reader.share) reader.share(*traces_.team);
   }

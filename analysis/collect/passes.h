@@ -57,6 +57,7 @@ class Passes {
   std::function<void(std::size_t)> progress_;
   read::Chosen chosen_;
   std::vector<Reader> wanted_;
+  ReadBefore read_before_;
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 

@@ -17,9 +17,7 @@ void each_of_several_hosts(const Meetings& meetings, const See& see) {
   });
 }
 
-}  // namespace
-
-HostClocks host_clocks(const Meetings& meetings) {
+HostClocks fitted(const Meetings& meetings) {
   align::ClockFit fit(meetings.hosts().all().size());
   std::uint64_t collectives = 0;
   if (meetings.on_device()) {
@@ -34,6 +32,13 @@ HostClocks host_clocks(const Meetings& meetings) {
     if (found.clocks.violation(passages) > kGrainNs) ++found.violated;
   });
   return found;
+}
+
+}  // namespace
+
+const HostClocks& host_clocks(const Meetings& meetings) {
+  if (!meetings.clocks_) meetings.clocks_ = std::make_shared<HostClocks>(fitted(meetings));
+  return *meetings.clocks_;
 }
 
 }  // namespace tprof::diagnose

@@ -19,7 +19,7 @@ struct HostClocks {
 };
 
 // Uses times on the device only: when a host's call began and returned proves nothing about other
-// hosts.
-HostClocks host_clocks(const Meetings& meetings);
+// hosts. Several readers ask for the clocks of the same meetings, which fit them once.
+const HostClocks& host_clocks(const Meetings& meetings);
 
 }  // namespace tprof::diagnose

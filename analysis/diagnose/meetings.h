@@ -66,6 +66,8 @@ struct Meeting {
   std::span<const HostPart> parts;
 };
 
+struct HostClocks;
+
 class Meetings {
  public:
   // `room` is the number of parts to keep, at 64 bytes each. If there are more, every second
@@ -95,6 +97,7 @@ class Meetings {
   void collect(const read::Process& rank, collect::Collectors& all);
 
  private:
+  friend const HostClocks& host_clocks(const Meetings& meetings);
   class Arrivals;
   struct Call {
     std::uint64_t seq;
@@ -126,6 +129,7 @@ class Meetings {
   std::uint64_t stride_ = 1;
   std::map<std::string, Table> tables_;
   std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;
+  mutable std::shared_ptr<const HostClocks> clocks_;  // once somebody has asked for them
 };
 
 // The meetings of the lines of the next pass, shared by all who want them.

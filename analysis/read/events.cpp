@@ -9,6 +9,7 @@
 #include "read/error.h"
 #include "read/json.h"
 #include "read/metadata.h"
+#include "read/own_lines.h"
 #include "read/process.h"
 
 namespace tprof::read {
@@ -194,6 +195,8 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   simdjson::dom::parser parser;
   BlockReader blocks(trace.source);
   Block block;
+  Event own_event;  // of which lines use the room again
+  DeviceTime own_time;
   const Process* current = nullptr;  // whose lines are read; the last of its lanes
   const auto go_on_to = [&](const Process* next) {
     if (reader.end && current != nullptr && next != current) {
@@ -203,31 +206,56 @@ void read_lines(const Trace& trace, const LineReader& reader) {
     }
     current = next;
   };
+  const auto show = [&](const Process& process, Event& e, const auto& deliver) {
+    const Process& owner = lane_of_call(process, e.comm, e.device);
+    if (!deliver || (reader.wanted && !reader.wanted(owner))) return;
+    e.chosen = !reader.chosen.call || e.launch || reader.chosen.call(owner, e);
+    deliver(owner, e);
+  };
+  const auto show_time = [&](const Process& process, DeviceTime& t) {
+    const Process& owner = lane_of_call(process, t.comm, t.device);
+    if (reader.wanted && !reader.wanted(owner)) return;
+    t.chosen = !reader.chosen.time || reader.chosen.time(owner, t);
+    reader.device_time(owner, t);
+  };
+  const auto show_busy = [&](const Process& process, const Busy& b) {
+    const Process& owner = lane_of_call(process, std::nullopt, b.device);
+    if (!reader.wanted || reader.wanted(owner)) reader.busy(owner, b);
+  };
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
-      const bool last = reader.last && is_line(line.text, LineKind::last);
-      if (is_metadata(line.text) && !last) {
+      // Most lines are calls, or begin with their category.
+      const bool of_category = line.text.starts_with("{\"cat\":\"");
+      const bool last = !of_category && reader.last && is_line(line.text, LineKind::last);
+      if (!of_category && is_metadata(line.text) && !last) {
         go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
         if (reader.metadata) reader.metadata(line);
         return;
       }
-      if (line.text.starts_with(kThreadNameLine)) {
+      if (!of_category && line.text.starts_with(kThreadNameLine)) {
         if (reader.thread) show_thread(trace, reader, line, parser);
         return;
       }
-      const bool range = is_range(line.text);
-      const bool timed = is_device_time(line.text);
-      const bool busy = is_busy(line.text);
-      const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
-      if (is_flow(line.text) || is_other(line.text) || is_counter(line.text)) return;
+      const bool range = of_category && is_range(line.text);
+      const bool timed = of_category && is_device_time(line.text);
+      const bool busy = of_category && is_busy(line.text);
+      if (of_category && (is_flow(line.text) || is_other(line.text) || is_counter(line.text)))
+        return;
       if (timed && !reader.device_time) return;
       if (busy && !reader.busy) return;
+      const bool wanted_range = reader.range || (reader.open_range && !is_closed_range(line.text));
       if (range && !wanted_range) return;
       const bool event = !range && !timed && !busy;
       if (event && (!reader.event || !line.text.starts_with(reader.event_start))) return;
       const Process* process = owner_at(trace, line.offset);
       if (process == nullptr) return;
       if (reader.wanted && !any_lane(*process, reader.wanted)) return;
+      if (timed && own_device_time(line.text, own_time)) return show_time(*process, own_time);
+      Busy own_interval;
+      if (busy && own_busy(line.text, own_interval)) return show_busy(*process, own_interval);
+      if (event && own_call(line.text, own_event)) {
+        return show(*process, own_event, reader.event);
+      }
       try {
         object o;
         if (parser.parse(line.text.data(), line.text.size(), false).get(o) != simdjson::SUCCESS) {
@@ -249,25 +277,14 @@ void read_lines(const Trace& trace, const LineReader& reader) {
         }
         if (timed) {
           auto t = device_time_of(o);
-          const Process& owner = lane_of_call(*process, t.comm, t.device);
-          if (reader.wanted && !reader.wanted(owner)) return;
-          if (reader.chosen.time) t.chosen = reader.chosen.time(owner, t);
-          reader.device_time(owner, t);
-          return;
+          return show_time(*process, t);
         }
         if (busy) {
-          const Busy b = busy_of(o);
-          const Process& owner = lane_of_call(*process, std::nullopt, b.device);
-          if (!reader.wanted || reader.wanted(owner)) reader.busy(owner, b);
-          return;
+          return show_busy(*process, busy_of(o));
         }
         auto e = event_of(o, last);
         if (!e) return;
-        const auto& deliver = last ? reader.last : e->launch ? reader.launch : reader.event;
-        const Process& owner = lane_of_call(*process, e->comm, e->device);
-        if (!deliver || (reader.wanted && !reader.wanted(owner))) return;
-        if (reader.chosen.call && !e->launch) e->chosen = reader.chosen.call(owner, *e);
-        deliver(owner, *e);
+        show(*process, *e, last ? reader.last : e->launch ? reader.launch : reader.event);
       } catch (const Malformed& e) {
         throw BadInput(block.file, line.offset, e.what());
       }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <iterator>
 
 #include "read/in_order.h"
@@ -31,9 +33,15 @@ std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, st
 bool may_be_repeated(const object& fields) {
   std::array<std::uint64_t, 32> seen{};
   for (const auto field : fields) {
-    std::uint32_t hash = 2166136261;
-    for (const char c : field.key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
-    hash ^= hash >> 15;
+    // Of its length and its two ends.
+    const std::string_view key = field.key;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    const std::size_t n = std::min(key.size(), sizeof first);
+    std::memcpy(&first, key.data(), n);
+    std::memcpy(&last, key.data() + key.size() - n, n);
+    std::uint64_t hash = (first ^ std::rotl(last, 29) ^ key.size()) * 0x9e3779b97f4a7c15;
+    hash >>= 48;
     std::uint64_t& part = seen[hash / 64 % seen.size()];
     const std::uint64_t bit = std::uint64_t{1} << hash % 64;
     if ((part & bit) != 0) return true;

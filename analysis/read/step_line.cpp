@@ -53,6 +53,7 @@ StepLine parse_step_line(std::string_view line) {
   step.lost = flag(args, "lost");
   step.found = find(args, "found").has_value();
   for (const object& o : objects_of(args, "rows")) step.rows.push_back(step_row(o));
+  step.rows.shrink_to_fit();
   return step;
 }
 

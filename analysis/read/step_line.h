@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "read/process.h"
 
@@ -17,7 +16,7 @@ struct StepLine {
   std::uint64_t launches = 0;  // of graphs, whose calls are in no row
   bool lost = false;           // calls may be missing
   bool found = false;          // by the writer itself: nothing marked it
-  std::vector<Row> rows{};
+  Rows rows{};
 };
 
 // Throws Malformed.

@@ -192,7 +192,7 @@ class Finder {
   const job::Job& job_;
   std::shared_ptr<const Meetings> meetings_;
   const Messages& messages_;
-  HostClocks clocks_;
+  const HostClocks& clocks_;
   Transfers found_;
   std::map<Key, Sums> sums_;
   std::map<std::string, MembersOf> members_;

@@ -23,6 +23,7 @@ import metrics
 import opt_in
 import paced
 import pytorch
+import scale
 import size
 import tool
 from busy import QUIET, Used
@@ -42,6 +43,7 @@ PARTS = {
     "clocks": clocks,
     "causes": causes,
     "size": size,
+    "scale": scale,
     "pytorch": pytorch,
 }
 

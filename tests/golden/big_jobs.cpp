@@ -15,28 +15,33 @@
 //                in it for a minute, then all are killed and recovered
 //   sizes        from the middle on each rank gathers on the world with a count of its own; closed
 //   group_sizes  the same on every group of a node
+//   fsdp         a job of PyTorch's FSDP2 with steps and device times, about LINES lines beside
+//                each rank's metadata (big_fsdp.h); closed
+//   fsdp_slow    the same, with one rank (RANKS / 3) that computes for 1.2 times as long
 //
 // Prints what a reader should find, as JSON. It shares nothing with the tool or the library, since
 // it is there to test them.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
+#include "tests/golden/big_fsdp.h"
+#include "tests/golden/big_text.h"
 #include "tests/golden/hashes.h"
 
 namespace {
 
 using tprof::test::fnv1a;
 using tprof::test::mix64;
+using tprof::test::Text;
 
 constexpr std::int64_t kBase = 1763683200000000000;  // 2025-11-21 00:00:00 UTC
 constexpr int kRanksPerNode = 8;
@@ -44,8 +49,9 @@ constexpr std::uint64_t kCallEveryNs = 20'000;
 constexpr std::uint64_t kHungNs = 60'000'000'000;
 constexpr int kLedgers = 3;  // interval ledgers, evenly over the lines
 
-enum class Kind { closed, killed, lost, hung, sizes, group_sizes };
-constexpr std::string_view kKinds[] = {"closed", "killed", "lost", "hung", "sizes", "group_sizes"};
+enum class Kind { closed, killed, lost, hung, sizes, group_sizes, fsdp, fsdp_slow };
+constexpr std::string_view kKinds[] = {"closed", "killed",      "lost", "hung",
+                                       "sizes",  "group_sizes", "fsdp", "fsdp_slow"};
 
 enum Group { kCopy, kWorld, kNode, kPlace, kGroups };  // a communicator's number is its group's
 
@@ -77,67 +83,14 @@ constexpr Call kStep[] = {
 };
 constexpr int kStepCalls = sizeof kStep / sizeof *kStep;
 // A footer names all functions that a program has bound, about as many as these.
-constexpr std::string_view kOtherFunctions[] = {"ncclBroadcast",
-                                                "ncclBcast",
-                                                "ncclRecv",
-                                                "ncclSend",
-                                                "ncclGroupStart",
-                                                "ncclGroupEnd",
-                                                "ncclCommInitRank",
-                                                "ncclCommDestroy",
-                                                "ncclCommSplit",
-                                                "ncclCommAbort",
-                                                "cudaMemcpyAsync",
-                                                "cudaMemcpy",
-                                                "cudaSetDevice",
-                                                "cudaEventRecord",
-                                                "cudaEventRecordWithFlags",
-                                                "cudaStreamWaitEvent",
-                                                "cudaEventSynchronize",
-                                                "cudaStreamSynchronize",
-                                                "cudaDeviceSynchronize",
-                                                "cudaMalloc",
-                                                "cudaFree",
-                                                "cudaHostAlloc",
-                                                "cudaFreeHost",
-                                                "cudaGraphLaunch",
-                                                "cudaGraphInstantiate",
-                                                "cudaStreamBeginCapture"};
+constexpr std::string_view kOtherFunctions =
+    "ncclBroadcast ncclBcast ncclRecv ncclSend ncclGroupStart ncclGroupEnd ncclCommInitRank "
+    "ncclCommDestroy ncclCommSplit ncclCommAbort cudaMemcpyAsync cudaMemcpy cudaSetDevice "
+    "cudaEventRecord cudaEventRecordWithFlags cudaStreamWaitEvent cudaEventSynchronize "
+    "cudaStreamSynchronize cudaDeviceSynchronize cudaMalloc cudaFree cudaHostAlloc cudaFreeHost "
+    "cudaGraphLaunch cudaGraphInstantiate cudaStreamBeginCapture";
 constexpr int kGatherOfWorld = 1;
 constexpr int kGatherOfNode = 5;
-
-class Text {
- public:
-  Text& operator<<(std::string_view s) {
-    bytes.append(s);
-    return *this;
-  }
-  Text& operator<<(char c) {
-    bytes += c;
-    return *this;
-  }
-  template <typename Integer>
-  requires std::is_integral_v<Integer> Text& operator<<(Integer n) {
-    char digits[24];
-    bytes.append(digits, std::to_chars(digits, digits + sizeof digits, n).ptr);
-    return *this;
-  }
-  Text& micros(std::uint64_t ns) {
-    *this << ns / 1000;
-    const auto rest = static_cast<unsigned>(ns % 1000);
-    const char decimals[] = {'.', static_cast<char>('0' + rest / 100),
-                             static_cast<char>('0' + rest / 10 % 10),
-                             static_cast<char>('0' + rest % 10)};
-    bytes.append(decimals, sizeof decimals);
-    return *this;
-  }
-  Text& hex(std::uint64_t v) {
-    for (int shift = 60; shift >= 0; shift -= 4) bytes += "0123456789abcdef"[v >> shift & 15];
-    return *this;
-  }
-
-  std::string bytes;
-};
 
 struct Job {
   std::string folder;
@@ -177,7 +130,7 @@ class RankFile {
     }
     if (calls <= job_.groups_at) groups();
     end(calls);
-    save();
+    tprof::test::save(job_.folder, rank_, text_.bytes);
   }
 
  private:
@@ -308,7 +261,8 @@ class RankFile {
         << R"("dropped":{},"self_cost_ns":1234,"base_time_ns":)" << base_ns()
         << R"(,"coverage":{"functions":[{"name":"ncclAllGather","library":"/usr/lib/libnccl.so.2",)"
         << R"("calls":)" << seq_[kWorld] << '}';
-    for (const std::string_view name : kOtherFunctions) {
+    for (const auto word : std::views::split(kOtherFunctions, ' ')) {
+      const std::string_view name(word.begin(), word.end());
       text_ << R"(,{"name":")" << name << R"(","library":"/usr/lib/)"
             << (name.starts_with("nccl") ? "libnccl.so.2" : "libcudart.so.13") << R"(","calls":0})";
     }
@@ -358,19 +312,6 @@ class RankFile {
           << R"(,"device_ns":0,"device_timed":0,"failed":0,"unfinished":)" << a.unfinished << '}';
   }
 
-  void save() {
-    char name[32];
-    std::snprintf(name, sizeof name, "/rank-%05d.json", rank_);
-    const std::string path = job_.folder + name;
-    std::FILE* file = std::fopen(path.c_str(), "w");
-    if (file == nullptr ||
-        std::fwrite(text_.bytes.data(), 1, text_.bytes.size(), file) != text_.bytes.size() ||
-        std::fclose(file) != 0) {
-      std::perror(path.c_str());
-      std::exit(1);
-    }
-  }
-
   const Job& job_;
   int rank_;
   int node_;
@@ -391,28 +332,44 @@ const std::vector<std::uint64_t> RankFile::names_ = [] {
   return all;
 }();
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  int kind = 0;
-  while (argc > 4 && kind < 6 && kKinds[kind] != argv[4]) ++kind;
-  if (argc < 5 || kind == 6) {
-    std::fprintf(stderr,
-                 "usage: big_jobs DIR RANKS LINES closed|killed|lost|hung|sizes|group_sizes "
-                 "[GROUPS_AT]\n");
-    return 2;
-  }
-  const int lines = std::atoi(argv[3]);
-  const Job job{argv[1], std::atoi(argv[2]), lines, static_cast<Kind>(kind),
-                argc > 5 ? std::atoi(argv[5]) : lines / 2};
+template <typename Write>
+void write_all(int ranks, const Write& write) {
   std::atomic<int> next{0};
   const auto work = [&] {
-    for (int rank = next++; rank < job.ranks; rank = next++) RankFile(job, rank).write();
+    for (int rank = next++; rank < ranks; rank = next++) write(rank);
   };
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(work);
   work();
   for (std::thread& t : threads) t.join();
+}
+
+int write_fsdp(const char* folder, int ranks, int lines, std::string_view kind) {
+  const tprof::test::FsdpJob job(folder, ranks, lines, kind == "fsdp_slow");
+  write_all(ranks, [&](int rank) { job.write(rank); });
+  std::printf(
+      "{\"ranks\":%d,\"kind\":\"%s\",\"communicators\":%d,\"steps\":%d,\"step_ns\":%lld,"
+      "\"slow_rank\":%d}\n",
+      ranks, kind.data(), job.communicators(), job.steps(),
+      static_cast<long long>(job.step().length_ns), job.slow_rank());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto* const kind = std::ranges::find(kKinds, argc > 4 ? std::string_view(argv[4]) : "");
+  if (kind == std::end(kKinds)) {
+    std::fprintf(stderr,
+                 "usage: big_jobs DIR RANKS LINES "
+                 "closed|killed|lost|hung|sizes|group_sizes|fsdp|fsdp_slow [GROUPS_AT]\n");
+    return 2;
+  }
+  const int ranks = std::atoi(argv[2]), lines = std::atoi(argv[3]);
+  if (kind->starts_with("fsdp")) return write_fsdp(argv[1], ranks, lines, *kind);
+  const Job job{argv[1], ranks, lines, static_cast<Kind>(kind - kKinds),
+                argc > 5 ? std::atoi(argv[5]) : lines / 2};
+  write_all(ranks, [&](int rank) { RankFile(job, rank).write(); });
   std::printf("{\"ranks\":%d,\"lines\":%d,\"kind\":\"%s\",\"communicators\":%d", job.ranks, lines,
               argv[4], 1 + job.nodes() + std::min(job.ranks, kRanksPerNode));
   if (job.kind == Kind::hung) {
