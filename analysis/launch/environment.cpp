@@ -43,6 +43,14 @@ std::optional<std::int64_t> number(const std::string& s) {
   return v;
 }
 
+// A batch script and the shell of `salloc` have Slurm's job id and process id 0 as well, but only a
+// step is a parallel task. The first has no step, the other a step of a special number (slurm.h).
+std::string step_of_slurm(const Env& env) {
+  constexpr std::int64_t kFirstSpecial = 0xffff'fff0;
+  std::string step = env("SLURM_STEP_ID");
+  return number(step).value_or(kFirstSpecial) < kFirstSpecial ? step : std::string();
+}
+
 // Returns a name that needs no quoting anywhere.
 std::string plain(std::string_view s) {
   std::string out;
@@ -66,9 +74,8 @@ Launch launch_of(const Env& env) {
   for (const Launcher& l : kLaunchers) {
     const std::string id = set_value(env, l.run_id);
     if (id.empty()) continue;
-    // A batch script has Slurm's job id and process id 0 as well: only a step is a parallel task.
     const bool slurm = l.run_id == std::string_view("SLURM_JOB_ID");
-    const std::string step = slurm ? env("SLURM_STEP_ID") : "";
+    const std::string step = slurm ? step_of_slurm(env) : "";
     if (launch.run_id.empty()) launch.run_id = step.empty() ? id : fmt::format("{}.{}", id, step);
     if (!slurm || !step.empty()) launch.task = number(env(l.task));
     break;

@@ -50,9 +50,25 @@ constexpr LauncherVariables kLaunchers[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "PMIX_NAMESPACE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", nullptr},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_ID"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", nullptr},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
 };
+
+// The batch script and the shell of `salloc` have a task's variables too, with SLURM_PROCID 0 and
+// the job's SLURM_NTASKS, but are no task: they start ranks, or are a program of their own. The
+// first has no step, the other a step of a special number (slurm.h).
+const char* step_of_slurm() {
+  constexpr std::int64_t kFirstSpecial = 0xffff'fff0;
+  std::int64_t step = 0;
+  const bool ordinary = number("SLURM_STEP_ID", step) && step < kFirstSpecial;
+  return ordinary ? environment_value("SLURM_STEP_ID") : nullptr;
+}
+
+void local_rank_of_slurm(Process& p) {
+  std::int64_t task = 0;
+  const bool ours = step_of_slurm() != nullptr && number("SLURM_PROCID", task) && task == p.rank;
+  if (ours) number("SLURM_LOCALID", p.local_rank);
+}
 
 void rank_from_environment(Process& p) {
   p.rank = p.world_size = p.local_rank = -1;
@@ -61,10 +77,12 @@ void rank_from_environment(Process& p) {
     std::int64_t world = 0;
     if (!number(v.rank, rank) || !number(v.world, world) || rank >= world) continue;
     // One Slurm task that starts its ranks itself says nothing about them.
-    if (world == 1 && std::strcmp(v.rank, "SLURM_PROCID") == 0) continue;
+    const bool slurm = std::strcmp(v.rank, "SLURM_PROCID") == 0;
+    if (slurm && (world == 1 || step_of_slurm() == nullptr)) continue;
     p.rank = rank;
     p.world_size = world;
-    number(v.local, p.local_rank);
+    // `srun --mpi=pmi2` and scripts that set RANK leave this to Slurm.
+    if (!number(v.local, p.local_rank)) local_rank_of_slurm(p);
     return;
   }
 }
@@ -74,6 +92,15 @@ template <std::size_t N>
 void copy_environment(const char* name, char (&to)[N]) {
   const char* text = name == nullptr ? nullptr : environment_value(name);
   if (to[0] == '\0' && text != nullptr && std::strcmp(text, "none") != 0) copy_text(to, text);
+}
+
+// A job may run several steps, one after the other or at the same time: each is a run.
+void run_id_of_slurm(Process& p) {
+  const char* job = environment_value("SLURM_JOB_ID");
+  if (p.run_id[0] != '\0' || job == nullptr) return;
+  FixedText id(p.run_id);
+  id << job;
+  if (const char* step = step_of_slurm()) id << "." << step;
 }
 
 void read_command(Process& p, bool redact) {
@@ -153,12 +180,12 @@ Process describe_process(bool redact) {
   read_start(p);
   read_launch(p);
   rank_from_environment(p);
-  number("TORCHELASTIC_RESTART_COUNT", p.restart);
+  if (!number("TORCHELASTIC_RESTART_COUNT", p.restart)) number("SLURM_RESTART_COUNT", p.restart);
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}) {
     copy_environment(name, p.job_id);
   }
   for (const auto& v : kLaunchers) copy_environment(v.id, p.run_id);
-  copy_environment("SLURM_JOB_ID", p.run_id);
+  run_id_of_slurm(p);
   read_command(p, redact);
   return p;
 }

@@ -24,7 +24,7 @@ struct Process {
   std::int64_t rank;         // -1: unknown
   std::int64_t world_size;   // -1: unknown
   std::int64_t local_rank;   // -1: unknown
-  std::int64_t restart;      // torchrun's restart count, 0 if none
+  std::int64_t restart;      // torchrun's restart count, or Slurm's, 0 if none
   char run_id[128];          // the launcher's id, "" if none
   char job_id[64];           // for %j
   char command[4096];        // arguments, separated by spaces

@@ -2,9 +2,9 @@
 //
 //   native_trainer [--ranks N] [--steps N] [--blocks N] [--width N]
 //
-// If RANK and WORLD_SIZE are set, as torchrun and `srun` wrappers set them, this is one rank, and
-// NATIVE_TRAINER_ID names the file through which rank 0 tells the others the NCCL id. Otherwise it
-// starts N ranks of itself and waits for them.
+// With NATIVE_TRAINER_ID this is one rank: that file is where rank 0 tells the others the NCCL id,
+// and the launcher says which rank it is (torchrun, Open MPI, MPICH, Slurm). Otherwise it starts N
+// ranks of itself and waits for them.
 //
 // One step goes in FSDP2's order. It copies the input to the device and all-gathers the root and
 // every block. Backward gathers every block once more before it reduce-scatters the gradients of
@@ -105,15 +105,35 @@ int launch(int ranks, char** argv) {
 
 // ---- One rank
 
+struct Place {
+  int rank, ranks, device;
+};
+
 int number_from(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) fail(variable, "is not set");
   return std::atoi(text);
 }
 
+Place place_of_launcher() {
+  constexpr const char* kLaunchers[][3] = {
+      {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+  };
+  for (const auto& [rank, ranks, device] : kLaunchers) {
+    if (std::getenv(rank) != nullptr) {
+      // `srun --mpi=pmi2` tells no local rank.
+      const bool tells_device = std::getenv(device) != nullptr;
+      return {number_from(rank), number_from(ranks), number_from(tells_device ? device : rank)};
+    }
+  }
+  fail("NATIVE_TRAINER_ID", "is set, but no launcher says which rank this is");
+}
+
 ncclUniqueId agree_on_id(int rank) {
   const char* path = std::getenv("NATIVE_TRAINER_ID");
-  if (path == nullptr) fail("NATIVE_TRAINER_ID", "is not set: a file that all ranks see");
   ncclUniqueId id;
   if (rank == 0) {
     CHECK(ncclGetUniqueId(&id));
@@ -161,9 +181,8 @@ struct Group {
 };
 
 void train(const Options& options) {
-  const int rank = number_from("RANK");
-  const int ranks = number_from("WORLD_SIZE");
-  CHECK(cudaSetDevice(number_from("LOCAL_RANK")));
+  const auto [rank, ranks, device] = place_of_launcher();
+  CHECK(cudaSetDevice(device));
   const ncclUniqueId id = agree_on_id(rank);
   ncclComm_t comm = nullptr;
   CHECK(ncclCommInitRank(&comm, ranks, id, rank));
@@ -217,6 +236,6 @@ void train(const Options& options) {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  if (std::getenv("RANK") == nullptr) return launch(options.ranks, argv);
+  if (std::getenv("NATIVE_TRAINER_ID") == nullptr) return launch(options.ranks, argv);
   train(options);
 }

@@ -40,11 +40,15 @@ TEST_CASE("the run id is the user's, else the launcher's") {
   CHECK(launched_by({{"TORCHELASTIC_RUN_ID", "t"}, {"SLURM_JOB_ID", "5"}}).run_id == "t");
   CHECK(launched_by({{"SLURM_JOB_ID", "5"}}).run_id == "5");
   CHECK(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "2"}}).run_id == "5.2");
+  CHECK(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "4294967290"}}).run_id == "5");
   CHECK(launched_by({{"TPROF_RUN_ID", "mine"}, {"SLURM_JOB_ID", "5"}}).run_id == "mine");
 }
 
-TEST_CASE("a Slurm batch script is no parallel task, a step is one") {
+TEST_CASE("a Slurm batch script and the shell of salloc are no parallel tasks, a step is one") {
   CHECK_FALSE(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}}).task);
+  CHECK_FALSE(
+      launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "4294967290"}, {"SLURM_PROCID", "0"}})
+          .task);
   CHECK(launched_by({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "3"}}).task ==
         3);
   CHECK(launched_by({{"TORCHELASTIC_RUN_ID", "t"}, {"RANK", "1"}}).task == 1);

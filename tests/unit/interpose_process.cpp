@@ -26,6 +26,9 @@ const Variables kNoLauncher = {{"RANK", ""},
                                {"SLURM_PROCID", ""},
                                {"SLURM_NTASKS", ""},
                                {"SLURM_JOB_ID", ""},
+                               {"SLURM_STEP_ID", ""},
+                               {"SLURM_LOCALID", ""},
+                               {"SLURM_RESTART_COUNT", ""},
                                {"PBS_JOBID", ""},
                                {"LSB_JOBID", ""},
                                {"PMIX_NAMESPACE", ""}};
@@ -55,8 +58,11 @@ TEST_CASE("rank, world size and local rank come from each launcher") {
                     {"MV2_COMM_WORLD_LOCAL_RANK", "0"}}),
               1, 2, 0);
   check_ranks(with({{"PMI_RANK", "9"}, {"PMI_SIZE", "16"}, {"MPI_LOCALRANKID", "1"}}), 9, 16, 1);
-  check_ranks(with({{"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "2"}}), 6, 8,
-              2);
+  check_ranks(with({{"SLURM_STEP_ID", "0"},
+                    {"SLURM_PROCID", "6"},
+                    {"SLURM_NTASKS", "8"},
+                    {"SLURM_LOCALID", "2"}}),
+              6, 8, 2);
   check_ranks(with({}), -1, -1, -1);
 }
 
@@ -75,9 +81,49 @@ TEST_CASE("half a launcher, nonsense and Slurm's single task say nothing about t
   check_ranks(with({{"RANK", "8"}, {"WORLD_SIZE", "8"}}), -1, -1, -1);
   check_ranks(with({{"RANK", "-1"}, {"WORLD_SIZE", "8"}}), -1, -1, -1);
   check_ranks(with({{"RANK", "1x"}, {"WORLD_SIZE", "8"}}), -1, -1, -1);
-  check_ranks(with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), -1, -1, -1);
+  check_ranks(with({{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), -1, -1,
+              -1);
   check_ranks(with({{"RANK", "junk"}, {"WORLD_SIZE", "8"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}),
               1, 2, -1);
+}
+
+TEST_CASE("Slurm tells the local rank of a task whose launcher does not") {
+  const Variables pmi2 = {{"PMI_RANK", "3"},     {"PMI_SIZE", "4"},     {"SLURM_STEP_ID", "0"},
+                          {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "1"}};
+  check_ranks(with(pmi2), 3, 4, 1);
+  // One task that starts all ranks of its node.
+  check_ranks(with({{"RANK", "3"},
+                    {"WORLD_SIZE", "4"},
+                    {"SLURM_STEP_ID", "0"},
+                    {"SLURM_PROCID", "0"},
+                    {"SLURM_NTASKS", "1"},
+                    {"SLURM_LOCALID", "0"}}),
+              3, 4, -1);
+}
+
+// As Slurm 22.05 sets them for `sbatch -n4 SCRIPT`, and for `salloc -n4` with an interactive step.
+TEST_CASE("what a batch script or the shell of salloc starts is not rank 0 of its job") {
+  check_ranks(with({{"SLURM_JOB_ID", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), -1, -1,
+              -1);
+  const Process shell = with({{"SLURM_JOB_ID", "1"},
+                              {"SLURM_STEP_ID", "4294967290"},
+                              {"SLURM_PROCID", "0"},
+                              {"SLURM_NTASKS", "4"}});
+  check_ranks(shell, -1, -1, -1);
+  CHECK(std::string(shell.run_id) == "1");
+}
+
+TEST_CASE("each step of a Slurm job is a run, which may be requeued") {
+  const Variables step = {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "2"}};
+  CHECK(std::string(with(step).run_id) == "7.2");
+  CHECK(std::string(with(step).job_id) == "7");
+  CHECK(with({{"SLURM_RESTART_COUNT", "1"}}).restart == 1);
+  CHECK(with({{"SLURM_RESTART_COUNT", "1"}, {"TORCHELASTIC_RESTART_COUNT", "0"}}).restart == 0);
+}
+
+// With `mpirun -pmi-port`, PMI_ID is the rank.
+TEST_CASE("MPICH has no name for a run") {
+  CHECK(std::string(with({{"PMI_PORT", "node:33683"}, {"PMI_ID", "1"}}).run_id).empty());
 }
 
 TEST_CASE("the run is named by the launcher, and none is no name") {
