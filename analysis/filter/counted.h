@@ -36,12 +36,18 @@ struct Counted : collect::Collector {
   void call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
+  void state(team::Archive& archive) override {
+    archive(lines, passed, in_lines, left_out, begun);
+  }
 
   // Executed directly.
   struct Key : LineKey {
     std::optional<std::int64_t> device{};
     HostMemory host_memory = HostMemory::unknown;
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
+    void state(team::Archive& archive) {
+      archive(bucket, name, dtype, comm, bytes_class, device, host_memory);
+    }
   };
   std::map<LineKey, std::uint64_t> lines;  // whether or not they pass
   std::map<Key, read::Amounts> passed;

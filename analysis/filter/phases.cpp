@@ -41,6 +41,7 @@ struct RankPhases : stats::RestCalls {
     if (known) runs = runs_of(*this, ordered ? steps : nullptr);
     let_go();
   }
+  void state(team::Archive& archive) override { archive(ordered, known, all, runs); }
 
   const std::vector<steps::Interval>* steps;  // null: not known
   bool ordered = false;

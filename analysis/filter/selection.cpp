@@ -117,11 +117,13 @@ bool Selection::filter_step_lines() {
   bool told = filter_.phases.empty();
   for (auto& [rank, of_rank] : lines) {
     for (read::StepLine& line : of_rank) {
-      std::erase_if(line.rows, [&, p = rank](const read::Row& row) {
-        const Holds holds = calls_.row(*p, row);
+      read::Rows kept;
+      for (const read::Row& row : line.rows) {
+        const Holds holds = calls_.row(*rank, row);
         told = told && holds != Holds::some;
-        return holds == Holds::no;
-      });
+        if (holds != Holds::no) kept.push_back(row);
+      }
+      line.rows = std::move(kept);
     }
   }
   // From here on all that is said of steps comes from lines, as what the writers counted would not

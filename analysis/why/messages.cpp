@@ -26,6 +26,7 @@ class Ends : public collect::Collector {
     if (t.calls == 1 && t.comm && (t.name == "ncclSend" || t.name == "ncclRecv")) calls_.time(t);
   }
   void end() override { calls_.finish(); }
+  void state(team::Archive& archive) override { archive(ends); }
 
   std::vector<MessageEnd> ends{};
 

@@ -56,6 +56,8 @@ class SpentLines : public collect::Collector {
     }
   }
 
+  void state(team::Archive& archive) override { archive(kinds_); }
+
   void hand_over() override {
     for (const auto& [key, kind] : kinds_) {
       const auto& [number, bucket, size_class] = key;
