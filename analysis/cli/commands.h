@@ -40,6 +40,7 @@ struct Options {
   std::string quota;
   std::string ranks;
   std::string steps;
+  std::string peak;  // bandwidths; empty: not told
   bool quiet = false;
   bool json = false;
   bool per_rank = false;

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/peak_option.h"
 #include "cli/progress.h"
 #include "cli/report_page.h"
 #include "export/output.h"
@@ -53,10 +54,12 @@ int report_of(const Options& o) {
   if (o.json && !o.output.empty()) {
     throw read::BadInput("expected one of --json and -o FILE.html");
   }
+  const why::Peak peak = peak_of(o.peak);
   trace_export::remove_unfinished_on_signals();
   const read::Traces traces = load(read::trace_files(o.paths));
   const job::Job job = job::one_job(traces, o.choice);
   page::Gathered g;
+  g.why.peak = peak;
   {
     Progress progress("reading", traces.traces.size());
     page::gather(

@@ -154,6 +154,7 @@ Json data_of(const Gathered& g) {
           {"heat", heat_of(g)},
           {"late", late_of(g)},
           {"ops", operations_of(g)},
+          {"waits", waits_of(g)},
           {"hist", histograms_of(g)},
           {"timelines", timelines_of(g)},
           {"comms", communicators_of(g)},

@@ -92,9 +92,8 @@ void read_lines(const job::Job& job, const read::Traces& traces, const SummaryOp
     if (options.top != 0) want_slowest(passes, options.top, s.found, only, s.slowest);
     if (options.histogram) want_histogram(passes, *options.histogram, s.found, only, s.histogram);
   };
-  const bool wants_steps =
-      options.steps || only || options.top != 0 || options.lateness || options.layers || splits ||
-      options.waits;
+  const bool wants_steps = options.steps || only || options.top != 0 || options.lateness ||
+                           options.layers || splits || options.waits;
   if (wants_steps) steps::want(passes, s.found);
   if (options.read_lines) want_object_gathers(passes, s.object_gathers);
   if (options.lateness) diagnose::want_lateness(passes, s.lateness, options.arrivals);
