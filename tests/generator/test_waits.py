@@ -5,7 +5,7 @@ import json
 
 import pytest
 from generator import causes, rank_files
-from lib.tool import tprof
+from lib.tool import summary_of, tprof
 
 RANKS = 16
 CLOCKS_NS = 20_000  # by which the hosts' clocks may be wrong, for a call
@@ -16,7 +16,7 @@ def told_and_true(folder, layout, cause, seed, ranks=RANKS):
     made = causes.case(layout, ranks, cause, seed, 4)
     rank_files.write(made, folder, seed)
     truth = json.loads(folder.with_name(folder.name + ".truth.json").read_text())["exchanges"]
-    told = json.loads(tprof("summary", "--by", "wait", "--json", folder).stdout)["waits"]
+    told = summary_of(folder, "--by", "wait")["waits"]
     assert told["known"] and told["step_stride"] == 1
     run_id = f"synthetic-{made.layout.name}-{seed}"
     ids = {name: rank_files.id_of(run_id, name) for name in made.layout.comms}
