@@ -41,6 +41,7 @@ struct Options {
   std::string quota;
   std::string ranks;   // of run: TPROF_RANKS
   filter::Words only;  // of commands that read traces
+  std::string peak;    // bandwidths; empty: not told
   bool quiet = false;
   bool json = false;
   bool per_rank = false;

@@ -37,6 +37,11 @@ std::vector<CommandRow> commands(Options& o) {
       "SECONDS",
       false,
       [](CLI::Option* option) { option->check(CLI::Range(0.0, 1e9)); }};
+  const Option peak = {
+      "--peak", &o.peak,
+      "the bus bandwidth that links should reach, as nccl-tests counts it, in GB/s: "
+      "400, or intra=450,inter=50 within hosts and between them",
+      "GB/s"};
   // If a call has stood for less than a second, check says that the rank stopped there.
   Option stands_for = stuck_after;
   stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
@@ -207,6 +212,7 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
          [](CLI::Option* option) { option->check(CLI::Range(1, kMostShown).description("")); }},
         {"--lines", &o.lines,
          "read event lines too: tells gathers of objects from those of tensors"},
+        peak,
         run_id,
         attempt},
        kAllFilters,
@@ -236,11 +242,13 @@ Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
 Examples:
   tprof report tprof-traces/train-20260101-120000-0
   tprof report DIR -o report.html     # one file, with charts; it needs no network
+  tprof report DIR --peak intra=450,inter=50    # which transfers reach less than half of that?
 The verdict comes first. Exit code: 0 healthy, 1 something to look at, 2 unreadable input.)",
        report_of,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"-o,--output", &o.output, "the page, a new file", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
+        peak,
         run_id,
         attempt},
        kAllFilters,

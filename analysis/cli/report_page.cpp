@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/peak_option.h"
 #include "cli/progress.h"
 #include "cli/report_page.h"
 #include "export/output.h"
@@ -53,12 +54,14 @@ int report_of(const Options& o) {
   if (o.json && !o.output.empty()) {
     throw read::BadInput("expected one of --json and -o FILE.html");
   }
+  const why::Peak peak = peak_of(o.peak);
   trace_export::remove_unfinished_on_signals();
   const filter::Filter only = filter::parsed(o.only);
   read::Traces traces = load(o.paths, o.team);
   const job::Job job = job::one_job(traces, o.choice);
   filter::with_ranks(job, only.words.ranks);
   page::Gathered g;
+  g.why.peak = peak;
   {
     Progress progress("reading", traces.traces.size());
     page::gather(

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/peak_option.h"
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
@@ -52,6 +53,8 @@ int summary(const Options& o) {
                                    .op_times = o.lines,
                                    .top = static_cast<std::size_t>(o.top)};
   if (by.want != nullptr) by.want(options);
+  options.peak = peak_of(o.peak);
+  if (!o.peak.empty() && !options.waits) throw read::BadInput("--peak: with --by wait only");
   if (!o.hist.empty()) {
     options.histogram = stats::HistogramOptions{.name = o.hist};
     if (o.bins != 0) options.histogram->bins = static_cast<std::size_t>(o.bins);

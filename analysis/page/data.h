@@ -19,6 +19,7 @@ Json step_of(const Gathered& g);
 Json per_rank_of(const Gathered& g);
 Json heat_of(const Gathered& g);
 Json operations_of(const Gathered& g);
+Json waits_of(const Gathered& g);
 Json histograms_of(const Gathered& g);
 Json timelines_of(const Gathered& g);
 Json communicators_of(const Gathered& g);

@@ -58,6 +58,26 @@ function showOperations() {
     : "Host time is the time to enqueue. Device times and bandwidths: TPROF_TIMING=events.");
 }
 
+function showWaits() {
+  const { known, rows } = data.waits;
+  if (!known) return say("waits", "Not known: no collective was timed on the devices of several ranks (TPROF_TIMING=events).");
+  if (!rows.length) return say("waits", "Of no call it is known when the last rank came to it.");
+  const last = (ranks, r) => (ranks.length ? `rank ${ranks[0].rank}: ${count(ranks[0].last)} of ${count(r.meetings)}, ` +
+    `by ${duration(ranks[0].late_ns / ranks[0].last)}` : "–");
+  const columns = [["bucket", "bucket"], ["size", "bytes_class", (c, r) => r.size, true], ["role", "role", words],
+    ["ranks", "of"], ["calls", "calls", count, true], ["known", "known", count, true],
+    ["wait", "wait_ns", duration, true], ["transfer", "transfer_ns", duration, true]];
+  if (rows.some((r) => r.wait_ns_per_step !== null)) {
+    columns.push(["wait/step", "wait_ns_per_step", duration, true], ["transfer/step", "transfer_ns_per_step", duration, true]);
+  }
+  columns.push(["busbw GB/s", "busbw_GBps", rate, true]);
+  if (rows.some((r) => r.peak_share !== null)) columns.push(["of peak", "peak_share", percent, true]);
+  columns.push(["came last most often", "ranks", last]);
+  section("waits").append(table("Waiting for other ranks, and transfer", columns, rows, 20, true));
+  note("waits", "Wait: until the last rank came, or the other end of a message; transfer: from then to the end. " +
+    "Sums over the ranks; /step: of one rank in one step. busbw is that of the median transfer.");
+}
+
 function showHistograms() {
   if (!data.hist.length) return say("hist", "No call has an event line: TPROF_EVENTS=on.");
   let h = data.hist[0];
@@ -131,7 +151,7 @@ function showUnseen() {
 }
 
 for (const [id, show] of Object.entries({ run: showRun, findings: showFindings, step: showStep, heat: showHeat,
-  late: showLate, timeline: showTimeline, buckets: showBuckets, ops: showOperations, hist: showHistograms,
+  late: showLate, timeline: showTimeline, buckets: showBuckets, ops: showOperations, waits: showWaits, hist: showHistograms,
   comms: showCommunicators, unseen: showUnseen })) {
   try {
     show();

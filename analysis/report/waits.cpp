@@ -95,7 +95,7 @@ std::vector<Column<WaitRow>> columns(const std::map<std::string, std::string>& r
              return r.peak_share ? Value(fmt::format("{:.0f}%", 100 * *r.peak_share)) : Value();
            },
            Show::if_any},
-          {nullptr, "peak_share", Unit::number,
+          {nullptr, "peak_share", Unit::rate,
            [](const WaitRow& r) { return or_unknown(r.peak_share); }},
           {"came last most often", nullptr, Unit::text, last_text},
           {nullptr, "meetings", Unit::count, &WaitRow::meetings},

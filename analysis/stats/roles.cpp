@@ -133,8 +133,8 @@ std::string supported(const CommSummary& c, const std::vector<CommSummary>& comm
   if (c.role == "pipeline or ring" && crossed({"data", "shard", "replicate"})) return "pipeline";
   if (c.role == "replicate") return "replicate";  // by the shards that it crosses
   const bool whole = c.ranks.size() == world;
-  if (c.role == "data" && (whole || crossed({"tensor", "pipeline or ring"}))) return "data";
-  if (c.role == "shard" && (whole || crossed({"tensor", "replicate"}))) return "shard";
+  if (c.role == "data" && (whole || crossed({"tensor", "pipeline or ring", ""}))) return "data";
+  if (c.role == "shard" && (whole || crossed({"tensor", "replicate", ""}))) return "shard";
   return "";
 }
 

@@ -67,7 +67,7 @@ struct WaitTable {
 
 // What it takes of the next two passes: the first one fills `found` and `transfers`, and all have
 // to stay. Call it in the first one's turn, behind what fills them.
-void want_wait_table(collect::Passes& passes, const steps::Found& found,
-                     const Transfers& transfers, const Peak& peak, WaitTable& to);
+void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
+                     const Peak& peak, WaitTable& to);
 
 }  // namespace tprof::why

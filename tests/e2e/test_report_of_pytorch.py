@@ -3,7 +3,7 @@
 import pytest
 from lib import launch
 from lib.build import LIBTPROF
-from lib.tool import told
+from lib.tool import summary_of, told
 
 CLOCKS = {"STANDIN_BLOCK_US": "0", "STANDIN_KERNEL_US": "300", "STANDIN_LATENCY_US": "200", "STANDIN_GBPS": "10"}
 
@@ -31,3 +31,20 @@ def test_the_rank_that_holds_up_the_others(kind, args, env, torch, tmp_path):
     if args:  # each step is as much longer as the rank sleeps
         [cost] = [f["cost"]["ns_per_step"] for f in found["findings"] if f["kind"] == kind]
         assert cost == pytest.approx(80e6, rel=0.35)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_the_side_of_a_message_that_comes_late(late, torch, tmp_path):
+    """By both ends' times: the other one waits as long as it sleeps, and the transfer is not longer for it."""
+    args = ("--rank", str(late), "--ms", "80", "--messages", "5")
+    run = launch.start(
+        launch.torchrun("late_message.py", 2, args), tmp_path, TPROF_TIMING="events", **CLOCKS
+    )
+    assert run.code == 0, run.stderr
+    [row] = [r for r in summary_of(run.traces, "--by", "wait")["waits"]["rows"] if r["bucket"] == "P2P"]
+    assert (row["calls"], row["known"], row["meetings"]) == (10, 10, 5)
+    ranks = {r["rank"]: r for r in row["ranks"]}
+    assert ranks[late]["last"] >= 4 and ranks[late]["late_ns"] > 4 * 60e6
+    assert ranks[1 - late]["wait_ns"] > 4 * 60e6
+    assert ranks[late]["wait_ns"] < 0.2 * ranks[1 - late]["wait_ns"]
+    assert row["usual_transfer_ns"] < 0.2 * 80e6  # the first message also makes its communicator

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from generator import causes, rank_files
-from lib.tool import tprof
+from lib.tool import summary_of, tprof
 
 RANKS = 16
 CLOCKS_NS = 20_000  # by which the hosts' clocks may be wrong, for a call
@@ -16,7 +16,7 @@ def told_and_true(folder, layout, cause, seed, ranks=RANKS):
     made = causes.case(layout, ranks, cause, seed, 4)
     rank_files.write(made, folder, seed)
     truth = json.loads(folder.with_name(folder.name + ".truth.json").read_text())["exchanges"]
-    told = json.loads(tprof("summary", "--by", "wait", "--json", folder).stdout)["waits"]
+    told = summary_of(folder, "--by", "wait")["waits"]
     assert told["known"] and told["step_stride"] == 1
     run_id = f"synthetic-{made.layout.name}-{seed}"
     ids = {name: rank_files.id_of(run_id, name) for name in made.layout.comms}
@@ -104,3 +104,41 @@ def test_bandwidth_is_that_of_the_transfer_without_the_wait(tmp_path):
         ns = row["usual_transfer_ns"] - latency
         assert row["busbw_GBps"] * row["usual_transfer_ns"] / ns == pytest.approx(link, rel=0.1)
         assert row["busbw_GBps"] <= 1.05 * link
+
+
+def reported(folder, *options):
+    return json.loads(tprof("report", "--json", *options, folder).stdout)
+
+
+@pytest.mark.parametrize("cause", [None, "slow_link"])
+def test_a_transfer_below_half_of_the_peak_is_a_finding_where_it_is_exposed(cause, tmp_path):
+    """All ranks are on one communicator, so no other one shows that its link is slow."""
+    made = causes.case("fsdp", RANKS, cause, 4, 4, {"params": 80_000_000, "forward_ns": 1_500_000})
+    rank_files.write(made, tmp_path / "job", 4)
+    slowest = min(made.machine.link_factor.values(), default=1.0)
+    assert slowest < 0.45 or cause is None
+    for peak, spans in (("400", 400), ("intra=300,inter=40", 40), ("inter=40", 40)):
+        told = reported(tmp_path / "job", "--peak", peak)
+        [large] = {r["bucket"]: r for r in told["waits"]["rows"] if r["bytes_class"] >= 24}.keys() & {"ALLGATHER"}
+        [row] = [r for r in told["waits"]["rows"] if r["bucket"] == large and r["bytes_class"] >= 24]
+        assert row["peak_share"] == pytest.approx(slowest * made.machine.between / spans, rel=0.1)
+        found = [f for f in told["findings"] if f["kind"] == "below_peak"]
+        assert bool(found) == (row["peak_share"] < 0.5)
+        for f in found:
+            assert f["ranks"] == "0-15" and f["communicator"] == row["communicator"]
+            assert f["cost"]["ns_per_step"] > 0 and "GB/s between hosts" in f["text"]
+    assert not [f for f in reported(tmp_path / "job")["findings"] if f["kind"] == "below_peak"]
+
+
+def test_without_its_name_a_role_is_sure_only_by_those_that_cross_it(tmp_path):
+    """Tensor groups of four ranks, and data groups of one rank of each: the sentence says what is slow."""
+    made = causes.case("fsdp_tp", RANKS, "slow_link", 0)
+    rank_files.write(made, tmp_path / "job", 0)
+    [slow] = [f for f in reported(tmp_path / "job")["findings"] if f["kind"] == "slow_link"]
+    assert "on the sharding communicator of ranks" in slow["text"], slow["text"]
+
+
+@pytest.mark.parametrize("peak", ["fast", "intra=", "outer=3", "-4", "0"])
+def test_a_peak_that_is_none_is_refused(peak, tmp_path):
+    done = tprof("report", "--peak=" + peak, tmp_path)
+    assert done.returncode == 2 and "--peak: expected GB/s" in done.stderr and peak in done.stderr
