@@ -64,7 +64,7 @@ Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& 
                      const Needs& needs)
     : filter_(filter),
       job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
-      calls_(filter, job_) {
+      calls_(filter, whole) {
   if (filter_.words.empty()) return;
   if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);
   if (!filter_.phases.empty()) {
