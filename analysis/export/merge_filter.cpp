@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "read/json.h"
 #include "read/metadata.h"
+#include "read/window_files.h"
 
 namespace tprof::trace_export {
 namespace {
 
 using read::Process;
 
-constexpr std::uint64_t kTypicalRatio = 12;  // of gzip's to the lines
+constexpr double kTypicalRatio = 12;  // of gzip's to the lines
 
 // Those of other steps go with them: NVTX ranges, computation, counters.
 bool touches_steps(const filter::Selection& asked, const Process& p, const read::object& line) {
@@ -25,11 +28,12 @@ bool touches_steps(const filter::Selection& asked, const Process& p, const read:
     const auto e = read::find(line, key);
     return e && e->get(value) == simdjson::SUCCESS && std::abs(value) < 1e15 ? value : 0;
   };
-  const double ts = micros("ts");
-  const auto from_ns = static_cast<std::int64_t>(ts * 1000);
-  const auto to_ns = static_cast<std::int64_t>((ts + micros("dur")) * 1000);
+  const std::int64_t from_ns = std::llround(micros("ts") * 1000);
+  const std::int64_t to_ns = from_ns + std::llround(micros("dur") * 1000);
   return std::ranges::any_of(of_rank->second, [&](const steps::Interval& i) {
-    return steps->holds(i.step) && from_ns < i.to_ns && i.from_ns <= to_ns;
+    const bool before_its_end = from_ns < i.to_ns;
+    return steps->holds(i.step) && before_its_end &&
+           (i.from_ns < to_ns || (from_ns == to_ns && i.from_ns == to_ns));
   });
 }
 
@@ -52,7 +56,8 @@ bool keeps(const filter::Selection& asked, const Process& p, const read::Line& l
   return e->launch ? asked.calls().launch(p, *e) : asked.calls().call(p, *e);
 }
 
-// Of a compressed file the last bytes say its size modulo 2^32.
+// The last bytes of a compressed file say its size modulo 2^32, and its own size how often that
+// went round.
 std::uint64_t text_bytes(const std::filesystem::path& file) {
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(file, error);
@@ -62,10 +67,29 @@ std::uint64_t text_bytes(const std::filesystem::path& file) {
   unsigned char last[4] = {};
   in.seekg(-4, std::ios::end);
   in.read(reinterpret_cast<char*>(last), sizeof last);
-  const std::uint64_t told = in ? std::uint64_t{last[0]} | std::uint64_t{last[1]} << 8 |
-                                      std::uint64_t{last[2]} << 16 | std::uint64_t{last[3]} << 24
-                                : 0;
-  return std::max(told, size * kTypicalRatio / 2);
+  const double told =
+      static_cast<double>(last[0]) + 256.0 * last[1] + 65536.0 * last[2] + 16777216.0 * last[3];
+  constexpr double kRound = 4294967296.0;
+  const double rounds = std::round((static_cast<double>(size) * kTypicalRatio - told) / kRound);
+  return static_cast<std::uint64_t>(told + std::max(rounds, 0.0) * kRound);
+}
+
+// The events of windows that have files of their own, by the stem of the rank file.
+using Windows = std::map<std::filesystem::path, std::map<std::string, std::uint64_t>>;
+
+std::uint64_t window_bytes(const std::filesystem::path& rank_file, Windows& folders) {
+  const std::filesystem::path folder = rank_file.parent_path();
+  const auto [known, fresh] = folders.try_emplace(folder);
+  std::error_code error;
+  if (fresh) {
+    for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error), end;
+         !error && entry != end; entry.increment(error)) {
+      const std::string stem = read::stem_of_rank_file(entry->path().filename().string());
+      if (!stem.empty()) known->second[stem] += text_bytes(entry->path());
+    }
+  }
+  const auto of_rank = known->second.find(rank_file.stem().string());
+  return of_rank == known->second.end() ? 0 : of_rank->second;
 }
 
 double share(const filter::Selection& asked, const Process& p) {
@@ -94,9 +118,12 @@ void add_filter(Members& members, const filter::Selection& asked) {
 
 std::uint64_t estimated_bytes(const std::vector<Part>& parts, const filter::Selection& asked) {
   double all = 0;
+  Windows windows;
   for (const Part& part : parts) {
-    const double bytes = static_cast<double>(text_bytes(part.trace->source.file)) +
-                         static_cast<double>(part.trace->source.rest.size());
+    const read::Source& source = part.trace->source;
+    const double bytes =
+        static_cast<double>(text_bytes(source.file) + source.rest.size() +
+                            (source.windows_of ? window_bytes(source.file, windows) : 0));
     // Of a file with several ranks, each has its part.
     for (const Member& m : part.members) {
       if (!m.to) continue;

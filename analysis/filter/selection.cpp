@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "collect/collectors.h"
 #include "read/error.h"
 #include "stats/roles.h"
 #include "stats/totals.h"
@@ -64,7 +65,7 @@ Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& 
                      const Needs& needs)
     : filter_(filter),
       job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
-      calls_(filter, job_) {
+      calls_(filter, whole) {
   if (filter_.words.empty()) return;
   if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);
   if (!filter_.phases.empty()) {
@@ -187,6 +188,17 @@ read::Rows Selection::filtered(const Process& rank, const Counted* lines, bool b
   return rows;
 }
 
+// Copies that get no lines are in no step line either.
+void Selection::add_uncounted(const Process& rank) {
+  for (const read::Row& row : read::rows_of(rank)) {
+    const bool copies = !kBuckets[static_cast<std::size_t>(row.bucket)].lines;
+    if (!copies || collect::wants_lines(rank, row.bucket)) continue;
+    if (row.mode == Mode::direct && calls_.row(rank, row) != Holds::no) {
+      untold_.calls[row.bucket] += row.amounts.calls;
+    }
+  }
+}
+
 void Selection::count(read::Traces& traces, const Needs& needs) {
   const bool moments = filter_.steps || !filter_.phases.empty();
   const bool by_steps = filter_step_lines() && filter_.steps;
@@ -215,6 +227,7 @@ void Selection::count(read::Traces& traces, const Needs& needs) {
       if (of_lines != nullptr) lines_of_[&p] = {of_lines->in_lines, of_lines->left_out};
       if (of_lines != nullptr && keeps_begun) begun_[&p] = of_lines->begun;
       if (!needs.counts) continue;
+      if (by_steps) add_uncounted(p);
       read::Rows rows = by_steps ? rows_of_steps(p) : filtered(p, of_lines, !moments);
       rows.shrink_to_fit();
       whole_[&p] = p.ledger;

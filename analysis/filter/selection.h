@@ -72,6 +72,7 @@ class Selection {
     std::uint64_t launches = 0;
   };
   read::Rows filtered(const read::Process& rank, const Counted* lines, bool by_row);
+  void add_uncounted(const read::Process& rank);
   void say_untold();
 
   Filter filter_;

@@ -11,38 +11,29 @@ using read::Process;
 
 // The calls of one rank in its steps.
 struct RankFigures {
-  RankFigures(const Process& process, const std::vector<steps::Interval>& all,
-              const StepList& which)
-      : rank(process), intervals(all), asked(which) {}
+  RankFigures(const Process& process, const std::vector<steps::Interval>& all)
+      : rank(process), intervals(all) {}
 
-  void add(std::size_t k, const SizeKey& size, const OpKey& key, HostMemory host,
-           const read::Amounts& amounts) {
+  void add(std::size_t k, const SizeKey& size, const read::Amounts& amounts) {
     if (steps.empty()) steps.resize(intervals.size());
     steps[k].buckets[static_cast<std::size_t>(size.bucket)] += amounts;
     steps[k].calls[size] += amounts.calls;
-    if (!asked.holds(intervals[k].step)) return;
-    ops[key] += amounts;
-    if (!has_host_side(size.bucket)) return;
-    host_memory[static_cast<std::size_t>(host)][static_cast<std::size_t>(size.bucket)] += amounts;
   }
 
   const Process& rank;
   const std::vector<steps::Interval>& intervals;
-  StepList asked;
   std::vector<StepFigures> steps{};  // empty before the first call: other ranks are read first
-  Ops ops{};
-  HostMemories host_memory{};
 };
 
 // Takes them from what its writer counted.
 RankFigures of_lines(const Process& rank, const std::vector<steps::Interval>& intervals,
-                     const StepList& asked, const std::vector<read::StepLine>& lines) {
-  RankFigures figures(rank, intervals, asked);
+                     const std::vector<read::StepLine>& lines) {
+  RankFigures figures(rank, intervals);
   for (std::size_t k = 0; k < lines.size(); ++k) {
     for (const read::Row& row : lines[k].rows) {
       const std::uint64_t least =
           row.bytes_class < 0 ? 0 : std::uint64_t{1} << static_cast<unsigned>(row.bytes_class);
-      figures.add(k, {row.bucket, least, true}, op_of(row, rank), row.host_memory, row.amounts);
+      figures.add(k, {row.bucket, least, true}, row.amounts);
     }
   }
   return figures;
@@ -59,12 +50,6 @@ class Adder {
       if (!asked_.holds(interval.step)) continue;
       const StepFigures& figures = rank.steps.empty() ? kNone : rank.steps[k];
       add_step(by_number_[interval.step], figures, interval, rank.rank);
-      stats::add(all_.buckets, figures.buckets);
-      if (rank.rank.header.rank) stats::add(all_.per_rank[*rank.rank.header.rank], figures.buckets);
-    }
-    for (const auto& [key, amounts] : rank.ops) all_.ops[key] += amounts;
-    for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
-      stats::add(all_.host_memory[m], rank.host_memory[m]);
     }
   }
   void finish() {
@@ -94,15 +79,15 @@ class Adder {
 struct PerStep : collect::Collector {
   PerStep(const Process& rank, const std::vector<steps::Interval>& intervals, const StepList& asked,
           Adder& all)
-      : Collector(rank), figures(rank, intervals, asked), adder(all) {}
+      : Collector(rank), figures(rank, intervals), only(asked), adder(all) {}
 
   void call(const Event& e) override {
     if (e.unfinished || e.failed || e.captured || !e.chosen) return;
     const auto& all = figures.intervals;
     const steps::Interval* interval = steps::interval_at(all, e.ts_ns);
-    if (interval == nullptr || !figures.asked.holds(interval->step)) return;
+    if (interval == nullptr || !only.holds(interval->step)) return;
     const auto k = static_cast<std::size_t>(interval - all.data());
-    figures.add(k, {e.bucket, e.bytes}, op_of(e, figures.rank), e.host_memory, amounts_of(e));
+    figures.add(k, {e.bucket, e.bytes}, amounts_of(e));
   }
   void state(team::Archive& archive) override {
     archive(figures.steps, figures.ops, figures.host_memory);
@@ -113,6 +98,7 @@ struct PerStep : collect::Collector {
   }
 
   RankFigures figures;
+  StepList only;
   Adder& adder;
 };
 
@@ -128,7 +114,7 @@ void want_step_totals(collect::Passes& passes, const steps::Found& found, const 
   if (found.exact) {
     Adder adder(asked, to);
     for (const auto& [rank, intervals] : found.ranks) {
-      adder.take(of_lines(*rank, intervals, asked, found.lines.at(rank)));
+      adder.take(of_lines(*rank, intervals, found.lines.at(rank)));
     }
     return adder.finish();
   }

@@ -31,11 +31,6 @@ struct StepFigures {
 
 struct StepTotals {
   std::vector<StepFigures> steps;  // those that were asked for
-  // Sums over these steps, like those of the ledgers over the whole job.
-  Buckets buckets{};
-  std::map<std::int64_t, Buckets> per_rank;
-  Ops ops;
-  HostMemories host_memory{};
 };
 
 // Numbers of steps: "10-" has no end, "3-7", "5", "3,5-7".

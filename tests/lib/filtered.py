@@ -1,6 +1,7 @@
 """A job whose calls are known with their step and phase, and what filters leave of it."""
 
 import dataclasses
+import json
 import pathlib
 
 from lib import jobs
@@ -75,6 +76,38 @@ def sums(calls) -> dict[str, tuple[int, int]]:
         bucket: (sum(c.bucket == bucket for c in calls), sum(c.bytes for c in calls if c.bucket == bucket))
         for bucket in sorted({c.bucket for c in calls})
     }
+
+
+def leave_step_lines(loop: Loop, folder: pathlib.Path) -> None:
+    """Makes of each rank's file what TPROF_EVENTS=off leaves: no call has a line, and each step tells its counts."""
+    ends = [*loop.steps[1:], loop.at]
+    for rank, of_rank in enumerate(loop.job.ranks):
+        lines = []
+        for step, (begin, end) in enumerate(zip(loop.steps, ends, strict=True), start=1):
+            rows: dict[tuple, list[int]] = {}
+            for op in of_rank.ops:
+                if not begin <= op.at < end:
+                    continue
+                size = jobs.bytes_of(op, len(loop.job.comms[op.comm]) if op.comm is not None else 1)
+                place = {"comm": None, "device": rank % 8} if op.comm is None else {"comm": of_rank.order.index(op.comm) + 1}
+                key = (op.function, op.dtype, size.bit_length() - 1, op.autograd, json.dumps(place))
+                row = rows.setdefault(key, [0, 0, 0])
+                for i, value in enumerate((1, op.count, size)):
+                    row[i] += value
+            told = [
+                {"bucket": jobs.BUCKETS[name], "name": name, "dtype": dtype, **json.loads(place), "bytes_class": bytes_class,
+                 **({"thread": "autograd"} if autograd else {}), "calls": n, "count": count,
+                 "elements": size // jobs.SIZES.get(dtype, 1), "bytes": size, "host_ns": 5000 * n}
+                for (name, dtype, bytes_class, autograd, place), (n, count, size) in rows.items()
+            ]  # fmt: skip
+            at = begin * jobs.STEP_NS + rank % 7
+            args = {"step": step, "ts": at / 1000, "dur": (end - begin) * jobs.STEP_NS / 1000, "rows": told}
+            lines.append(jobs.json_of({"name": "tprof_step", "ph": "M", "pid": rank, "tid": 0, "args": args}))
+        file = folder / f"rank-{rank:05}.json"
+        kept = [line for line in file.read_text().split("\n") if '"ph":"X"' not in line]
+        place = next(i for i, line in enumerate(kept) if '"tprof_clock"' in line)
+        kept[place:place] = [line + "," for line in lines]
+        file.write_text("\n".join(kept))
 
 
 def line_of_error(*arguments: object) -> str:
