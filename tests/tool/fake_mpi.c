@@ -11,7 +11,9 @@
 #ifdef FAKE_OPEN_MPI
 typedef void* Comm;
 typedef void* Type;
-struct { char some[512]; } ompi_mpi_comm_world, ompi_mpi_byte;
+struct {
+  char some[512];
+} ompi_mpi_comm_world, ompi_mpi_byte;
 #define RANK "OMPI_COMM_WORLD_RANK"
 #define SIZE "OMPI_COMM_WORLD_SIZE"
 #define IS_WORLD(comm) ((comm) == &ompi_mpi_comm_world)

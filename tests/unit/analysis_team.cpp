@@ -348,8 +348,8 @@ TEST_CASE("several processes say what one says of a job with which much is wrong
   damage(folder, 4);
   folder.write("rank-00007.json", "{\"an\":\"other file\"}\n");
   const std::string alone = all_said(1, folder, false).front();
-  for (const char* part : {"rank-00004.json: byte", "rank-00007.json", "clock_step",
-                           "ledger_decreased", "seq_gap"}) {
+  for (const char* part :
+       {"rank-00004.json: byte", "rank-00007.json", "clock_step", "ledger_decreased", "seq_gap"}) {
     CHECK_THAT(alone, has_text(part));
   }
   for (const std::size_t n : {2U, 4U, 7U}) {
