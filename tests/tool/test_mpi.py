@@ -25,7 +25,9 @@ COMMANDS = (
 FEW = (("summary", "--lines"), ("check",), ("report",), ("report", "--json"))
 
 
-OPEN_RANGE = '{"cat":"NVTX","ph":"B","name":"never popped","pid":0,"tid":7,"ts":1.000,"args":{}},\n'
+OPEN_RANGE = (
+    '{"cat":"NVTX","ph":"B","name":"never popped","pid":0,"tid":4194311,"ts":1.000,"args":{"unfinished":true}},\n'
+)
 
 
 def damage(file: pathlib.Path) -> None:

@@ -157,8 +157,8 @@ std::string call(int rank, int seq) {
 std::string range(std::string_view phase, std::string_view name, int from) {
   const std::string dur = phase == "X" ? R"(,"dur":3900.000)" : "";
   return R"({"cat":"NVTX","ph":")" + std::string(phase) + R"(","name":")" + std::string(name) +
-         R"(","pid":0,"tid":7,"ts":)" + std::to_string(from) + ".000" + dur + R"(,"args":{}},)" +
-         "\n";
+         R"(","pid":0,"tid":4194311,"ts":)" + std::to_string(from) + ".000" + dur + R"(,"args":{)" +
+         (phase == "X" ? "" : R"("unfinished":true)") + "}},\n";
 }
 
 std::string timed_row(std::string_view bucket, std::string_view name, int calls) {
