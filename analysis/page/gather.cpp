@@ -14,10 +14,14 @@ namespace {
 
 constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
 
-std::vector<StepLength> lengths_of(const steps::Found& found) {
+// Of ranks whose steps are equally long, the first of the job counts: every process of a team has
+// to take the same.
+std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& found) {
   std::vector<StepLength> all(found.steps.size());
-  for (const auto& [rank, intervals] : found.ranks) {
-    for (const steps::Interval& i : intervals) {
+  for (const read::Process* rank : job.processes) {
+    const auto intervals = found.ranks.find(rank);
+    if (intervals == found.ranks.end()) continue;
+    for (const steps::Interval& i : intervals->second) {
       const std::size_t at = place_of(found.steps, i.step);
       const std::int64_t ns = between(i.from_ns, i.to_ns);
       if (at == all.size() || ns < 0) continue;
@@ -124,7 +128,7 @@ void gather(const job::Job& job, const read::Traces& traces,
                               .late_ns = a.late_ns});
           }};
   const auto choose_steps = [&](collect::Passes& passes, const stats::Summary& s) {
-    g.lengths = lengths_of(s.found);
+    g.lengths = lengths_of(job, s.found);
     const std::vector<std::size_t> warm = warm_steps(g);
     if (warm.empty() || !s.lateness) return;
     const auto show = [&](const char* which, std::size_t at) {

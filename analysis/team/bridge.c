@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const uint64_t kEnd = UINT64_MAX;
@@ -35,14 +36,16 @@ static union {
   struct {
     int (*rank)(void*, int*);
     int (*size)(void*, int*);
-    int (*gather)(const void*, int, void*, void*, int, void*, void*);
+    int (*gather)(const void*, int, void*, void*, int, void*, void*, void**);
+    int (*test)(void**, int*, void*);
     int (*gather_v)(const void*, int, void*, void*, const int*, const int*, void*, void*);
     int (*abort)(void*, int);
   } open;
   struct {
     int (*rank)(int, int*);
     int (*size)(int, int*);
-    int (*gather)(const void*, int, int, void*, int, int, int);
+    int (*gather)(const void*, int, int, void*, int, int, int, int*);
+    int (*test)(int*, int*, void*);
     int (*gather_v)(const void*, int, int, void*, const int*, const int*, int, int);
     int (*abort)(int, int);
   } mpich;
@@ -59,9 +62,29 @@ static int rank_of(int* rank) {
 static int size_of(int* size) {
   return is_open ? mpi.open.size(world, size) : mpi.mpich.size(kMpichWorld, size);
 }
-static int all_gather(const void* mine, int bytes, void* all) {
-  return is_open ? mpi.open.gather(mine, bytes, byte, all, bytes, byte, world)
-                 : mpi.mpich.gather(mine, bytes, kMpichByte, all, bytes, kMpichByte, kMpichWorld);
+// Here a process waits until the slowest has read its files. MPI would wait with a whole processor,
+// which others need.
+static void all_gather(const void* mine, int bytes, void* all) {
+  union {
+    void* open;
+    int mpich;
+  } request;
+  if (is_open) {
+    mpi.open.gather(mine, bytes, byte, all, bytes, byte, world, &request.open);
+  } else {
+    mpi.mpich.gather(mine, bytes, kMpichByte, all, bytes, kMpichByte, kMpichWorld, &request.mpich);
+  }
+  void* ignored = is_open ? NULL : (void*)1;  // MPI_STATUS_IGNORE
+  struct timespec pause = {0, 20000};
+  for (int done = 0;; nanosleep(&pause, NULL)) {
+    if (is_open) {
+      mpi.open.test(&request.open, &done, ignored);
+    } else {
+      mpi.mpich.test(&request.mpich, &done, ignored);
+    }
+    if (done) return;
+    if (pause.tv_nsec < 2000000) pause.tv_nsec *= 2;
+  }
 }
 static int all_gather_v(const void* mine, int bytes, void* all, const int* counts, const int* at) {
   return is_open ? mpi.open.gather_v(mine, bytes, byte, all, counts, at, byte, world)
@@ -132,8 +155,9 @@ static int has_all(void* library) {
   return find(library, "MPI_Init", &init) && find(library, "MPI_Finalize", &finalize) &&
          find(library, "MPI_Comm_rank", is_open ? (void*)&mpi.open.rank : (void*)&mpi.mpich.rank) &&
          find(library, "MPI_Comm_size", is_open ? (void*)&mpi.open.size : (void*)&mpi.mpich.size) &&
-         find(library, "MPI_Allgather",
+         find(library, "MPI_Iallgather",
               is_open ? (void*)&mpi.open.gather : (void*)&mpi.mpich.gather) &&
+         find(library, "MPI_Test", is_open ? (void*)&mpi.open.test : (void*)&mpi.mpich.test) &&
          find(library, "MPI_Allgatherv",
               is_open ? (void*)&mpi.open.gather_v : (void*)&mpi.mpich.gather_v) &&
          find(library, "MPI_Abort", is_open ? (void*)&mpi.open.abort : (void*)&mpi.mpich.abort);

@@ -25,6 +25,11 @@ COMMANDS = (
 FEW = (("summary", "--lines"), ("check",), ("report",), ("report", "--json"))
 
 
+OPEN_RANGE = (
+    '{"cat":"NVTX","ph":"B","name":"never popped","pid":0,"tid":4194311,"ts":1.000,"args":{"unfinished":true}},\n'
+)
+
+
 def damage(file: pathlib.Path) -> None:
     """Makes a line of a call unreadable, which shows only when all lines are read."""
     text = file.read_text()
@@ -39,9 +44,14 @@ def jobs(tmp_path_factory):
         ("slow", "fsdp", "slow_gpu"),
         ("different", "hsdp", "divergence"),
         ("killed", "pipeline", "killed"),
+        ("stuck", "fsdp", "hang"),
         ("damaged", "fsdp_tp", None),
     ):
         rank_files.write(causes.case(layout, 8, cause, 3, 4), root / name, 3)
+    for file in (root / "stuck").glob("*.json"):
+        text = file.read_text()
+        at = text.index('\n{"name":"tprof_ledger"') + 1
+        file.write_text(text[:at] + OPEN_RANGE + text[at:])
     damage(root / "damaged/rank-00002.json")
     (root / "damaged/rank-00005.json").write_text("[\n")
     (root / "damaged/rank-00006.json").unlink()
@@ -54,7 +64,7 @@ def expected(*command):
     return (done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("job", ["slow", "different", "killed", "damaged"])
+@pytest.mark.parametrize("job", ["slow", "different", "killed", "stuck", "damaged"])
 @pytest.mark.parametrize(("processes", "abi"), [(2, "mpich"), (4, "open"), (7, "mpich")])
 def test_several_say_what_one_says(job, processes, abi, jobs, tmp_path):
     for command in COMMANDS:
@@ -69,6 +79,7 @@ def test_the_jobs_differ_and_have_something_to_say(jobs):
     """Else the test above would say little."""
     assert "slow" in expected("report", jobs / "slow")[1]
     assert expected("check", jobs / "different")[0] == 1
+    assert "never popped" in expected("check", jobs / "stuck")[1]
     assert "rank-00002.json: byte" in expected("check", jobs / "damaged")[1]
     assert len({expected("summary", "--by", by, jobs / "slow")[1] for by in BYS}) > 6
 

@@ -126,25 +126,39 @@ std::vector<std::string> said_by(std::size_t n,
   return all;
 }
 
+std::string line_of_call(std::string_view name, std::string_view bucket, int at, int seq,
+                         std::string_view what) {
+  return R"({"name":")" + std::string(name) + R"(","cat":")" + std::string(bucket) +
+         R"(","ph":"X","pid":0,"tid":7,"ts":)" + std::to_string(at) +
+         R"(.000,"dur":2.000,"args":{"comm":1,"seq":)" + std::to_string(seq) + "," +
+         std::string(what) + "}},\n";
+}
+
+constexpr int kRanks = 9;
+constexpr int kCalls = 40;
+constexpr int kStepUs = 4000;
+
+// A collective, with its time on the device and what that computed behind it.
 std::string call(int rank, int seq) {
   const int at = 1000 + seq * 1000 + (rank == 3 ? 400 : rank);  // rank 3 is late
   const bool gathers = seq % 2 == 0;
-  const std::string what =
-      gathers ? R"({"name":"ncclAllGather",)" : R"({"name":"ncclReduceScatter",)";
-  const std::string device = R"("cat":"DEVICE","ph":"X","pid":0,"tid":7,"ts":)";
-  return what + (gathers ? R"("cat":"ALLGATHER")" : R"("cat":"RESHARDING")") +
-         R"(,"ph":"X","pid":0,"tid":7,"ts":)" + std::to_string(at) +
-         R"(.000,"dur":2.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
-         R"(,"count":50,"dtype":"float32","bytes":200}},)" + "\n" + what + device +
-         std::to_string(at + 20) + R"(.500,"dur":)" + std::to_string(500 - at % 1000) +
-         R"(.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
-         R"(,"calls":1,"queued_ns":20500,"stream":1}},)" + "\n";
+  const std::string_view name = gathers ? "ncclAllGather" : "ncclReduceScatter";
+  return line_of_call(name, gathers ? "ALLGATHER" : "RESHARDING", at, seq,
+                      R"("count":50,"dtype":"float32","bytes":200)") +
+         R"({"cat":"DEVICE","name":")" + std::string(name) +
+         R"(","ph":"X","pid":0,"tid":8388610,"ts":)" + std::to_string(at + 20) + R"(.500,"dur":)" +
+         std::to_string(500 - at % 1000) + R"(.000,"args":{"comm":1,"seq":)" + std::to_string(seq) +
+         R"(,"stream":2,"call_tid":7,"queued":20.500}},)"
+         "\n"
+         R"({"cat":"BUSY","name":"compute","ph":"X","pid":0,"tid":12582912,"ts":)" +
+         std::to_string(seq * 1000 + 1530) + R"(.000,"dur":400.000,"args":{"device":0}},)" + "\n";
 }
 
-std::string range(int step, std::string_view name, int from) {
-  return R"({"cat":"NVTX","ph":"X","name":")" + std::string(name) + R"(","pid":0,"tid":7,"ts":)" +
-         std::to_string(from) + R"(.000,"dur":3900.000,"args":{"payload":)" + std::to_string(step) +
-         "}},\n";
+std::string range(std::string_view phase, std::string_view name, int from) {
+  const std::string dur = phase == "X" ? R"(,"dur":3900.000)" : "";
+  return R"({"cat":"NVTX","ph":")" + std::string(phase) + R"(","name":")" + std::string(name) +
+         R"(","pid":0,"tid":4194311,"ts":)" + std::to_string(from) + ".000" + dur + R"(,"args":{)" +
+         (phase == "X" ? "" : R"("unfinished":true)") + "}},\n";
 }
 
 std::string timed_row(std::string_view bucket, std::string_view name, int calls) {
@@ -154,11 +168,23 @@ std::string timed_row(std::string_view bucket, std::string_view name, int calls)
                       R"("device_ns":900,"device_timed":)" + std::to_string(calls));
 }
 
-constexpr int kRanks = 9;
-constexpr int kCalls = 40;
+// What some ranks have and others do not, so that every diagnosis has something to find.
+std::string oddities(int rank) {
+  if (rank == 1) {  // its wall clock was set
+    return R"({"name":"tprof_clock","ph":"M","pid":0,"tid":0,"args":{"clock":[5000000,)"
+           "1763683209005000000,48]}},\n";
+  }
+  if (rank == 2) return ledger(timed_row("ALLGATHER", "ncclAllGather", 999));  // it had more before
+  if (rank != 8) return "";
+  std::string open = call(rank, kCalls);
+  open = open.substr(0, open.find('\n') + 1);
+  const auto dur = open.find(R"("dur":2.000,)");
+  open.erase(dur, 12).replace(open.find(R"("ph":"X")"), 8, R"("ph":"B")");
+  return range("B", "never popped", 40'900) + open;
+}
 
-// A job whose rank 3 is late, and rank 5 made fewer calls.
-void write_job(const Folder& folder) {
+// A job whose rank 3 is late and whose rank 5 made fewer calls. `odd`: more is wrong with it.
+void write_job(const Folder& folder, bool odd) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const int calls = rank == 5 ? kCalls - 3 : kCalls;
     std::string text = "[\n" + header({.pid = 100 + rank,
@@ -167,13 +193,28 @@ void write_job(const Folder& folder) {
     std::string its = comm(1, "aa", std::to_string(kRanks));
     text += its.replace(its.find(R"("rank":0)"), 8, R"("rank":)" + std::to_string(rank));
     for (int seq = 0; seq < calls; ++seq) {
+      if (odd && rank == 6 && seq == 7) continue;
       text += call(rank, seq);
-      if (seq % 4 == 3)
-        text += range(seq / 4, "step " + std::to_string(seq / 4), seq / 4 * 4000 + 500);
+      const int step = seq / 4;
+      if (seq % 4 == 3) {
+        text += range("X", "step " + std::to_string(step), step * kStepUs + 500);
+      }
     }
-    text += ledger(timed_row("ALLGATHER", "ncclAllGather", (calls + 1) / 2) + "," +
-                   timed_row("RESHARDING", "ncclReduceScatter", calls / 2)) +
-            footer();
+    if (odd) {
+      text += oddities(rank);
+    } else {  // an object is gathered
+      text += line_of_call("ncclAllGather", "ALLGATHER", 41'000, calls,
+                           R"("count":1,"dtype":"int64","bytes":72)");
+      text += line_of_call("ncclAllGather", "ALLGATHER", 41'100, calls + 1,
+                           R"("count":90,"dtype":"uint8","bytes":810)");
+    }
+    std::string last = ledger(timed_row("ALLGATHER", "ncclAllGather", (calls + 1) / 2) + "," +
+                              timed_row("RESHARDING", "ncclReduceScatter", calls / 2));
+    if (rank == 2) {
+      last.insert(last.rfind("}},"), R"(,"scopes":[{"scope":"load","count":5,"total_ns":100,)"
+                                     R"("max_ns":40,"bins":[[16,5]]}])");
+    }
+    text += odd && rank == 8 ? last : last + footer();
     folder.write("rank-0000" + std::to_string(rank) + ".json", text);
   }
 }
@@ -293,22 +334,24 @@ TEST_CASE("parts of a meeting add up in any order") {
 
 TEST_CASE("several processes say what one says") {
   const Folder folder;
-  write_job(folder);
+  write_job(folder, false);
   const std::string alone = all_said(1, folder, true).front();
-  REQUIRE_THAT(alone, has_text("not_as_far") || has_text("mismatch") || has_text("ncclAllGather"));
+  for (const char* part : {"late", "\"load\"", "of objects"}) CHECK_THAT(alone, has_text(part));
   for (const std::size_t n : {2U, 4U, 7U}) {
     for (const std::string& said : all_said(n, folder, true)) CHECK(said == alone);
   }
 }
 
-TEST_CASE("several processes say what one says of files that can't be read") {
+TEST_CASE("several processes say what one says of a job with which much is wrong") {
   const Folder folder;
-  write_job(folder);
+  write_job(folder, true);
   damage(folder, 4);
   folder.write("rank-00007.json", "{\"an\":\"other file\"}\n");
   const std::string alone = all_said(1, folder, false).front();
-  REQUIRE_THAT(alone, has_text("rank-00004.json: byte"));
-  REQUIRE_THAT(alone, has_text("rank-00007.json"));
+  for (const char* part :
+       {"rank-00004.json: byte", "rank-00007.json", "clock_step", "ledger_decreased", "seq_gap"}) {
+    CHECK_THAT(alone, has_text(part));
+  }
   for (const std::size_t n : {2U, 4U, 7U}) {
     for (const std::string& said : all_said(n, folder, false)) CHECK(said == alone);
   }
@@ -316,7 +359,7 @@ TEST_CASE("several processes say what one says of files that can't be read") {
 
 TEST_CASE("an error that one file is worth is that of all processes") {
   const Folder folder;
-  write_job(folder);
+  write_job(folder, false);
   damage(folder, 4);
   for (const std::string& said : said_by(4, [&](const team::Shared& team) {
          return summarised(loaded(folder, team), {.ranges = true});
