@@ -43,6 +43,12 @@ class Shown {
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
 };
 
+// What a file says in the end, it has said all along if it has one ledger.
+bool says_it_once(const read::Trace& trace) {
+  return trace.metadata_read &&
+         std::ranges::all_of(trace.processes, [](const Process& p) { return p.ledgers <= 1; });
+}
+
 // If its metadata was `read_before`, it is read again only for who wants to know what it has said
 // up to a line.
 void read_file(const read::Trace& trace, const Shown& ranks, bool read_before) {
@@ -52,7 +58,7 @@ void read_file(const read::Trace& trace, const Shown& ranks, bool read_before) {
     };
   };
   read::MetadataParser metadata(trace.source.file);
-  const bool parse = !read_before || ranks.any(&Collector::wants_so_far);
+  const bool parse = !read_before || (ranks.any(&Collector::wants_so_far) && !says_it_once(trace));
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
     if (parse) metadata.line(line);
@@ -104,6 +110,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
       if (!ours.contains(&p)) continue;
       Collectors collectors;
       make(p, collectors);
+      collectors.shrink_to_fit();
       if (!collectors.empty()) ranks.emplace(&p, std::move(collectors));
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
@@ -113,7 +120,8 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
   read::in_parallel(files.size(), [&](std::size_t i) {
     try {
       const read::Trace* trace = files[i].trace;
-      read_file(*trace, Shown(files[i].ranks), before != nullptr && before->contains(trace));
+      read_file(*trace, Shown(files[i].ranks),
+                trace->metadata_read || (before != nullptr && before->contains(trace)));
       const std::scoped_lock one_at_a_time(handing_over);
       for (auto& [rank, collectors] : files[i].ranks) {
         for (auto& [type, collector] : collectors) collector->hand_over();
