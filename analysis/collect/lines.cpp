@@ -44,6 +44,12 @@ class Shown {
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
 };
 
+// What a file says in the end, it has said all along if it has one ledger.
+bool says_it_once(const read::Trace& trace) {
+  return trace.metadata_read &&
+         std::ranges::all_of(trace.processes, [](const Process& p) { return p.ledgers <= 1; });
+}
+
 // If its metadata was `read_before`, it is read again only for who wants to know what it has said
 // up to a line.
 void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen& chosen,
@@ -54,7 +60,7 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
     };
   };
   read::MetadataParser metadata(trace.source.file);
-  const bool parse = !read_before || ranks.any(&Collector::wants_so_far);
+  const bool parse = !read_before || (ranks.any(&Collector::wants_so_far) && !says_it_once(trace));
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
     if (parse) metadata.line(line);
@@ -98,7 +104,8 @@ struct File {
   // Says what went wrong instead of throwing.
   void read(const read::Chosen& chosen, const ReadBefore* before) {
     try {
-      read_file(*trace, Shown(ranks), chosen, before != nullptr && before->contains(trace));
+      read_file(*trace, Shown(ranks), chosen,
+                trace->metadata_read || (before != nullptr && before->contains(trace)));
     } catch (const read::BadInput& e) {
       unread = e.what();
     } catch (...) {
@@ -195,6 +202,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
       if (!ours.contains(&p)) continue;
       Collectors collectors;
       make(p, collectors);
+      collectors.shrink_to_fit();
       if (!collectors.empty()) ranks.emplace(&p, std::move(collectors));
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});

@@ -2,6 +2,7 @@
 // grow with the number of lines.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -56,19 +57,41 @@ class Collector {
   const read::Process& rank_;
 };
 
-using Collectors = std::map<std::type_index, std::unique_ptr<Collector>>;
+// One collector of each type. There are few types and as many of these as ranks.
+class Collectors {
+ public:
+  using Entry = std::pair<std::type_index, std::unique_ptr<Collector>>;
+
+  const Collector* find(std::type_index type) const {
+    const auto found = std::ranges::find(all_, type, &Entry::first);
+    return found == all_.end() ? nullptr : found->second.get();
+  }
+  // Calls make() for one if there is none of the type.
+  template <typename M>
+  void add(std::type_index type, const M& make) {
+    if (find(type) == nullptr) all_.emplace_back(type, make());
+  }
+  void shrink_to_fit() { all_.shrink_to_fit(); }  // no more will come
+  bool empty() const { return all_.empty(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<Entry> all_;
+};
 
 // Those that a diagnosis names, for one rank; of a type that several name there is one.
 template <typename... C>
 void want(const read::Process& rank, Collectors& all) {
-  (all.try_emplace(typeid(C), std::make_unique<C>(rank)), ...);
+  (all.add(typeid(C), [&] { return std::make_unique<C>(rank); }), ...);
 }
 
 // One that is made with arguments beside the rank.
 template <typename C, typename First, typename... Args>
 void want(const read::Process& rank, Collectors& all, First&& first, Args&&... args) {
-  all.try_emplace(typeid(C), std::make_unique<C>(rank, std::forward<First>(first),
-                                                 std::forward<Args>(args)...));
+  all.add(typeid(C), [&] {
+    return std::make_unique<C>(rank, std::forward<First>(first), std::forward<Args>(args)...);
+  });
 }
 
 // Puts the collectors of a rank into its map.
@@ -85,8 +108,7 @@ class Lines {
   const C* of(const read::Process* rank) const {
     const auto of_rank = ranks_.find(rank);
     if (of_rank == ranks_.end()) return nullptr;
-    const auto found = of_rank->second.find(typeid(C));
-    return found == of_rank->second.end() ? nullptr : static_cast<const C*>(found->second.get());
+    return static_cast<const C*>(of_rank->second.find(typeid(C)));
   }
 
   // Files with a line that can't be read, and why: there is nothing else of them.

@@ -29,26 +29,27 @@ std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, st
   expected("an integer from " + std::to_string(least) + " to " + std::to_string(most), key);
 }
 
-// A cheap filter: false means that no key is repeated, which is nearly always so.
-bool may_be_repeated(const object& fields) {
-  std::array<std::uint64_t, 32> seen{};
-  for (const auto field : fields) {
+// A cheap filter of keys: false means that the key was not seen before, which is nearly always so.
+class SeenKeys {
+ public:
+  bool maybe(std::string_view key) {
     // Of its length and its two ends.
-    const std::string_view key = field.key;
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     const std::size_t n = std::min(key.size(), sizeof first);
     std::memcpy(&first, key.data(), n);
     std::memcpy(&last, key.data() + key.size() - n, n);
-    std::uint64_t hash = (first ^ std::rotl(last, 29) ^ key.size()) * 0x9e3779b97f4a7c15;
-    hash >>= 48;
-    std::uint64_t& part = seen[hash / 64 % seen.size()];
-    const std::uint64_t bit = std::uint64_t{1} << hash % 64;
-    if ((part & bit) != 0) return true;
+    const std::uint64_t hash = (first ^ std::rotl(last, 29) ^ key.size()) * 0x9e3779b97f4a7c15;
+    std::uint64_t& part = seen_[hash >> 48 & (seen_.size() - 1)];
+    const std::uint64_t bit = std::uint64_t{1} << (hash >> 58);
+    const bool maybe = (part & bit) != 0;
     part |= bit;
+    return maybe;
   }
-  return false;
-}
+
+ private:
+  std::array<std::uint64_t, 32> seen_{};
+};
 
 }  // namespace
 
@@ -174,15 +175,23 @@ HostMemory host_memory(const object& o) {
   return static_cast<HostMemory>(found - kHostMemoryNames);
 }
 
-// Sorts the keys, since an object may have as many as fit in a line.
+// Sorts the keys where one may be repeated, since an object may have as many as fit in a line.
 void refuse_repeated_keys(const element& e) {
+  const auto look_into = [](const element& value) {
+    if (value.is_array() || value.is_object()) refuse_repeated_keys(value);
+  };
   array values;
   object fields;
   if (e.get(values) == simdjson::SUCCESS) {
-    for (const element value : values) refuse_repeated_keys(value);
+    for (const element value : values) look_into(value);
   } else if (e.get(fields) == simdjson::SUCCESS) {
-    for (const auto field : fields) refuse_repeated_keys(field.value);
-    if (!may_be_repeated(fields)) return;
+    SeenKeys seen;
+    bool maybe = false;
+    for (const auto field : fields) {
+      look_into(field.value);
+      maybe = seen.maybe(field.key) || maybe;
+    }
+    if (!maybe) return;
     std::vector<std::string_view> keys;
     for (const auto field : fields) keys.push_back(field.key);
     std::ranges::sort(keys);

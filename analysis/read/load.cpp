@@ -75,6 +75,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
     throw NotATrace(file, true, "cut before its tprof_header line");
   }
   trace.merged = parser.merged();
+  trace.metadata_read = true;
   trace.processes = std::move(parser.processes());
   trace.processes.back().cut = !rest.empty() && rest != "]";
   for (Process& p : trace.processes) {
@@ -283,7 +284,10 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
     auto open = alone ? std::nullopt : unclosed(file, head, *header, wanted);
     if (open) return std::move(*open);
   }
-  return all();
+  if (head.text.size() != file.size()) return all();
+  Trace trace = scan({path, 0, head.text}, merged);  // it is here already
+  trace.source = {path, Source{}.cut, {}};
+  return trace;
 }
 
 }  // namespace
@@ -300,6 +304,7 @@ Trace load(const std::filesystem::path& file, Merged merged, Wanted wanted) {
   if (!trace.merged && has_window_files(trace.processes.front().header)) {
     Process& p = trace.processes.front();
     trace.source.windows_of = p.header.base_time_ns;
+    trace.metadata_read = false;  // these files have some
     if (p.footer && p.footer->window_files != 0) count_missing_windows(trace.source, p);
   }
   std::vector<Process> lanes;

@@ -18,6 +18,7 @@ struct Trace {
   Source source;                   // for reading its lines
   std::vector<Process> processes;  // in the order of the file, one for each rank
   bool merged = false;
+  bool metadata_read = false;  // all lines of metadata were, and not only the first and the last
 };
 
 // Returns the ring file of a process that has not closed, as its header says.

@@ -343,6 +343,7 @@ void MetadataParser::dispatch(const Line& line) {
                       ", found " + std::to_string(l.epoch));
     }
     if (l.ends_epoch) p.epoch_ends.push_back(l);
+    ++p.ledgers;
     p.ledger = std::move(l);
   } else if (kind == LineKind::footer) {
     p.footer = footer(object_of(top, "args"));

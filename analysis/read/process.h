@@ -190,6 +190,7 @@ struct Process {
   std::vector<Ledger> epoch_ends;  // the ledger at the end of each epoch but the last
   std::optional<Footer> footer;
   End end = End::lost;
+  std::uint64_t ledgers = 0;          // that were read: the last is cumulative
   std::uint64_t windows_missing = 0;  // windows' files that are not here
   bool cut = false;                   // the last line of the file is not whole
   bool snapshot = false;              // End::running as of its last ledger; it may have ended since

@@ -1,5 +1,7 @@
 #include "stats/op_times.h"
 
+#include <bit>
+
 #include "collect/lines.h"
 #include "stats/timed_calls.h"
 
@@ -19,19 +21,45 @@ struct RankTimes : collect::Collector {
   void call(const Event& e) override {
     if (e.unfinished || e.captured || e.failed || !e.chosen) return;
     if (!in_steps(only, found, rank_, e.ts_ns)) return;
-    times[op_of(e, rank_)].host.time.add(not_below_0(e.dur_ns));
+    of(e).host.time.add(not_below_0(e.dur_ns));
     calls.call(e);
   }
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
-  void end() override { calls.finish(); }
+  void end() override {
+    calls.finish();
+    known = {};
+  }
   void state(team::Archive& archive) override { archive(times); }
 
+  // A rank has few operations, and each call looks for its own: a key of strings is made once.
+  OpTime& of(const Event& e) {
+    const auto size = static_cast<int>(std::bit_width(e.bytes));
+    for (const Known& k : known) {
+      if (k.bucket == e.bucket && k.comm == e.comm && k.size == size && k.key->name == e.name &&
+          k.key->dtype == e.dtype) {
+        return *k.times;
+      }
+    }
+    auto& [key, all] = *times.try_emplace(op_of(e, rank_)).first;
+    if (known.size() < kMostKnown) known.push_back({e.bucket, e.comm, size, &key, &all});
+    return all;
+  }
+
+  static constexpr std::size_t kMostKnown = 64;
+  struct Known {
+    Bucket bucket;
+    std::optional<std::int64_t> comm;
+    int size;  // std::bit_width of bytes, from which the key's class follows
+    const OpKey* key;
+    OpTime* times;
+  };
+  std::vector<Known> known{};
   const steps::Found& found;
   std::optional<StepList> only;
   OpTimes times;
   TimedCalls calls{[this](const Event& e, const read::DeviceTime* t) {
     if (t == nullptr) return;
-    times[op_of(e, rank_)].device.time.add_shares(not_below_0(t->dur_ns), t->calls);
+    of(e).device.time.add_shares(not_below_0(t->dur_ns), t->calls);
   }};
 };
 

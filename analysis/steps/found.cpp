@@ -71,6 +71,7 @@ struct Calls : collect::Collector {
     }
   }
   void end() override {
+    lines.shrink_to_fit();
     any = !sequence.operations.empty();
     whole = sequence.whole;
     marked = std::exchange(marks, {}).steps();

@@ -253,7 +253,7 @@ class FsdpFile {
     const std::int64_t end = step + at.to + jitter(calls_ ^ 1U << 30, 9);
     text_ << R"({"cat":"DEVICE","name":")" << o.function << R"(","ph":"X","pid":)" << rank_
           << R"(,"tid":)" << (1 << 23) + o.stream << R"(,"ts":)";
-    slice(ts(begin), end - begin);
+    slice(ts(begin), ts(end) - ts(begin));
     if (o.group == kNone) {
       text_ << R"("device":)" << device();
     } else {
@@ -261,7 +261,7 @@ class FsdpFile {
             << R"(,"stream":)" << o.stream;
     }
     text_ << R"(,"call_tid":)" << (o.backward ? kAutograd : kMain) << R"(,"queued":)";
-    text_.micros(static_cast<std::uint64_t>(begin - step - c.host_ns)) << "}},\n";
+    text_.micros(static_cast<std::uint64_t>(ts(begin) - ts(step + c.host_ns))) << "}},\n";
     total_[c.which].add(static_cast<std::uint64_t>(host_ns()),
                         static_cast<std::uint64_t>(end - begin),
                         static_cast<std::uint64_t>(std::min(c.exposed_ns[class_], end - begin)));

@@ -1,0 +1,85 @@
+"""What the tool costs per rank of a job of FSDP2 with device times, in what can be counted: bytes read and
+memory. `scripts/bench scale` measures the times."""
+
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from lib import tool
+from lib.build import TPROF
+
+COMMANDS = ("summary", "check", "report")
+FEW, MANY = 128, 2048
+# Bytes per rank beyond the first few. Each rank of these has three steps and 17 rows of figures.
+MOST_PER_RANK = {"summary": 8_000, "check": 11_000, "report": 15_000}
+# How often each file is read: to load it, for what needs no steps, and in one pass for what does.
+PASSES = {"summary": 1, "check": 2, "report": 3}
+
+
+@dataclasses.dataclass
+class Used:
+    peak_bytes: int
+    read_bytes: int
+    status: int
+
+
+def used(*command: object) -> Used:
+    process = subprocess.Popen([TPROF, *map(str, command)], stdout=subprocess.DEVNULL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    io = pathlib.Path(f"/proc/{process.pid}/io").read_text()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    read = int(re.search(r"rchar: (\d+)", io)[1])
+    return Used(usage.ru_maxrss * 1024, read, process.returncode)
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """Returns the folders of two jobs by their number of ranks, and what is in them."""
+    folder = tmp_path_factory.mktemp("jobs")
+    return {
+        ranks: (folder / str(ranks), tool.big_job(folder / str(ranks), ranks, 50, "fsdp_slow")) for ranks in (FEW, MANY)
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_memory_and_bytes_read_grow_with_the_ranks_and_no_faster(jobs, command):
+    done = {ranks: used(command, folder) for ranks, (folder, _) in jobs.items()}
+    assert {run.status for run in done.values()} == {0}
+    per_rank = (done[MANY].peak_bytes - done[FEW].peak_bytes) / (MANY - FEW)
+    assert per_rank < MOST_PER_RANK[command]
+    for ranks, (folder, _) in jobs.items():
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        assert done[ranks].read_bytes < (PASSES[command] + 0.5) * size
+
+
+def test_the_report_of_a_big_job_names_its_slow_rank_and_what_it_costs(tmp_path):
+    slow = tool.big_job(tmp_path / "slow", 128, 400, "fsdp_slow")
+    even = tool.big_job(tmp_path / "even", 128, 400, "fsdp")
+    found = {name: tool.told("report", tmp_path / name)[1] for name in ("slow", "even")}
+    assert [f["kind"] for f in found["even"]["findings"] if f["kind"].startswith("slow_")] == []
+    (finding,) = [f for f in found["slow"]["findings"] if f["kind"] == "slow_gpu"]
+    assert finding["ranks"] == str(slow["slow_rank"])
+    saved = slow["step_ns"] - even["step_ns"]
+    assert finding["cost"]["ns_per_step"] == pytest.approx(saved, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["closed", "killed", "fsdp", "fsdp_slow"])
+def test_lines_are_read_alike_with_and_without_the_generality_of_json(tmp_path, kind):
+    """A space more in each line of a call, device time or computation, and simdjson reads it."""
+    for name in ("own", "json"):
+        tool.big_job(tmp_path / name, 72, 300, kind)
+    changed = 0
+    for file in (tmp_path / "json").iterdir():
+        text, n = re.subn(r'(?m)^(\{"(?:cat|name)":"(?!tprof_|thread_|process_).*\})\}(,?)$', r"\1 }\2", file.read_text())
+        file.write_text(text)
+        changed += n
+    assert changed > 72 * 200
+    for command in ("summary", "check", "report"):
+        own, json = (tool.tprof(command, "--json", tmp_path / name) for name in ("own", "json"))
+        assert own.returncode == json.returncode
+        assert own.stdout == json.stdout
+        assert len(own.stdout) > 500
