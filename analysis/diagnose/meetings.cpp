@@ -236,7 +236,8 @@ void Meetings::add(const Handle& handle, const Call& c) {
   // Ranks may not have called the same: then the first of these kinds counts, in whatever order the
   // files are read.
   const auto kind = std::tuple(c.bucket, c.rooted, c.size_class);
-  if (!std::exchange(part.seen, true) || kind < std::tuple(part.bucket, part.rooted, part.size_class)) {
+  if (!std::exchange(part.seen, true) ||
+      kind < std::tuple(part.bucket, part.rooted, part.size_class)) {
     std::tie(part.bucket, part.rooted, part.size_class) = kind;
   }
   if (c.awaited) {

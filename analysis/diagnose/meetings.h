@@ -34,7 +34,7 @@ struct HostPart {
   Bucket bucket = Bucket::ALLREDUCE;
   bool rooted = false;
   std::uint8_t size_class = 0;  // floor(log2(bytes))
-  bool seen = false;  // a rank has called it
+  bool seen = false;            // a rank has called it
 
   // A sum is the same in whatever order the files are read; a running mean is not.
   std::int64_t mean_end() const {

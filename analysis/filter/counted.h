@@ -36,9 +36,7 @@ struct Counted : collect::Collector {
   void call(const read::Event& e) override;
   void device_time(const read::DeviceTime& t) override { calls.time(t); }
   void end() override { calls.finish(); }
-  void state(team::Archive& archive) override {
-    archive(lines, passed, in_lines, left_out, begun);
-  }
+  void state(team::Archive& archive) override { archive(lines, passed, in_lines, left_out, begun); }
 
   // Executed directly.
   struct Key : LineKey {

@@ -161,22 +161,14 @@ Json only_of(const Gathered& g) {
 }
 
 Json data_of(const Gathered& g) {
-  return {{"schema", "tprof-report/1"},
-          {"tprof", kVersion},
-          {"only", only_of(g)},
-          {"run", run_of(g)},
-          {"verdict", verdict_of(g)},
-          {"findings", findings_of(g)},
-          {"step", step_of(g)},
-          {"buckets", buckets_of(g)},
-          {"per_rank", per_rank_of(g)},
-          {"heat", heat_of(g)},
-          {"late", late_of(g)},
-          {"ops", operations_of(g)},
-          {"waits", waits_of(g)},
-          {"hist", histograms_of(g)},
-          {"timelines", timelines_of(g)},
-          {"comms", communicators_of(g)},
+  return {{"schema", "tprof-report/1"},   {"tprof", kVersion},
+          {"only", only_of(g)},           {"run", run_of(g)},
+          {"verdict", verdict_of(g)},     {"findings", findings_of(g)},
+          {"step", step_of(g)},           {"buckets", buckets_of(g)},
+          {"per_rank", per_rank_of(g)},   {"heat", heat_of(g)},
+          {"late", late_of(g)},           {"ops", operations_of(g)},
+          {"waits", waits_of(g)},         {"hist", histograms_of(g)},
+          {"timelines", timelines_of(g)}, {"comms", communicators_of(g)},
           {"unseen", unseen_of(g)}};
 }
 
