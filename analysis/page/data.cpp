@@ -55,7 +55,7 @@ Json buckets_of(const Gathered& g) {
 }
 
 std::string role_of(const stats::CommSummary& c) {
-  return c.role + (c.role_guessed && !c.role.empty() ? "?" : "");
+  return c.role + (!c.role_sure && !c.role.empty() ? "?" : "");
 }
 
 Json run_of(const Gathered& g) {

@@ -12,7 +12,7 @@ using stats::CommSummary;
 constexpr std::size_t kCommsShown = 20;
 
 bool guessed(const CommSummary& c) {
-  return c.role_guessed && !c.role.empty();
+  return !c.role_sure && !c.role.empty();
 }
 
 std::vector<Column<CommSummary>> comm_columns() {

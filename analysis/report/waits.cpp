@@ -120,7 +120,7 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
   }
   std::map<std::string, std::string> roles;
   for (const stats::CommSummary& c : comms) {
-    if (!c.role.empty()) roles[c.id] = c.role + (c.role_guessed ? "?" : "");
+    if (!c.role.empty()) roles[c.id] = c.role + (c.role_sure ? "" : "?");
   }
   s.table = sheet(columns(roles), waits.rows, who);
   s.notes =

@@ -17,6 +17,7 @@ struct CommSummary {
   std::string parent;         // id, empty: none
   std::string role;           // empty: not known
   bool role_guessed = false;  // from what it carries, not from its name
+  bool role_sure = false;     // its name says it, or those that cross it bear the guess out
   std::int64_t nranks = 0;
   std::vector<std::int64_t> ranks;  // in the world, as far as they were seen
   std::uint64_t collectives = 0;    // issued by the rank that issued most

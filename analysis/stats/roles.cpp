@@ -172,11 +172,18 @@ void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
   for (CommSummary& c : comms) {
     if (c.role_guessed && c.role == "data" && across(c, comms)) c.role = "replicate";
   }
+  std::vector<std::string> sure;
+  for (const CommSummary& c : comms) {
+    sure.push_back(c.role_guessed ? supported(c, comms, job.ranks.size()) : c.role);
+  }
+  for (std::size_t i = 0; i < comms.size(); ++i) {
+    comms[i].role_sure = !sure[i].empty();
+    if (comms[i].role_sure) comms[i].role = sure[i];
+  }
 }
 
 std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) {
   std::map<std::pair<std::string, std::int64_t>, CommSummary> found;
-  std::set<std::int64_t> world;
   for (const read::Process* p : job.processes) {
     for (const auto& [number, comm] : p->comms) {
       if (!comm.known() || !p->header.rank) continue;
@@ -185,7 +192,6 @@ std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) 
       c.nranks = comm.nranks;
       if (comm.name) c.name = *comm.name;
       c.ranks.push_back(*p->header.rank);
-      world.insert(*p->header.rank);
     }
   }
   std::vector<CommSummary> comms;
@@ -197,9 +203,7 @@ std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job) 
   find_roles(job, comms);
   std::map<std::string, std::string, std::less<>> roles;
   for (const CommSummary& c : comms) {
-    if (c.role.empty()) continue;
-    const std::string role = c.role_guessed ? supported(c, comms, world.size()) : c.role;
-    if (!role.empty()) roles[c.id] = word_of(role);
+    if (c.role_sure) roles[c.id] = word_of(c.role);
   }
   return roles;
 }

@@ -17,8 +17,8 @@ struct CommSummary;
 // the name has none of them.
 std::string_view role_of_name(std::string_view name);
 
-// Sets role and role_guessed where something is known. A guess needs calls of autograd threads,
-// which tell what belongs to the backward pass.
+// Sets role, role_guessed and role_sure where something is known. A guess needs calls of autograd
+// threads, which tell what belongs to the backward pass.
 void find_roles(const job::Job& job, std::vector<CommSummary>& comms);
 
 // The roles that are sure, by the communicators' ids: their names say them, or what they carry does

@@ -1,12 +1,27 @@
 """What `tprof report` says of jobs as people write them, healthy and with one thing wrong, is true."""
 
+import re
+
 import pytest
 from generator.habit_jobs import HAS_TO_BE_SAID, JOBS, judge, wrong_with
 from generator.habits import Loop, gain, run, seconds
+from generator.rank_files import write
+from lib.tool import told
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_report_says_what_is_so(name, tmp_path):
     assert wrong_with(name, tmp_path / "job") == []
+
+
+def test_what_a_stage_of_a_pipeline_costs_is_told_as_a_range_that_holds_the_truth(tmp_path):
+    job = JOBS["gpu x1.3, stage 1"]
+    case = run(job.loop)
+    write(case, tmp_path / "job", job.loop.seed, job.settings)
+    [text] = [f["text"] for f in told("report", tmp_path / "job")[1]["findings"] if f["kind"] == "slow_gpu"]
+    found = re.search(r"would be ([\d.]+) % to ([\d.]+) % shorter", text)
+    assert found, text
+    share = 100 * gain(job.loop, gpu={}) * job.loop.steps / seconds(case.traces)
+    assert float(found[1]) <= share <= float(found[2])
 
 
 def test_a_host_is_no_further_ahead_of_its_device_than_the_launches_that_a_stream_holds():

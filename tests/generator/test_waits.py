@@ -138,6 +138,21 @@ def test_without_its_name_a_role_is_sure_only_by_those_that_cross_it(tmp_path):
     assert "on the sharding communicator of ranks" in slow["text"], slow["text"]
 
 
+@pytest.mark.parametrize(
+    ("layout", "roles"),
+    [
+        ("hsdp", {"shard": 2, "replicate": 8}),
+        ("pipeline", {"data": 4, "pipeline": 4}),
+        ("fsdp", {"shard": 1}),
+        ("fsdp_tp", {"shard": 4}),  # what tensor groups carry in no backward pass is no proof
+    ],
+)
+def test_roles_are_sure_where_communicators_cross(layout, roles, tmp_path):
+    rank_files.write(causes.case(layout, RANKS, None, 1), tmp_path / "job", 1)
+    families = reported(tmp_path / "job")["comms"]["families"]
+    assert {f["role"]: f["n"] for f in families if f["role"] and "?" not in f["role"]} == roles
+
+
 @pytest.mark.parametrize("peak", ["fast", "intra=", "outer=3", "-4", "0"])
 def test_a_peak_that_is_none_is_refused(peak, tmp_path):
     done = tprof("report", "--peak=" + peak, tmp_path)
