@@ -115,7 +115,7 @@ that were killed are recovered first. tprof exits as the command did.)",
        R"(
 Examples:
   tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
-  tprof merge DIR -o first-node.json --ranks 0-7
+  tprof merge DIR -o first-node.json --ranks 0-7 --steps 10-12
   tprof merge DIR -o both.json.gz --with 'profiler/*.pt.trace.json.gz'
 Open the result in https://ui.perfetto.dev, or give it to tprof summary.)",
        merge,
@@ -183,7 +183,7 @@ Each line says how many calls it stands for; behind them stands what no line mak
 Examples:
   tprof summary tprof-traces/train-20260101-120000-0
   tprof summary DIR --per-rank --by dtype
-  tprof summary DIR --steps 10- --top 20
+  tprof summary DIR --steps 10- --ops ALLGATHER --sizes 1M- --top 20
   tprof summary DIR --hist ncclAllGather --per-rank
   tprof summary merged.json.gz --json | jq .buckets.ALLGATHER
 Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable input.)",

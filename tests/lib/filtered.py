@@ -89,14 +89,16 @@ def leave_step_lines(loop: Loop, folder: pathlib.Path) -> None:
                 if not begin <= op.at < end:
                     continue
                 size = jobs.bytes_of(op, len(loop.job.comms[op.comm]) if op.comm is not None else 1)
-                place = {"comm": None, "device": rank % 8} if op.comm is None else {"comm": of_rank.order.index(op.comm) + 1}
+                place: dict = {"comm": None, "device": rank % 8}
+                if op.comm is not None:
+                    place = {"comm": of_rank.order.index(op.comm) + 1}
                 key = (op.function, op.dtype, size.bit_length() - 1, op.autograd, json.dumps(place))
                 row = rows.setdefault(key, [0, 0, 0])
                 for i, value in enumerate((1, op.count, size)):
                     row[i] += value
             told = [
-                {"bucket": jobs.BUCKETS[name], "name": name, "dtype": dtype, **json.loads(place), "bytes_class": bytes_class,
-                 **({"thread": "autograd"} if autograd else {}), "calls": n, "count": count,
+                {"bucket": jobs.BUCKETS[name], "name": name, "dtype": dtype, **json.loads(place),
+                 "bytes_class": bytes_class, **({"thread": "autograd"} if autograd else {}), "calls": n, "count": count,
                  "elements": size // jobs.SIZES.get(dtype, 1), "bytes": size, "host_ns": 5000 * n}
                 for (name, dtype, bytes_class, autograd, place), (n, count, size) in rows.items()
             ]  # fmt: skip

@@ -27,7 +27,8 @@ FILTERS = {
     "phase": (("--phase", "backward"), {"phases": {"backward"}}),
     "phases": (("--phase", "load,forward,other"), {"phases": {"load", "forward", "other"}}),
     "all but a communicator": (
-        ("--ranks", "0-2", "--steps", "2-7", "--ops", "ALLGATHER,RESHARDING", "--sizes", "200K-", "--phase", "backward"),
+        ("--ranks", "0-2", "--steps", "2-7", "--ops", "ALLGATHER,RESHARDING", "--sizes", "200K-",
+         "--phase", "backward"),
         {"ranks": {0, 1, 2}, "steps": range(2, 8), "ops": {"ALLGATHER", "RESHARDING"}, "sizes": (200 * KIB, 1 << 60),
          "phases": {"backward"}},
     ),
@@ -53,7 +54,8 @@ def case(request, made):
 
 
 def buckets_of(report):
-    return {name: (b["calls"], b["bytes"]) for name, b in report["buckets"].items() if b and b["calls"] and name != "ALL"}
+    named = {name: b for name, b in report["buckets"].items() if b and name != "ALL"}
+    return {name: (b["calls"], b["bytes"]) for name, b in named.items() if b["calls"]}
 
 
 def words(options):
@@ -173,7 +175,6 @@ def test_diff_sees_a_change_in_what_is_left_and_no_other(case, tmp_path):
     assert told("diff", folder, folder, *options)[1]["same"]
     loop, calls = training()
     # The changed call is the last gather of step 4's backward pass, on all ranks.
-    gathers = [i for i, c in enumerate(calls) if c.op == "ncclAllGather" and c.step == 4 and c.phase == "backward"]
     changed = set()
     at = {}
     for rank, of_rank in enumerate(loop.job.ranks):
@@ -182,9 +183,10 @@ def test_diff_sees_a_change_in_what_is_left_and_no_other(case, tmp_path):
         at[rank] = mine[place]
         changed.add(mine[place].bytes)
         del of_rank.ops[place]
-    assert gathers and len(changed) == 1
+    assert len(changed) == 1
     other = loop.job.write(tmp_path / "other")
-    report = told("diff", folder, other, *options, "--no-lines")[1] if "--steps" not in options and "--sizes" not in options and "--phase" not in options else told("diff", folder, other, *options)[1]
+    lines = {"--steps", "--sizes", "--phase"} & set(options)
+    report = told("diff", folder, other, *options, *([] if lines else ["--no-lines"]))[1]
     touched = any(c in left for c in at.values())
     assert bool(report["counts"]) == touched, report["counts"]
 
@@ -199,14 +201,16 @@ def test_disjoint_parts_add_up_to_the_whole(made):
             parts[bucket, "calls"] += n
             parts[bucket, "bytes"] += size
     assert parts == {(b, k): v for b, (n, size) in whole.items() for k, v in (("calls", n), ("bytes", size))}
-    phases = [buckets_of(summary_of(folder, "--phase", p)) for p in ("load", "forward", "backward", "optimizer", "other")]
+    names = ("load", "forward", "backward", "optimizer", "other")
+    phases = [buckets_of(summary_of(folder, "--phase", name)) for name in names]
     assert sum(n for p in phases for n, _ in p.values()) == len(calls)
 
 
 def test_communicators_by_id_its_beginning_and_number(made):
     loop, calls, folder = made
     job = loop.job
-    for word, comms in [(job.id(0), {0}), (job.id(1)[:9], {1}), (f"{job.id(1)},{job.id(2)}", {1, 2}), (job.id(2).upper(), {2})]:
+    two = f"{job.id(1)},{job.id(2)}"
+    for word, comms in [(job.id(0), {0}), (job.id(1)[:9], {1}), (two, {1, 2}), (job.id(2).upper(), {2})]:
         report = summary_of(folder, "--comm", word)
         assert buckets_of(report) == sums(chosen(calls, comms=comms))
         assert sorted(c["id"] for c in report["comms"]) == sorted(job.id(c) for c in comms)
@@ -219,7 +223,8 @@ def test_counts_of_ledgers_need_no_line(tmp_path):
     for rank in loop.job.ranks:
         rank.lines = False
     folder = loop.job.write(tmp_path / "job")
-    for options, truth in ((("--ops", "ALLGATHER"), {"ops": {"ALLGATHER"}}), (("--sizes", "64K-"), {"sizes": (64 * KIB, 1 << 60)})):
+    for name in ("a bucket", "functions", "powers of two"):
+        options, truth = FILTERS[name]
         report = summary_of(folder, *options)
         assert buckets_of(report) == sums(chosen(calls, **truth))
         assert report["only"]["notes"] == []
@@ -250,12 +255,15 @@ def test_steps_that_the_writers_counted_need_no_line(tmp_path, name, more):
     loop, calls, folder = write(tmp_path / "job")
     leave_step_lines(loop, folder)
     options, truth = FILTERS[name]
-    of_more = {"--ops": {"ops": {"ncclAllReduce", "H2D"}}, "--sizes": {"sizes": (512 * KIB, 1 << 60)}, "--ranks": {"ranks": {1, 2}}}
+    of_more = {
+        "--ops": {"ops": {"ncclAllReduce", "H2D"}},
+        "--sizes": {"sizes": (512 * KIB, 1 << 60)},
+        "--ranks": {"ranks": {1, 2}},
+    }
     left = chosen(calls, **truth, **(of_more[more[0]] if more else {}))
     report = summary_of(folder, *options, *more, "--by", "step")
     assert buckets_of(report) == sums(left)
-    assert report["steps_exact"] is True
-    assert report["only"]["notes"] == []
+    assert (report["steps_exact"], report["only"]["notes"]) == (True, [])
     told_of = {s["step"]: sum(b["calls"] for b in s["buckets"].values()) for s in report["steps"]}
     assert {k: n for k, n in told_of.items() if n} == collections.Counter(c.step for c in left)
 
@@ -304,8 +312,9 @@ BAD = [
     (("--steps", "7-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '7-3'"),
     (("--steps", "3,"), "--steps: expected names with a comma between each two, found '3,'"),
     (("--steps", "100-"), "--steps: there are no such steps as 100-; there are 1-8"),
-    (("--ops", "ncclAllGahter"), "--ops: no call is named 'ncclAllGahter'; the job has ALLGATHER, ALLREDUCE, H2D, RESHARDING, "
-     "cudaMemcpyAsync, ncclAllGather, ncclAllReduce, ncclReduceScatter"),
+    (("--ops", "ncclAllGahter"),
+     "--ops: no call is named 'ncclAllGahter'; the job has ALLGATHER, ALLREDUCE, H2D, RESHARDING, cudaMemcpyAsync, "
+     "ncclAllGather, ncclAllReduce, ncclReduceScatter"),
     (("--sizes", "1Q"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '1Q'"),
     (("--sizes", "64M-1M"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '64M-1M'"),
     (("--sizes", "-"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '-'"),

@@ -27,7 +27,8 @@ class Call:
 def calls_of(file):
     lines = parsed(file)
     ids = {line["args"]["comm"]: line["args"]["id"] for line in lines if line["name"] == "tprof_comm"}
-    steps = sorted((x["ts"], int(x["name"].split()[1])) for x in lines if x.get("cat") == "NVTX" and x["name"].startswith("step "))
+    ranges = [x for x in lines if x.get("cat") == "NVTX" and x["name"].startswith("step ")]
+    steps = sorted((x["ts"], int(x["name"].split()[1])) for x in ranges)
     begins = [begin for begin, _ in steps]
     times = {
         (round(1000 * (x["ts"] - x["args"]["queued"])), x["args"]["call_tid"]): round(1000 * x["dur"])
@@ -98,7 +99,8 @@ def test_merge_has_the_device_times_of_its_calls(made, tmp_path):
         lines = parsed(tmp_path / f"{n}.json")
         left = [c for c in calls if passes(c)]
         device = [line for line in lines if line.get("cat") == "DEVICE"]
-        assert sorted(round(1000 * line["dur"]) for line in device) == sorted(c.device_ns for c in left if c.device_ns is not None)
+        timed = [c.device_ns for c in left if c.device_ns is not None]
+        assert sorted(round(1000 * line["dur"]) for line in device) == sorted(timed)
         made_calls = [line for line in lines if line["ph"] == "X" and line["cat"] not in ("DEVICE", "NVTX", "BUSY")]
         assert len(made_calls) == len(left)
         steps = {c.step for c in left} if "--steps" in options else set(range(STEPS))
@@ -112,9 +114,9 @@ def test_export_has_the_device_times_of_its_calls(made, tmp_path):
         assert tprof("export", folder, "--csv", tmp_path / str(n), *options).returncode == 0
         rows = list(csv.DictReader((tmp_path / str(n) / "calls.csv").open()))
         left = [c for c in calls if passes(c)]
-        assert collections.Counter((int(r["rank"]), r["function"], r["device_ns"]) for r in rows) == collections.Counter(
-            (c.rank, c.op, "" if c.device_ns is None else str(c.device_ns)) for c in left
-        )
+        told_of = collections.Counter((int(r["rank"]), r["function"], r["device_ns"]) for r in rows)
+        times = [(c.rank, c.op, "" if c.device_ns is None else str(c.device_ns)) for c in left]
+        assert told_of == collections.Counter(times)
         steps = {int(r["step"]) for r in csv.DictReader((tmp_path / str(n) / "steps.csv").open())}
         assert steps == ({c.step for c in left} if "--steps" in options else set(range(STEPS)))
 
