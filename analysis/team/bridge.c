@@ -173,7 +173,7 @@ static void load(void) {
   const int open_first = getenv("OMPI_COMM_WORLD_SIZE") != NULL ||
                          (getenv("PMIX_RANK") != NULL && getenv("PMI_SIZE") == NULL);
   const char* const* lists[] = {open_first ? kOpen : kMpich, open_first ? kMpich : kOpen};
-  const int given = asked != NULL && *asked != '\0';
+  const int given = asked != NULL && *asked != '\0' && strcmp(asked, "on") != 0;
   char tried[2048] = "";
   for (int l = 0; l < (given ? 1 : 2); ++l) {
     for (const char* const* name = given ? only : lists[l]; *name != NULL; ++name) {

@@ -5,12 +5,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "children/child.h"
@@ -30,6 +34,19 @@ long number_in(const char* variable) {
 
 bool is_set(const char* variable) {
   return std::getenv(variable) != nullptr;
+}
+
+constexpr std::string_view kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+
+// True if what started this process is itself one of the step, such as a training script of which
+// one process runs tprof: the others would never come. A launcher has no rank.
+bool started_by_a_task() {
+  std::ifstream in("/proc/" + std::to_string(getppid()) + "/environ", std::ios::binary);
+  for (std::string variable; std::getline(in, variable, '\0');) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (std::ranges::find(kRanks, name) != std::end(kRanks)) return true;
+  }
+  return false;
 }
 
 // The program that loads MPI (bridge.c), which is where libtprof.so is.
@@ -159,11 +176,13 @@ class OfMpi : public Team {
 
 bool told_to_be_of_several() {
   const char* asked = std::getenv("TPROF_MPI");
-  if (asked != nullptr && std::string_view(asked) == "off") return false;
-  // Open MPI's mpirun; MPICH's and its kin's, and srun --mpi=pmi2.
-  if (number_in("OMPI_COMM_WORLD_SIZE") > 1 || number_in("PMI_SIZE") > 1) return true;
-  // srun --mpi=pmix. SLURM_NTASKS is also of the batch script, which runs once.
-  return number_in("SLURM_STEP_NUM_TASKS") > 1 && is_set("PMIX_RANK");
+  const std::string_view wish = asked == nullptr ? "" : asked;
+  if (wish == "off") return false;
+  // Open MPI's mpirun; MPICH's and its kin's, and srun --mpi=pmi2; srun --mpi=pmix. (SLURM_NTASKS
+  // is also of the batch script, which runs once.)
+  const bool told = number_in("OMPI_COMM_WORLD_SIZE") > 1 || number_in("PMI_SIZE") > 1 ||
+                    (number_in("SLURM_STEP_NUM_TASKS") > 1 && is_set("PMIX_RANK"));
+  return told && (!wish.empty() || !started_by_a_task());
 }
 
 long told_rank() {

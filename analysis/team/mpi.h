@@ -9,8 +9,9 @@ namespace tprof::team {
 // that says what to do where MPI has started several and they can't reach each other.
 Shared of_mpi();
 
-// True if the environment says so, as launchers make it for each process of a step; what a batch
-// script gets, which runs once for many tasks, does not count.
+// True if the environment says so, as launchers make it for each process of a step that they start
+// themselves. What a batch script gets, which runs once for many tasks, does not count, nor what a
+// process of the step starts, unless TPROF_MPI asks for it.
 bool told_to_be_of_several();
 
 // What the launcher says of this process's place; 0 if nothing. For where MPI can't be asked.

@@ -164,6 +164,16 @@ def test_a_process_that_is_alone_asks_nobody(env, jobs, monkeypatch):
     assert expected("check", jobs / "slow") == alone
 
 
+def test_a_process_of_the_step_may_run_it_for_itself(jobs, monkeypatch):
+    """As a training script does in its first process: the others never come, and nothing waits for them."""
+    alone = expected("check", jobs / "different")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "8")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    script = ["sh", "-c", '"$@"; exit $?', "sh", mpi.TPROF, "check", jobs / "different"]
+    done = mpi.subprocess.run(script, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == alone
+
+
 def test_other_commands_do_not_ask_mpi(jobs, monkeypatch):
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setenv("TPROF_MPI", "/nowhere/libmpi.so")

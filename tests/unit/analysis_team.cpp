@@ -1,4 +1,6 @@
 // Several processes that share the reading of a job say what one says: here they are threads.
+#include <fmt/format.h>
+
 #include <array>
 #include <barrier>
 #include <functional>
@@ -184,13 +186,13 @@ std::string oddities(int rank) {
 }
 
 // A job whose rank 3 is late and whose rank 5 made fewer calls. `odd`: more is wrong with it.
-void write_job(const Folder& folder, bool odd) {
-  for (int rank = 0; rank < kRanks; ++rank) {
+void write_job(const Folder& folder, bool odd, int ranks = kRanks) {
+  for (int rank = 0; rank < ranks; ++rank) {
     const int calls = rank == 5 ? kCalls - 3 : kCalls;
     std::string text = "[\n" + header({.pid = 100 + rank,
                                        .rank = std::to_string(rank),
-                                       .world_size = std::to_string(kRanks)});
-    std::string its = comm(1, "aa", std::to_string(kRanks));
+                                       .world_size = std::to_string(ranks)});
+    std::string its = comm(1, "aa", std::to_string(ranks));
     text += its.replace(its.find(R"("rank":0)"), 8, R"("rank":)" + std::to_string(rank));
     for (int seq = 0; seq < calls; ++seq) {
       if (odd && rank == 6 && seq == 7) continue;
@@ -215,13 +217,13 @@ void write_job(const Folder& folder, bool odd) {
                                      R"("max_ns":40,"bins":[[16,5]]}])");
     }
     text += odd && rank == 8 ? last : last + footer();
-    folder.write("rank-0000" + std::to_string(rank) + ".json", text);
+    folder.write(fmt::format("rank-{:05}.json", rank), text);
   }
 }
 
 // Its lines can't be read, though its head and its end can.
 void damage(const Folder& folder, int rank) {
-  const auto file = folder.path() / ("rank-0000" + std::to_string(rank) + ".json");
+  const auto file = folder.path() / fmt::format("rank-{:05}.json", rank);
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   text.insert(text.find(R"({"name":"ncclReduceScatter")", text.size() / 2),
@@ -355,6 +357,16 @@ TEST_CASE("several processes say what one says of a job with which much is wrong
   for (const std::size_t n : {2U, 4U, 7U}) {
     for (const std::string& said : all_said(n, folder, false)) CHECK(said == alone);
   }
+}
+
+TEST_CASE("several processes show the same ranks of many whose steps are equally long") {
+  const Folder folder;
+  write_job(folder, false, 2 * static_cast<int>(stats::Timeline::kMostRanks));
+  const auto said = [&](std::size_t n) {
+    return said_by(n, [&](const team::Shared& team) { return reported(loaded(folder, team)); });
+  };
+  const std::string alone = said(1).front();
+  for (const std::string& one : said(3)) CHECK(one == alone);
 }
 
 TEST_CASE("an error that one file is worth is that of all processes") {
