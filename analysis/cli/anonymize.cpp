@@ -101,7 +101,7 @@ void make_folder(const fs::path& path) {
 // Notes which processes still run: a reader of the output can't know that any more.
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
-    if (p.end != read::End::running || p.lane != 0) continue;
+    if (p.end != read::End::running || p.forced || p.lane != 0) continue;
     fmt::print(stderr, "tprof: note: {} of {} is still running: its counts are as of now\n",
                p.header.rank ? fmt::format("rank {}", *p.header.rank)
                              : fmt::format("pid {}", p.header.pid),

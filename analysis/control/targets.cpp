@@ -26,7 +26,7 @@ std::vector<Target> of_folder(const fs::path& folder, const job::Choice& choice)
   std::vector<Target> targets;
   for (const read::Trace& trace : look.traces.traces) {
     const read::Process& p = trace.processes.front();
-    if (!ours.contains(&p) || p.end != read::End::running) continue;
+    if (!ours.contains(&p) || p.end != read::End::running || p.forced) continue;
     const read::Header& h = p.header;
     const bool in_sight = h.boot_id == read::boot_id() && !h.ring.empty();
     targets.push_back({h.rank ? fmt::format("rank {}", *h.rank) : fmt::format("process {}", h.pid),

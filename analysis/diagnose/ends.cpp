@@ -55,11 +55,20 @@ void not_closed(const Case& c, Findings& found) {
   const auto ended = [&](End end) {
     return select(c.job.processes, [&](const Process& p) { return p.end == end && !p.snapshot; });
   };
-  const Processes seen = select(c.job.processes, [](const Process& p) { return p.snapshot; });
+  const auto known = [&](bool forced) {
+    return select(c.job.processes,
+                  [&](const Process& p) { return p.snapshot && p.forced == forced; });
+  };
+  const Processes forced = known(true);
+  if (!forced.empty()) {
+    say(forced, Kind::snapshot, Severity::warning,
+        {{"until", Time{oldest_ns(forced)}}, {"ask", false}, {"forced", true}});
+  }
+  const Processes seen = known(false);
   if (!seen.empty()) {
     const bool may_live = fresh(seen);
     say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
-        {{"until", Time{oldest_ns(seen)}}, {"may_live", may_live}});
+        {{"until", Time{oldest_ns(seen)}}, {"ask", !may_live}, {"forced", false}});
   }
   say(ended(End::running), Kind::running, Severity::note);
   const bool idle = all_were_idle(c.job);
@@ -72,11 +81,12 @@ void not_closed(const Case& c, Findings& found) {
   say(killed, Kind::not_closed, Severity::warning, {{"idle", false}});
   say(ended(End::partial), Kind::partial, Severity::error);
   const Processes gone = ended(End::lost);
-  const Processes known = select(gone, [](const Process& p) { return p.ledger.has_value(); });
+  const Processes with_ledger = select(gone, [](const Process& p) { return p.ledger.has_value(); });
   const auto count = [](std::size_t n) { return n == 0 ? std::nullopt : std::optional(n); };
-  const auto until = known.empty() ? std::nullopt : std::optional(Time{oldest_ns(known)});
+  const auto until =
+      with_ledger.empty() ? std::nullopt : std::optional(Time{oldest_ns(with_ledger)});
   say(gone, Kind::lost, Severity::error,
-      {{"until", until}, {"unknown", count(gone.size() - known.size())}});
+      {{"until", until}, {"unknown", count(gone.size() - with_ledger.size())}});
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ using Processes = std::vector<const read::Process*>;
 
 // Returns when it was last heard of; the largest time if it may have lived on.
 std::int64_t end_ns(const read::Process& p) {
-  if (p.end == read::End::lost || p.end == read::End::running || !p.ledger) {
+  const bool may_run = p.end == read::End::running && !p.forced;
+  if (p.end == read::End::lost || may_run || !p.ledger) {
     return std::numeric_limits<std::int64_t>::max();
   }
   return p.header.base_time_ns + p.ledger->ts_ns;

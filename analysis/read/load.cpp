@@ -32,7 +32,13 @@ NotATrace not_an_array(const std::filesystem::path& file, std::string_view begin
 End end_of(const Process& p) {
   if (!p.footer) return End::lost;
   if (p.footer->complete) return End::closed;
+  if (p.footer->snapshot) return End::running;
   return p.footer->partial ? End::partial : End::recovered;
+}
+
+void set_end(Process& p) {
+  p.end = end_of(p);
+  p.snapshot = p.forced = p.footer && p.footer->snapshot;
 }
 
 void parse_if_metadata(MetadataParser& parser, const Line& line,
@@ -79,7 +85,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   trace.processes = std::move(parser.processes());
   trace.processes.back().cut = !rest.empty() && rest != "]";
   for (Process& p : trace.processes) {
-    p.end = end_of(p);
+    set_end(p);
   }
   return trace;
 }
@@ -190,7 +196,7 @@ std::optional<Process> of_ends(const std::filesystem::path& file, const Block& h
   if (p.line_pid != pid) return std::nullopt;
   if (!p.footer || !p.ledger || p.ledger->epoch != 0) return std::nullopt;
   if (!knows_its_communicators(p) || !knows_its_rank(p)) return std::nullopt;
-  p.end = end_of(p);
+  set_end(p);
   return std::optional(std::move(p));
 }
 
@@ -248,6 +254,7 @@ std::optional<Trace> with_snapshot(File& file, const Block& head, const Header& 
       with_rest({file.path(), cut, std::move(snapshot->lines)}, head, snapshot_path(file.path()));
   known.processes[0].end = End::running;
   known.processes[0].snapshot = true;
+  known.processes[0].forced = false;
   return known;
 }
 

@@ -286,6 +286,7 @@ Footer footer(const object& args) {
   f.tools = noted(coverage, "tools");
   f.complete = flag(args, "complete");
   f.partial = flag(args, "partial");
+  f.snapshot = flag(args, "snapshot");
   return f;
 }
 

@@ -168,7 +168,8 @@ struct Footer {
   std::vector<Noted> unseen;  // anything that can move data past the wrappers
   std::vector<Noted> tools;
   bool complete = false;
-  bool partial = false;  // some counts were in memory that died with the process
+  bool partial = false;   // some counts were in memory that died with the process
+  bool snapshot = false;  // written while the process lived: more may have come after it
 };
 
 // How the lines of a process end.
@@ -194,6 +195,7 @@ struct Process {
   std::uint64_t windows_missing = 0;  // windows' files that are not here
   bool cut = false;                   // the last line of the file is not whole
   bool snapshot = false;              // End::running as of its last ledger; it may have ended since
+  bool forced = false;  // its snapshot is in the rank file: somebody knew that it has ended
   // A process that holds several ranks (ncclCommInitAll, one thread a GPU) becomes as many of these
   // in a row. Each has its part of the counts, and what belongs to the whole process (header,
   // clock, footer).

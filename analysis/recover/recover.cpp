@@ -113,6 +113,7 @@ Result recover(const fs::path& rank_file, bool force) {
   const fs::path ring_path = read::ring_path(rank_file, process.header);
 
   const fs::path snapshot = read::snapshot_path(rank_file);
+  if (process.forced) return {true, "nothing to recover"};
   if (process.snapshot) {
     const std::string where =
         process.header.ring.empty() ? "memory that died with it" : ring_path.string();

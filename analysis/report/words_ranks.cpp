@@ -31,9 +31,10 @@ std::span<const Words> words_of_ranks() {
       {Say::unreadable, "{reason}"},
       {Say::running, "{who} {who:is} still running: the counts are as of now"},
       {Say::snapshot,
-       "{who} did not close, and no ring file is to be seen from here: known by snapshot until "
-       "{until} or later; whether the program still runs is not known",
-       "{may_live?|tprof recover on the host that it ran on, or with --force}"},
+       "{who} did not close, and {forced?there was no ring file|no ring file is to be seen from "
+       "here}: known by snapshot until {until} or later; {forced?what came after it is not "
+       "known|whether the program still runs is not known}",
+       "{ask?tprof recover on the host that it ran on, or with --force|}"},
       {Say::not_closed,
        "{who} {idle?ended without closing: killed by a signal, or a way of ending that tprof does "
        "not see; no call was open, and the counts are exact|did not close (killed or crashed): the "

@@ -56,7 +56,7 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
   last.lines(text, lines.view, next.tid);
   ledger_line(text, lines.view, lines.sums, now.mono_ns, next.epoch, "interval", false);
   lines.drain.communicators(text);
-  footer_line(text, lines.view, lines.sums, next, Complete::no);
+  footer_line(text, lines.view, lines.sums, next, Complete::snapshot);
   if (!text.failed()) write(text.view(), lines.committed().offset);
 }
 

@@ -202,8 +202,9 @@ inline std::uint64_t dropped_by(const Sums& sums, MetaFunction what, std::size_t
 }
 
 // yes: the process itself ended the file. no: a reader took over from it. partial: a reader did,
-// and found a part of the counts gone.
-enum class Complete : std::uint8_t { yes, no, partial };
+// and found a part of the counts gone. snapshot: the process itself wrote it while it lived, for
+// readers that see no ring file.
+enum class Complete : std::uint8_t { yes, no, partial, snapshot };
 
 // Writes the calls of NCCL that its NVTX ranges told of and that no wrapper saw. Writes nothing if
 // its ranges did not arrive: then nobody knows.
@@ -289,7 +290,10 @@ inline void footer_line(Text& out, const View& view, const Sums& sums, Progress 
   out << ",\"tools\":";
   notes_array(out, head, true);
   out << "},\"complete\":" << (complete == Complete::yes ? "true" : "false")
-      << (complete == Complete::partial ? ",\"partial\":true" : "") << "}}\n";
+      << (complete == Complete::partial    ? ",\"partial\":true"
+          : complete == Complete::snapshot ? ",\"snapshot\":true"
+                                           : "")
+      << "}}\n";
 }
 
 }  // namespace tprof

@@ -69,6 +69,14 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
     assert {k: v[:3] for k, v in runs.ledger(lines).items()} == expected
     assert [line["name"] for line in lines if line["ph"] == "B"] == ["ncclAllReduce"]
 
+    # The file still says that it is of a moment: nothing in it contradicts the open call.
+    after = told("check", "--stuck-after", "0.9", traces)[1]
+    (seen,) = [f for f in after["findings"] if f["kind"] == "snapshot"]
+    assert "what came after it is not known" in seen["text"] and seen["severity"] == "warning"
+    assert {f["kind"] for f in after["findings"]} == {f["kind"] for f in check["findings"]}
+    again = tprof("recover", "--force", traces)
+    assert again.returncode == 0 and "nothing to recover" in again.stdout
+
 
 def test_a_process_that_closes_leaves_its_rank_file_only(tmp_path):
     with standing(tmp_path, "nfs") as (process, snapshot):
