@@ -12,6 +12,7 @@
 #include "catch2.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/meetings.h"
+#include "interpose/format/settings.h"
 #include "job/choice.h"
 #include "page/gather.h"
 #include "page/page.h"
@@ -226,6 +227,11 @@ std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whol
 }
 
 }  // namespace
+
+TEST_CASE("the library takes the variable of the tool for no misspelt one of its own") {
+  CHECK(!is_unknown_setting("TPROF_MPI"));
+  CHECK(is_unknown_setting("TPROF_MPI_"));
+}
 
 TEST_CASE("parts of a meeting add up in any order") {
   // By hand: starts 5, 9, 9, 2 of the members 4, 6, 1, 0: member 1 was the last, before it 9.
