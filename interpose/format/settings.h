@@ -120,8 +120,9 @@ inline constexpr SettingInfo kSettings[] = {
 #undef TPROF_ROW
 };
 
-// Variables of the scripts of this repository: neither settings nor misspelt ones.
-inline constexpr std::string_view kScriptVariables[] = {"TPROF_BUILD"};
+// Variables of the tool under MPI and of the scripts of this repository: neither settings nor
+// misspelt ones.
+inline constexpr std::string_view kOtherVariables[] = {"TPROF_MPI", "TPROF_BUILD"};
 
 constexpr const SettingInfo& info(Setting s) {
   return kSettings[static_cast<std::size_t>(s)];
@@ -133,8 +134,8 @@ constexpr bool is_unknown_setting(std::string_view name) {
   for (const SettingInfo& s : kSettings) {
     if (name == s.name) return false;
   }
-  for (const std::string_view script : kScriptVariables) {
-    if (name == script) return false;
+  for (const std::string_view other : kOtherVariables) {
+    if (name == other) return false;
   }
   return true;
 }

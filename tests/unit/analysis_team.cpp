@@ -1,83 +1,30 @@
 // Several processes that share the reading of a job say what one says: here they are threads.
 #include <fmt/format.h>
 
-#include <array>
 #include <barrier>
 #include <functional>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/meetings.h"
+#include "interpose/format/settings.h"
 #include "job/choice.h"
 #include "page/gather.h"
 #include "page/page.h"
 #include "read/folder.h"
 #include "report/report.h"
 #include "summary/summary.h"
-#include "team/archive.h"
 #include "team/team.h"
 
 using namespace tprof;
 using namespace tprof::test;
 
 namespace {
-
-enum class Color : std::uint8_t { red = 7, green = 200 };
-
-struct Part {
-  std::optional<std::int64_t> stream = 0;
-  std::array<std::int32_t, 3> three{};
-  double share = 0;
-  Color color = Color::red;
-
-  bool operator==(const Part&) const = default;
-};
-
-class Hidden {
- public:
-  explicit Hidden(int n = 0) : n_(n) {}
-  bool operator==(const Hidden&) const = default;
-  void state(team::Archive& archive) { archive(n_); }
-
- private:
-  int n_;
-};
-
-struct Whole {
-  std::string text;
-  std::vector<Part> parts;
-  std::map<std::string, std::set<std::int64_t>> by_name;
-  std::tuple<bool, long double, std::uint64_t> mixed{};
-  std::pair<Hidden, Hidden> hidden{};
-  std::vector<text::Kept> names;
-  std::optional<std::string> none;
-
-  bool operator==(const Whole&) const = default;
-};
-
-Whole whole() {
-  return {.text = std::string("a\0b", 3),
-          .parts = {{std::nullopt, {1, -2, INT32_MIN}, 0.1, Color::green}, {5, {}, -1e300, {}}},
-          .by_name = {{"x", {INT64_MIN, -1, 0, INT64_MAX}}, {"", {}}},
-          .mixed = {true, 1.5L, UINT64_MAX},
-          .hidden = {Hidden(-7), Hidden(300)},
-          .names = {"twice", "once", "twice"},
-          .none = {}};
-}
-
-std::string packed(Whole value) {
-  team::Archive pack;
-  pack(value);
-  return pack.take();
-}
 
 // The processes of a team, as threads.
 struct Hub {
@@ -281,30 +228,9 @@ std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whol
 
 }  // namespace
 
-TEST_CASE("an archive unpacks what was packed") {
-  const std::string bytes = packed(whole());
-  Whole there;
-  team::Archive unpack(bytes);
-  unpack(there);
-  CHECK(there == whole());
-  CHECK(unpack.empty());
-  CHECK(packed(there) == bytes);
-}
-
-TEST_CASE("a message that is cut is an error wherever it is cut") {
-  const std::string bytes = packed(whole());
-  for (std::size_t n = 0; n < bytes.size(); ++n) {
-    Whole there;
-    team::Archive unpack(std::string_view(bytes).substr(0, n));
-    CHECK_THROWS_WITH(unpack(there), has_text("cut"));
-  }
-}
-
-TEST_CASE("a damaged length asks for no memory") {
-  std::string bytes(9, '\xff');
-  std::vector<std::int64_t> there;
-  team::Archive unpack(bytes += '\x01');
-  CHECK_THROWS(unpack(there));
+TEST_CASE("the library takes the variable of the tool for no misspelt one of its own") {
+  CHECK(!is_unknown_setting("TPROF_MPI"));
+  CHECK(is_unknown_setting("TPROF_MPI_"));
 }
 
 TEST_CASE("parts of a meeting add up in any order") {
