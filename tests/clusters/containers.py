@@ -25,7 +25,8 @@ def docker_here(place: Place):
         server = subprocess.Popen([daemon, *options], stdout=log, stderr=log)
     try:
         try:
-            until(lambda: subprocess.run([*command, "info"], capture_output=True, check=False).returncode == 0, limit=60)
+            asked = [*command, "info"]
+            until(lambda: subprocess.run(asked, capture_output=True, check=False).returncode == 0, limit=60)
         except Exception as why:
             raise NotRun("dockerd does not start here: see dockerd.log") from why
         import_debian(place, command)

@@ -3,13 +3,12 @@
 import contextlib
 import importlib.util
 import pathlib
-import secrets
 import subprocess
 import sys
 
-from clusters.place import NotRun, Place, Row, expect, path_of, run_ids, until
+from clusters.place import NotRun, Place, Row, expect, path_of, run_ids
 from clusters.slurm_here import free_port
-from lib.build import BUILD, CLIENTS, LIBTPROF, STANDIN, TPROF
+from lib.build import CLIENTS, STANDIN, TPROF
 from lib.launch import NO_LOOKUPS, agent
 from lib.tool import tprof
 
@@ -39,7 +38,8 @@ def elastic(place: Place) -> Row:
     # https://github.com/pytorch/pytorch/issues/135712
     text = place.run(command, TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1", **place.preload())
     expect(text.count("started again") == 2, "no restart")
-    expect(sorted((rank, again) for rank, _, again in run_ids(place.traces)) == [(0, 0), (0, 1), (1, 0), (1, 1)], "attempts")
+    attempts = sorted((rank, again) for rank, _, again in run_ids(place.traces))
+    expect(attempts == [(0, 0), (0, 1), (1, 0), (1, 1)], f"attempts {attempts}")
     expect("2 attempts of one run" in tprof("summary", place.traces).stdout, "summary does not tell the attempts")
     place.checked(0)
     place.checked(1, "--attempt", "1")
@@ -51,7 +51,8 @@ def elastic(place: Place) -> Row:
 def accelerate(place: Place) -> Row:
     needs("accelerate")
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", 2]
-    launcher += ["--num_machines", 1, "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", free_port()]
+    launcher += ["--num_machines", 1, "--mixed_precision", "no", "--dynamo_backend", "no"]
+    launcher += ["--main_process_port", free_port()]
     more = {"PYTHONPATH": CLIENTS, "HF_HOME": place.folder / "hf"}
     return in_front(place, 2, [*launcher, HERE / "accelerated.py"], "tprof run -- accelerate launch …", **more)
 

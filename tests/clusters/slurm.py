@@ -120,9 +120,8 @@ def requeued(place: Place, env: dict) -> Row:
     expect([f["kind"] for f in last["findings"]] == ["other_run"], last["findings"])
     place.checked(1, "--attempt", "1", traces=folder)
     expect(tprof("recover", folder).returncode == 0, "tprof recover")
-    return place.counted(
-        "sbatch --requeue, scontrol requeue", sorted([*range(RANKS)] * 2), folder, short=1, note="two attempts of one run"
-    )
+    ranks = sorted([*range(RANKS)] * 2)
+    return place.counted("sbatch --requeue, scontrol requeue", ranks, folder, short=1, note="two attempts of one run")
 
 
 def cancelled(place: Place, env: dict) -> Row:

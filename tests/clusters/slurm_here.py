@@ -92,6 +92,6 @@ def slurm(folder: pathlib.Path):
 
 
 def said(command: list[str], env: dict[str, str]) -> str:
-    return subprocess.run(
-        [path_of(command[0]), *command[1:]], env={"PATH": "/usr/bin:/bin"} | env, capture_output=True, text=True, check=False
-    ).stdout
+    whole = [path_of(command[0]), *command[1:]]
+    plain = {"PATH": "/usr/bin:/bin"}
+    return subprocess.run(whole, env=plain | env, capture_output=True, text=True, check=False).stdout
