@@ -293,7 +293,8 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
   }
   if (head.text.size() != file.size()) return all();
   Trace trace = scan({path, 0, head.text}, merged);  // it is here already
-  trace.source = {path, Source{}.cut, {}};
+  trace.source.cut = Source{}.cut;
+  std::string().swap(trace.source.rest);  // an assignment would keep its room
   return trace;
 }
 

@@ -38,6 +38,15 @@ int units_of(int lines) {
   return lines < 100 ? 1 : lines < 2000 ? 4 : 32;
 }
 
+// As many as can be of whole nodes, so that all groups are equally large.
+int shard_of(int ranks) {
+  if (ranks <= kMostOfShard) return ranks;
+  for (int shard = kMostOfShard; shard > 1; shard -= kRanksPerNode) {
+    if (ranks % shard == 0) return shard;
+  }
+  return ranks;
+}
+
 // Calls and their device times, computation, the range and the step itself.
 int lines_of(const Step& step) {
   return static_cast<int>(2 * step.calls.size() + step.computing[kOthers].size() + 2);
@@ -49,13 +58,13 @@ FsdpJob::FsdpJob(std::string folder, int ranks, int lines, bool slow)
     : folder_(std::move(folder)),
       ranks_(ranks),
       slow_(slow),
-      shard_(std::min(ranks, kMostOfShard)),
-      step_(step_of(units_of(lines), ranks > kMostOfShard, slow ? 1.2 : 1)),
+      shard_(shard_of(ranks)),
+      step_(step_of(units_of(lines), ranks > shard_, slow ? 1.2 : 1)),
       steps_(std::max(2, lines / lines_of(step_))) {}
 
 int FsdpJob::communicators() const {
   if (ranks_ == shard_) return 1;
-  return 1 + (ranks_ + shard_ - 1) / shard_ + shard_;
+  return 1 + ranks_ / shard_ + shard_;
 }
 
 class FsdpFile {
@@ -100,9 +109,7 @@ class FsdpFile {
 
   std::uint64_t ranks_of(Group g) const {
     if (g == kWorld) return static_cast<std::uint64_t>(job_.ranks_);
-    const int first = rank_ / job_.shard_ * job_.shard_;
-    if (g == kShard) return static_cast<std::uint64_t>(std::min(job_.shard_, job_.ranks_ - first));
-    return static_cast<std::uint64_t>((job_.ranks_ - rank_ % job_.shard_ - 1) / job_.shard_ + 1);
+    return static_cast<std::uint64_t>(g == kShard ? job_.shard_ : job_.ranks_ / job_.shard_);
   }
 
   std::uint64_t count_of(Which which) const {
