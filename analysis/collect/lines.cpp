@@ -177,7 +177,7 @@ void read_together(team::Team& team, std::vector<File>& files, const Make& make,
     File& file = files[team.rank() + k * team.size()];
     file.read(chosen, before);
     mine[k] = packed(file);
-    for (auto& [rank, collectors] : file.ranks) collectors.clear();
+    for (auto& [rank, collectors] : file.ranks) collectors = {};
     if (progress) progress(std::min(files.size(), ++done * team.size()));
   });
   for (std::size_t i = team.rank(); i < files.size(); i += team.size()) {

@@ -89,9 +89,7 @@ struct PerStep : collect::Collector {
     const auto k = static_cast<std::size_t>(interval - all.data());
     figures.add(k, {e.bucket, e.bytes}, amounts_of(e));
   }
-  void state(team::Archive& archive) override {
-    archive(figures.steps, figures.ops, figures.host_memory);
-  }
+  void state(team::Archive& archive) override { archive(figures.steps); }
   void hand_over() override {
     adder.take(figures);
     figures.steps = std::vector<StepFigures>();
