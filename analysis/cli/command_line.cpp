@@ -38,12 +38,10 @@ void hold_standard_files() {
   }
 }
 
-void add(const CommandRow& command, Options& options, CLI::App& app) {
+void add(const CommandRow& command, CLI::App& app) {
   CLI::App* to = app.add_subcommand(command.name, command.help);
   to->footer(command.examples);
-  std::vector<Option> rows = command.options;
-  for (const Option& filter : filter_rows(options, command.filters)) rows.push_back(filter);
-  for (const Option& option : rows) {
+  for (const Option& option : command.options) {
     CLI::Option* added = std::visit(
         [&](auto* target) {
           if constexpr (std::is_same_v<decltype(target), bool*>) {
@@ -144,7 +142,7 @@ int execute(int argc, char** argv) {
   });
   Options options;
   const std::vector<CommandRow> all = commands(options);
-  for (const CommandRow& command : all) add(command, options, app);
+  for (const CommandRow& command : all) add(command, app);
   try {
     hold_standard_files();
     know_command(all, argc, argv);

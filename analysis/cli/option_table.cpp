@@ -1,8 +1,10 @@
 #include "cli/option_table.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "cli/by_option.h"
 #include "cli/manual.h"
@@ -29,7 +31,6 @@ std::vector<CommandRow> commands(Options& o) {
       "N",
       false,
       [](CLI::Option* option) { option->check(CLI::PositiveNumber); }};
-  const Option folder = {"DIR", &o.folder, "folder of a job's rank files", nullptr, true};
   const Option stuck_after = {
       "--stuck-after",
       &o.stuck_after_s,
@@ -45,7 +46,6 @@ std::vector<CommandRow> commands(Options& o) {
   // If a call has stood for less than a second, check says that the rank stopped there.
   Option stands_for = stuck_after;
   stands_for.restrict_it = [](CLI::Option* option) { option->check(CLI::Range(1.0, 1e9)); };
-  const auto positive_seconds = [](CLI::Option* option) { option->check(CLI::Range(0.01, 1e6)); };
   const Option clock = {
       "--clock",
       &o.clock,
@@ -272,101 +272,6 @@ Exit code: 0 nothing that --fail-on names changed, 1 it did, 2 unreadable input,
         {"--no-lines", &o.no_lines, "read ledgers only: counts, and no times"},
         {"--json", &o.json, "for programs (schema tprof-diff/1)"}},
        kAllFilters},
-      {"top",
-       "A running job's ranks, live in the terminal",
-       R"(
-Examples:
-  tprof top tprof-traces/train-20260101-120000-0
-  tprof top DIR --once                          # one table: totals
-  tprof top DIR --once --interval 1 --json      # with rates, over one second
-Keys: q quits; s or 1 to 9 chooses the column to sort by; b the bucket; r counts from now on.
-It reads the ring files of this node, of ranks elsewhere the snapshots; the job notices nothing.)",
-       top,
-       {folder,
-        {"--interval", &o.interval_s,
-         "from one look to the next (default 2); with --once: the time that rates are over "
-         "(default: totals only)",
-         "SECONDS", false, positive_seconds},
-        {"--once", &o.once, "prints one table and ends, as where standard output is no terminal"},
-        {"--json", &o.json, "once, for programs (schema tprof-top/1)"},
-        run_id,
-        attempt}},
-      {"tail",
-       "The lines of a running job's ranks, as they are written",
-       R"(
-Examples:
-  tprof tail DIR | jq -c 'select(.name == "tprof_step" and .pid == 0)'
-  tprof tail DIR --from-start --format table
-Ranks that come later, and those of a restart, are followed from their first line. A call's line is
-in the file up to 200 ms after it. Ends when the job has ended.)",
-       tail,
-       {folder,
-        {"--format", &o.format,
-         "jsonl (default): the files' lines, with the rank for pid; table: calls and steps, for "
-         "people",
-         "WHAT", false,
-         [](CLI::Option* option) {
-           const std::map<std::string, live::Format> formats = {{"jsonl", live::Format::jsonl},
-                                                                {"table", live::Format::table}};
-           option->transform(CLI::CheckedTransformer(formats).description(""));
-         }},
-        {"--from-start", &o.from_start, "also what was written before"}}},
-      {"metrics",
-       "Counters of a running job for Prometheus",
-       R"(
-Examples:
-  tprof metrics DIR --listen 9464                # http://127.0.0.1:9464/metrics
-  tprof metrics DIR --textfile /var/lib/node_exporter/tprof.prom --interval 15
-The file is renamed over, and written once or until the job has ended.)",
-       metrics,
-       {folder,
-        {"--textfile", &o.textfile, "for node_exporter's textfile collector", "FILE"},
-        {"--listen", &o.listen,
-         "serves GET /metrics; a port alone is the loopback's; until it is ended", "ADDR:PORT"},
-        {"--interval", &o.interval_s, "writes the file again so often (default: once)", "SECONDS",
-         false, positive_seconds},
-        run_id,
-        attempt}},
-      {"watch",
-       "Runs a command when something is wrong with a running job",
-       R"(
-Examples:
-  tprof watch DIR --exec 'py-spy dump --native --pid {pid} > stack-{rank}.txt'
-  tprof watch DIR --exec 'curl --data-binary @- https://example.org/alert' --stuck-after 120
-The shell runs CMD once for each kind of finding that tprof check calls a warning or an error, with what
-was found on standard input, a JSON object a line; where {pid} or {rank} is in it, once for each process
-of these findings that runs on this machine. Ends with the job, and exits as check does.)",
-       watch,
-       {folder,
-        {"--exec", &o.command, "the command", "CMD", true},
-        {"--interval", &o.interval_s,
-         "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
-         false, positive_seconds},
-        stands_for,
-        run_id,
-        attempt}},
-      {"ctl",
-       "Tells running processes to write lines, or not, to time calls, or to dump",
-       R"(
-Examples:
-  tprof ctl DIR stop               # no event lines from now on; the counts stay exact
-  tprof ctl DIR start
-  tprof ctl DIR window 3           # lines of three whole steps, the same on all ranks, then none
-  tprof ctl DIR window 3@120       # from the 120th step on: the same for the ranks of each machine
-  tprof ctl 4711 timing events     # times calls on the device; host: not any more
-  tprof ctl DIR dump               # what was recorded is in the rank files now
-  tprof ctl DIR reset              # tprof_totals counts from here
-Processes of this machine and this user are told, and answer within 200 ms. What TPROF_SCHEDULE set is
-not overruled, but for TPROF_SCHEDULE=ctl, with which there are no lines until start.
-Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)",
-       ctl,
-       {{"DIR|PID", &o.folder, "folder of a job's rank files, or a process", nullptr, true},
-        {"COMMAND", &o.command, "start, stop, window N, dump, reset, or timing MODE", nullptr,
-         true},
-        {"N|MODE", &o.argument, "steps; host, events, or events:N"},
-        {"--json", &o.json, "for programs (schema tprof-ctl/1)"},
-        run_id,
-        attempt}},
       {"doctor",
        "Tells what would be or was traced, and what goes past",
        R"(
@@ -417,7 +322,15 @@ names of libraries stay. Look at the result before you publish it.)",
        {{"PATH", &o.paths, "folder of rank files, rank files, or merged traces", nullptr, true},
         {"-o,--output", &o.output, "a new folder for the copies", "DIR", true}}},
   };
+  // Those for jobs that run come before doctor.
+  const auto doctor_row = std::ranges::find(rows, std::string_view("doctor"),
+                                            [](const CommandRow& r) { return r.name; });
+  const std::vector<CommandRow> live = live_rows(o, run_id, attempt, stands_for);
+  rows.insert(doctor_row, live.begin(), live.end());
   for (CommandRow& row : rows_about_the_table(o)) rows.push_back(std::move(row));
+  for (CommandRow& row : rows) {
+    for (Option& filter : filter_rows(o, row.filters)) row.options.push_back(std::move(filter));
+  }
   return rows;
 }
 

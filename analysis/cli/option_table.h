@@ -52,8 +52,12 @@ struct CommandRow {
 // Returns the commands in the order in which --help lists them. Values that are given go to `o`.
 std::vector<CommandRow> commands(Options& o);
 
-// The options of these filters, which are listed behind the command's own.
+// The options of these filters. commands() puts them behind the command's own.
 std::vector<Option> filter_rows(Options& o, unsigned which);
+
+// Those of top, tail, metrics, watch and ctl.
+std::vector<CommandRow> live_rows(Options& o, const Option& run_id, const Option& attempt,
+                                  const Option& stands_for);
 
 // That of `tprof budget`.
 CommandRow budget_row(Options& o, const Option& run_id, const Option& attempt);
