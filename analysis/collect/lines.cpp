@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <mutex>
-#include <set>
 #include <stdexcept>
 
 #include "read/error.h"
@@ -194,12 +194,13 @@ void read_together(team::Team& team, std::vector<File>& files, const Make& make,
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                     const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
                     ReadBefore* before) {
-  const std::set<const Process*> ours(job.processes.begin(), job.processes.end());
+  std::vector<const Process*> ours(job.processes.begin(), job.processes.end());
+  std::ranges::sort(ours, std::less());
   std::vector<File> files;
   for (const read::Trace& trace : traces.traces) {
     Ranks ranks;
     for (const Process& p : trace.processes) {
-      if (!ours.contains(&p)) continue;
+      if (!std::ranges::binary_search(ours, &p, std::less())) continue;
       Collectors collectors;
       make(p, collectors);
       collectors.shrink_to_fit();
@@ -213,7 +214,7 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);
     if (file.unread.empty()) {
-      if (before != nullptr) before->insert(file.trace);
+      if (before != nullptr && !file.trace->metadata_read) before->insert(file.trace);
       lines.ranks_.merge(file.ranks);
     } else {
       lines.unreadable_.push_back({file.unread + "; its lines are left out", true});

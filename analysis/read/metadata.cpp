@@ -276,6 +276,7 @@ Footer footer(const object& args) {
   for (const object& o : objects_of(coverage, "functions")) {
     f.functions.push_back({text(o, "name"), text_or_empty(o, "library"), count(o, "calls")});
   }
+  f.functions.shrink_to_fit();  // as many as ranks have these
   if (find(coverage, "missed")) {
     f.missed.emplace();
     for (const object& o : objects_of(coverage, "missed")) {

@@ -12,6 +12,7 @@
 #include "catch2.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/meetings.h"
+#include "filter/selection.h"
 #include "interpose/format/settings.h"
 #include "job/choice.h"
 #include "page/gather.h"
@@ -183,9 +184,13 @@ read::Traces loaded(const Folder& folder, const team::Shared& team) {
       read::trace_files({folder.path()}, team), [](std::size_t) {}, read::Wanted::lines, team);
 }
 
-std::string summarised(const read::Traces& traces, const stats::SummaryOptions& options) {
-  const job::Job job = job::one_job(traces, {});
-  const stats::Summary s = stats::summarise(job, traces, options);
+std::string summarised(read::Traces& traces, stats::SummaryOptions options,
+                       const filter::Words& only = {}) {
+  const job::Job whole = job::one_job(traces, {});
+  const filter::Selection asked(whole, traces, filter::parsed(only),
+                                {.steps = true, .device_times = true});
+  options.asked = &asked;
+  const stats::Summary s = stats::summarise(asked.job(), traces, options);
   std::string all = report::to_json(s);
   for (const report::ByRow& by : report::by_rows()) {
     all += report::to_text(s, {.by = by.by, .per_rank = true, .next = {}});
@@ -210,7 +215,7 @@ std::string reported(const read::Traces& traces) {
 // All that is said of a job, by n processes: each has to say the same.
 std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whole) {
   return said_by(n, [&](const team::Shared& team) {
-    const read::Traces traces = loaded(folder, team);
+    read::Traces traces = loaded(folder, team);
     stats::SummaryOptions options = all_tables();
     if (whole) {
       options.ranges = options.sites = true;
@@ -218,8 +223,9 @@ std::vector<std::string> all_said(std::size_t n, const Folder& folder, bool whol
     }
     std::string all = summarised(traces, options);
     options.histogram.reset();
-    options.only_steps = stats::StepRange{2, 5};
-    all += summarised(traces, options);
+    options.lateness = options.layers = false;  // of the whole job
+    all += summarised(traces, options, {.steps = "2-5"});
+    all += summarised(traces, options, {.ops = "ALLGATHER", .sizes = "100-", .phases = "backward"});
     const job::Job job = job::one_job(traces, {});
     const diagnose::Diagnosed said = diagnose::diagnose(job, traces, {});
     return all + report::to_text(said) + report::to_json(said) + reported(traces);
@@ -300,7 +306,8 @@ TEST_CASE("an error that one file is worth is that of all processes") {
   write_job(folder, false);
   damage(folder, 4);
   for (const std::string& said : said_by(4, [&](const team::Shared& team) {
-         return summarised(loaded(folder, team), {.ranges = true});
+         read::Traces traces = loaded(folder, team);
+         return summarised(traces, {.ranges = true});
        })) {
     CHECK_THAT(said, has_text("rank-00004.json: byte"));
   }
