@@ -160,7 +160,7 @@ TEST_CASE("what can't be read is named with file, place and what was expected") 
     return complaint_of(folder.write("x.json", text));
   };
   CHECK_THAT(complaint(""), has_text("x.json: empty file"));
-  CHECK_THAT(complaint("{\"traceEvents\":[]}"), has_text("not a tprof trace"));
+  CHECK_THAT(complaint("{\"traceEvents\":[]}"), has_text("a trace of another tool"));
   CHECK_THAT(complaint("{\"a\":1}\n"), has_text("expected '[' as the first line"));
   CHECK_THAT(complaint("[\n{\"name\":\"x\"},\n]"), has_text("expected a tprof_header line"));
   CHECK_THAT(complaint("[\n{\"name\":\"tprof_hea"), has_text("cut before its tprof_header line"));
