@@ -232,33 +232,18 @@ void Meetings::add(const Handle& handle, const Call& c) {
   const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
   auto& block = table.blocks[place];
   if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
-  HostPart& part = block[n % table.block * hosts + host];
-  // Ranks may not have called the same: then the first of these kinds counts, in whatever order the
-  // files are read.
-  const auto kind = std::tuple(c.bucket, c.rooted, c.size_class);
-  if (!std::exchange(part.seen, true) ||
-      kind < std::tuple(part.bucket, part.rooted, part.size_class)) {
-    std::tie(part.bucket, part.rooted, part.size_class) = kind;
-  }
+  HostPart one{.bucket = c.bucket, .rooted = c.rooted, .size_class = c.size_class, .seen = true};
   if (c.awaited) {
-    // Files are read in any order: if two came at once, the first member counts as the last.
-    const bool last =
-        c.start > part.last_start || (c.start == part.last_start && handle.member < part.last);
-    if (part.came == 0 || last) {
-      part.before_last = part.last_start;
-      part.last_start = c.start;
-      part.last = handle.member;
-    } else if (part.came == 1 || c.start > part.before_last) {
-      part.before_last = c.start;
-    }
-    part.first_start = part.came == 0 ? c.start : std::min(part.first_start, c.start);
-    ++part.came;
+    one.first_start = one.last_start = c.start;
+    one.last = handle.member;
+    one.came = 1;
   }
   if (c.waits) {
-    part.first_end = part.left == 0 ? c.end : std::min(part.first_end, c.end);
-    ++part.left;
-    part.sum_end += static_cast<std::uint64_t>(c.end);
+    one.first_end = c.end;
+    one.sum_end = static_cast<std::uint64_t>(c.end);
+    one.left = 1;
   }
+  block[n % table.block * hosts + host].add(one);
 }
 
 void Meetings::each(const std::function<void(const Meeting&)>& see) const {

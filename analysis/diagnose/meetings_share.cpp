@@ -28,12 +28,13 @@ void exchange(team::Team& team, const Pack& pack, const Take& take) {
 
 }  // namespace
 
-// The result is the same in whatever order parts are added, and however the ranks are spread.
+// The result is the same in whatever order parts are added, and however the ranks are spread. Ranks
+// may not have called the same: then the first of these kinds counts.
 void HostPart::add(const HostPart& more) {
   if (!more.seen) return;
-  const auto kind = std::pair(more.bucket, more.rooted);
-  if (!std::exchange(seen, true) || kind < std::pair(bucket, rooted)) {
-    std::tie(bucket, rooted) = kind;
+  const auto kind = std::tuple(more.bucket, more.rooted, more.size_class);
+  if (!std::exchange(seen, true) || kind < std::tuple(bucket, rooted, size_class)) {
+    std::tie(bucket, rooted, size_class) = kind;
   }
   if (more.came != 0) {
     const bool theirs = came == 0 || more.last_start > last_start ||

@@ -24,7 +24,8 @@ constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is
 NotATrace not_an_array(const std::filesystem::path& file, std::string_view begin) {
   if (begin.substr(0, kEdge).find("\"traceEvents\"") != std::string_view::npos) {
     return {file, false,
-            "a trace of another tool, such as PyTorch's profiler: tprof merge --with takes it"};
+            "a trace of another tool, such as PyTorch's profiler, not a tprof trace: merge --with "
+            "takes it"};
   }
   return {file, false, "expected '[' as the first line: not a tprof trace"};
 }

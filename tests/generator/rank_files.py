@@ -316,7 +316,7 @@ def exchanges(case: Case) -> list[dict]:
         marks = [mark.begin for mark in trace.steps]
         for call in trace.calls:
             op = call.op
-            if not isinstance(op, Collective) or call.device_end is None:
+            if not isinstance(op, Collective) or call.device_end is None or len(call.arrivals) < 2:
                 continue
             size = bytes_of(op, len(case.layout.comms[op.comm]))
             key = (op.comm, BUCKETS[op.function], size.bit_length() - 1)

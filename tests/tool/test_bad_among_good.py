@@ -194,7 +194,7 @@ def test_files_of_other_tools(say, job, name, tmp_path):
     assert says_of_a_file(say(job, status=0), job / name, why)
     (tmp_path / name).write_text(FOREIGN[name])
     said = say(tmp_path / name, status=2)
-    way_on = "tprof merge --with takes it" if name == "kineto.json" else "not a tprof trace"
+    way_on = "merge --with takes it" if name == "kineto.json" else "not a tprof trace"
     assert re.fullmatch(rf"tprof: \S*/{name}: {why}.* {way_on} ", said)
 
 
