@@ -100,9 +100,9 @@ class Archive {
   void integer(T& value) {
     // The sign comes last: small numbers below 0 are short too.
     const auto wide = static_cast<std::int64_t>(value);
-    std::uint64_t n = std::is_signed_v<T> ? static_cast<std::uint64_t>(wide) << 1 ^
-                                                static_cast<std::uint64_t>(wide >> 63)
-                                          : static_cast<std::uint64_t>(value);
+    std::uint64_t n = std::is_signed_v<T>
+                          ? static_cast<std::uint64_t>(wide) << 1 ^ (wide < 0 ? UINT64_MAX : 0)
+                          : static_cast<std::uint64_t>(value);
     number(n);
     if (packs_) return;
     value = static_cast<T>(std::is_signed_v<T> ? n >> 1 ^ (~(n & 1) + 1) : n);
