@@ -51,8 +51,9 @@ void below_peak(const Evidence& e, Findings& found) {
     const double ns = std::min(longest, exposed_ns(e, slow.ranks, kind.first));
     if (ns < kLeastShare * e.step_ns) continue;
     const WaitRow& worst = *slow.worst;
+    const text::Ranks& ranks = slow.ranks;  // clang 14 captures no structured binding
     const diagnose::Processes who = diagnose::select(e.job.processes, [&](const read::Process& p) {
-      return p.header.rank && slow.ranks.contains(*p.header.rank);
+      return p.header.rank && ranks.contains(*p.header.rank);
     });
     const auto role = e.roles.find(worst.comm);
     diagnose::Finding& f =
