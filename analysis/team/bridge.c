@@ -247,8 +247,15 @@ static void pass_on(const char* mine, uint64_t n, int size) {
   free(lengths);
 }
 
+// Not by atoi(): glibc 2.38 gives it to strtol under a version that older ones lack.
+static int number(const char* digits) {
+  int n = 0;
+  for (; *digits >= '0' && *digits <= '9' && n < 1 << 20; ++digits) n = 10 * n + (*digits - '0');
+  return *digits == '\0' ? n : -1;
+}
+
 int main(int argc, char** argv) {
-  tool = argc == 2 ? atoi(argv[1]) : -1;
+  tool = argc == 2 ? number(argv[1]) : -1;
   if (tool <= 2) {
     fputs("tprof-mpi: only tprof knows how to start it\n", stderr);
     return 2;
