@@ -82,6 +82,41 @@ bool takes_newest_run(const CommandRow& command, const Options& o) {
   return o.paths.empty() && std::ranges::any_of(command.options, is_paths);
 }
 
+// CLI11 takes a word in brackets for a list of words, but here it is one, such as of the command of
+// `tprof run`. So a mark stands before it while CLI11 looks at it.
+constexpr char kMark = '\x01';
+
+std::vector<std::string> marked(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  for (std::string& word : words) {
+    if (word.starts_with('[')) word.insert(word.begin(), kMark);
+  }
+  std::ranges::reverse(words);  // as CLI11 wants them
+  return words;
+}
+
+void take_marks(std::span<const CommandRow> commands) {
+  const auto take = [](auto& text) {
+    const std::string whole(text);
+    if (whole.starts_with(kMark)) text = whole.substr(1);
+  };
+  for (const CommandRow& command : commands) {
+    for (const Option& option : command.options) {
+      std::visit(
+          [&](auto* target) {
+            using T = std::remove_pointer_t<decltype(target)>;
+            if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, fs::path>) {
+              take(*target);
+            } else if constexpr (std::is_same_v<T, std::vector<std::string>> ||
+                                 std::is_same_v<T, std::vector<fs::path>>) {
+              for (auto& one : *target) take(one);
+            }
+          },
+          option.to);
+    }
+  }
+}
+
 struct Outcome {
   int code = kBadUsage;
   std::string error{};  // empty: none
@@ -146,7 +181,8 @@ int execute(int argc, char** argv) {
   try {
     hold_standard_files();
     know_command(all, argc, argv);
-    app.parse(argc, argv);
+    app.parse(marked(argc, argv));
+    take_marks(all);
     if (!app.got_subcommand("run")) launch::let_writes_fail();
     const auto given = std::ranges::find_if(
         all, [&](const CommandRow& command) { return app.got_subcommand(command.name); });

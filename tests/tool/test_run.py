@@ -86,6 +86,14 @@ def test_the_library_is_found_in_lib_beside_bin(bench):
     assert os.path.samefile(seen["LD_PRELOAD"], bench / "lib/libtprof.so")
 
 
+def test_words_in_brackets_reach_the_command_as_they_are(bench):
+    """CLI11 takes them for lists."""
+    words = ["[a,b]", "[ x ]", "[]", "[[1,2],[3]]", "x", "[", "]", ""]
+    for before in (["--quiet", "--"], ["--quiet"]):
+        assert run(bench, *before, "printf", "<%s>", *words).stdout == "".join(f"<{word}>" for word in words)
+    assert run(bench, "--quiet", "--", "sh", "-c", '[ "$0" = "[y]" ]', "[y]").returncode == 0
+
+
 def test_a_missing_library_is_said_before_anything_runs(bench):
     (bench / "bin/libtprof.so").unlink()
     result = run(bench, "--", "touch", "ran")
