@@ -10,6 +10,7 @@ import subprocess
 import threading
 
 from lib.build import BUILD, TPROF
+from lib.launch import NO_LOOKUPS
 
 FAKES = {abi: BUILD / f"tests/tool/libfake_mpi_{abi}.so" for abi in ("open", "mpich")}
 RANK = {"open": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}
@@ -28,7 +29,8 @@ def launcher(name: str) -> list[str] | None:
 
 def launched(name: str, processes: int, *arguments: object, **options) -> subprocess.CompletedProcess:
     command = [*LAUNCHERS[name], "-n", processes, TPROF, *arguments]
-    options = {"capture_output": True, "text": True, "timeout": 120} | options
+    # MPICH's looks up the name of this machine, which need not resolve.
+    options = {"capture_output": True, "text": True, "timeout": 120, "env": os.environ | NO_LOOKUPS} | options
     return subprocess.run(list(map(str, command)), check=False, **options)
 
 
