@@ -47,6 +47,7 @@ def used(place: Place, command: str, folder: Path) -> Finished:
 
 def simdjson_pass(place: Place, folder: Path) -> tuple[Finished, dict]:
     output = place.build / "bench" / "simdjson.json"
+    output.parent.mkdir(exist_ok=True)
     finished = place.finish([place.build / "simdjson_pass", folder], output)
     return finished, json.loads(output.read_text())
 
