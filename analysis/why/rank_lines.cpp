@@ -26,8 +26,11 @@ bool blocks(const read::Event& e) {
 
 RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
                      const LastCame* last_came)
-    : Collector(rank), steps_(std::move(steps)), facts_(facts), last_came_(last_came) {
-  for (const read::Row& row : read::rows_of(rank)) {
+    : Collector(rank), steps_(std::move(steps)), facts_(facts), last_came_(last_came) {}
+
+// Not before the rank's turn: collectors of all ranks are made before the first is read.
+void RankLines::know_buckets() {
+  for (const read::Row& row : read::rows_of(rank_)) {
     if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
   }
 }
@@ -49,6 +52,7 @@ void RankLines::device_time(const read::DeviceTime& t) {
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
   if (!t.comm) return;
+  if (buckets_.empty()) know_buckets();
   const auto bucket = buckets_.find(t.name);
   if (bucket == buckets_.end()) return;
   const auto came = last_came_ == nullptr ? std::nullopt : last_came_->of(rank_, t);
@@ -101,6 +105,7 @@ void RankLines::end() {
     count_blocking(works);
     find_hosts_lead(works);
   }
+  buckets_ = {};
   collectives_ = {};
   copies_ = {};
   computes_ = {};

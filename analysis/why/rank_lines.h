@@ -57,6 +57,7 @@ class RankLines : public collect::Collector {
     bool to_device;
     std::uint64_t bytes;
   };
+  void know_buckets();
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);

@@ -31,14 +31,12 @@ class SpentLines : public collect::Collector {
       : Collector(rank), last_came_(last_came), to_(to) {
     const auto steps = found.ranks.find(&rank);
     if (steps != found.ranks.end()) steps_ = &steps->second;
-    for (const read::Row& row : read::rows_of(rank)) {
-      if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
-    }
   }
 
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
     if (t.launch || !t.comm) return;
+    if (buckets_.empty()) know_buckets();
     const auto bucket = buckets_.find(t.name);
     if (bucket == buckets_.end()) return;
     const auto came = last_came_.of(rank_, t);
@@ -56,6 +54,7 @@ class SpentLines : public collect::Collector {
     }
   }
 
+  void end() override { buckets_.clear(); }  // other ranks follow
   void state(team::Archive& archive) override { archive(kinds_); }
 
   void hand_over() override {
@@ -75,6 +74,11 @@ class SpentLines : public collect::Collector {
   }
 
  private:
+  void know_buckets() {
+    for (const read::Row& row : read::rows_of(rank_)) {
+      if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
+    }
+  }
   struct Kind {
     Spent all{};
     Spent in_steps{};
