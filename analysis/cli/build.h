@@ -1,4 +1,4 @@
-// What this `tprof` was built of, and with.
+// Says of which source this `tprof` was built, and with which compiler.
 #pragma once
 
 namespace tprof::cli {

@@ -1,4 +1,4 @@
-// What the option table says, as manual pages and as completions of shells.
+// Turns the option table into manual pages and completions of shells.
 #pragma once
 
 #include <filesystem>

@@ -44,7 +44,7 @@ class Shown {
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
 };
 
-// What a file says in the end, it has said all along if it has one ledger.
+// A file that has one ledger has said all along what it says in the end.
 bool says_it_once(const read::Trace& trace) {
   return trace.metadata_read &&
          std::ranges::all_of(trace.processes, [](const Process& p) { return p.ledgers <= 1; });

@@ -1,4 +1,4 @@
-// What the processes of a team have read of the meetings, each of some ranks, becomes one table.
+// Makes one table of the meetings that the processes of a team have read, each of some ranks.
 #include <algorithm>
 #include <tuple>
 #include <utility>

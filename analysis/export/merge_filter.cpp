@@ -124,7 +124,7 @@ std::uint64_t estimated_bytes(const std::vector<Part>& parts, const filter::Sele
     const double bytes =
         static_cast<double>(text_bytes(source.file) + source.rest.size() +
                             (source.windows_of ? window_bytes(source.file, windows) : 0));
-    // Of a file with several ranks, each has its part.
+    // Each rank of a file with several has its part.
     for (const Member& m : part.members) {
       if (!m.to) continue;
       all += bytes * share(asked, *m.process) / static_cast<double>(part.members.size());

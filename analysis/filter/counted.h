@@ -1,4 +1,4 @@
-// What the lines of a rank tell of the calls that a filter lets pass, as rows of a ledger.
+// Counts the calls of a rank's lines that a filter lets pass, as rows of a ledger.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace tprof::filter {
 
-// What a row of a ledger and its calls' lines have in common.
+// A row of a ledger and its calls' lines have this in common.
 struct LineKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::string name{};

@@ -28,7 +28,7 @@ std::vector<StepLength> lengths_of(const job::Job& job, const steps::Found& foun
       StepLength& length = all[at];
       length.sum_ns += ns;
       ++length.ranks;
-      // Of equally long ones the lowest rank: addresses would differ from run to run.
+      // The lowest rank of equally long ones: addresses would differ from run to run.
       const bool longer =
           ns > length.longest_ns || (ns == length.longest_ns && length.longest != nullptr &&
                                      rank->header.rank < length.longest->header.rank);

@@ -33,7 +33,7 @@ std::int64_t within(std::int64_t v, std::string_view key, std::int64_t least, st
 class SeenKeys {
  public:
   bool maybe(std::string_view key) {
-    // Of its length and its two ends.
+    // The hash takes its length and its two ends.
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     const std::size_t n = std::min(key.size(), sizeof first);

@@ -45,7 +45,7 @@ class Pieces {
     return taken;
   }
 
-  // Of so few digits that no sum of numbers overflows.
+  // It has so few digits that no sum of numbers overflows.
   std::int64_t number(int most_digits = 18) {
     std::int64_t n = 0;
     const char* begin = at_;

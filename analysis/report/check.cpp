@@ -79,7 +79,7 @@ std::string communicators(const std::vector<CommunicatorVerdict>& all) {
   return out;
 }
 
-// What is not said for the filters.
+// The filters leave this unsaid.
 std::vector<std::string> notes_of(const filter::Words& only) {
   std::vector<std::string> notes;
   if (!only.ranks.empty()) notes.emplace_back("other ranks are not looked at, nor missed");

@@ -133,7 +133,7 @@ bool same(const diff::Diff& d) {
 }
 
 std::string verdict(const diff::Diff& d) {
-  // Of some calls no step's length is compared.
+  // A step's length is not compared of some calls alone.
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
   const double noise = step ? d.times[0].noise / d.times[0].a : 0;
   if (same(d) && noise <= kMuch) {

@@ -9,7 +9,7 @@
 namespace tprof::stats {
 namespace {
 
-// What a communicator is for shows in all of its calls.
+// All calls of a communicator show what it is for.
 void count_communicators(Summary& s, const filter::Selection* asked) {
   s.comms = communicators(*s.job, s.ops);
   if (asked == nullptr || !asked->words().of_calls()) return find_roles(*s.job, s.comms);

@@ -82,7 +82,7 @@ struct SummaryOptions {
   std::size_t top = 0;      // of the slowest calls, from event lines too
   std::optional<HistogramOptions> histogram{};  // from event lines too
   const filter::Selection* asked = nullptr;     // leaves the rest out
-  // What was found before that left anything out of the ledgers; nullopt: it is found now.
+  // The findings from before anything was left out of the ledgers; nullopt: they are found now.
   std::optional<diagnose::Findings> findings{};
   bool whole_job = true;  // ranks that are not there are missing
   // For other tables of the same passes: over all lines, and the one that knows the steps.

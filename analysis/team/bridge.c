@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 static const uint64_t kEnd = UINT64_MAX;
-// What all processes send at a time: MPI counts in int.
+// All processes send so much at a time: MPI counts in int.
 static const uint64_t kRoundBytes = UINT64_C(256) << 20;
 
 static int tool = -1;

@@ -14,7 +14,7 @@ Shared of_mpi();
 // process of the step starts, unless TPROF_MPI asks for it.
 bool told_to_be_of_several();
 
-// What the launcher says of this process's place; 0 if nothing. For where MPI can't be asked.
+// Returns the rank that the launcher tells; 0 if none. For where MPI can't be asked.
 long told_rank();
 
 }  // namespace tprof::team

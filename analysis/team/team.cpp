@@ -12,7 +12,7 @@ namespace {
 constexpr char kAtWork = 'w';
 constexpr char kAtItsEnd = 'e';
 
-// What all processes together send at a time, as far as an item is not larger.
+// All processes together send so much at a time, as far as an item is not larger.
 constexpr std::size_t kRoundBytes = std::size_t{256} << 20;
 
 Team::Ended ended(std::string_view said) {

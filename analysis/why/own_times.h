@@ -10,7 +10,7 @@
 
 namespace tprof::why {
 
-// Where a rank's own time goes: in kernels, before the first of them, and in idle time behind it.
+// Splits a rank's own time: in kernels, before the first of them, and in idle time behind it.
 enum class Part : std::uint8_t { compute, lead, rest };
 inline constexpr Part kPartsOfOwn[] = {Part::compute, Part::lead, Part::rest};
 

@@ -291,7 +291,7 @@ void tell_always_slow(const Evidence& e, const std::vector<Grid>& parts, std::ve
   for (const auto& [_, g] : order) {
     Ranks& group = groups[g];
     group.mended = told;
-    // What a stage delays once another one is mended is more than a pipeline tells.
+    // A pipeline does not tell what a stage delays once another one is mended.
     const bool first = told.empty();
     const Grid& part = parts[static_cast<std::size_t>(group.part)];
     const Saving saving = saving_of(e, group, part, own);

@@ -31,7 +31,7 @@ void uneven_ranks(const Evidence& e, diagnose::Findings& found) {
   const Grid compute = part_of_own(e, Part::compute);
   const std::size_t ranks = own.ranks();
   if (ranks < 2 || e.steps.size() < 4) return;
-  // What a rank does beside computing, if nothing comes between.
+  // A rank does this beside computing, if nothing comes between.
   Grid rest = own;
   std::vector<double> usual;
   for (std::size_t r = 0; r < ranks; ++r) {

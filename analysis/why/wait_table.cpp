@@ -17,7 +17,7 @@ constexpr std::size_t kMostKinds = 4096;  // of one rank
 using Key = std::tuple<std::string, Bucket, std::int64_t>;
 using Rows = std::map<Key, WaitRow>;
 
-// What is added up for all ranks together.
+// The ranks add this up together.
 struct Shared {
   Rows rows{};
   std::uint64_t stride = 1;

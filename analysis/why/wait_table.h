@@ -16,7 +16,7 @@
 
 namespace tprof::why {
 
-// Of calls of which it is known when the last rank came to them.
+// Sums over calls of which it is known when the last rank came to them.
 struct Spent {
   std::uint64_t calls = 0;
   std::int64_t wait_ns = 0;
@@ -42,7 +42,7 @@ struct WaitRow {
   std::int64_t size_class = 0;
   text::Ranks ranks{};
   bool spans_hosts = false;
-  // Of all ranks, as their ledgers have them: also what was not timed.
+  // All ranks' figures, as their ledgers have them: also those of calls that were not timed.
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
   Spent spent{};
@@ -65,7 +65,7 @@ struct WaitTable {
   bool known = false;             // false: nothing was timed on the device
 };
 
-// What it takes of the next two passes: the first one fills `found` and `transfers`, and all have
+// Wants its part of the next two passes: the first one fills `found` and `transfers`, and all have
 // to stay. Call it in the first one's turn, behind what fills them.
 void want_wait_table(collect::Passes& passes, const steps::Found& found, const Transfers& transfers,
                      const Peak& peak, WaitTable& to);

@@ -1,5 +1,5 @@
-// What simdjson alone needs for files: it reads each and parses it as one JSON value, with two
-// threads as `tprof` would on two cores. A peer of `tprof report`.
+// Measures what simdjson alone needs for files: it reads each and parses it as one JSON value, with
+// two threads as `tprof` would on two cores. A peer of `tprof report`.
 //
 //   simdjson_pass FOLDER
 //

@@ -10,7 +10,7 @@ from lib.tool import summary_of, told, tprof
 
 EXACT = 4 * 4 * LAYERS[0]  # bytes of the first layer's gather, on four ranks: 256 KiB
 
-# What is typed, and the same for the truth.
+# The words that are typed, and the same for the truth.
 FILTERS = {
     "ranks": (("--ranks", "0-1,3"), {"ranks": {0, 1, 3}}),
     "steps": (("--steps", "3-5"), {"steps": {3, 4, 5}}),
@@ -121,7 +121,7 @@ def test_merge(case, tmp_path):
     lines = parsed(tmp_path / "all.json")
     calls = collections.Counter((e["pid"], e["name"], e["args"]["bytes"]) for e in lines if e["ph"] == "X")
     assert calls == collections.Counter((c.rank, c.op, c.bytes) for c in left)
-    # What reads the merged trace knows that lines are missing.
+    # A reader of the merged trace knows that lines are missing.
     in_all = collections.Counter(c.rank for c in training()[1])
     for footer in (line for line in lines if line["name"] == "tprof_footer"):
         kept = sum(c.rank == footer["pid"] for c in left)

@@ -1,4 +1,4 @@
-// What one process packs, another unpacks.
+// One process unpacks what another has packed.
 #include <array>
 #include <cstdint>
 #include <map>

@@ -53,7 +53,7 @@ class OfThreads : public team::Team {
   std::size_t rank_;
 };
 
-// What each of n processes says. One alone has no team.
+// Returns what each of n processes says. One alone has no team.
 std::vector<std::string> said_by(std::size_t n,
                                  const std::function<std::string(const team::Shared&)>& work) {
   if (n == 1) return {work(nullptr)};
@@ -118,7 +118,7 @@ std::string timed_row(std::string_view bucket, std::string_view name, int calls)
                       R"("device_ns":900,"device_timed":)" + std::to_string(calls));
 }
 
-// What some ranks have and others do not, so that every diagnosis has something to find.
+// Gives some ranks what others do not have, so that every diagnosis has something to find.
 std::string oddities(int rank) {
   if (rank == 1) {  // its wall clock was set
     return R"({"name":"tprof_clock","ph":"M","pid":0,"tid":0,"args":{"clock":[5000000,)"
