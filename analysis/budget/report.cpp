@@ -135,7 +135,7 @@ std::string to_text(const Measured& m, const Compared& c) {
   out += fmt::format("Each of {} {} in a step, the mean of {} {} ({}):\n\n",
                      ranks.size() == 1 ? "rank" : "ranks", text::ranges(ranks),
                      text::thousands(m.steps), m.steps == 1 ? "step" : "steps", from(m));
-  out += report::table_text(columns(several), c.rows, kMostRows, " rows") + "\n";
+  out += report::table_text(columns(several), c.rows, {.rows = kMostRows, .names = " rows"}) + "\n";
   for (const Group& group : m.groups) out += apart(group.ranks, several, c.small);
   for (const std::string& note : c.notes) out += sentence(note);
   for (const std::string& said : c.sentences) out += sentence(said);

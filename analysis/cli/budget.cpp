@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/screen.h"
 #include "read/error.h"
 #include "text/text.h"
 
@@ -127,8 +128,8 @@ int budget(const Options& o) {
         text::thousands(static_cast<std::uint64_t>(budget.nranks)),
         text::thousands(static_cast<std::uint64_t>(nranks))));
   }
-  fmt::print("{}", o.json ? budget::to_json(job, measured, compared)
-                          : budget::to_text(measured, compared));
+  show(o.json ? budget::to_json(job, measured, compared) : budget::to_text(measured, compared),
+       o.json);
   traces.skipped.insert(traces.skipped.end(), measured.unreadable.begin(),
                         measured.unreadable.end());
   say_findings(job, traces);

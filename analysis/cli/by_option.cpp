@@ -6,11 +6,19 @@
 
 namespace tprof::cli {
 
-std::string tables_of_by() {
+std::string names_of_by() {
   std::string all;
   for (const report::ByRow& row : report::by_rows()) {
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", row.name);
-    if (*row.about != '\0') all += fmt::format(" ({})", row.about);
+    all += fmt::format("{}{}", all.empty() ? "" : "|", row.name);
+  }
+  return all;
+}
+
+std::string about_by() {
+  std::string all;
+  for (const report::ByRow& row : report::by_rows()) {
+    if (*row.about == '\0') continue;
+    all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", row.name, row.about);
   }
   return all;
 }
@@ -21,7 +29,7 @@ std::string to_by(std::string& name) {
     name = std::to_string(static_cast<int>(row.by));
     return "";
   }
-  return fmt::format("expected one of {}; found {}", tables_of_by(), name);
+  return fmt::format("expected one of {}; found {}", names_of_by(), name);
 }
 
 }  // namespace tprof::cli

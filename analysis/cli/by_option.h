@@ -5,8 +5,10 @@
 
 namespace tprof::cli {
 
-// "size (the default), op, comm, ..."
-std::string tables_of_by();
+// "size|op|comm|..."
+std::string names_of_by();
+// What the names don't tell: "range: NVTX; ..."
+std::string about_by();
 
 // Replaces the name of a table by its number, as CLI11 reads an enum. Returns what is wrong.
 std::string to_by(std::string& name);

@@ -49,8 +49,9 @@ struct Options {
   bool positions = false;
   bool no_lines = false;
   bool force = false;
-  std::string max_size;  // empty: the default
-  report::By by = report::By::size;
+  std::string max_size;              // empty: the default
+  report::By by = report::By::none;  // not asked for
+  bool verbose = false;
   trace_export::Clock clock = trace_export::Clock::collective;
   double stuck_after_s = 30;
   double interval_s = 0;  // 0: not asked for

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/screen.h"
 #include "read/error.h"
 #include "report/diff.h"
 
@@ -37,8 +38,8 @@ int diff_runs(const Options& o) {
   const diff::Run b = look_at(asked_b, findings_b, traces_b, o.run_b);
   const diff::Diff found = diff::compare(a, b);
   const diff::Judgement judgement = diff::judge(rules, found);
-  fmt::print("{}", o.json ? report::to_json(a, b, found, judgement)
-                          : report::to_text(a, b, found, judgement));
+  show(o.json ? report::to_json(a, b, found, judgement) : report::to_text(a, b, found, judgement),
+       o.json);
   if (!judgement.failed.empty()) return kFinding;
   if (judgement.unknown.empty()) return kOk;
   throw read::BadInput(

@@ -17,7 +17,8 @@ constexpr int kMostShown = 1000;  // slowest calls, or bins of a histogram
 }  // namespace
 
 std::vector<CommandRow> commands(Options& o) {
-  static const std::string tables = "which table: " + tables_of_by();
+  static const std::string tables = names_of_by();
+  static const std::string about_tables = "which table; " + about_by();
   constexpr const char* kTraces =
       "folder of rank files, rank files, or a merged trace (default: the newest run in "
       "./tprof-traces)";
@@ -190,8 +191,10 @@ Exit code: 0 all ranks are there and closed, 1 not all of them, 2 unreadable inp
        summary,
        {{"PATH", &o.paths, kTraces, nullptr},
         {"--json", &o.json, "for programs (schema tprof-summary/1)"},
+        {"-v,--verbose", &o.verbose,
+         "each operation and column, and what ran on which libraries with which settings"},
         {"--per-rank", &o.per_rank, "the buckets of every rank; with --hist its histogram"},
-        {"--by", &o.by, tables.c_str(), "WHAT", false,
+        {"--by", &o.by, about_tables.c_str(), tables.c_str(), false,
          [](CLI::Option* option) { option->transform(CLI::Validator(to_by, "")); }},
         {"--top", &o.top,
          "the calls that took longest: on the device, where calls are timed there, else on the "

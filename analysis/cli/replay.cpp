@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "cli/screen.h"
 #include "replay/report.h"
 
 namespace tprof::cli {
@@ -23,8 +24,9 @@ int replay(const Options& o) {
   plan.only = asked.words();
   plan.notes = asked.notes();
   const replay::Launch launch{.mpi = o.mpi};
-  fmt::print("{}", o.json ? replay::to_json(asked.job(), plan, launch)
-                          : replay::to_text(asked.job(), plan, launch));
+  show(o.json ? replay::to_json(asked.job(), plan, launch)
+              : replay::to_text(asked.job(), plan, launch),
+       o.json);
   traces.skipped.insert(traces.skipped.end(), plan.unreadable.begin(), plan.unreadable.end());
   say_findings(job, traces);
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;

@@ -11,6 +11,7 @@
 #include "cli/peak_option.h"
 #include "cli/progress.h"
 #include "cli/report_page.h"
+#include "cli/screen.h"
 #include "export/output.h"
 #include "page/page.h"
 #include "read/error.h"
@@ -79,7 +80,7 @@ int report_of(const Options& o) {
   } else {
     const std::string next =
         "tprof report " + quoted(o.paths) + typed(o.choice) + " -o report.html";
-    fmt::print("{}", page::to_text(g, next));
+    show(page::to_text(g, next));
   }
   return diagnose::healthy(g.said.findings) ? kOk : kFinding;
 }

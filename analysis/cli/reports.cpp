@@ -9,6 +9,7 @@
 #include "cli/input.h"
 #include "cli/peak_option.h"
 #include "cli/progress.h"
+#include "cli/screen.h"
 #include "diagnose/diagnose.h"
 #include "doctor/examine.h"
 #include "launch/environment.h"
@@ -42,6 +43,23 @@ void require_table(const report::ByRow& by, const filter::Words& only) {
     throw read::BadInput(
         fmt::format("--{}: not with --by {}, which is of the whole job", name, by.name));
   }
+}
+
+// The commands that tell more than the summary does.
+std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
+                                 const stats::Summary& s) {
+  const std::string which = quoted(o.paths) + typed(o.choice);
+  if (stats::sum(s.buckets).calls == 0 && s.only.empty()) {
+    return {"tprof doctor " + which + "  (why nothing was counted)"};
+  }
+  std::vector<std::string> next = {"tprof report " + which + "  (why, and who holds others back)"};
+  const bool merged = traces.traces.size() == 1 && traces.traces[0].merged;
+  next.push_back(merged ? "open " + quoted(o.paths) + " in https://ui.perfetto.dev"
+                        : "tprof merge " + which + " -o trace.json.gz  (a timeline)");
+  if (o.by == report::By::none && !o.verbose) {
+    next.push_back("tprof summary " + which + " --verbose  (or --by step, layer, wait, …)");
+  }
+  return next;
 }
 
 }  // namespace
@@ -82,11 +100,11 @@ int summary(const Options& o) {
   if (o.json) {
     fmt::print("{}", report::to_json(s));
   } else {
-    const bool merged = traces.traces.size() == 1 && traces.traces[0].merged;
-    const std::string next = merged ? "open " + quoted(o.paths) + " in https://ui.perfetto.dev"
-                                    : "tprof merge " + quoted(o.paths) + typed(o.choice) +
-                                          " -o trace.json.gz  (one timeline of all ranks)";
-    fmt::print("{}", report::to_text(s, {.by = o.by, .per_rank = o.per_rank, .next = next}));
+    show(report::to_text(s, {.by = o.by,
+                             .verbose = o.verbose,
+                             .per_rank = o.per_rank,
+                             .width = o.verbose ? SIZE_MAX : width_of_screen(),
+                             .next = next_of(o, traces, s)}));
   }
   return s.complete ? kOk : kFinding;
 }
@@ -113,8 +131,8 @@ int check(const Options& o) {
                                .stuck_after_ns = std::llround(o.stuck_after_s * 1e9),
                                .progress = [&](std::size_t done) { progress(done); }});
   }();
-  fmt::print("{}", o.json ? report::to_json(diagnosed, only.words)
-                          : report::to_text(diagnosed, only.words));
+  show(o.json ? report::to_json(diagnosed, only.words) : report::to_text(diagnosed, only.words),
+       o.json);
   return diagnose::healthy(diagnosed.findings) ? kOk : kFinding;
 }
 
@@ -150,7 +168,7 @@ doctor::Report look_around(const std::vector<std::string>& command) {
 int doctor(const Options& o) {
   const bool traces = !o.words.empty() && is_trace(o.words[0]);
   const doctor::Report report = traces ? look_at_traces(o) : look_around(o.words);
-  fmt::print("{}", o.json ? doctor::to_json(report) : doctor::to_text(report));
+  show(o.json ? doctor::to_json(report) : doctor::to_text(report), o.json);
   return diagnose::healthy(report.findings) ? kOk : kFinding;
 }
 

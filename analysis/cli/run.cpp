@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/feeding.h"
@@ -49,35 +50,48 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   return all;
 }
 
-void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
-                   const std::string& run_id) {
-  const read::Traces traces = load(files.ours);
-  const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
-  const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
-  std::string next = "tprof merge " + which + " -o trace.json.gz  (one timeline of all ranks)";
-  if (files.others) next = "tprof summary " + which + "  (all hosts)";
-  for (const job::Job& job : jobs) {
-    const stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
-    fmt::print(stderr, "\n{}", report::to_text(s, {.next = &job == &jobs.back() ? next : ""}));
-  }
-}
-
 // The verdict, and the page that shows why. Reads all lines: of more than this it is left to tprof
 // report, so that a job's end does not wait for it.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
 
-void say_why(const launch::FilesOfRun& files, const fs::path& folder) {
+std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
   std::uintmax_t bytes = 0;
   for (const read::TraceFile& file : files.ours) bytes += fs::file_size(file.path);
-  if (files.others || bytes > kMostBytes) return;
-  const read::Traces traces = load(files.ours);
-  const job::Job job = job::one_job(traces, {});
+  return bytes;
+}
+
+// Writes the page of a job, and returns its verdict and what to do with the page.
+std::pair<std::string, std::string> reported(const job::Job& job, const read::Traces& traces,
+                                             const fs::path& folder) {
   page::Gathered g;
   page::gather(
       job, traces, [](std::size_t) {}, g);
   const fs::path page = folder / "report.html";
   write_page(page::to_html(g), page);
-  fmt::print(stderr, "\n{}\nWhy: {}\n", page::verdict(g), text::printable(page.string()));
+  return {page::verdict(g) + "\n", "open " + quoted({page}) + "  (why)"};
+}
+
+void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
+                   const std::string& run_id) {
+  const read::Traces traces = load(files.ours);
+  const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
+  const std::string which = quoted({folder}) + typed({files.other_runs ? run_id : "", 0});
+  for (const job::Job& job : jobs) {
+    const stats::Summary s = stats::summarise(job, traces, {.whole_job = !files.others});
+    report::TextOptions options = {.width = 80};
+    if (files.others) {
+      options.next = {"tprof report " + which + "  (all hosts)"};
+    } else if (jobs.size() == 1 && bytes_of(files) <= kMostBytes) {
+      auto [verdict, next] = reported(job, traces, folder);
+      options.verdict = std::move(verdict);
+      options.next = {std::move(next)};
+    } else {
+      options.next = {"tprof report " + which + "  (why, and who holds others back)"};
+    }
+    options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
+    if (&job != &jobs.back()) options.next.clear();
+    fmt::print(stderr, "\n{}", report::to_text(s, options));
+  }
 }
 
 // Only one of many parallel tasks calls this.
@@ -90,7 +104,6 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id) {
     return;
   }
   print_summary(files, folder, run_id);
-  say_why(files, folder);
 }
 
 // Writes one timeline of the ranks of this host, with what PyTorch's profiler saw of them. Each of

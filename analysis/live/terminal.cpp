@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "text/text.h"
+
 namespace tprof::live {
 namespace {
 
@@ -18,16 +20,6 @@ void put(std::string_view text) {
     if (n <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(n));
   }
-}
-
-// Cuts a line to so many characters, counted by the bytes that begin them in UTF-8.
-std::string_view cut(std::string_view line, std::size_t columns) {
-  std::size_t at = 0;
-  for (std::size_t n = 0; at < line.size(); ++at) {
-    if ((static_cast<unsigned char>(line[at]) & 0xc0U) == 0x80) continue;
-    if (n++ == columns) break;
-  }
-  return line.substr(0, at);
 }
 
 }  // namespace
@@ -62,9 +54,11 @@ void Terminal::show(std::string_view text, std::string_view last) {
   for (std::size_t n = 0; n + 1 < now.lines; ++n) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    out.append(cut(line, now.columns)).append("\x1b[K\r\n");
+    out.append(line.substr(0, text::fitting(line, now.columns))).append("\x1b[K\r\n");
   }
-  out.append("\x1b[7m").append(cut(last, now.columns)).append("\x1b[m\x1b[K");
+  out.append("\x1b[7m")
+      .append(last.substr(0, text::fitting(last, now.columns)))
+      .append("\x1b[m\x1b[K");
   put(out);
 }
 

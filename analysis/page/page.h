@@ -7,7 +7,7 @@
 
 namespace tprof::page {
 
-// At most 40 lines of at most 100 columns. `next`: the command that writes the page.
+// At most 40 lines of at most 80 columns. `next`: the command that writes the page.
 std::string to_text(const Gathered& g, const std::string& next);
 std::string verdict(const Gathered& g);  // a sentence
 std::string to_json(const Gathered& g);

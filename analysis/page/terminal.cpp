@@ -14,12 +14,13 @@
 namespace tprof::page {
 namespace {
 
-constexpr std::size_t kWidth = 98;
+constexpr std::size_t kWidth = 80;
 constexpr std::size_t kBar = 30;
 constexpr std::size_t kMostBuckets = 5;
 constexpr std::size_t kMostLines = 4;  // of operations
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostLateShown = 2;
+constexpr std::size_t kMostName = 20;     // characters of a name
 constexpr std::size_t kMostFindings = 1;  // beside the verdict
 
 // The length of the longest beginning of at most `most` bytes that cuts no character in two.
@@ -75,8 +76,7 @@ std::string step_lines(const Json& step) {
       fmt::format("Step: {} ({} to {}, {} steps)", ns(step["typical_ns"]), ns(step["least_ns"]),
                   ns(step["most_ns"]), text::thousands(step["steps"].get<std::uint64_t>()));
   if (!step["exposed_share"].is_null()) {
-    out += fmt::format(", {:.1f}% of it exposed communication",
-                       100 * step["exposed_share"].get<double>());
+    out += fmt::format(", {:.1f}% of it exposed", 100 * step["exposed_share"].get<double>());
   }
   out += "\n";
   const Json& parts = step["parts"];
@@ -122,21 +122,25 @@ std::string bucket_lines(const Json& buckets) {
 std::string operation_lines(const Json& ops) {
   const bool timed =
       std::ranges::any_of(ops, [](const Json& o) { return !o["device_ns"].is_null(); });
-  std::string out =
-      fmt::format("Slowest operations, by their {} time\n", timed ? "device" : "host");
+  using enum text::Table::Align;
+  text::Table table({{"operation", left},
+                     {"size", left},
+                     {"calls", right},
+                     {"mean", right},
+                     {"sum", right},
+                     {"busbw GB/s", right}});
   for (std::size_t i = 0; i < std::min(ops.size(), kMostLines); ++i) {
     const Json& o = ops[i];
     const bool on_device = !o["device_ns"].is_null();
     const auto total = o[on_device ? "device_ns" : "host_ns"].get<std::uint64_t>();
     const auto n = o[on_device ? "device_timed" : "calls"].get<std::uint64_t>();
-    out += fmt::format(
-        "  {:<22} {:<13} {:>11} calls  mean {:>9}  sum {:>9}{}\n",
-        cut(o["name"].get<std::string>(), 22), o["size"].get<std::string>(),
-        text::thousands(o["calls"].get<std::uint64_t>()), text::duration(n == 0 ? 0 : total / n),
-        text::duration(total),
-        o["busbw"].is_null() ? "" : fmt::format("  {:.1f} GB/s", o["busbw"].get<double>()));
+    table.row({cut(o["name"].get<std::string>(), kMostName), o["size"].get<std::string>(),
+               text::thousands(o["calls"].get<std::uint64_t>()),
+               text::duration(n == 0 ? 0 : total / n), text::duration(total),
+               o["busbw"].is_null() ? "-" : fmt::format("{:.1f}", o["busbw"].get<double>())});
   }
-  return out;
+  return fmt::format("Slowest operations, by their {} time\n", timed ? "device" : "host") +
+         table.str(kWidth);
 }
 
 std::string late_lines(const Json& late) {
@@ -147,21 +151,24 @@ std::string late_lines(const Json& late) {
   std::string out = "Who came last\n";
   for (std::size_t i = 0; i < std::min(late["ranks"].size(), kMostLateShown); ++i) {
     const Json& r = late["ranks"][i];
-    out += fmt::format("  {:<10} on {:<20} last to {} of {}, {} behind the last but one in all\n",
-                       cut(r["rank"].get<std::string>(), 20), cut(r["host"].get<std::string>(), 20),
+    out += fmt::format("  {} on {}: last to {} of {}, by {} in all\n",
+                       cut(r["rank"].get<std::string>(), kMostName),
+                       cut(r["host"].get<std::string>(), kMostName),
                        text::thousands(r["last"].get<std::uint64_t>()),
                        text::thousands(r["of"].get<std::uint64_t>()), ns(r["sum_ns"]));
   }
   return out;
 }
 
-std::string unseen_lines(const std::vector<Unseen>& all) {
+// What was counted first: a library that may move data is loaded by every PyTorch.
+std::string unseen_lines(std::vector<Unseen> all) {
   if (all.empty()) return "Not seen: nothing that the files tell\n";
+  std::ranges::stable_sort(all, std::ranges::greater(), &Unseen::n);
   std::string out = "Not seen\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
     const std::string ranks = all[i].ranks.empty() ? "" : "  ranks " + all[i].ranks.str();
     out += fmt::format("  {:>13} {}\n", all[i].n == 0 ? "" : text::thousands(all[i].n),
-                       cut(all[i].what + ranks, 80));
+                       cut(all[i].what + ranks, 60));
   }
   if (all.size() > kMostUnseen)
     out += fmt::format("  and {} more reasons\n", all.size() - kMostUnseen);
@@ -185,7 +192,7 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
     const Json f = report::to_json({g.said.findings[i]}, report::Detail::brief)[0];
     out += wrapped(fmt::format("{}: {}", f["severity"].get<std::string>(),
                                text::printable(f["text"].get<std::string>())),
-                   1);
+                   2);
   }
   if (left != 0) out += fmt::format("and {} more findings: tprof check\n", left);
   return out;

@@ -66,8 +66,9 @@ std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
          {figure<BucketRow>(nullptr, "failed", Unit::count, &Amounts::failed),
           figure<BucketRow>(nullptr, "unfinished", Unit::count, &Amounts::unfinished),
           {"of bytes", nullptr, Unit::right_text,
-           [bytes = all.bytes](const BucketRow& r) { return ratio(r.amounts.bytes, bytes); }},
-          host_time_column<BucketRow>(),
+           [bytes = all.bytes](const BucketRow& r) { return ratio(r.amounts.bytes, bytes); },
+           Show::if_room},
+          host_time_column<BucketRow>(all.device_timed == 0 ? Show::always : Show::if_room),
           device_time_column<BucketRow>("device time", nullptr)});
   if (all.exposure_known != 0) columns.push_back(exposed_column<BucketRow>());
   return columns;
@@ -76,10 +77,9 @@ std::vector<Column<BucketRow>> total_columns(const Amounts& all) {
 std::string notes(const stats::Summary& s, const Amounts& all) {
   std::string out;
   if (all.exposure_known != 0) {
-    out += fmt::format(
-        "  exposed: the part of device time in which no computation ran on the device; known of {} "
-        "of {} timed calls\n",
-        thousands(all.exposure_known), thousands(all.device_timed));
+    out +=
+        fmt::format("  exposed: while the device computed nothing; known of {} of {} timed calls\n",
+                    thousands(all.exposure_known), thousands(all.device_timed));
   }
   if (s.compute.window_ns != 0) {
     out += fmt::format("  compute kernels: busy {} of {} of device time\n",

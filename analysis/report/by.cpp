@@ -26,7 +26,7 @@ Sections operations_and_durations(const Summary& s, For) {
 
 // clang-format off
 constexpr ByRow kRows[] = {
-    {By::size, "size", "the default", nullptr, nullptr, Follows::calls,
+    {By::size, "size", "", nullptr, nullptr, Follows::calls,
      [](const Summary& s, For) { return operations(s, "Operations by size", Beside::size); }},
     {By::op, "op", "", nullptr, [](Options& o) { o.op_times = true; }, Follows::calls, operations_and_durations},
     {By::comm, "comm", "", nullptr, nullptr, Follows::calls,
@@ -56,7 +56,7 @@ std::span<const ByRow> by_rows() {
 }
 
 const ByRow& row_of(By by) {
-  return *std::ranges::find(kRows, by, &ByRow::by);
+  return *std::ranges::find(kRows, by == By::none ? By::size : by, &ByRow::by);
 }
 
 }  // namespace tprof::report

@@ -9,7 +9,8 @@
 
 namespace tprof::report {
 
-enum class By { size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
+// `none`: nobody asked for one.
+enum class By { none, size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
 // Which filters a table can honour: all, those of ranks and steps, that of ranks, or none.
 enum class Follows { calls, steps, ranks, nothing };

@@ -26,10 +26,12 @@ std::vector<Column<CommSummary>> comm_columns() {
           {"size", "nranks", Unit::number, [](const Row& c) { return c.nranks; }},
           {"ranks", nullptr, Unit::text, [](const Row& c) { return text::ranges(c.ranks); }},
           {nullptr, "ranks", Unit::text, [](const Row& c) { return Json(c.ranks); }},
-          {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; }},
+          {"collectives", "collectives", Unit::count, [](const Row& c) { return c.collectives; },
+           Show::if_room},
           figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
           figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes),
-          {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); }}};
+          {"split from", "parent", Unit::name, [](const Row& c) { return or_unknown(c.parent); },
+           Show::if_room}};
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ Section section_of(const std::vector<CommSummary>& comms, For who) {
           .table = sheet(comm_columns(), comms, who),
           .notes = std::any_of(comms.begin(), shown, guessed) ? guess : "",
           .at = "",
-          .most = kCommsShown};
+          .room = {.rows = kCommsShown}};
 }
 
 }  // namespace tprof::report

@@ -58,8 +58,7 @@ Section changes(const diff::Diff& d) {
                            [](const ChangeRow& r) { return std::abs(r.cost_ns.value_or(0)); });
   return {.title = d.per_step ? "Changes per rank and step" : "Changes per rank",
           .table = sheet(change_columns(), rows, For::people),
-          .most = kMostShown,
-          .names = " changes"};
+          .room = {.rows = kMostShown, .names = " changes"}};
 }
 
 std::string side(const char* name, const diff::Run& run) {

@@ -33,26 +33,28 @@ inline std::string mean_host(const read::Amounts& a) {
 }
 
 template <typename Row>
-Column<Row> figure(const char* title, const char* key, Unit unit,
-                   std::uint64_t read::Amounts::*of) {
-  return {title, key, unit, [of](const Row& r) { return r.amounts.*of; }};
+Column<Row> figure(const char* title, const char* key, Unit unit, std::uint64_t read::Amounts::*of,
+                   Show show = Show::always) {
+  return {title, key, unit, [of](const Row& r) { return r.amounts.*of; }, show};
 }
 
 template <typename Row>
-std::vector<Column<Row>> call_columns() {
+std::vector<Column<Row>> call_columns(Show elements = Show::always) {
   return {figure<Row>("calls", "calls", Unit::count, &read::Amounts::calls),
           figure<Row>(nullptr, "count", Unit::count, &read::Amounts::count),
-          figure<Row>("elements", "elements", Unit::count, &read::Amounts::elements),
+          figure<Row>("elements", "elements", Unit::count, &read::Amounts::elements, elements),
           figure<Row>("bytes", "bytes", Unit::bytes, &read::Amounts::bytes)};
 }
 
 // Replayed calls were never made by the host: people see "-".
 template <typename Row>
-Column<Row> host_time_column() {
-  return {"host time", nullptr, Unit::ns, [](const Row& r) {
+Column<Row> host_time_column(Show show = Show::always) {
+  return {"host time", nullptr, Unit::ns,
+          [](const Row& r) {
             const read::Amounts& a = r.amounts;
             return a.calls != 0 && a.calls == a.replayed ? Value() : Value(a.host_ns);
-          }};
+          },
+          show};
 }
 
 template <typename Row>

@@ -19,14 +19,12 @@ std::string next_of(const diagnose::Finding& f) {
 }  // namespace
 
 std::string to_text(const diagnose::Finding& f, Detail detail) {
-  const std::string_view indent = detail == Detail::brief ? "  " : "";
-  std::string out =
-      fmt::format("{}{}: {}\n", indent, f.severity_name(), printable(sentence(f.text)));
+  std::string out = fmt::format("{}: {}\n", f.severity_name(), printable(sentence(f.text)));
   if (detail == Detail::full) {
     for (const auto& e : f.evidence) out += fmt::format("  {}\n", printable(sentence(e)));
   }
   const std::string next = next_of(f);
-  if (!next.empty()) out += fmt::format("{}  -> {}\n", indent, printable(next));
+  if (!next.empty()) out += fmt::format("  -> {}\n", printable(next));
   return out;
 }
 

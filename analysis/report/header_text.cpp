@@ -6,6 +6,7 @@
 #include <ctime>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "diagnose/ends.h"
 #include "interpose/format/schema.h"
@@ -100,17 +101,15 @@ void hosts(std::string& out, const job::Job& job) {
   }
 }
 
-void times(std::string& out, const job::Job& job) {
+// From the first call to the end of tracing.
+std::pair<std::int64_t, std::int64_t> span_of(const job::Job& job) {
   std::int64_t first = INT64_MAX;
   std::int64_t last = INT64_MIN;
   for (const Process* p : job.processes) {
     first = std::min(first, p->header.base_time_ns);
     last = std::max(last, diagnose::known_until_ns(*p));
   }
-  const auto seconds = static_cast<std::time_t>(first / 1'000'000'000);
-  field(out, "when",
-        fmt::format("{:%F %T} UTC, {} from the first call to the end of tracing",
-                    fmt::gmtime(seconds), diagnose::duration(last - first)));
+  return {first, last};
 }
 
 // This is the cost beside the calls. What a wrapped call takes longer is in the program's own
@@ -133,19 +132,43 @@ std::string how_many(const std::vector<const Process*>& processes) {
   return n == processes.size() ? held : fmt::format("{} ranks in {}", processes.size(), held);
 }
 
-std::string header_text(const stats::Summary& s) {
+namespace {
+
+std::string ranks_or_processes(const std::vector<const Process*>& processes) {
+  const bool plain = std::ranges::all_of(processes, [](const Process* p) {
+    return p->header.rank && !read::is_child(*p) && p->lanes == 1;
+  });
+  return plain ? diagnose::counted(processes.size(), "rank") : how_many(processes);
+}
+
+}  // namespace
+
+std::string heading(const stats::Summary& s) {
   const job::Job& job = *s.job;
-  std::string out = fmt::format("tprof {}  {} {}\n", kVersion, job.run_id.empty() ? "an" : "run",
-                                printable(job.label) + (job.run_id.empty() ? " run" : ""));
+  const auto [first, last] = span_of(job);
+  std::set<std::string> hosts;
+  for (const Process* p : job.processes) hosts.insert(p->header.host);
+  std::string out = fmt::format(
+      "{}{}: {} on {}, {:%F %T} UTC, {}\n", job.run_id.empty() ? "" : "run ", printable(job.label),
+      ranks_or_processes(job.processes),
+      hosts.size() == 1 ? printable(*hosts.begin()) : diagnose::counted(hosts.size(), "host"),
+      fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)),
+      diagnose::duration(last - first));
   if (!s.only.empty()) field(out, "filter", s.only.sentence());
   for (const std::string& note : s.notes) field(out, "", note);
+  return out;
+}
+
+std::string details(const stats::Summary& s) {
+  const job::Job& job = *s.job;
+  std::string out;
+  field(out, "tprof", kVersion);
   std::set<std::string> commands;
   for (const Process* p : job.processes) commands.insert(p->header.command);
   field(out, "command",
         *commands.begin() + (commands.size() == 1
                                  ? ""
                                  : fmt::format("  (and {} other commands)", commands.size() - 1)));
-  times(out, job);
   hosts(out, job);
   libraries(out, job, "NCCL", &read::Header::nccl_version, &read::Header::nccl_path, nccl_version);
   libraries(out, job, "CUDA", &read::Header::cudart_version, &read::Header::cudart_path,

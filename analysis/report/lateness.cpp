@@ -117,7 +117,7 @@ std::vector<Section> sections_of(const Lateness& l, const steps::Found& found, F
                              {"one_in", l.stride},
                              {"span_ns", l.span_ns},
                              {"clocks_at_most_ns", std::llround(l.at_most_ns)}},
-                   .most = kRanksShown};
+                   .room = {.rows = kRanksShown}};
   Section worst = {.notes = notes(l), .at = "/worst"};
   if (l.compared == 0 && who == For::people) {
     ranks.lead = "  No collective has lines of several ranks whose clocks can be compared.\n";

@@ -223,7 +223,7 @@ std::vector<Section> sections_of(const Layers& layers, const steps::Found& found
                    .facts = {{"ranks", group.ranks},
                              {"nranks", group.nranks},
                              {"rank_steps", group.rank_steps}},
-                   .most = kRowsShown});
+                   .room = {.rows = kRowsShown}});
   }
   Section& left = all.emplace_back();
   left.at = "/left";

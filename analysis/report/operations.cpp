@@ -1,5 +1,7 @@
 #include "report/views.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -56,7 +58,7 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
   const auto if_timed = [&](const char* title) { return timed ? title : nullptr; };
   std::vector<Column<OpRow>> all = {
       {"bucket", "bucket", Unit::text,
-       [](const OpRow& r) { return std::string(bucket_name(r.key.bucket)); }},
+       [](const OpRow& r) { return std::string(bucket_name(r.key.bucket)); }, Show::if_room},
       {"operation", "name", Unit::text, [](const OpRow& r) { return r.key.name; }},
       {title(beside), nullptr, Unit::text, &OpRow::beside},
       {nullptr, "dtype", Unit::text, [](const OpRow& r) { return r.key.dtype; }},
@@ -64,26 +66,27 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
       {nullptr, "nranks", Unit::number,
        [](const OpRow& r) { return r.key.nranks == 0 ? Value() : Value(r.key.nranks); }},
       {nullptr, "bytes_class", Unit::number, [](const OpRow& r) { return r.key.bytes_class; }}};
-  append(all, call_columns<OpRow>());
+  append(all, call_columns<OpRow>(Show::if_room));
   append(all, time_columns<OpRow>());
   append(all, exposure_columns<OpRow>());
-  append(all, {{if_timed("timed"), nullptr, Unit::count,
-                [](const OpRow& r) { return r.amounts.device_timed; }},
-               {if_timed("mean device"), nullptr, Unit::ns, timed_figure([](const OpRow& r) {
-                  return r.amounts.device_ns / r.amounts.device_timed;
-                })},
-               {if_timed("max device"), nullptr, Unit::ns_not_0,
-                timed_figure([](const OpRow& r) { return r.amounts.device_ns_max; })},
-               {if_timed("exposed"), nullptr, Unit::right_text,
-                timed_figure([](const OpRow& r) { return exposed(r.amounts); })},
-               {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
-                [](const OpRow& r) { return or_unknown(stats::algbw(r.amounts)); }},
-               {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
-                [](const OpRow& r) { return or_unknown(r.busbw); }},
-               {"mean host", nullptr, Unit::right_text,
-                [](const OpRow& r) { return mean_host(r.amounts); }},
-               {timed ? nullptr : "max host", nullptr, Unit::ns_not_0,
-                [](const OpRow& r) { return r.amounts.host_ns_max; }}});
+  append(
+      all,
+      {{if_timed("timed"), nullptr, Unit::count,
+        [](const OpRow& r) { return r.amounts.device_timed; }, Show::if_room},
+       {if_timed("mean device"), nullptr, Unit::ns,
+        timed_figure([](const OpRow& r) { return r.amounts.device_ns / r.amounts.device_timed; })},
+       {if_timed("max device"), nullptr, Unit::ns_not_0,
+        timed_figure([](const OpRow& r) { return r.amounts.device_ns_max; }), Show::if_room},
+       {if_timed("exposed"), nullptr, Unit::right_text,
+        timed_figure([](const OpRow& r) { return exposed(r.amounts); }), Show::if_room},
+       {if_timed("algbw GB/s"), "algbw_GBps", Unit::rate,
+        [](const OpRow& r) { return or_unknown(stats::algbw(r.amounts)); }, Show::if_room},
+       {if_timed("busbw GB/s"), "busbw_GBps", Unit::rate,
+        [](const OpRow& r) { return or_unknown(r.busbw); }},
+       {"mean host", nullptr, Unit::right_text, [](const OpRow& r) { return mean_host(r.amounts); },
+        timed ? Show::if_room : Show::always},
+       {timed ? nullptr : "max host", nullptr, Unit::ns_not_0,
+        [](const OpRow& r) { return r.amounts.host_ns_max; }, Show::if_room}});
   if (s.op_times) {
     all.push_back({nullptr, "times", Unit::text,
                    [&times = *s.op_times](const OpRow& r) { return times_of(times, r.key); }});
@@ -91,11 +94,9 @@ std::vector<Column<OpRow>> op_columns(const stats::Summary& s, Beside beside, bo
   return all;
 }
 
-}  // namespace
-
-Section operation_section(const stats::Summary& s, const char* heading, Beside beside) {
+// One of each operation and what stands beside it.
+std::vector<OpRow> added_up(const stats::Summary& s, Beside beside) {
   std::map<std::tuple<Bucket, std::string, std::pair<std::int64_t, std::string>>, Sum> sums;
-  bool timed = false;
   for (const auto& [key, amounts] : s.ops) {
     if (amounts.calls == 0) continue;
     Sum& sum = sums[{key.bucket, key.name, cell(key, beside)}];
@@ -103,7 +104,6 @@ Section operation_section(const stats::Summary& s, const char* heading, Beside b
     const auto busbw = stats::busbw(key, amounts);
     sum.bus = sum.bus && (busbw || amounts.device_timed == 0);
     sum.bus_bytes += busbw.value_or(0) * static_cast<double>(amounts.device_ns);
-    timed = timed || amounts.device_timed != 0;
   }
   std::vector<OpRow> rows;
   for (const auto& [key, sum] : sums) {
@@ -117,6 +117,13 @@ Section operation_section(const stats::Summary& s, const char* heading, Beside b
       row.busbw = sum.bus_bytes / static_cast<double>(sum.amounts.device_ns);
     }
   }
+  return rows;
+}
+
+Section section_of_rows(const stats::Summary& s, const char* heading, Beside beside,
+                        const std::vector<OpRow>& rows) {
+  const bool timed =
+      std::ranges::any_of(rows, [](const OpRow& r) { return r.amounts.device_timed != 0; });
   Section of = {.title = heading, .table = sheet(op_columns(s, beside, timed), rows, For::people)};
   if (!timed && !rows.empty()) {
     of.notes =
@@ -124,6 +131,20 @@ Section operation_section(const stats::Summary& s, const char* heading, Beside b
         "enqueueing it.\n";
   }
   return of;
+}
+
+}  // namespace
+
+Section operation_section(const stats::Summary& s, const char* heading, Beside beside) {
+  return section_of_rows(s, heading, beside, added_up(s, beside));
+}
+
+Section largest_operations(const stats::Summary& s) {
+  std::vector<OpRow> rows = added_up(s, Beside::size);
+  std::ranges::stable_sort(rows, std::ranges::greater(), [](const OpRow& r) {
+    return std::pair(r.amounts.device_ns, r.amounts.bytes);
+  });
+  return section_of_rows(s, "Largest operations", Beside::size, rows);
 }
 
 Section operation_section(const stats::Summary& s) {

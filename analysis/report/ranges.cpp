@@ -225,7 +225,7 @@ std::string notes(const stats::RangeTotals& totals, bool open, bool told) {
 }  // namespace
 
 Section section_of(const stats::RangeTotals& totals, For who) {
-  Section s = {.title = "NVTX ranges", .at = "", .most = kRangesShown, .names = " names"};
+  Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
     s.lead =
         "  none. They arrive under `tprof run`, or with NVTX_INJECTION64_PATH set to the path of "

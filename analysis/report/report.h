@@ -1,6 +1,7 @@
 // The output of `tprof summary` and `tprof check`: text for people, JSON for programs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,22 @@
 namespace tprof::report {
 
 struct TextOptions {
-  By by = By::size;
+  By by = By::none;      // the first screen: the largest operations only
+  bool verbose = false;  // each operation, and what ran on which libraries with which settings
   bool per_rank = false;
-  std::string next;  // the command to run now
+  std::size_t width = SIZE_MAX;     // of a line of a table, where its columns allow that
+  std::string verdict{};            // one that is known beside the summary
+  std::vector<std::string> next{};  // the commands to run now
 };
 std::string to_text(const stats::Summary& summary, const TextOptions& options);
 std::string to_json(const stats::Summary& summary);
 
-// Returns the first lines of the summary: what ran, where, on which libraries.
-std::string header_text(const stats::Summary& summary);
+// Returns which run this is, and what was asked for of it.
+std::string heading(const stats::Summary& summary);
+// Returns what ran, on which libraries, with which settings.
+std::string details(const stats::Summary& summary);
+// Returns in a sentence or two what moved, and which part of the run that took.
+std::string headline(const stats::Summary& summary);
 
 // Returns "4 processes", or "4 ranks in 1 process" if one holds several.
 std::string how_many(const std::vector<const read::Process*>& processes);

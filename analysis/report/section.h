@@ -18,8 +18,7 @@ struct Section {
   std::optional<std::string> at{};
   Shape shape = Shape::rows;
   Json facts{};  // for programs: what stands beside the table
-  std::size_t most = SIZE_MAX;
-  const char* names = "";
+  Room room{};
 };
 
 std::string to_text(Section section);

@@ -178,7 +178,7 @@ std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
 }  // namespace
 
 Section section_of(const stats::SiteTotals& totals, For who) {
-  Section s = {.title = "Call sites", .at = "", .most = kSitesShown};
+  Section s = {.title = "Call sites", .at = "", .room = {.rows = kSitesShown}};
   if (who == For::programs) {
     std::vector<Row> rows;
     for (const auto& [key, a] : totals.calls) {

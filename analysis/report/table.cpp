@@ -87,11 +87,13 @@ bool shown(const Sheet& sheet, std::size_t column) {
 
 }  // namespace
 
-std::string to_text(Sheet sheet, std::size_t most, const char* names) {
+std::string to_text(Sheet sheet, const Room& room) {
   std::vector<std::pair<std::string, text::Table::Align>> titles;
   std::vector<std::size_t> all;  // the columns that are shown
+  std::vector<std::size_t> may_go;
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;
+    if (sheet.heads[c].show == Show::if_room) may_go.push_back(all.size());
     all.push_back(c);
     const bool left = sheet.heads[c].unit == Unit::text || sheet.heads[c].unit == Unit::name;
     titles.emplace_back(sheet.heads[c].name,
@@ -99,7 +101,7 @@ std::string to_text(Sheet sheet, std::size_t most, const char* names) {
   }
   text::Table table(titles);
   std::vector<std::string> above;
-  for (std::size_t i = 0; i < std::min(sheet.rows.size(), most); ++i) {
+  for (std::size_t i = 0; i < std::min(sheet.rows.size(), room.rows); ++i) {
     const std::vector<Value> row = std::move(sheet.rows[i]);
     std::vector<std::string> cells;
     std::vector<std::string> labels;
@@ -115,9 +117,10 @@ std::string to_text(Sheet sheet, std::size_t most, const char* names) {
     above = std::move(labels);
     table.row(std::move(cells));
   }
-  std::string out = table.str();
-  if (sheet.rows.size() > most) {
-    out += fmt::format("  and {} more{} (all of them: --json)\n", sheet.rows.size() - most, names);
+  std::string out = table.str(room.width, std::move(may_go));
+  if (sheet.rows.size() > room.rows) {
+    out += fmt::format("  and {} more{} (all of them: {})\n", sheet.rows.size() - room.rows,
+                       room.names, room.all_with);
   }
   return out;
 }

@@ -32,8 +32,9 @@ enum class Unit {
 
 enum class Show {
   always,
-  if_any,  // no row says anything: the text has no such column
-  label,   // blank where all labels are those of the row above
+  if_any,   // no row says anything: the text has no such column
+  label,    // blank where all labels are those of the row above
+  if_room,  // left out where the table is wider than asked, the rightmost of these first
 };
 
 enum class For { people, programs };
@@ -97,15 +98,23 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
   return all;
 }
 
-// Draws the first `most` rows. `names` says what the others are, such as " names". Takes the sheet
-// by value to give back each row's memory once it is drawn: a table may have 100,000 rows.
-std::string to_text(Sheet sheet, std::size_t most = SIZE_MAX, const char* names = "");
+// How much of a table people see.
+struct Room {
+  std::size_t width = SIZE_MAX;  // of a line, in characters
+  std::size_t rows = SIZE_MAX;
+  const char* names = "";           // what rows are, such as " names"
+  const char* all_with = "--json";  // the option that shows all rows
+};
+
+// Takes the sheet by value to give back each row's memory once it is drawn: a table may have
+// 100,000 rows.
+std::string to_text(Sheet sheet, const Room& room = {});
 Json to_json(Sheet sheet, Shape shape = Shape::rows);
 
 template <typename Row>
 std::string table_text(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows,
-                       std::size_t most = SIZE_MAX, const char* names = "") {
-  return to_text(sheet(columns, rows, For::people), most, names);
+                       const Room& room = {}) {
+  return to_text(sheet(columns, rows, For::people), room);
 }
 
 template <typename Row>

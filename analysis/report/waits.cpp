@@ -111,7 +111,7 @@ Section section_of(const WaitTable& waits, const std::vector<stats::CommSummary>
   Section s = {.title = "Waiting for other ranks, and transfer",
                .at = "/rows",
                .facts = {{"known", waits.known}, {"step_stride", waits.step_stride}},
-               .most = kWaitsShown};
+               .room = {.rows = kWaitsShown}};
   if (!waits.known && who == For::people) {
     s.lead =
         "  Not known: no collective was timed on the devices of several ranks "

@@ -114,6 +114,15 @@ std::size_t width_of(std::string_view s) {
 
 }  // namespace
 
+std::size_t fitting(std::string_view s, std::size_t characters) {
+  std::size_t at = 0;
+  for (std::size_t n = 0; at < s.size(); ++at) {
+    if ((static_cast<unsigned char>(s[at]) & 0xc0U) == 0x80) continue;
+    if (n++ == characters) break;
+  }
+  return at;
+}
+
 std::vector<std::string> words(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -141,18 +150,26 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::str() const {
-  std::vector<std::size_t> width;
+std::string Table::str(std::size_t width, std::vector<std::size_t> may_go) const {
+  std::vector<std::size_t> widths;
+  std::vector<std::size_t> shown;
+  std::size_t of_all = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t w = width_of(columns_[i].first);
     for (const auto& row : rows_) w = std::max(w, width_of(row[i]));
-    width.push_back(w);
+    widths.push_back(w);
+    shown.push_back(i);
+    of_all += 2 + w;
+  }
+  for (; of_all > width && !may_go.empty(); may_go.pop_back()) {
+    of_all -= 2 + widths[may_go.back()];
+    std::erase(shown, may_go.back());
   }
   std::string out;
   const auto line = [&](const auto& cell) {
     std::string text;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const std::string pad(width[i] - width_of(cell(i)), ' ');
+    for (const std::size_t i : shown) {
+      const std::string pad(widths[i] - width_of(cell(i)), ' ');
       text += "  ";
       text += columns_[i].second == Align::left ? cell(i) + pad : pad + cell(i);
     }

@@ -24,13 +24,18 @@ std::string shell_word(std::string_view s);
 // Returns the words of a name in lower case, split at whatever is not a letter.
 std::vector<std::string> words(std::string_view name);
 
+// Returns how many bytes from the beginning of UTF-8 text have at most so many characters.
+std::size_t fitting(std::string_view s, std::size_t characters);
+
 class Table {
  public:
   enum class Align { left, right };
   explicit Table(std::vector<std::pair<std::string, Align>> columns);
 
   void row(std::vector<std::string> cells);
-  std::string str() const;
+  // Leaves out columns of `may_go`, by their places, until lines have at most `width` characters:
+  // the last of them first.
+  std::string str(std::size_t width = SIZE_MAX, std::vector<std::size_t> may_go = {}) const;
 
  private:
   std::vector<std::pair<std::string, Align>> columns_;

@@ -125,7 +125,7 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
         assert said in result.stdout + result.stderr, command
     for run in ("generated", "other"):
         result = tprof("summary", tmp_path, "--run", run)
-        assert result.returncode == 0 and f"run {run}\n" in result.stdout
+        assert result.returncode == 0 and f"run {run}: " in result.stdout
         assert "not shown" not in result.stdout and f"--run {run} -o" in result.stdout
     assert "no attempt 2 of run 'other' here" in complaint(
         "summary", tmp_path, "--run", "other", "--attempt", "2"
@@ -186,7 +186,7 @@ def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):
 def test_control_characters_of_a_trace_never_reach_the_terminal():
     result = tprof("summary", GOLDEN / "two_ranks", "--json")
     assert "\x1b" not in result.stdout
-    result = tprof("summary", GOLDEN / "two_ranks")
+    result = tprof("summary", GOLDEN / "two_ranks", "--verbose")
     assert "\\x1b[31mred" in result.stdout
     assert not [c for c in result.stdout if ord(c) < 32 and c != "\n"]
 

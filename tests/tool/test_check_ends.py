@@ -326,4 +326,4 @@ def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
         result = tprof(command, folder)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "note: child 4712 of rank 0 ended without closing" in result.stdout
-    assert "ranks 0-3  1 forked child" in tprof("summary", folder).stdout
+    assert "ranks 0-3  1 forked child" in tprof("summary", folder, "--verbose").stdout

@@ -6,6 +6,7 @@ To accept a change: look at the new output, then write it over the file in tests
 import gzip
 import json
 
+import pytest
 from lib.build import GOLDEN
 from lib.tool import tprof
 
@@ -23,9 +24,10 @@ def test_compressed_merge_holds_the_same_bytes(tmp_path):
         assert merged.read() == (GOLDEN / "two_ranks.merged.json").read_text()
 
 
-def test_summary_is_the_golden_one():
-    result = tprof("summary", "two_ranks", "--lines", "--per-rank", cwd=GOLDEN)
-    assert result.stdout == (GOLDEN / "two_ranks.summary.txt").read_text()
+@pytest.mark.parametrize("options, name", [([], "screen"), (["--lines", "--per-rank", "--verbose"], "summary")])
+def test_summary_is_the_golden_one(options, name):
+    result = tprof("summary", "two_ranks", *options, cwd=GOLDEN)
+    assert result.stdout == (GOLDEN / f"two_ranks.{name}.txt").read_text()
     assert result.returncode == 1  # rank 1 did not close
 
 

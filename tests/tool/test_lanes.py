@@ -50,7 +50,7 @@ def test_summary_is_that_of_the_same_ranks_in_processes_of_their_own(tmp_path, j
 
 def test_the_text_says_ranks_and_processes(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
-    text = tprof("summary", folder, "--per-rank").stdout
+    text = tprof("summary", folder, "--per-rank", "--verbose").stdout
     assert "Totals over 4 ranks in 2 processes" in text
     assert "node0  ranks 0-3  GPUs 0-3" in text
     assert [line.split()[0] for line in text.split("Per rank")[1].split("\n\n")[0].splitlines() if line[2:3].isdigit()] == list("0123")

@@ -72,7 +72,7 @@ def test_a_screen_has_room_for_it(job, request):
     lines = tprof("report", given[0] if isinstance(given, tuple) else given).stdout.splitlines()
     assert 10 < len(lines) <= 40
     assert lines[-1].startswith("Next: tprof report ")  # as long as the folder's name
-    assert max(map(len, lines[:-1])) <= 100, lines
+    assert max(map(len, lines[:-1])) <= 80, lines
 
 
 def test_the_slow_rank_is_named_first(slow):
@@ -92,7 +92,8 @@ def test_a_healthy_job_is_said_to_be_one(many):
     done = tprof("report", many)
     assert done.returncode == 0
     collectives = sum(c["collectives"] for c in summary_of(many)["comms"])
-    assert done.stdout.startswith(f"Nothing is wrong with what the ranks did: 300 ranks did the same {collectives:,} collectives")
+    said = f"Nothing is wrong with what the ranks did: 300 ranks did the same {collectives:,} collectives"
+    assert " ".join(done.stdout.split()).startswith(said)
 
 
 # ---- The data

@@ -164,7 +164,7 @@ def test_the_summary_comes_at_the_end_on_standard_error(bench):
     result = run(bench, "--run-id", "mine", "--", *copy_traces(bench))
     assert result.stdout == "done\n"
     assert "Totals over 2 processes" in result.stderr
-    assert "Next: tprof merge tprof-traces/sh-" in result.stderr
+    assert "tprof merge tprof-traces/sh-" in result.stderr
     assert "Totals" not in run(bench, "--quiet", "--", "true").stderr
 
 
@@ -186,7 +186,7 @@ def test_in_a_shared_folder_other_hosts_are_not_missing(bench):
     result = run(bench, "--run-id", "mine", "--out", "shared", "--", *command)
     assert "Totals over 1 process" in result.stderr
     assert "have no trace" not in result.stderr
-    assert "Next: tprof summary shared  (all hosts)" in result.stderr
+    assert "Next: tprof report shared  (all hosts)" in result.stderr
 
 
 TRAINER = BUILD / "native_trainer"

@@ -1,0 +1,116 @@
+#include "cli/screen.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "text/text.h"
+
+namespace tprof::cli {
+namespace {
+
+struct Severity {
+  std::string_view word;
+  const char* colour;
+};
+constexpr Severity kSeverities[] = {
+    {"error:", "\x1b[1;31m"}, {"warning:", "\x1b[1;33m"}, {"note:", "\x1b[1;36m"}};
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kPlain = "\x1b[0m";
+
+// Where the text of a line begins.
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+const Severity* severity_of(std::string_view line) {
+  line.remove_prefix(indent_of(line));
+  for (const Severity& s : kSeverities) {
+    if (line.starts_with(s.word)) return &s;
+  }
+  return nullptr;
+}
+
+// A line of words, and none of a table, whose columns have two blanks between them.
+bool is_sentence(std::string_view line) {
+  return line.substr(indent_of(line)).find("  ") == std::string_view::npos;
+}
+
+void put_broken(std::string_view line, std::size_t columns, std::string& out) {
+  const std::string hang(indent_of(line) + (severity_of(line) != nullptr ? 2 : 0), ' ');
+  bool first = true;
+  while (!line.empty()) {
+    const std::size_t room = columns - (first ? 0 : hang.size());
+    std::size_t n = text::fitting(line, room);
+    if (n < line.size()) {
+      const std::size_t blank = line.substr(0, n + 1).rfind(' ');
+      if (blank != std::string_view::npos && blank > indent_of(line)) n = blank;
+    }
+    (out += first ? "" : "\n" + hang) += line.substr(0, n);
+    line.remove_prefix(n);
+    line.remove_prefix(indent_of(line));
+    first = false;
+  }
+}
+
+// mpirun gives its processes a terminal without a size, behind which may be a file.
+std::optional<std::size_t> columns_of_terminal() {
+  winsize w{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0) return {};
+  return w.ws_col;
+}
+
+}  // namespace
+
+std::size_t width_of_screen() {
+  return columns_of_terminal().value_or(80);
+}
+
+std::string dressed(std::string_view text, std::size_t columns, bool colours) {
+  std::string out;
+  bool behind_blank = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string shown;
+    if (is_sentence(line) && columns > 20) {
+      put_broken(line, columns, shown);
+    } else {
+      shown = line;
+    }
+    if (colours) {
+      if (const Severity* s = severity_of(shown)) {
+        const std::size_t at = indent_of(shown);
+        shown.insert(at + s->word.size(), kPlain);
+        shown.insert(at, s->colour);
+      } else if (behind_blank && text.starts_with("  ") && !text.starts_with("   ") &&
+                 !line.starts_with(' ')) {
+        shown = kBold + shown + kPlain;  // the title of a table
+      }
+    }
+    behind_blank = line.empty();
+    (out += shown) += '\n';
+  }
+  return out;
+}
+
+void show(std::string_view text, bool json) {
+  const std::optional<std::size_t> columns = columns_of_terminal();
+  if (json || !columns) {
+    fmt::print("{}", text);
+    return;
+  }
+  const char* none = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool colours = (none == nullptr || *none == '\0') &&
+                       (terminal == nullptr || std::string_view(terminal) != "dumb");
+  fmt::print("{}", dressed(text, *columns, colours));
+}
+
+}  // namespace tprof::cli

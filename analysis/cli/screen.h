@@ -1,0 +1,21 @@
+// Puts text for people on standard output: on a terminal with colours, and with long sentences
+// broken at its right side. Into a file or a pipe it goes as it is, one line per sentence.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tprof::cli {
+
+// Columns of the terminal; 80 if it is none.
+std::size_t width_of_screen();
+
+// `json`: as it is, on terminals too.
+void show(std::string_view text, bool json = false);
+
+// The text as it looks on a terminal of so many columns. What comes from a trace has to be
+// printable() before: this adds the only escapes.
+std::string dressed(std::string_view text, std::size_t columns, bool colours);
+
+}  // namespace tprof::cli

@@ -1,0 +1,122 @@
+"""The first screen of `tprof summary`: what it says first, and how it looks on a terminal and in a pipe."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+from generator import causes, rank_files
+from lib.build import GOLDEN, TPROF
+from lib.rankfile import named, parsed
+from lib.tool import generate, tprof
+
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+
+
+def on_terminal(*arguments: object, columns: int = 80, **env: str) -> str:
+    """Returns what a command shows on a terminal of so many columns."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    plain = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"}
+    with subprocess.Popen([TPROF, *map(str, arguments)], stdout=side, stderr=side, env=plain | env) as process:
+        os.close(side)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(main, 1 << 16)
+            except OSError:  # the other side is closed
+                break
+        process.wait()
+    os.close(main)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("screen") / "job"
+    rank_files.write(causes.case("fsdp", 4, None, 1, 6), folder, 1)
+    return folder
+
+
+def test_it_says_first_what_moved_and_which_part_of_the_run_that_took(job):
+    """By the definition, from the lines: time on the device per rank, of how long the ranks ran."""
+    calls = moved = device = ran = 0
+    for file in sorted(job.glob("rank-*.json")):
+        lines = parsed(file)
+        events = [line for line in lines if line["ph"] == "X"]
+        made = [line for line in events if line["cat"] in ("ALLGATHER", "RESHARDING", "H2D", "D2H")]
+        calls += len(made)
+        moved += sum(line["args"]["bytes"] for line in made)
+        device += sum(line["dur"] for line in events if line["cat"] == "DEVICE")
+        ran += named(lines, "tprof_ledger")[-1]["ts"]
+    first = tprof("summary", job).stdout.split("\n\n")[0].splitlines()
+    assert re.search(r"run .*: 4 ranks on node000, ", first[0])
+    found = re.fullmatch(r"([\d,]+) calls moved ([\d.]+) GiB", first[1])
+    assert int(found[1].replace(",", "")) == calls
+    assert float(found[2]) == pytest.approx(moved / 2**30, abs=0.006)
+    found = re.fullmatch(
+        r"Communication: ([\d.]+) ms per rank on the device, ([\d.]+)% of the run, [\d.]+% exposed", first[2]
+    )
+    assert float(found[1]) == pytest.approx(device / 4 / 1000, abs=0.006)
+    assert float(found[2]) == pytest.approx(100 * device / ran, abs=0.06)
+
+
+def test_the_figures_of_a_part_are_no_share_of_the_run(job):
+    assert "of the run" not in tprof("summary", job, "--ops", "ALLGATHER").stdout
+    assert "of the run" in tprof("summary", job, "--ranks", "0-1").stdout
+
+
+def test_it_fits_a_screen_of_80_columns(job):
+    text = tprof("summary", job).stdout
+    assert max(len(line) for line in text.splitlines()) <= 80 + len(str(job))
+    assert max(len(line) for line in text.split("Next:")[0].splitlines()) <= 80
+    assert len(text.splitlines()) <= 25
+
+
+def test_what_has_no_room_is_there_with_verbose(job):
+    brief, whole = tprof("summary", job).stdout, tprof("summary", job, "--verbose").stdout
+    for title in ("host time", "mean host", "algbw GB/s", "settings", "command"):
+        assert title in whole and title not in brief
+    assert "elements" in brief
+
+
+def test_a_wider_terminal_shows_more_columns(job):
+    assert "algbw" not in on_terminal("summary", job, columns=80)
+    assert "algbw" in on_terminal("summary", job, columns=200)
+
+
+def test_a_trace_without_calls_says_so_and_where_to_go_on(tmp_path):
+    generate(tmp_path / "job", 1, 0)
+    file = tmp_path / "job/rank-00000.json"
+    ledgers = re.compile(r'"rows":\[.*?\]\]')
+    file.write_text(ledgers.sub('"rows":[]', file.read_text()))
+    text = tprof("summary", tmp_path / "job").stdout
+    assert "No NCCL call and no CUDA copy was counted." in text
+    assert re.search(r"^Next: tprof doctor ", text, re.M)
+
+
+def test_colours_are_for_terminals_only_and_no_color_is_obeyed():
+    colourful = on_terminal("summary", GOLDEN / "two_ranks", columns=200)
+    assert "\x1b[1;31merror:\x1b[0m rank 1 did not close" in colourful
+    plain = tprof("summary", GOLDEN / "two_ranks").stdout
+    assert "\x1b" not in plain
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in on_terminal("summary", GOLDEN / "two_ranks", **env)
+    assert "\x1b" not in on_terminal("summary", GOLDEN / "two_ranks", "--json")
+
+
+def test_a_terminal_breaks_sentences_and_a_pipe_does_not():
+    piped = tprof("check", GOLDEN / "two_ranks").stdout
+    shown = COLOURS.sub("", on_terminal("check", GOLDEN / "two_ranks", columns=60))
+    assert piped.split() == shown.split()
+    sentences = [line for line in shown.splitlines() if "  " not in line.strip()]
+    assert max(map(len, sentences)) <= 60 < max(map(len, piped.splitlines()))
+
+
+def test_a_terminal_without_a_size_is_a_launchers_pipe():
+    """Open MPI gives its processes such a one, and its own output may be a file."""
+    assert on_terminal("summary", GOLDEN / "two_ranks", columns=0) == tprof("summary", GOLDEN / "two_ranks").stdout
