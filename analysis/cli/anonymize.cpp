@@ -126,7 +126,7 @@ int anonymize(const Options& o) {
   std::set<std::string> used_names;
   Written all;
   {
-    Progress progress("anonymizing", bytes);
+    Progress progress("anonymizing", bytes, Of::bytes);
     std::uint64_t done = 0;
     const auto write = [&](const read::Trace& trace, bool closed, const std::string& name) {
       const fs::path file = o.output / name;

@@ -60,6 +60,7 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
+    if (f.severity == diagnose::Severity::note) continue;
     fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(),
                text::printable(report::sentence(f.text)));
   }

@@ -63,7 +63,7 @@ std::vector<trace_export::BadPart> written(const std::vector<trace_export::Part>
   for (const trace_export::Part& part : parts) {
     bytes += std::filesystem::file_size(part.trace->source.file, ignored);
   }
-  Progress progress("merging", bytes);
+  Progress progress("merging", bytes, Of::bytes);
   return trace_export::write_chrome(parts, beside, axis.clocks(), only, gzip, output,
                                     [&](std::uint64_t done) { progress(done); });
 }

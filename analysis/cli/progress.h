@@ -1,38 +1,32 @@
-// Shows "merging 41%" on a terminal, for work that takes longer than a second.
+// Shows "merging 41% of 3.20 GiB, 9 s left" on a terminal, for work that takes longer than a
+// second.
 #pragma once
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <mutex>
 #include <string>
 
 namespace tprof::cli {
 
+enum class Of { files, bytes };
+
+// What is shown when `done` of `total` took so long.
+std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total, Of of,
+                          std::chrono::nanoseconds took);
+
 class Progress {
  public:
-  Progress(std::string what, std::uint64_t total)
-      : what_(std::move(what)), total_(std::max<std::uint64_t>(total, 1)) {}
+  Progress(std::string what, std::uint64_t total, Of of = Of::files)
+      : what_(std::move(what)), total_(total), of_(of) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
+  ~Progress();
 
   // May be called from any thread.
-  void operator()(std::uint64_t done) {
-    if (!terminal_) return;
-    const std::lock_guard lock(mutex_);
-    if (Clock::now() < due_) return;
-    due_ = Clock::now() + std::chrono::milliseconds(200);
-    shown_ = true;
-    fmt::print(stderr, "\r{} {}%\033[K", what_, std::min<std::uint64_t>(100, done * 100 / total_));
-    std::fflush(stderr);
-  }
+  void operator()(std::uint64_t done);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -40,8 +34,10 @@ class Progress {
   std::mutex mutex_;
   const std::string what_;
   const std::uint64_t total_;
+  const Of of_;
   const bool terminal_ = isatty(STDERR_FILENO) == 1;
-  Clock::time_point due_ = Clock::now() + std::chrono::seconds(1);
+  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point due_ = begun_ + std::chrono::seconds(1);
   bool shown_ = false;
 };
 

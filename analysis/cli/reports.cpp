@@ -96,7 +96,11 @@ int summary(const Options& o) {
       {.steps = options.steps || options.layers || options.phases || options.top != 0,
        .device_times = options.top != 0});
   options.asked = &asked;
-  const stats::Summary s = stats::summarise(asked.job(), traces, options);
+  const stats::Summary s = [&] {
+    Progress progress("reading lines", traces.traces.size());
+    options.progress = [&](std::size_t done) { progress(done); };
+    return stats::summarise(asked.job(), traces, options);
+  }();
   if (o.json) {
     fmt::print("{}", report::to_json(s));
   } else {

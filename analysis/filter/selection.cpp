@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "collect/collectors.h"
+#include "interpose/format/setting_values.h"
 #include "read/error.h"
 #include "stats/roles.h"
 #include "stats/totals.h"
@@ -33,6 +34,19 @@ void keep_ranks(steps::Found& found, const job::Job& job) {
   const auto other = [&](const auto& of_rank) { return !ours.contains(of_rank.first); };
   std::erase_if(found.ranks, other);
   std::erase_if(found.lines, other);
+}
+
+// Says which of the ranks that were asked for are here, if not all are.
+std::optional<std::string> absent(const std::string& asked, const job::Job& job) {
+  bool all = true;
+  each_range(asked, [&](std::int64_t first, std::int64_t last) {
+    const auto from = std::ranges::lower_bound(job.ranks, first);
+    const auto to = std::ranges::upper_bound(job.ranks, last);
+    all = all && to - from == last - first + 1;
+  });
+  if (all) return std::nullopt;
+  return fmt::format("--ranks {}: only {} {} here", asked, names_of(job.processes),
+                     job.ranks.size() == 1 ? "is" : "are");
 }
 
 }  // namespace
@@ -67,6 +81,9 @@ Selection::Selection(const job::Job& whole, read::Traces& traces, const Filter& 
       job_(with_ranks(whole, filter.words.ranks, needs.ranks)),
       calls_(filter, whole) {
   if (filter_.words.empty()) return;
+  if (const auto few = absent(filter_.words.ranks, job_); !filter_.words.ranks.empty() && few) {
+    notes_.push_back(*few);
+  }
   if (filter_.steps || !filter_.phases.empty() || needs.steps) find_steps(whole, traces, needs);
   if (!filter_.phases.empty()) {
     collect::Passes passes(job_, traces, needs.progress);

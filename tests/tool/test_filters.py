@@ -5,8 +5,9 @@ import csv
 
 import pytest
 from lib.filtered import KIB, LAYERS, STEPS, chosen, leave_step_lines, line_of_error, sums, training, write
+from lib.build import GOLDEN
 from lib.rankfile import parsed
-from lib.tool import summary_of, told, tprof
+from lib.tool import generate, summary_of, told, tprof
 
 EXACT = 4 * 4 * LAYERS[0]  # bytes of the first layer's gather, on four ranks: 256 KiB
 
@@ -388,3 +389,18 @@ def test_a_merged_part_says_what_it_is(made, tmp_path):
     assert report["dropped"] == len(calls) - len(chosen(calls, steps={2, 3}, comms={0}))
     said = tprof("summary", tmp_path / "m.json").stdout
     assert "have no line in the timeline (by reason: " in said and " filter)" in said
+
+
+def test_ranks_that_are_not_here_are_said(tmp_path):
+    generate(tmp_path / "job", 3, 10)
+    note = "--ranks 1-9: only ranks 1,2 are here"
+    assert note in tprof("summary", tmp_path / "job", "--ranks", "1-9").stdout
+    assert note in tprof("merge", tmp_path / "job", "--ranks", "1-9", "-o", tmp_path / "m.json").stderr
+    assert told("summary", tmp_path / "job", "--ranks", "1-9")[1]["only"]["notes"] == [note]
+    assert "are here" not in tprof("summary", tmp_path / "job", "--ranks", "0,1-2,1").stdout
+
+
+def test_merge_tells_what_is_worse_than_a_note(tmp_path):
+    said = tprof("merge", GOLDEN / "two_ranks", "-o", tmp_path / "m.json").stderr
+    assert said.count("tprof: error: ") == said.count("tprof: warning: ") == 1
+    assert "quota" not in said

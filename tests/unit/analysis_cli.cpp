@@ -5,6 +5,7 @@
 #include "analysis_traces.h"
 #include "catch2.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "filter/filter.h"
 #include "launch/environment.h"
 #include "read/error.h"
@@ -69,4 +70,17 @@ TEST_CASE("runs never share a folder, tasks of one launch do") {
 
 TEST_CASE("paths are shown as they can be typed") {
   CHECK(cli::quoted({"a/b.json", "c d", "it's"}) == "a/b.json 'c d' 'it'\\''s'");
+}
+
+TEST_CASE("Progress says how much of what, and how long it still takes") {
+  using std::chrono::seconds;
+  using tprof::cli::Of;
+  using tprof::cli::progress_text;
+  CHECK(progress_text("merging", std::uint64_t{1} << 30, std::uint64_t{4} << 30, Of::bytes,
+                      seconds(3)) == "merging 25% of 4.00 GiB, 9 s left");
+  CHECK(progress_text("reading", 999, 1000, Of::files, seconds(10)) ==
+        "reading 99% of 1,000 files, 1 s left");
+  CHECK(progress_text("reading", 0, 1000, Of::files, seconds(2)) == "reading 0% of 1,000 files");
+  CHECK(progress_text("reading", 3, 2, Of::files, seconds(2)) ==
+        "reading 100% of 2 files, 0 s left");
 }
