@@ -39,7 +39,7 @@ struct TextOf {
   std::string operator()(diagnose::Time t) const { return diagnose::utc(t.realtime_ns); }
   std::string operator()(diagnose::Bytes b) const { return text::bytes(b.n); }
   std::string operator()(diagnose::SizeClass c) const { return diagnose::size_class(c.n); }
-  std::string operator()(diagnose::Percent p) const { return fmt::format("{:.1f} %", p.n); }
+  std::string operator()(diagnose::Percent p) const { return fmt::format("{:.1f}%", p.n); }
   std::string operator()(const std::string& s) const { return s; }
   std::string operator()(const Who& who) const {
     if (format == "is") return diagnose::is_or_was(who);
