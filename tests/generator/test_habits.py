@@ -18,7 +18,7 @@ def test_what_a_stage_of_a_pipeline_costs_is_told_as_a_range_that_holds_the_trut
     case = run(job.loop)
     write(case, tmp_path / "job", job.loop.seed, job.settings)
     [text] = [f["text"] for f in told("report", tmp_path / "job")[1]["findings"] if f["kind"] == "slow_gpu"]
-    found = re.search(r"would be ([\d.]+) % to ([\d.]+) % shorter", text)
+    found = re.search(r"would be ([\d.]+)% to ([\d.]+)% shorter", text)
     assert found, text
     share = 100 * gain(job.loop, gpu={}) * job.loop.steps / seconds(case.traces)
     assert float(found[1]) <= share <= float(found[2])
