@@ -102,7 +102,7 @@ void make_folder(const fs::path& path) {
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
     if (p.end != read::End::running || p.forced || p.lane != 0) continue;
-    fmt::print(stderr, "tprof: note: {} of {} is still running: its counts are as of now\n",
+    fmt::print(stderr, "note: {} of {} is still running: its counts are as of now\n",
                p.header.rank ? fmt::format("rank {}", *p.header.rank)
                              : fmt::format("pid {}", p.header.pid),
                text::printable(trace.source.file.string()));
@@ -149,7 +149,7 @@ int anonymize(const Options& o) {
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (all.left_out != 0) {
-    fmt::print(stderr, "tprof: note: {} lines left out: they are not the contract's\n",
+    fmt::print(stderr, "note: {} lines left out: they are not the contract's\n",
                all.left_out);
   }
   fmt::print(stderr, "{}: {} {}, {}; look at it before you publish it\n",

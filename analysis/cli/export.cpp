@@ -107,16 +107,16 @@ void write_ranks(const Options& o, const read::Traces& traces, const trace_expor
     return !p->header.rank || !std::ranges::binary_search(files.written, *p->header.rank);
   });
   if (!files.untimed.empty()) {
-    fmt::print(stderr, "tprof: note: {} without a file: no call has a time on the device\n",
+    fmt::print(stderr, "note: {} without a file: no call has a time on the device\n",
                diagnose::names_of(text::Ranks(files.untimed)));
   }
   if (files.without_rank != 0) {
-    fmt::print(stderr, "tprof: note: {} left out: of no known rank\n",
+    fmt::print(stderr, "note: {} left out: of no known rank\n",
                diagnose::counted(files.without_rank, "process"));
   }
   if (o.kineto) {
     fmt::print(stderr,
-               "tprof: note: computation has no events here: what lies between calls and copies is "
+               "note: computation has no events here: what lies between calls and copies is "
                "not idle time, whatever a tool calls it\n");
   }
 }
@@ -150,7 +150,7 @@ int export_traces(const Options& o) {
   asked.give_back();
   say_findings(job, traces);
   say_filter(asked);
-  if (!of.clocks.empty()) fmt::print(stderr, "tprof: note: {}\n", of.clocks);
+  if (!of.clocks.empty()) fmt::print(stderr, "note: {}\n", of.clocks);
   fmt::print(stderr, "{}: {}\n", text::printable(output_of(o).string()), report::how_many(chosen));
   return std::ranges::any_of(traces.skipped, &read::Skipped::unreadable) ? kFinding : kOk;
 }

@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "diagnose/diagnose.h"
 #include "read/error.h"
-#include "report/words.h"
+#include "report/findings.h"
 #include "text/text.h"
 
 namespace tprof::cli {
@@ -60,17 +60,15 @@ void say_findings(const job::Job& job, const read::Traces& traces) {
   const auto said =
       diagnose::diagnose(job, traces, {.asked = diagnose::kSummary, .read_lines = false});
   for (const diagnose::Finding& f : said.findings) {
-    if (f.severity == diagnose::Severity::note) continue;
-    fmt::print(stderr, "tprof: {}: {}\n", f.severity_name(),
-               text::printable(report::sentence(f.text)));
+    fmt::print(stderr, "{}", report::to_text(f, report::Detail::brief));
   }
 }
 
 void say_filter(const filter::Selection& asked) {
   if (asked.words().empty()) return;
-  fmt::print(stderr, "tprof: note: {}\n", text::printable(asked.words().sentence()));
+  fmt::print(stderr, "note: {}\n", text::printable(asked.words().sentence()));
   for (const std::string& note : asked.notes()) {
-    fmt::print(stderr, "tprof: note: {}\n", text::printable(note));
+    fmt::print(stderr, "note: {}\n", text::printable(note));
   }
 }
 

@@ -22,7 +22,7 @@ read::Traces load(const std::vector<std::filesystem::path>& paths, const team::S
 // error. Throws BadInput if there is none.
 std::filesystem::path newest_run();
 
-// Prints the errors and warnings about what was read, on standard error.
+// Prints the findings about what was read on standard error, as other commands print them.
 void say_findings(const job::Job& job, const read::Traces& traces);
 
 // Returns those of the chosen ranks, which have to be found before a filter leaves anything out of

@@ -139,10 +139,10 @@ int merge(const Options& o) {
   say_findings(job, traces);
   say_filter(asked);
   if (const std::string clocks = axis.sentence(); !clocks.empty()) {
-    fmt::print(stderr, "tprof: note: {}\n", clocks);
+    fmt::print(stderr, "note: {}\n", clocks);
   }
   for (const std::string& note : trace_export::notes(others))
-    fmt::print(stderr, "tprof: note: {}\n", note);
+    fmt::print(stderr, "note: {}\n", note);
   fmt::print(
       stderr, "{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
       o.output == "-" ? "standard output" : text::printable(o.output.string()),

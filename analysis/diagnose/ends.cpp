@@ -80,13 +80,16 @@ void not_closed(const Case& c, Findings& found) {
   say(well, Kind::not_closed, Severity::note, {{"idle", true}});
   say(killed, Kind::not_closed, Severity::warning, {{"idle", false}});
   say(ended(End::partial), Kind::partial, Severity::error);
-  const Processes gone = ended(End::lost);
+  Processes gone;
+  Processes short_files;
+  for (const Process* p : ended(End::lost)) (p->cut_short ? short_files : gone).push_back(p);
   const Processes with_ledger = select(gone, [](const Process& p) { return p.ledger.has_value(); });
   const auto count = [](std::size_t n) { return n == 0 ? std::nullopt : std::optional(n); };
   const auto until =
       with_ledger.empty() ? std::nullopt : std::optional(Time{oldest_ns(with_ledger)});
   say(gone, Kind::lost, Severity::error,
-      {{"until", until}, {"unknown", count(gone.size() - with_ledger.size())}});
+      {{"until", until}, {"unknown", count(gone.size() - with_ledger.size())}, {"short", false}});
+  say(short_files, Kind::lost, Severity::error, {{"short", true}});
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ std::size_t BlockReader::read(char* to, std::size_t n) {
     }
     file_read_ += static_cast<std::uint64_t>(got);
     if (got > 0) return static_cast<std::size_t>(got);
+    int end = Z_OK;
+    gzerror(file_.get(), &end);
+    cut_short_ = end == Z_BUF_ERROR;
   }
   const std::size_t size = std::min(n, source_.rest.size() - rest_read_);
   std::memcpy(to, source_.rest.data() + rest_read_, size);

@@ -57,6 +57,8 @@ class BlockReader {
   // Bytes after the last newline: `]`, or a line that was cut. Complete once next() has returned
   // false.
   const std::string& remainder() const { return carry_; }
+  // True if the file is compressed, and ends before its compressed data do.
+  bool cut_short() const { return cut_short_; }
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
@@ -78,6 +80,7 @@ class BlockReader {
   std::uint64_t offset_ = 0;  // offset of carry_
   bool array_ = false;        // it begins with `[`; callers judge anything else
   bool ended_ = false;        // `]` was read
+  bool cut_short_ = false;
   std::string carry_;
   // The rest of a block after a window's line. The events of that window come first.
   Block later_;

@@ -85,6 +85,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   trace.metadata_read = true;
   trace.processes = std::move(parser.processes());
   trace.processes.back().cut = !rest.empty() && rest != "]";
+  trace.processes.back().cut_short = reader.cut_short();
   for (Process& p : trace.processes) {
     set_end(p);
   }

@@ -194,6 +194,7 @@ struct Process {
   std::uint64_t ledgers = 0;          // that were read: the last is cumulative
   std::uint64_t windows_missing = 0;  // windows' files that are not here
   bool cut = false;                   // the last line of the file is not whole
+  bool cut_short = false;             // the file is compressed, and its compressed data lack their end
   bool snapshot = false;              // End::running as of its last ledger; it may have ended since
   bool forced = false;  // its snapshot is in the rank file: somebody knew that it has ended
   // A process that holds several ranks (ncclCommInitAll, one thread a GPU) becomes as many of these

@@ -44,8 +44,10 @@ std::span<const Words> words_of_ranks() {
        "GiB left in /dev/shm, or a file size limit): the counts are lower bounds",
        "free space where the ring file was, or raise ulimit -f"},
       {Say::lost,
-       "{who} did not close, and there is no ring file[: the counts are exact until {until} at "
-       "least][; of {unknown:,} {unknown?process|processes} nothing is known]"},
+       "{who} {short?left a compressed file that is cut short: what is behind the cut is not known|"
+       "did not close, and there is no ring file}[: the counts are exact until {until} at least]"
+       "[; nothing is known of {unknown:,} {unknown?process|processes}]",
+       "{short?copy the file again, or compress it again where it was written|}"},
   };
   return kWords;
 }

@@ -84,7 +84,7 @@ def test_each_call_of_a_random_program_is_timed_or_counted_as_not_timed(timing, 
 def test_summary_gives_bandwidths_by_nccl_tests_formulas(tmp_path):
     run = trainer(tmp_path, TPROF_TIMING="events")
     rows = [row for file in run.ranks() for row in file.ledger_rows()]
-    text = tprof("summary", run.traces).stdout
+    text = tprof("summary", run.traces, "--verbose").stdout
     assert "algbw GB/s  busbw GB/s" in text and "No algbw" not in text
     for op in json.loads(tprof("summary", run.traces, "--json").stdout)["ops"]:
         mine = [r for r in rows if (r["name"], r["bytes_class"]) == (op["name"], op["bytes_class"])]

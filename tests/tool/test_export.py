@@ -264,7 +264,7 @@ def test_a_damaged_file_is_left_out_as_a_whole(tmp_path, kind):
     generate(tmp_path / "run", 3, 3000)
     what = damage(tmp_path / "run/rank-00001.json")
     done = tprof("export", tmp_path / "run", f"--{kind}", tmp_path / "out")
-    assert done.returncode == 1 and f"tprof: error: {what}; left out" in done.stderr
+    assert done.returncode == 1 and f"error: {what}; left out" in done.stderr
     if kind == "sqlite":
         counts = [tuple(row) for row in opened(tmp_path / "out").execute("SELECT rank, count(*) FROM calls GROUP BY 1")]
         ranks = {row["rank"] for row in rows(opened(tmp_path / "out"), "ledger")}

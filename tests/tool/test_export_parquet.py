@@ -205,7 +205,7 @@ def test_a_damaged_file_is_left_out_as_a_whole(tmp_path):
     for rank in (1, 64):
         what = damage(tmp_path / f"run/rank-{rank:05}.json")
     said = export(tmp_path / "run", tmp_path / "lake", status=1)
-    assert f"tprof: error: {what}; left out" in said
+    assert f"error: {what}; left out" in said
     assert differences(tmp_path / "lake", in_sqlite(tmp_path / "run", tmp_path / "run.db")) == []
     counts = views(tmp_path / "lake").execute("SELECT rank, count(*) FROM calls GROUP BY 1 ORDER BY 1").fetchall()
     assert counts == [(rank, 30) for rank in range(66) if rank not in (1, 64)]

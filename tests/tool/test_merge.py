@@ -147,7 +147,7 @@ def test_ranks_with_a_corrupt_line_are_left_out_and_the_others_merged(
     result = tprof("merge", run, "-o", tmp_path / name)
     assert result.returncode == 1
     assert [line for line in result.stderr.splitlines() if "byte" in line] == [
-        f"tprof: error: {what}; left out" for what in said
+        f"error: {what}; left out" for what in said
     ]
     assert "3 processes" in result.stderr
     for rank in (1, 3):
