@@ -68,7 +68,7 @@ std::pair<std::string, std::string> reported(const job::Job& job, const read::Tr
       job, traces, [](std::size_t) {}, g);
   const fs::path page = folder / "report.html";
   write_page(page::to_html(g), page);
-  return {page::verdict(g) + "\n", "open " + quoted({page}) + "  (why)"};
+  return {page::verdict(g), "open " + quoted({page}) + "  (why)"};
 }
 
 void print_summary(const launch::FilesOfRun& files, const fs::path& folder,

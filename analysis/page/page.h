@@ -9,7 +9,8 @@ namespace tprof::page {
 
 // At most 40 lines of at most 80 columns. `next`: the command that writes the page.
 std::string to_text(const Gathered& g, const std::string& next);
-std::string verdict(const Gathered& g);  // a sentence
+// The verdict, what to do, and what else costs time: a few lines.
+std::string verdict(const Gathered& g);
 std::string to_json(const Gathered& g);
 std::string to_html(const Gathered& g);  // needs nothing but itself
 

@@ -21,7 +21,7 @@ constexpr std::size_t kMostLines = 4;  // of operations
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostLateShown = 2;
 constexpr std::size_t kMostName = 20;     // characters of a name
-constexpr std::size_t kMostFindings = 1;  // beside the verdict
+constexpr std::size_t kMostFindings = 2;  // beside the verdict
 
 // The length of the longest beginning of at most `most` bytes that cuts no character in two.
 std::size_t whole(std::string_view text, std::size_t most) {
@@ -175,43 +175,55 @@ std::string unseen_lines(std::vector<Unseen> all) {
   return out;
 }
 
-std::string finding_lines(const Gathered& g, std::optional<std::size_t> told) {
-  std::string out;
+std::string text_of(const Json& finding, const char* key, const char* before) {
+  return wrapped(before + text::printable(finding[key].get<std::string>()), 2);
+}
+
+// What to do about the finding that the verdict tells, and the first of the others.
+std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bool costly) {
+  std::string next;
+  std::string others;
   std::size_t shown = 0;
   std::size_t left = 0;
   for (std::size_t i = 0; i < g.said.findings.size(); ++i) {
-    if (i == told) {
-      const Json next = report::to_json({g.said.findings[i]}, report::Detail::brief)[0]["next"];
-      if (!next.is_null()) {
-        out += wrapped("-> " + text::printable(next.get<std::string>()), 2);
-      }
+    const diagnose::Finding& finding = g.said.findings[i];
+    if (i != told && costly && !finding.cost) continue;
+    if (i != told && shown == kMostFindings) {
+      ++left;
       continue;
     }
-    ++(shown < kMostFindings ? shown : left);
-    if (left != 0) continue;
-    const Json f = report::to_json({g.said.findings[i]}, report::Detail::brief)[0];
-    out += wrapped(fmt::format("{}: {}", f["severity"].get<std::string>(),
-                               text::printable(f["text"].get<std::string>())),
-                   2);
+    const Json f = report::to_json({finding}, report::Detail::brief)[0];
+    if (i == told) {
+      if (!f["next"].is_null()) next = text_of(f, "next", "-> ");
+    } else {
+      ++shown;
+      others += text_of(f, "text", (f["severity"].get<std::string>() + ": ").c_str());
+    }
   }
-  if (left != 0) out += fmt::format("and {} more findings: tprof check\n", left);
-  return out;
+  if (left != 0) {
+    others +=
+        fmt::format("and {} more {}: on the page\n", left, left == 1 ? "finding" : "findings");
+  }
+  return next + others;
+}
+
+std::string verdict_lines(const Gathered& g, bool costly) {
+  const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
+  return wrapped(verdict.text, 3) + finding_lines(g, verdict.finding, costly);
 }
 
 }  // namespace
 
 std::string to_text(const Gathered& g, const std::string& next) {
-  const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
   const std::string only = only_text_of(g);
-  return (only.empty() ? "" : wrapped(text::printable(only), 2)) + wrapped(verdict.text, 3) +
-         finding_lines(g, verdict.finding) + "\n" + step_lines(step_of(g)) + "\n" +
-         bucket_lines(buckets_of(g)) + "\n" + operation_lines(operations_of(g)) + "\n" +
-         late_lines(late_of(g)) + "\n" + unseen_lines(unseen_by(g)) +
-         "\nNext: " + text::printable(next) + "\n";
+  return (only.empty() ? "" : wrapped(text::printable(only), 2)) + verdict_lines(g, false) + "\n" +
+         step_lines(step_of(g)) + "\n" + bucket_lines(buckets_of(g)) + "\n" +
+         operation_lines(operations_of(g)) + "\n" + late_lines(late_of(g)) + "\n" +
+         unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";
 }
 
 std::string verdict(const Gathered& g) {
-  return report::verdict_of(g.said, known_of(g)).text;
+  return verdict_lines(g, true);
 }
 
 std::string to_json(const Gathered& g) {

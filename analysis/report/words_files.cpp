@@ -56,7 +56,8 @@ std::span<const Words> words_of_files() {
        "times of this host before and after it do not compare with other hosts' times: keep the "
        "clocks with chrony or ntpd, and set them before the job starts"},
       {Say::untimed, "{calls:,} calls of {who} have no device time ({why})"},
-      {Say::exposure_unknown, "{calls:,} calls of {who} have no exposed time ({why})"},
+      {Say::exposure_unknown,
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why})"},
       {Say::untimed_no_context,
        "{calls:,} calls of {who} have no device time ({why}): no CUDA context could be asked, or "
        "the stream was capturing"},
@@ -92,23 +93,29 @@ std::span<const Words> words_of_files() {
        "{calls:,} calls of {who} have no device time ({why}): the call before each on its "
        "communicator was on another stream, and its end is not known"},
       {Say::exposure_no_launch,
-       "{calls:,} calls of {who} have no exposed time ({why}): no kernel of the program was seen "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): no kernel "
+       "of the program was seen "
        "on their device"},
       {Say::exposure_host_late,
-       "{calls:,} calls of {who} have no exposed time ({why}): a stream ran dry at an unknown "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): a stream "
+       "ran dry at an unknown "
        "moment, since the host came late with its next launch",
        "TPROF_TIMING=cupti tells how long the device was busy with kernels"},
       {Say::exposure_no_pair,
-       "{calls:,} calls of {who} have no exposed time ({why}): all pairs of events were in use, so "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): all pairs "
+       "of events were in use, so "
        "that computation was not marked"},
       {Say::exposure_unread,
-       "{calls:,} calls of {who} have no exposed time ({why}): the end of the computation beside "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): the end of "
+       "the computation beside "
        "them was not read"},
       {Say::exposure_no_room,
-       "{calls:,} calls of {who} have no exposed time ({why}): there were too many streams or "
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): there were "
+       "too many streams or "
        "calls at a time"},
       {Say::exposure_no_clock,
-       "{calls:,} calls of {who} have no exposed time ({why}): the device's clock was not known"},
+       "{calls:,} {calls?call|calls} of {who} {calls?has|have} no exposed time ({why}): the "
+       "device's clock was not known"},
   };
   return kWords;
 }
