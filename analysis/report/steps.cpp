@@ -56,7 +56,7 @@ StepRow row_of(const StepTotals& totals, std::string_view bucket, const char* wh
 
 std::vector<StepRow> rows_of(const StepTotals& totals) {
   std::vector<StepRow> rows = {row_of(totals, "", "time", Unit::ns, [](const StepFigures& s) {
-    return static_cast<std::uint64_t>(s.to_ns - s.from_ns);
+    return static_cast<std::uint64_t>(s.length_ns());
   })};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     const bool any = std::ranges::any_of(
@@ -155,7 +155,7 @@ Section every_step(const StepTotals& totals, const steps::Found& found) {
   const std::vector<Column<StepFigures>> columns = {
       {nullptr, "step", Unit::number, &StepFigures::step},
       {nullptr, "ts", Unit::number, &StepFigures::from_ns},
-      {nullptr, "dur", Unit::number, [](const StepFigures& s) { return s.to_ns - s.from_ns; }},
+      {nullptr, "dur", Unit::number, &StepFigures::length_ns},
       {nullptr, "buckets", Unit::text,
        [](const StepFigures& s) { return buckets_json(s.buckets); }},
       {nullptr, "differs", Unit::text, [&](const StepFigures& s) {

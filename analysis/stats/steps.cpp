@@ -63,9 +63,9 @@ class Adder {
   static void add_step(StepFigures& to, const StepFigures& rank, const steps::Interval& interval,
                        const Process& process) {
     const std::int64_t from = process.header.base_time_ns + interval.from_ns;
-    const std::int64_t end = process.header.base_time_ns + interval.to_ns;
     to.from_ns = to.from_ns == 0 ? from : std::min(to.from_ns, from);
-    to.to_ns = std::max(to.to_ns, end);
+    to.sum_ns += interval.to_ns - interval.from_ns;
+    ++to.ranks;
     stats::add(to.buckets, rank.buckets);
     for (const auto& [key, calls] : rank.calls) to.calls[key] += calls;
   }
