@@ -16,6 +16,10 @@ class Intervals {
       ++left_out_;
       return;
     }
+    if (!parts_.empty() && parts_.rbegin()->second == n) {  // as nearly always
+      parts_.rbegin()->second = n + 1;
+      return;
+    }
     auto next = parts_.upper_bound(n);
     const auto before = next == parts_.begin() ? parts_.end() : std::prev(next);
     if (before != parts_.end() && n < before->second) {

@@ -20,28 +20,43 @@ using Ranks = std::map<const Process*, Collectors>;  // those of one file that a
 // The collectors of each rank of a file, as every line looks for them.
 class Shown {
  public:
+  struct Rank {
+    const Process* process = nullptr;
+    std::vector<Collector*> all{};
+    std::vector<Collector*> ranges{};  // those that want them
+    std::vector<Collector*> times{};
+    std::vector<Collector*> busy{};
+  };
+
   explicit Shown(const Ranks& ranks) {
-    for (const auto& [rank, collectors] : ranks) {
-      auto& all = ranks_.emplace_back(rank, std::vector<Collector*>()).second;
-      for (const auto& [type, collector] : collectors) all.push_back(collector.get());
+    for (const auto& [process, collectors] : ranks) {
+      Rank& rank = ranks_.emplace_back(Rank{.process = process});
+      for (const auto& [type, collector] : collectors) {
+        Collector* c = collector.get();
+        rank.all.push_back(c);
+        if (c->wants_ranges()) rank.ranges.push_back(c);
+        if (c->wants_times()) rank.times.push_back(c);
+        if (c->wants_busy()) rank.busy.push_back(c);
+        wants_so_far_ = wants_so_far_ || c->wants_so_far();
+      }
     }
   }
 
   // Null: no collector wants anything of it.
-  const std::vector<Collector*>* of(const Process& p) const {
-    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::first);
-    return found == ranks_.end() || found->first != &p ? nullptr : &found->second;
+  const Rank* of(const Process& p) const {
+    if (ranks_.size() == 1) return ranks_[0].process == &p ? &ranks_[0] : nullptr;
+    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::process);
+    return found == ranks_.end() || found->process != &p ? nullptr : &*found;
   }
 
-  bool any(bool (Collector::*wants)() const) const {
-    return std::ranges::any_of(ranks_, [wants](const Rank& rank) {
-      return std::ranges::any_of(rank.second, [wants](const auto* c) { return (c->*wants)(); });
-    });
+  bool any(std::vector<Collector*> Rank::*wanting) const {
+    return std::ranges::any_of(ranks_, [=](const Rank& r) { return !(r.*wanting).empty(); });
   }
+  bool wants_so_far() const { return wants_so_far_; }
 
  private:
-  using Rank = std::pair<const Process*, std::vector<Collector*>>;
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
+  bool wants_so_far_ = false;
 };
 
 // A file that has one ledger has said all along what it says in the end.
@@ -54,13 +69,14 @@ bool says_it_once(const read::Trace& trace) {
 // up to a line.
 void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen& chosen,
                bool read_before) {
-  const auto shown_to = [&](auto see) {
-    return [&ranks, see](const Process& p, const auto& line) {
-      for (Collector* collector : *ranks.of(p)) (collector->*see)(line);
+  using Rank = Shown::Rank;
+  const auto shown_to = [&](auto see, std::vector<Collector*> Rank::*those = &Rank::all) {
+    return [&ranks, see, those](const Process& p, const auto& line) {
+      for (Collector* collector : ranks.of(p)->*those) (collector->*see)(line);
     };
   };
   read::MetadataParser metadata(trace.source.file);
-  const bool parse = !read_before || (ranks.any(&Collector::wants_so_far) && !says_it_once(trace));
+  const bool parse = !read_before || (ranks.wants_so_far() && !says_it_once(trace));
   // A line of metadata is of all ranks of its process.
   const auto show_metadata = [&](const read::Line& line) {
     if (parse) metadata.line(line);
@@ -69,15 +85,15 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
     for (const Process* p = last - last->lane; p <= last; ++p) {
       const auto* rank = ranks.of(*p);
       if (rank == nullptr) continue;
-      for (Collector* c : *rank) c->metadata(line, parse ? metadata.processes().back() : *p);
+      for (Collector* c : rank->all) c->metadata(line, parse ? metadata.processes().back() : *p);
     }
   };
   std::function<void(const Process&, const read::Range&)> range;
-  if (ranks.any(&Collector::wants_ranges)) range = shown_to(&Collector::range);
+  if (ranks.any(&Rank::ranges)) range = shown_to(&Collector::range, &Rank::ranges);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (ranks.any(&Collector::wants_times)) device_time = shown_to(&Collector::device_time);
+  if (ranks.any(&Rank::times)) device_time = shown_to(&Collector::device_time, &Rank::times);
   std::function<void(const Process&, const read::Busy&)> busy;
-  if (ranks.any(&Collector::wants_busy)) busy = shown_to(&Collector::busy);
+  if (ranks.any(&Rank::busy)) busy = shown_to(&Collector::busy, &Rank::busy);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.of(p) != nullptr; },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
@@ -90,7 +106,7 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
                            .metadata = show_metadata,
                            .end =
                                [&](const Process& p) {
-                                 for (Collector* collector : *ranks.of(p)) collector->end();
+                                 for (Collector* collector : ranks.of(p)->all) collector->end();
                                },
                            .chosen = chosen});
 }

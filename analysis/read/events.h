@@ -10,11 +10,12 @@
 
 #include "read/json.h"
 #include "read/load.h"
+#include "text/kept.h"
 
 namespace tprof::read {
 
 struct Event {
-  std::string name;
+  text::Kept name{};
   Bucket bucket = Bucket::ALLGATHER;
   bool unfinished = false;
   bool launch = false;  // a graph launch, which has no bucket and no figures
@@ -26,13 +27,13 @@ struct Event {
   bool numbered = false;  // has a seq: its communicator is a single one
   std::uint64_t seq = 0;
   std::uint64_t count = 0;
-  std::string dtype;
+  text::Kept dtype{};
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> device;  // only for copies
   HostMemory host_memory = HostMemory::unknown;
   std::optional<std::int64_t> peer;
   std::int64_t thread = 0;
-  std::string reduce;                      // empty: none
+  text::Kept reduce{};                     // empty: none
   std::int64_t site = 0;                   // 0: not known
   std::optional<std::int64_t> stream = 0;  // 0: the default stream, nullopt: not known
   bool chosen = true;                      // by the filters of the command line
@@ -69,7 +70,7 @@ struct Range {
 
 // The device time of a call, or of several calls that were timed together.
 struct DeviceTime {
-  std::string name;
+  text::Kept name{};
   std::optional<std::int64_t> comm;
   std::optional<std::uint64_t> seq;    // of the first call
   std::optional<std::int64_t> device;  // only for copies

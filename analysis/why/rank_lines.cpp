@@ -19,7 +19,7 @@ constexpr std::int64_t kAtOnceNs = 50'000;
 bool blocks(const read::Event& e) {
   const bool between = e.bucket == Bucket::H2D || e.bucket == Bucket::D2H;
   return between &&
-         (e.host_memory == HostMemory::pageable || e.name.find("Async") == std::string::npos);
+         (e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos);
 }
 
 }  // namespace
@@ -27,13 +27,6 @@ bool blocks(const read::Event& e) {
 RankLines::RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
                      const LastCame* last_came)
     : Collector(rank), steps_(std::move(steps)), facts_(facts), last_came_(last_came) {}
-
-// Not before the rank's turn: collectors of all ranks are made before the first is read.
-void RankLines::know_buckets() {
-  for (const read::Row& row : read::rows_of(rank_)) {
-    if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
-  }
-}
 
 bool RankLines::room() {
   too_many_ =
@@ -52,17 +45,20 @@ void RankLines::device_time(const read::DeviceTime& t) {
   const Span span{t.ts_ns, t.ts_ns + t.dur_ns};
   if (t.launch) return computes_.push_back(span);  // a graph has its kernels in it
   if (!t.comm) return;
-  if (buckets_.empty()) know_buckets();
-  const auto bucket = buckets_.find(t.name);
-  if (bucket == buckets_.end()) return;
-  const auto came = last_came_ == nullptr ? std::nullopt : last_came_->of(rank_, t);
+  if (!functions_) {
+    functions_.emplace(rank_);
+    if (last_came_ != nullptr) came_.emplace(*last_came_, rank_);
+  }
+  const Bucket* bucket = functions_->of(t.name);
+  if (bucket == nullptr) return;
+  const auto came = came_ ? came_->of(t) : std::nullopt;
   collectives_.push_back(
       {.on_device = span,
        .all_there_ns = came ? std::clamp(came->at_ns, span.from_ns, span.to_ns) : span.to_ns,
        .called_ns = t.ts_ns - t.queued_ns,
        .thread = t.thread,
        .comm = *t.comm,
-       .bucket = bucket->second,
+       .bucket = *bucket,
        .receives = t.name == "ncclRecv",
        .step = SIZE_MAX});
 }
@@ -105,7 +101,8 @@ void RankLines::end() {
     count_blocking(works);
     find_hosts_lead(works);
   }
-  buckets_ = {};
+  functions_.reset();
+  came_.reset();
   collectives_ = {};
   copies_ = {};
   computes_ = {};

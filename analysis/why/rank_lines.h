@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "collect/lines.h"
+#include "why/functions.h"
 #include "why/spans.h"
 #include "why/times.h"
 
@@ -57,7 +57,6 @@ class RankLines : public collect::Collector {
     bool to_device;
     std::uint64_t bytes;
   };
-  void know_buckets();
   bool room();
   void put_in_steps();
   void fill_cells(const Spans& communicates, const Spans& waits);
@@ -70,7 +69,9 @@ class RankLines : public collect::Collector {
   std::vector<Step> steps_;
   RankFacts& facts_;
   const LastCame* last_came_;
-  std::map<std::string, Bucket, std::less<>> buckets_;  // of functions, as the ledger has them
+  // Not before the rank's turn: collectors of all ranks are made before the first is read.
+  std::optional<Functions> functions_;
+  std::optional<LastCameTo> came_;
   std::vector<Collective> collectives_;
   std::vector<Copy> copies_;
   Spans computes_;

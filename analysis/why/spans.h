@@ -18,7 +18,9 @@ using Spans = std::vector<Span>;
 
 // Puts them in order and makes one of those that touch; empty ones go.
 inline void join(Spans& spans) {
-  std::ranges::sort(spans, {}, &Span::from_ns);
+  if (!std::ranges::is_sorted(spans, {}, &Span::from_ns)) {
+    std::ranges::sort(spans, {}, &Span::from_ns);
+  }
   std::size_t kept = 0;
   for (const Span& s : spans) {
     if (s.to_ns <= s.from_ns) continue;

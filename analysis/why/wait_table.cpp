@@ -7,6 +7,7 @@
 
 #include "diagnose/agreement.h"
 #include "stats/totals.h"
+#include "why/functions.h"
 
 namespace tprof::why {
 namespace {
@@ -36,14 +37,17 @@ class SpentLines : public collect::Collector {
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
     if (t.launch || !t.comm) return;
-    if (buckets_.empty()) know_buckets();
-    const auto bucket = buckets_.find(t.name);
-    if (bucket == buckets_.end()) return;
-    const auto came = last_came_.of(rank_, t);
+    if (!functions_) {
+      functions_.emplace(rank_);
+      came_.emplace(last_came_, rank_);
+    }
+    const Bucket* bucket = functions_->of(t.name);
+    if (bucket == nullptr) return;
+    const auto came = came_->of(t);
     if (!came || kinds_.size() >= kMostKinds) return;
     const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
     const Spent spent{1, wait, t.dur_ns - wait};
-    Kind& kind = kinds_[{*t.comm, bucket->second, came->size_class}];
+    Kind& kind = kinds_[{*t.comm, *bucket, came->size_class}];
     kind.all += spent;
     const steps::Interval* step =
         steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
@@ -54,7 +58,10 @@ class SpentLines : public collect::Collector {
     }
   }
 
-  void end() override { buckets_.clear(); }  // other ranks follow
+  void end() override {  // other ranks follow
+    functions_.reset();
+    came_.reset();
+  }
   void state(team::Archive& archive) override { archive(kinds_); }
 
   void hand_over() override {
@@ -74,11 +81,6 @@ class SpentLines : public collect::Collector {
   }
 
  private:
-  void know_buckets() {
-    for (const read::Row& row : read::rows_of(rank_)) {
-      if (!is_copy(row.bucket)) buckets_.try_emplace(std::string(row.name), row.bucket);
-    }
-  }
   struct Kind {
     Spent all{};
     Spent in_steps{};
@@ -88,7 +90,8 @@ class SpentLines : public collect::Collector {
   const LastCame& last_came_;
   Shared& to_;
   const std::vector<steps::Interval>* steps_ = nullptr;
-  std::map<std::string, Bucket, std::less<>> buckets_{};
+  std::optional<Functions> functions_{};
+  std::optional<LastCameTo> came_{};
   std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
 };
 

@@ -9,9 +9,7 @@ using tprof::HostMemory;
 using tprof::read::Busy;
 using tprof::read::DeviceTime;
 using tprof::read::Event;
-using tprof::read::own_busy;
-using tprof::read::own_call;
-using tprof::read::own_device_time;
+using tprof::read::OwnLines;
 
 const std::string kCall =
     R"({"name":"ncclReduceScatter","cat":"RESHARDING","ph":"X","pid":3,"tid":4720,"ts":1042.117,)"
@@ -36,8 +34,9 @@ std::string with(std::string line, const std::string& part, const std::string& o
 }  // namespace
 
 TEST_CASE("a line of the library gives what its fields say, whatever stood in the value before") {
+  OwnLines own;
   Event e;
-  REQUIRE(own_call(kCall, e));
+  REQUIRE(own.call(kCall, e));
   CHECK(e.name == "ncclReduceScatter");
   CHECK(e.bucket == Bucket::RESHARDING);
   CHECK(e.ts_ns == 1'042'117);
@@ -53,7 +52,7 @@ TEST_CASE("a line of the library gives what its fields say, whatever stood in th
   CHECK(e.stream == 3);
   CHECK(e.site == 9);
   CHECK_FALSE(e.device);
-  REQUIRE(own_call(kCopy, e));
+  REQUIRE(own.call(kCopy, e));
   CHECK(e.name == "cudaMemcpyAsync");
   CHECK(e.dtype == "byte");
   CHECK(e.count == 408);
@@ -66,7 +65,7 @@ TEST_CASE("a line of the library gives what its fields say, whatever stood in th
   CHECK_FALSE(e.numbered);
 
   DeviceTime t;
-  REQUIRE(own_device_time(kTime, t));
+  REQUIRE(own.device_time(kTime, t));
   CHECK(t.name == "ncclAllGather");
   CHECK(t.comm == 1);
   CHECK(t.seq == 0U);
@@ -76,7 +75,7 @@ TEST_CASE("a line of the library gives what its fields say, whatever stood in th
   CHECK(t.thread == 7);
   CHECK(t.lane == 8388610);
   CHECK(t.calls == 1);
-  REQUIRE(own_device_time(
+  REQUIRE(own.device_time(
       with(with(kTime, R"("comm":1,"seq":0)", R"("device":3)"), "5.111", R"(5.111,"calls":2)"), t));
   CHECK(t.device == 3);
   CHECK(t.calls == 2);
@@ -84,16 +83,17 @@ TEST_CASE("a line of the library gives what its fields say, whatever stood in th
   CHECK_FALSE(t.seq);
 
   Busy b;
-  REQUIRE(own_busy(kBusy, b));
+  REQUIRE(OwnLines::busy(kBusy, b));
   CHECK(b.device == 3);
   CHECK(b.ts_ns == 10'226'341);
   CHECK(b.dur_ns == 36'652'167);
   CHECK(b.unsure);
-  REQUIRE(own_busy(with(kBusy, R"(,"unsure":true)", ""), b));
+  REQUIRE(OwnLines::busy(with(kBusy, R"(,"unsure":true)", ""), b));
   CHECK_FALSE(b.unsure);
 }
 
 TEST_CASE("any other line is left to simdjson") {
+  OwnLines own;
   Event e;
   const std::pair<const char*, const char*> kOthers[] = {
       {R"("ph":"X")", R"("ph":"B")"},
@@ -127,16 +127,16 @@ TEST_CASE("any other line is left to simdjson") {
   };
   for (const auto& [part, other] : kOthers) {
     INFO(other);
-    CHECK_FALSE(own_call(with(kCall, part, other), e));
+    CHECK_FALSE(own.call(with(kCall, part, other), e));
   }
-  CHECK_FALSE(own_call(with(kCopy, "pinned", "other"), e));
-  CHECK_FALSE(own_call("", e));
-  for (std::size_t n = 0; n < kCall.size(); ++n) CHECK_FALSE(own_call(kCall.substr(0, n), e));
+  CHECK_FALSE(own.call(with(kCopy, "pinned", "other"), e));
+  CHECK_FALSE(own.call("", e));
+  for (std::size_t n = 0; n < kCall.size(); ++n) CHECK_FALSE(own.call(kCall.substr(0, n), e));
   DeviceTime t;
   for (std::size_t n = 0; n < kTime.size(); ++n)
-    CHECK_FALSE(own_device_time(kTime.substr(0, n), t));
-  CHECK_FALSE(own_device_time(with(kTime, R"("comm":1,"seq":0)", R"("graph":1)"), t));
+    CHECK_FALSE(own.device_time(kTime.substr(0, n), t));
+  CHECK_FALSE(own.device_time(with(kTime, R"("comm":1,"seq":0)", R"("graph":1)"), t));
   Busy b;
-  for (std::size_t n = 0; n < kBusy.size(); ++n) CHECK_FALSE(own_busy(kBusy.substr(0, n), b));
-  CHECK_FALSE(own_busy(with(kBusy, "true", "false"), b));
+  for (std::size_t n = 0; n < kBusy.size(); ++n) CHECK_FALSE(OwnLines::busy(kBusy.substr(0, n), b));
+  CHECK_FALSE(OwnLines::busy(with(kBusy, "true", "false"), b));
 }
