@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "collect/kept_lines.h"
 #include "read/error.h"
 #include "read/metadata.h"
 #include "read/parallel.h"
@@ -20,43 +21,43 @@ using Ranks = std::map<const Process*, Collectors>;  // those of one file that a
 // The collectors of each rank of a file, as every line looks for them.
 class Shown {
  public:
-  struct Rank {
-    const Process* process = nullptr;
-    std::vector<Collector*> all{};
-    std::vector<Collector*> ranges{};  // those that want them
-    std::vector<Collector*> times{};
-    std::vector<Collector*> busy{};
-  };
-
   explicit Shown(const Ranks& ranks) {
-    for (const auto& [process, collectors] : ranks) {
-      Rank& rank = ranks_.emplace_back(Rank{.process = process});
-      for (const auto& [type, collector] : collectors) {
-        Collector* c = collector.get();
-        rank.all.push_back(c);
-        if (c->wants_ranges()) rank.ranges.push_back(c);
-        if (c->wants_times()) rank.times.push_back(c);
-        if (c->wants_busy()) rank.busy.push_back(c);
-        wants_so_far_ = wants_so_far_ || c->wants_so_far();
-      }
-    }
+    for (const auto& [process, collectors] : ranks) ranks_.emplace_back(process, collectors);
   }
 
   // Null: no collector wants anything of it.
-  const Rank* of(const Process& p) const {
-    if (ranks_.size() == 1) return ranks_[0].process == &p ? &ranks_[0] : nullptr;
-    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::process);
-    return found == ranks_.end() || found->process != &p ? nullptr : &*found;
+  const Wanting* of(const Process& p) const {
+    const auto found = std::ranges::lower_bound(ranks_, &p, std::less(), &Rank::first);
+    return found == ranks_.end() || found->first != &p ? nullptr : &found->second;
   }
 
-  bool any(std::vector<Collector*> Rank::*wanting) const {
-    return std::ranges::any_of(ranks_, [=](const Rank& r) { return !(r.*wanting).empty(); });
+  bool any(std::vector<Collector*> Wanting::*those) const {
+    return std::ranges::any_of(ranks_, [=](const Rank& r) { return !(r.second.*those).empty(); });
   }
-  bool wants_so_far() const { return wants_so_far_; }
+  bool wants_so_far() const {
+    return std::ranges::any_of(ranks_, [](const Rank& r) {
+      return std::ranges::any_of(r.second.metadata, &Collector::wants_so_far);
+    });
+  }
+
+  // False if some of it is not kept, or a collector wants what is not.
+  bool show_kept(KeptOfJob& kept) const {
+    if (any(&Wanting::ranges) || any(&Wanting::metadata)) return false;
+    std::vector<const KeptLines*> all;
+    for (const auto& [process, to] : ranks_) all.push_back(kept.of(*process));
+    if (std::ranges::count(all, nullptr) != 0) return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& [process, to] = ranks_[i];
+      all[i]->show(to);
+      kept.let_go(*process);
+      for (Collector* c : to.all) c->end();
+    }
+    return true;
+  }
 
  private:
+  using Rank = std::pair<const Process*, Wanting>;
   std::vector<Rank> ranks_;  // by address, of which a merged trace has many
-  bool wants_so_far_ = false;
 };
 
 // A file that has one ledger has said all along what it says in the end.
@@ -69,8 +70,7 @@ bool says_it_once(const read::Trace& trace) {
 // up to a line.
 void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen& chosen,
                bool read_before) {
-  using Rank = Shown::Rank;
-  const auto shown_to = [&](auto see, std::vector<Collector*> Rank::*those = &Rank::all) {
+  const auto shown_to = [&](auto see, std::vector<Collector*> Wanting::*those = &Wanting::all) {
     return [&ranks, see, those](const Process& p, const auto& line) {
       for (Collector* collector : ranks.of(p)->*those) (collector->*see)(line);
     };
@@ -85,15 +85,16 @@ void read_file(const read::Trace& trace, const Shown& ranks, const read::Chosen&
     for (const Process* p = last - last->lane; p <= last; ++p) {
       const auto* rank = ranks.of(*p);
       if (rank == nullptr) continue;
-      for (Collector* c : rank->all) c->metadata(line, parse ? metadata.processes().back() : *p);
+      for (Collector* c : rank->metadata)
+        c->metadata(line, parse ? metadata.processes().back() : *p);
     }
   };
   std::function<void(const Process&, const read::Range&)> range;
-  if (ranks.any(&Rank::ranges)) range = shown_to(&Collector::range, &Rank::ranges);
+  if (ranks.any(&Wanting::ranges)) range = shown_to(&Collector::range, &Wanting::ranges);
   std::function<void(const Process&, const read::DeviceTime&)> device_time;
-  if (ranks.any(&Rank::times)) device_time = shown_to(&Collector::device_time, &Rank::times);
+  if (ranks.any(&Wanting::times)) device_time = shown_to(&Collector::device_time, &Wanting::times);
   std::function<void(const Process&, const read::Busy&)> busy;
-  if (ranks.any(&Rank::busy)) busy = shown_to(&Collector::busy, &Rank::busy);
+  if (ranks.any(&Wanting::busy)) busy = shown_to(&Collector::busy, &Wanting::busy);
   read::read_lines(trace, {.wanted = [&](const Process& p) { return ranks.of(p) != nullptr; },
                            .event = shown_to(&Collector::call),
                            .launch = shown_to(&Collector::launch),
@@ -118,9 +119,11 @@ struct File {
   std::exception_ptr error{};
 
   // Says what went wrong instead of throwing.
-  void read(const read::Chosen& chosen, const ReadBefore* before) {
+  void read(const read::Chosen& chosen, const ReadBefore* before, KeptOfJob* kept) {
     try {
-      read_file(*trace, Shown(ranks), chosen,
+      const Shown shown(ranks);
+      if (kept != nullptr && shown.show_kept(*kept)) return;
+      read_file(*trace, shown, chosen,
                 trace->metadata_read || (before != nullptr && before->contains(trace)));
     } catch (const read::BadInput& e) {
       unread = e.what();
@@ -137,11 +140,11 @@ struct File {
 };
 
 void read_alone(std::vector<File>& files, const std::function<void(std::size_t)>& progress,
-                const read::Chosen& chosen, const ReadBefore* before) {
+                const read::Chosen& chosen, const ReadBefore* before, KeptOfJob* kept) {
   std::atomic<std::size_t> done{0};
   std::mutex handing_over;
   read::in_parallel(files.size(), [&](std::size_t i) {
-    files[i].read(chosen, before);
+    files[i].read(chosen, before, kept);
     if (files[i].whole()) {
       const std::scoped_lock one_at_a_time(handing_over);
       files[i].hand_over();
@@ -186,12 +189,12 @@ void unpack(std::string_view packed, File& file) {
 // files' are unpacked in every process, also its own: so none can be told apart from the others.
 void read_together(team::Team& team, std::vector<File>& files, const Make& make,
                    const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
-                   const ReadBefore* before) {
+                   const ReadBefore* before, KeptOfJob* kept) {
   std::vector<std::string> mine((files.size() + team.size() - 1 - team.rank()) / team.size());
   std::atomic<std::size_t> done{0};
   read::in_parallel(mine.size(), [&](std::size_t k) {
     File& file = files[team.rank() + k * team.size()];
-    file.read(chosen, before);
+    file.read(chosen, before, kept);
     mine[k] = packed(file);
     for (auto& [rank, collectors] : file.ranks) collectors = {};
     if (progress) progress(std::min(files.size(), ++done * team.size()));
@@ -207,9 +210,20 @@ void read_together(team::Team& team, std::vector<File>& files, const Make& make,
 
 }  // namespace
 
+Wanting::Wanting(const Collectors& collectors) {
+  for (const auto& [type, collector] : collectors) {
+    Collector* c = collector.get();
+    all.push_back(c);
+    if (c->wants_ranges()) ranges.push_back(c);
+    if (c->wants_times()) times.push_back(c);
+    if (c->wants_busy()) busy.push_back(c);
+    if (c->wants_metadata()) metadata.push_back(c);
+  }
+}
+
 Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                     const std::function<void(std::size_t)>& progress, const read::Chosen& chosen,
-                    ReadBefore* before) {
+                    ReadBefore* before, KeptOfJob* kept) {
   std::vector<const Process*> ours(job.processes.begin(), job.processes.end());
   std::ranges::sort(ours, std::less());
   std::vector<File> files;
@@ -224,8 +238,8 @@ Lines Lines::of_job(const job::Job& job, const read::Traces& traces, const Make&
     }
     if (!ranks.empty()) files.push_back({&trace, std::move(ranks)});
   }
-  traces.team ? read_together(*traces.team, files, make, progress, chosen, before)
-              : read_alone(files, progress, chosen, before);
+  traces.team ? read_together(*traces.team, files, make, progress, chosen, before, kept)
+              : read_alone(files, progress, chosen, before, kept);
   Lines lines;
   for (File& file : files) {
     if (file.error) std::rethrow_exception(file.error);

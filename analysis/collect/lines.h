@@ -41,8 +41,10 @@ class Collector {
   virtual void busy(const read::Busy&) {}
   virtual bool wants_busy() const { return false; }
   virtual void thread(const read::ThreadName&) {}  // before or behind its calls
-  // Any other line, and what these have said so far, for a collector that wants that.
+  // Any other line; as with ranges. And what these have said so far, for a collector that wants
+  // that.
   virtual void metadata(const read::Line&, const read::Process& /*so_far*/) {}
+  virtual bool wants_metadata() const { return false; }
   virtual bool wants_so_far() const { return false; }
   // After the rank's last line: the place to reduce what was kept of them, as other ranks follow.
   virtual void end() {}
@@ -94,11 +96,24 @@ void want(const read::Process& rank, Collectors& all, First&& first, Args&&... a
   });
 }
 
+// The same, by what they want.
+struct Wanting {
+  explicit Wanting(const Collectors& collectors);
+
+  std::vector<Collector*> all{};
+  std::vector<Collector*> ranges{};
+  std::vector<Collector*> times{};
+  std::vector<Collector*> busy{};
+  std::vector<Collector*> metadata{};
+};
+
 // Puts the collectors of a rank into its map.
 using Make = std::function<void(const read::Process&, Collectors&)>;
 
 // Files of which every line of metadata was read before, without an error.
 using ReadBefore = std::set<const read::Trace*>;
+
+class KeptOfJob;
 
 // What was collected, by rank.
 class Lines {
@@ -116,10 +131,12 @@ class Lines {
 
   // Reads the lines of all ranks of a job, several files at a time. `progress` gets the number of
   // files done, from any thread. The processes of a team read a share of them each, and all have
-  // the same in the end. Those that are read now are added to `before`.
+  // the same in the end. Those that are read now are added to `before`. What was `kept` of a file
+  // is taken from there instead.
   static Lines of_job(const job::Job& job, const read::Traces& traces, const Make& make,
                       const std::function<void(std::size_t)>& progress = {},
-                      const read::Chosen& chosen = {}, ReadBefore* before = nullptr);
+                      const read::Chosen& chosen = {}, ReadBefore* before = nullptr,
+                      KeptOfJob* kept = nullptr);
 
  private:
   std::map<const read::Process*, Collectors> ranks_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "collect/kept_lines.h"
 #include "collect/lines.h"
 
 namespace tprof::collect {
@@ -42,6 +43,9 @@ class Passes {
     return made;
   }
 
+  // Says that the next pass has one behind it, which is spared the lines' text.
+  void keep_lines() { keep_ = true; }
+
   // Makes one pass for all that is wanted. Returns false if nothing is.
   bool read();
 
@@ -58,6 +62,8 @@ class Passes {
   read::Chosen chosen_;
   std::vector<Reader> wanted_;
   ReadBefore read_before_;
+  KeptOfJob kept_;
+  bool keep_ = false;
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 

@@ -19,8 +19,6 @@ namespace {
 // overflow.
 constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
 
-constexpr std::string_view kThreadNameLine = "{\"name\":\"thread_name\"";
-
 std::int64_t time_ns(const object& o, std::string_view key) {
   double micros = 0;
   const auto e = find(o, key);
@@ -248,14 +246,14 @@ void read_lines(const Trace& trace, const LineReader& reader) {
   while (blocks.next(block)) {
     each_line(block, [&](const Line& line) {
       // Most lines are calls, or begin with their category.
-      const bool of_category = line.text.starts_with("{\"cat\":\"");
+      const bool of_category = begins(line.text, "{\"cat\":\"");
       const bool last = !of_category && reader.last && is_line(line.text, LineKind::last);
       if (!of_category && is_metadata(line.text) && !last) {
         go_on_to(owner_at(trace, line.offset));  // a process begins with such a line
         if (reader.metadata) reader.metadata(line);
         return;
       }
-      if (!of_category && line.text.starts_with(kThreadNameLine)) {
+      if (!of_category && begins(line.text, "{\"name\":\"thread_name\"")) {
         if (reader.thread) show_thread(trace, reader, line, parser);
         return;
       }

@@ -39,6 +39,7 @@ struct Event {
   bool chosen = true;                      // by the filters of the command line
 
   bool collective() const { return numbered && bucket != Bucket::P2P; }
+  bool operator==(const Event&) const = default;
 };
 
 // Returns the process that the line at `offset` belongs to: the last one whose header precedes it.
@@ -82,6 +83,8 @@ struct DeviceTime {
   std::int64_t thread = 0;  // the thread that made the call
   std::int64_t lane = 0;    // the lane of the stream
   bool chosen = true;       // as far as its line tells: it has no size
+
+  bool operator==(const DeviceTime&) const = default;
 };
 DeviceTime device_time_of(const object& line);
 // Returns the call or graph launch of a line; nullopt for anything else.

@@ -9,17 +9,12 @@
 
 #include "interpose/format/buckets.h"
 #include "interpose/format/host_memory.h"
+#include "read/begins.h"
 
 namespace tprof::read {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);  // of what take_digits() does
-
-std::uint64_t word(const char* at) {
-  std::uint64_t eight = 0;
-  std::memcpy(&eight, at, 8);
-  return eight;
-}
 
 // Takes a line apart from its beginning. After the first piece that is not as expected nothing is
 // taken any more, and ok() is false.
@@ -37,7 +32,7 @@ class Pieces {
   // A literal, whose length the compiler knows: comparing it is a few instructions.
   template <std::size_t N>
   bool next_is(const char (&text)[N]) {
-    const bool is = end_ - at_ >= static_cast<std::ptrdiff_t>(N - 1) && equal<N - 1>(at_, text);
+    const bool is = begins(left(), text);
     if (is) at_ += N - 1;
     return is;
   }
@@ -83,20 +78,11 @@ class Pieces {
   }
 
  private:
-  template <std::size_t N>
-  static bool equal(const char* a, const char* b) {
-    if constexpr (N >= 8) {
-      return word(a) == word(b) && equal<N - 8>(a + 8, b + 8);
-    } else {
-      return std::memcmp(a, b, N) == 0;
-    }
-  }
-
   // Appends to `n` the digits that come next, eight at most, and returns how many these are.
   std::size_t take_digits(std::uint64_t& n) {
     constexpr std::uint64_t kTens[] = {1,      10,      100,      1000,     10000,
                                        100000, 1000000, 10000000, 100000000};
-    std::uint64_t eight = end_ - at_ >= 8 ? word(at_) : last_word();
+    std::uint64_t eight = end_ - at_ >= 8 ? word_at(at_) : last_word();
     eight ^= 0x3030303030303030;  // now a digit is its value, and anything else above 9
     const std::uint64_t others = ((eight + 0x7676767676767676) | eight) & 0x8080808080808080;
     const auto digits = static_cast<std::size_t>(std::countr_zero(others)) / 8;
@@ -113,7 +99,7 @@ class Pieces {
   std::uint64_t last_word() const {
     char last[8] = {};
     std::memcpy(last, at_, static_cast<std::size_t>(end_ - at_));
-    return word(last);
+    return word_at(last);
   }
 
   const char* at_;
@@ -186,8 +172,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
   if (text.size() < 48) return nullptr;
   const char* at = text.data() + 8;
-  Head& head =
-      heads_[place_of(mixed(mixed(word(at), word(at + 8)), mixed(word(at + 16), word(at + 24))))];
+  Head& head = heads_[place_of(
+      mixed(mixed(word_at(at), word_at(at + 8)), mixed(word_at(at + 16), word_at(at + 24))))];
   if (head.timed == timed && !head.text.empty() && text.starts_with(head.text)) return &head;
   Pieces line(text);
   std::string_view name;
@@ -229,8 +215,8 @@ bool OwnLines::call(std::string_view text, Event& e) {
   if (args.size() < 24) return false;
   const char* end = args.data() + args.size();
   Args& known = args_[place_of(
-      mixed(mixed(word(args.data() + 8), word(args.data() + 16)),
-            mixed(word(end - 16) + word(end - 8),
+      mixed(mixed(word_at(args.data() + 8), word_at(args.data() + 16)),
+            mixed(word_at(end - 16) + word_at(end - 8),
                   args.size() + 256 * static_cast<std::size_t>(head - heads_.data()))))];
   if (known.event.bucket != head->bucket || known.event.name != head->name || known.text != args) {
     known.text.clear();

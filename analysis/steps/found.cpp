@@ -62,6 +62,7 @@ struct Calls : collect::Collector {
   }
   void range(const read::Range& r) override { marks.add(r); }
   bool wants_ranges() const override { return true; }
+  bool wants_metadata() const override { return true; }
   void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
     if (!is_line(line.text, LineKind::step)) return;
     try {

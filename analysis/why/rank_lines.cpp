@@ -112,7 +112,11 @@ void RankLines::end() {
 // A host may run steps ahead of its device. A step of the device begins where it is through with
 // what was called in the step before; where the host waits for the device, that is the mark itself.
 void RankLines::put_in_steps() {
-  std::ranges::sort(collectives_, {}, &Collective::called_ns);
+  const auto unordered = std::ranges::adjacent_find(collectives_, std::ranges::greater_equal(),
+                                                    &Collective::called_ns);
+  if (unordered != collectives_.end()) {
+    std::ranges::sort(collectives_, {}, &Collective::called_ns);
+  }
   std::int64_t done = INT64_MIN;
   auto next = collectives_.begin();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
