@@ -129,11 +129,13 @@ class Meetings::Arrivals : public collect::Collector {
     to_.untimed_ += untimed_ + arrivals_.size();
     arrivals_ = {};
     times_ = {};
+    for (auto& [comm, place] : places_) hand_on(place);
     places_ = {};
   }
   void state(team::Archive&) override {}  // its part of the table is shared: Meetings::share()
 
  private:
+  static constexpr std::size_t kMostCalls = 64;          // that go to the table together
   using Number = std::pair<std::int64_t, std::int64_t>;  // of a communicator, and of the call on it
   struct Arrival {
     Bucket bucket;
@@ -150,7 +152,8 @@ class Meetings::Arrivals : public collect::Collector {
   struct Place {
     Handle handle{};
     std::int64_t rank = 0;
-    bool begun = false;  // there was a line
+    bool begun = false;         // there was a line
+    std::vector<Call> calls{};  // that are not in the table yet
   };
 
   // Null: it does not meet others there.
@@ -184,7 +187,7 @@ class Meetings::Arrivals : public collect::Collector {
            std::optional<std::int64_t> dur) {
     const std::int64_t start = base_ns_ + ts;
     if (!std::exchange(place.begun, true)) to_.has_lines(place.handle);
-    to_.add(place.handle, {.seq = seq,
+    place.calls.push_back({.seq = seq,
                            .start = start,
                            .end = start + dur.value_or(0),
                            .bucket = a.bucket,
@@ -192,6 +195,11 @@ class Meetings::Arrivals : public collect::Collector {
                            .awaited = a.awaited,
                            .waits = dur && a.waits,
                            .size_class = a.size_class});
+    if (place.calls.size() == kMostCalls) hand_on(place);
+  }
+  void hand_on(Place& place) {
+    to_.add(place.handle, place.calls);
+    place.calls.clear();
   }
 
   Meetings& to_;
@@ -248,28 +256,35 @@ void Meetings::has_lines(const Handle& handle) {
   ++comm.expected[comm.members[handle.member].host];
 }
 
-void Meetings::add(const Handle& handle, const Call& c) {
+void Meetings::add(const Handle& handle, std::span<const Call> calls) {
   Table& table = *handle.table;
   const std::size_t host = table.comm.members[handle.member].host;
   const std::size_t hosts = table.comm.hosts.size();
-  const std::uint64_t n = c.seq / stride_;
-  const std::uint64_t place = n / table.block;
-  if (place >= table.blocks.size()) return;  // beyond the ledger's count
-  const std::scoped_lock lock(table.mutexes[place % table.mutexes.size()]);
-  auto& block = table.blocks[place];
-  if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
-  HostPart one{.bucket = c.bucket, .rooted = c.rooted, .size_class = c.size_class, .seen = true};
-  if (c.awaited) {
-    one.first_start = one.last_start = c.start;
-    one.last = handle.member;
-    one.came = 1;
+  std::unique_lock<std::mutex> lock;  // of the block of the call before
+  for (const Call& c : calls) {
+    const std::uint64_t n = c.seq / stride_;
+    const std::uint64_t place = n / table.block;
+    if (place >= table.blocks.size()) continue;  // beyond the ledger's count
+    std::mutex& mutex = table.mutexes[place % table.mutexes.size()];
+    if (lock.mutex() != &mutex) {
+      lock = {};  // before it takes another: nobody holds two
+      lock = std::unique_lock(mutex);
+    }
+    auto& block = table.blocks[place];
+    if (block == nullptr) block = std::make_unique<HostPart[]>(table.block * hosts);
+    HostPart one{.bucket = c.bucket, .rooted = c.rooted, .size_class = c.size_class, .seen = true};
+    if (c.awaited) {
+      one.first_start = one.last_start = c.start;
+      one.last = handle.member;
+      one.came = 1;
+    }
+    if (c.waits) {
+      one.first_end = c.end;
+      one.sum_end = static_cast<std::uint64_t>(c.end);
+      one.left = 1;
+    }
+    block[n % table.block * hosts + host].add(one);
   }
-  if (c.waits) {
-    one.first_end = c.end;
-    one.sum_end = static_cast<std::uint64_t>(c.end);
-    one.left = 1;
-  }
-  block[n % table.block * hosts + host].add(one);
 }
 
 void Meetings::each(const std::function<void(const Meeting&)>& see) const {

@@ -121,7 +121,7 @@ class Meetings {
     std::uint32_t member = 0;
   };
   void has_lines(const Handle& handle);
-  void add(const Handle& handle, const Call& call);
+  void add(const Handle& handle, std::span<const Call> calls);
 
   job::Hosts hosts_;
   bool on_device_ = false;

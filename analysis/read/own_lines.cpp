@@ -54,6 +54,7 @@ class Pieces {
   // It has so few digits that no sum of numbers overflows.
   std::int64_t number(std::size_t most_digits = 18) {
     const char* begin = at_;
+    if (end_ - at_ >= 2 && is_digit(at_[0]) && !is_digit(at_[1])) return *at_++ - '0';
     std::uint64_t n = 0;
     std::size_t digits = 0;
     for (std::size_t taken = 8; taken == 8 && digits <= most_digits; digits += taken) {
@@ -78,6 +79,8 @@ class Pieces {
   }
 
  private:
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
   // Appends to `n` the digits that come next, eight at most, and returns how many these are.
   std::size_t take_digits(std::uint64_t& n) {
     constexpr std::uint64_t kTens[] = {1,      10,      100,      1000,     10000,

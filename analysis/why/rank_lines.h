@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "collect/lines.h"
-#include "why/functions.h"
+#include "why/came_lines.h"
 #include "why/spans.h"
 #include "why/times.h"
 
@@ -23,9 +22,9 @@ class RankLines : public collect::Collector {
     bool counts;
     Span on_device{};
   };
-  // `steps`: the rank's own, ascending. `last_came` may be null.
+  // `steps`: the rank's own, ascending.
   RankLines(const read::Process& rank, std::vector<Step> steps, RankFacts& facts,
-            const LastCame* last_came);
+            const CameLines& came);
 
   bool wants_times() const override { return true; }
   bool wants_busy() const override { return true; }
@@ -68,10 +67,7 @@ class RankLines : public collect::Collector {
 
   std::vector<Step> steps_;
   RankFacts& facts_;
-  const LastCame* last_came_;
-  // Not before the rank's turn: collectors of all ranks are made before the first is read.
-  std::optional<Functions> functions_;
-  std::optional<LastCameTo> came_;
+  const CameLines& came_;
   std::vector<Collective> collectives_;
   std::vector<Copy> copies_;
   Spans computes_;

@@ -7,7 +7,7 @@
 
 #include "diagnose/agreement.h"
 #include "stats/totals.h"
-#include "why/functions.h"
+#include "why/came_lines.h"
 
 namespace tprof::why {
 namespace {
@@ -27,27 +27,20 @@ struct Shared {
 // Splits the calls of one rank.
 class SpentLines : public collect::Collector {
  public:
-  SpentLines(const read::Process& rank, const steps::Found& found, const LastCame& last_came,
+  SpentLines(const read::Process& rank, const steps::Found& found, const CameLines& came,
              Shared& to)
-      : Collector(rank), last_came_(last_came), to_(to) {
+      : Collector(rank), came_(came), to_(to) {
     const auto steps = found.ranks.find(&rank);
     if (steps != found.ranks.end()) steps_ = &steps->second;
   }
 
   bool wants_times() const override { return true; }
   void device_time(const read::DeviceTime& t) override {
-    if (t.launch || !t.comm) return;
-    if (!functions_) {
-      functions_.emplace(rank_);
-      came_.emplace(last_came_, rank_);
-    }
-    const Bucket* bucket = functions_->of(t.name);
-    if (bucket == nullptr) return;
-    const auto came = came_->of(t);
+    const std::optional<Came>& came = came_.came;
     if (!came || kinds_.size() >= kMostKinds) return;
     const std::int64_t wait = std::clamp<std::int64_t>(came->at_ns - t.ts_ns, 0, t.dur_ns);
     const Spent spent{1, wait, t.dur_ns - wait};
-    Kind& kind = kinds_[{*t.comm, *bucket, came->size_class}];
+    Kind& kind = kinds_[{*t.comm, *came_.bucket, came->size_class}];
     kind.all += spent;
     const steps::Interval* step =
         steps_ == nullptr ? nullptr : steps::interval_at(*steps_, t.ts_ns - t.queued_ns);
@@ -58,10 +51,6 @@ class SpentLines : public collect::Collector {
     }
   }
 
-  void end() override {  // other ranks follow
-    functions_.reset();
-    came_.reset();
-  }
   void state(team::Archive& archive) override { archive(kinds_); }
 
   void hand_over() override {
@@ -87,11 +76,9 @@ class SpentLines : public collect::Collector {
     std::map<std::int64_t, Spent> steps{};
   };
 
-  const LastCame& last_came_;
+  const CameLines& came_;
   Shared& to_;
   const std::vector<steps::Interval>* steps_ = nullptr;
-  std::optional<Functions> functions_{};
-  std::optional<LastCameTo> came_{};
   std::map<std::tuple<std::int64_t, Bucket, std::int64_t>, Kind> kinds_{};
 };
 
@@ -164,7 +151,8 @@ void want_wait_table(collect::Passes& passes, const steps::Found& found, const T
   shared->stride = found.steps.size() / kMostSteps + 1;
   passes.want(
       [&found, &transfers, shared](const read::Process& rank, collect::Collectors& all) {
-        collect::want<SpentLines>(rank, all, found, *transfers.last_came, *shared);
+        collect::want<SpentLines>(rank, all, found, want_came(rank, all, transfers.last_came.get()),
+                                  *shared);
       },
       [&transfers, shared, peak, &to](const collect::Lines&) {
         add_meetings(transfers, peak, shared->rows);
