@@ -187,6 +187,7 @@ class KeptOfJob::Keeper : public Collector {
     to_.ranks_[&rank_] = std::move(lines);
   }
   void state(team::Archive& /*what is kept is for this process*/) override {}
+  bool is_done() const override { return true; }
 
  private:
   template <typename... Line>

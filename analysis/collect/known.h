@@ -40,7 +40,7 @@ class Known {
     return place->second;
   }
   std::map<Key, Value> take() {
-    places_ = {};
+    places_ = std::vector<Place>();  // {} would keep its room
     return std::exchange(all_, {});
   }
 

@@ -132,9 +132,7 @@ struct File {
     }
   }
   void hand_over() {
-    for (auto& [rank, collectors] : ranks) {
-      for (auto& [type, collector] : collectors) collector->hand_over();
-    }
+    for (auto& [rank, collectors] : ranks) collectors.hand_over();
   }
   bool whole() const { return unread.empty() && !error; }
 };

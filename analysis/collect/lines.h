@@ -51,6 +51,8 @@ class Collector {
   // After the rank's file was read without an error, and before any other rank's: the place to add
   // to what is kept of all ranks together. Ranks come in no order.
   virtual void hand_over() {}
+  // True if nobody asks for it after that: it goes then, as there are as many of these as ranks.
+  virtual bool is_done() const { return false; }
   // Packs or unpacks what is there after end(): one process may have read the file, and all hand
   // over. What it filled elsewhere while it saw the lines is in it too.
   virtual void state(team::Archive&) = 0;
@@ -74,6 +76,11 @@ class Collectors {
     if (find(type) == nullptr) all_.emplace_back(type, make());
   }
   void shrink_to_fit() { all_.shrink_to_fit(); }  // no more will come
+  void hand_over() {
+    for (auto& [type, collector] : all_) collector->hand_over();
+    std::erase_if(all_, [](const Entry& of) { return of.second->is_done(); });
+    all_.shrink_to_fit();
+  }
   bool empty() const { return all_.empty(); }
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }

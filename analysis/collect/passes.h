@@ -33,6 +33,9 @@ class Passes {
     wanted_.push_back({std::move(make), std::move(take), std::move(share)});
   }
 
+  // To be done behind the next pass, when nothing of its lines is left but what was taken.
+  void then(std::function<void()> what) { then_.push_back(std::move(what)); }
+
   // What several readers of the next pass share; make() makes it for the first that asks.
   template <typename T, typename M>
   std::shared_ptr<T> shared(const M& make) {
@@ -61,6 +64,7 @@ class Passes {
   std::function<void(std::size_t)> progress_;
   read::Chosen chosen_;
   std::vector<Reader> wanted_;
+  std::vector<std::function<void()>> then_;
   ReadBefore read_before_;
   KeptOfJob kept_;
   bool keep_ = false;

@@ -133,6 +133,7 @@ class Meetings::Arrivals : public collect::Collector {
     places_ = {};
   }
   void state(team::Archive&) override {}  // its part of the table is shared: Meetings::share()
+  bool is_done() const override { return true; }
 
  private:
   static constexpr std::size_t kMostCalls = 64;          // that go to the table together

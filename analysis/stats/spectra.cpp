@@ -33,6 +33,7 @@ struct RankSpectra : collect::Collector {
     found = mine.take();
   }
   void state(team::Archive& archive) override { archive(found); }
+  bool is_done() const override { return true; }
   void hand_over() override {
     for (const auto& [key, spectra] : found) {
       all[key].host.add(spectra.host);

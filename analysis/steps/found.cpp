@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -57,10 +58,10 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
 struct Calls : collect::Collector {
   using Collector::Collector;
   void call(const read::Event& e) override {
-    sequence.add(e);
-    end_ns = std::max(end_ns, e.ts_ns + e.dur_ns + 1);
+    reading().sequence.add(e);
+    reading_->end_ns = std::max(reading_->end_ns, e.ts_ns + e.dur_ns + 1);
   }
-  void range(const read::Range& r) override { marks.add(r); }
+  void range(const read::Range& r) override { reading().marks.add(r); }
   bool wants_ranges() const override { return true; }
   bool wants_metadata() const override { return true; }
   void metadata(const read::Line& line, const read::Process& /*so_far*/) override {
@@ -73,11 +74,14 @@ struct Calls : collect::Collector {
   }
   void end() override {
     lines.shrink_to_fit();
+    reading();
+    const auto of_rank = std::exchange(reading_, nullptr);
+    Sequence& sequence = of_rank->sequence;
     any = !sequence.operations.empty();
     whole = sequence.whole;
-    marked = std::exchange(marks, {}).steps();
+    marked = of_rank->marks.steps();
     sequence.sort();
-    steps = steps_of(rank_, std::exchange(sequence, {}), end_ns);
+    steps = steps_of(rank_, sequence, of_rank->end_ns);
   }
   void state(team::Archive& archive) override {
     archive(lines, any, whole, marked, steps.intervals, steps.anchors, steps.period);
@@ -91,9 +95,16 @@ struct Calls : collect::Collector {
   RankSteps steps;
 
  private:
-  Sequence sequence;
-  Marks marks;
-  std::int64_t end_ns = 0;
+  struct Reading {
+    Sequence sequence{};
+    Marks marks{};
+    std::int64_t end_ns = 0;
+  };
+  Reading& reading() {
+    if (!reading_) reading_ = std::make_unique<Reading>();
+    return *reading_;
+  }
+  std::unique_ptr<Reading> reading_;  // from the rank's first line to its last
 };
 
 std::string names(const std::vector<const Process*>& ranks) {

@@ -20,6 +20,7 @@ class CameLines : public collect::Collector {
   void device_time(const read::DeviceTime& t) override;
   void end() override { lines_.reset(); }
   void state(team::Archive& /*nothing is kept*/) override {}
+  bool is_done() const override { return true; }
 
   // Of the line. Lines of device times have names only: the buckets are those of the ledger.
   const Bucket* bucket = nullptr;  // null: it is no call of NCCL

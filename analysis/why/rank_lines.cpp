@@ -91,10 +91,11 @@ void RankLines::end() {
     count_blocking(works);
     find_hosts_lead(works);
   }
-  collectives_ = {};
-  copies_ = {};
-  computes_ = {};
-  unsure_ = {};
+  // {} would keep their room, of all ranks.
+  collectives_ = std::vector<Collective>();
+  copies_ = std::vector<Copy>();
+  computes_ = Spans();
+  unsure_ = Spans();
 }
 
 // A host may run steps ahead of its device. A step of the device begins where it is through with

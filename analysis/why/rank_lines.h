@@ -37,6 +37,7 @@ class RankLines : public collect::Collector {
     for (const Step& s : steps_) archive(*s.cell);
     archive(facts_);
   }
+  bool is_done() const override { return true; }
 
  private:
   // A call of NCCL; also a message to one other rank.

@@ -52,6 +52,7 @@ class SpentLines : public collect::Collector {
   }
 
   void state(team::Archive& archive) override { archive(kinds_); }
+  bool is_done() const override { return true; }
 
   void hand_over() override {
     for (const auto& [key, kind] : kinds_) {

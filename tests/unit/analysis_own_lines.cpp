@@ -1,4 +1,6 @@
 // The lines that are read without simdjson: what the library writes is, and what differs is not.
+#include <vector>
+
 #include "catch2.h"
 #include "read/own_lines.h"
 
@@ -139,4 +141,46 @@ TEST_CASE("any other line is left to simdjson") {
   Busy b;
   for (std::size_t n = 0; n < kBusy.size(); ++n) CHECK_FALSE(OwnLines::busy(kBusy.substr(0, n), b));
   CHECK_FALSE(OwnLines::busy(with(kBusy, "true", "false"), b));
+}
+
+TEST_CASE("a line that begins and ends like one before is read as if it were the first") {
+  // Each differs from one before it in one part; some parts are told apart by nothing but that.
+  std::vector<std::string> lines = {kCall, kCopy};
+  const std::pair<const char*, const char*> kParts[] = {
+      {R"("pid":3)", R"("pid":4)"},
+      {R"("tid":4720)", R"("tid":4721)"},
+      {R"("seq":4)", R"("seq":5)"},
+      {R"("comm":1)", R"("comm":22)"},
+      {"16544", "16545"},
+      {"float32", "float16"},
+      {R"("stream":3)", R"("stream":4)"},
+      {"264704", "264705"},
+      {"avg", "sum"},
+      {R"("site":9)", R"("site":8)"},
+      {R"("group":2,)", ""},
+      {R"("in_place":true,)", ""},
+      {"ncclReduceScatter", "ncclReduceScattes"},
+      {"RESHARDING", "OTHER_COLL"},
+  };
+  for (const auto& [part, other] : kParts) {
+    const std::size_t n = lines.size();
+    for (std::size_t i = 0; i < n && n < 2000; ++i) {
+      if (lines[i].find(part) != std::string::npos) lines.push_back(with(lines[i], part, other));
+    }
+  }
+  REQUIRE(lines.size() > 1000);
+  OwnLines known;
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& line : lines) {
+      INFO(line);
+      Event e;
+      Event alone;
+      REQUIRE(known.call(line, e));
+      REQUIRE(OwnLines().call(line, alone));
+      REQUIRE(e == alone);
+      CHECK_FALSE(known.call(line + " ", e));
+      CHECK_FALSE(known.call(with(line, "}}", R"(,"new":1}})"), e));
+      CHECK_FALSE(known.call(with(line, R"("ph":"X")", R"("ph":"B")"), e));
+    }
+  }
 }
