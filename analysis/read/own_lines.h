@@ -21,7 +21,7 @@ class OwnLines {
   bool device_time(std::string_view line, DeviceTime& t);
   static bool busy(std::string_view line, Busy& b);
 
-  static constexpr std::size_t kPlaces = 128;
+  static constexpr std::size_t kPlaces = 64;
 
  private:
   struct Head {
