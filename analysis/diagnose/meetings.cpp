@@ -161,10 +161,10 @@ class Meetings::Arrivals : public collect::Collector {
   Place* place_on(std::int64_t comm) {
     const auto known = places_.find(comm);
     if (known != places_.end()) return &known->second;
-    const auto handle = to_.handles_.find({&rank_, comm});
-    if (handle == to_.handles_.end()) return nullptr;
+    const Handle* handle = to_.handle_of({&rank_, comm});
+    if (handle == nullptr) return nullptr;
     base_ns_ = to_.hosts_.on_axis(rank_, 0);
-    return &places_.emplace(comm, Place{handle->second, rank_.comms.at(comm).rank}).first->second;
+    return &places_.emplace(comm, Place{*handle, rank_.comms.at(comm).rank}).first->second;
   }
 
   // Keeps one half of a call and its device time until the other half comes. The two lie within a
@@ -229,14 +229,16 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
     met.hosts.erase(std::unique(met.hosts.begin(), met.hosts.end()), met.hosts.end());
     met.expected.resize(met.hosts.size());
     for (const Member& m : c.members) {
-      handles_[{m.process, m.comm->comm}] = {&table,
-                                             static_cast<std::uint32_t>(met.members.size())};
+      handles_.push_back(
+          {{m.process, m.comm->comm}, {&table, static_cast<std::uint32_t>(met.members.size())}});
       const auto host = std::ranges::lower_bound(met.hosts, hosts_.of(*m.process));
       met.members.push_back({m.process, static_cast<std::size_t>(host - met.hosts.begin())});
     }
     const std::uint64_t most = UINT64_MAX / met.hosts.size();
     parts = read::saturated_sum(parts, std::min(met.collectives, most) * met.hosts.size());
   }
+  handles_.shrink_to_fit();
+  std::ranges::sort(handles_, {}, &std::pair<OfRank, Handle>::first);
   while (parts / stride_ > room) stride_ *= 2;
   for (auto& [id, table] : tables_) {
     const std::uint64_t kept = table.comm.collectives / stride_ + 1;
@@ -248,6 +250,11 @@ Meetings::Meetings(const job::Job& job, std::size_t room)
 
 void Meetings::collect(const read::Process& rank, collect::Collectors& all) {
   collect::want<Arrivals>(rank, all, *this);
+}
+
+const Meetings::Handle* Meetings::handle_of(const OfRank& of) const {
+  const auto at = std::ranges::lower_bound(handles_, of, {}, &std::pair<OfRank, Handle>::first);
+  return at == handles_.end() || at->first != of ? nullptr : &at->second;
 }
 
 void Meetings::has_lines(const Handle& handle) {

@@ -128,8 +128,10 @@ class Meetings {
   std::atomic<std::uint64_t> untimed_ = 0;
   std::uint64_t stride_ = 1;
   std::map<std::string, Table> tables_;
-  std::map<std::pair<const read::Process*, std::int64_t>, Handle> handles_;
-  mutable std::shared_ptr<const HostClocks> clocks_;  // once somebody has asked for them
+  using OfRank = std::pair<const read::Process*, std::int64_t>;  // the communicator's number there
+  const Handle* handle_of(const OfRank& of) const;               // null: it meets nobody there
+  std::vector<std::pair<OfRank, Handle>> handles_;               // ascending
+  mutable std::shared_ptr<const HostClocks> clocks_;             // once somebody has asked for them
 };
 
 // The meetings of the lines of the next pass, shared by all who want them.

@@ -292,11 +292,10 @@ std::optional<Came> LastCameTo::of(const read::DeviceTime& t) {
 }
 
 void want_transfers(collect::Passes& passes, Transfers& to) {
-  passes.want([](const read::Process&, collect::Collectors&) {},
-              [meetings = diagnose::want_meetings(passes), messages = want_messages(passes),
-               &passes, &to](const collect::Lines&) {
-                if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
-              });
+  passes.then(
+      [meetings = diagnose::want_meetings(passes), messages = want_messages(passes), &passes, &to] {
+        if (meetings->on_device()) to = Finder(passes.job(), meetings, *messages).run();
+      });
 }
 
 }  // namespace tprof::why
